@@ -31,10 +31,10 @@ from tile_ir import (
 )
 from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import Const, Expr, Load, Var, constant_value
-from tile_ir.geometry import element_count
+from tile_ir.layout.geometry import element_count
 from tile_ir.nodes import Launch
-from tile_ir.printer import print_expr
-from tile_ir.walk import loads
+from tile_ir.text.printer import print_expr
+from tile_ir.traversal import loads
 from tile_passes import PassOptions, run_pipeline
 from tile_runtime.tools.command_line.ops import language_name
 

@@ -10,7 +10,7 @@ from slugs import uses
 from pages.markdown import ROOT, cell, code, listed, table
 from tile_frontend._tracing.compat import MODULES
 from tile_ir import Automatic, LoopKind, Phase
-from tile_ir.phases import PHASES
+from tile_ir.verification.phases import PHASES
 from tile_passes import PIPELINE
 from tile_runtime.options.pass_configs import _AUTOMATIC_OF_KEY, _SWITCHES, PassConfigKey
 

@@ -24,8 +24,8 @@ from typing import Any
 
 from bench.row import Examples, Measurement, Row, exactly
 from tile_ir import Memory, Target
+from tile_ir.costs.timing import timing_of
 from tile_ir.switches import override
-from tile_ir.timing import timing_of
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
 from tile_runtime.scripts.module import load_script
 

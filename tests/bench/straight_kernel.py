@@ -9,18 +9,24 @@ from tile_ir import (
     OPS,
     Alloc,
     Automatic,
+    Body,
     Buffer,
+    Const,
     Core,
+    Expr,
+    For,
     Func,
     Launch,
+    Loc,
+    LoopKind,
     Memory,
     Op,
     Phase,
+    Region,
     Section,
+    Slice,
+    Var,
 )
-from tile_ir.expr import Const, Expr, Var
-from tile_ir.location import Loc
-from tile_ir.nodes import Body, For, LoopKind, Region, Slice
 
 COLUMNS = 64
 

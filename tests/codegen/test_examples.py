@@ -12,7 +12,7 @@ import pytest
 import tile_ir
 from tile_codegen_ascendc import emit
 from tile_ir import DEFAULT_TARGET, Func
-from tile_ir.equality import structurally_equal
+from tile_ir.text.equality import structurally_equal
 from tile_passes import Pass, PassOptions, run_pipeline
 
 FOLDER = Path(__file__).with_name("examples")

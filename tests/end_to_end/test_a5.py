@@ -12,7 +12,7 @@ from tile_ir import DEFAULT_TARGET, TARGETS, Func, KernelError, Memory, Op
 from tile_ir.check_memory import check_memory
 from tile_ir.check_sync import check_sync
 from tile_ir.switches import override
-from tile_ir.walk import walk_ops
+from tile_ir.traversal import walk_ops
 from tile_passes import PassOptions, run_pipeline
 
 A5 = TARGETS["Ascend950PR_9579"]

@@ -9,8 +9,8 @@ import torch
 
 import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, Automatic, Func, KernelError, parse, print_func
-from tile_ir.equality import structurally_equal
 from tile_ir.switches import override
+from tile_ir.text.equality import structurally_equal
 from tile_passes import run_pipeline
 from tile_runtime import PassConfigKey, jit
 from tile_runtime.launcher.native import launcher

@@ -12,7 +12,7 @@ import torch
 
 import tile_frontend as T
 from tile_ir import KernelError
-from tile_ir.diagnostics import KernelWarning
+from tile_ir.diagnostics.errors import KernelWarning
 from tile_runtime import PassConfigKey, compile
 from tile_runtime.jit_kernels.kernel_artifact import lower
 

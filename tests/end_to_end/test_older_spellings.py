@@ -11,7 +11,7 @@ import torch
 import tile_frontend as T
 from tile_frontend._tracing.older_spellings import ARGUMENTS, OPERATIONS
 from tile_ir import OPS, KernelError
-from tile_ir.diagnostics import KernelWarning
+from tile_ir.diagnostics.errors import KernelWarning
 from tile_runtime import PassConfigKey, compile
 
 pytestmark = pytest.mark.usefixtures("strict")

@@ -17,7 +17,7 @@ from tile_ir.check_sync import check_sync
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, For, While
 from tile_ir.opdef import pipe_of
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 from tile_passes import PIPELINE
 from tile_passes.insert_back_to_back import insert_back_to_back
 from tile_passes.plan_memory import plan_memory

@@ -11,12 +11,12 @@ import torch
 
 import tile_frontend as T
 from tile_ir import KernelError
-from tile_ir.diagnostics import KernelWarning
+from tile_ir.diagnostics.errors import KernelWarning
 from tile_runtime import PassConfigKey, compile
 
 pytestmark = [
     pytest.mark.usefixtures("strict"),
-    pytest.mark.filterwarnings("ignore::tile_ir.diagnostics.KernelWarning"),
+    pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning"),
 ]
 
 ORDERED = {PassConfigKey.TL_ASCEND_AUTO_SYNC: True}

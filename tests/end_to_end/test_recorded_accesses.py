@@ -16,9 +16,9 @@ from kept_cases import kept
 from tile_ir import DEFAULT_TARGET, DTYPES, Func, Loc, Memory
 from tile_ir.analysis.accesses import Touch, touches
 from tile_ir.analysis.intervals import launch_ranges, walk_with_ranges
+from tile_ir.costs.timing import timing_of
 from tile_ir.nodes import Automatic, Body, Buffer
-from tile_ir.timing import timing_of
-from tile_ir.walk import bodies, with_bodies
+from tile_ir.traversal import bodies, with_bodies
 from tile_runtime.launcher.native import launcher
 from tile_runtime.simulator.timeline import MEMORIES, timeline_from
 

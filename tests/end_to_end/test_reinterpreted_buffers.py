@@ -10,7 +10,7 @@ import pytest
 
 import tile_frontend as T
 from tile_ir import Func, KernelError, parse, print_func
-from tile_ir.equality import structurally_equal
+from tile_ir.text.equality import structurally_equal
 from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted

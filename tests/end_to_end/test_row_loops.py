@@ -12,9 +12,9 @@ from kept_cases import kept
 
 import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, DTYPES, Automatic, For, Func
+from tile_ir.costs.timing import timing_of
 from tile_ir.dtypes import from_bytes, to_bytes
-from tile_ir.timing import timing_of
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 from tile_runtime.simulator.timeline import timeline_from
 
 from .kernel_batch import KernelBatch, interpreted

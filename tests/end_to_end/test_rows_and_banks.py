@@ -12,7 +12,7 @@ import pytest
 import tile_frontend as T
 from tile_codegen_ascendc import emit
 from tile_ir import DEFAULT_TARGET, Automatic, Func
-from tile_ir.timing import timing_of
+from tile_ir.costs.timing import timing_of
 from tile_runtime.simulator.timeline import timeline_from
 
 from .kernel_batch import KernelBatch

@@ -12,7 +12,7 @@ import pytest
 from kept_cases import kept
 
 from tile_ir import DEFAULT_TARGET, DTYPES, OPS, DType, Op, check_op
-from tile_ir.walk import walk_ops
+from tile_ir.traversal import walk_ops
 from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted

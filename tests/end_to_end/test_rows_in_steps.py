@@ -14,8 +14,8 @@ from kept_cases import kept
 import tile_frontend as T
 from tile_ir import OPS, Automatic, Composite, DType, For, Func, OpDef
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT16, INT32
-from tile_ir.row_form import row_form
-from tile_ir.walk import walk, walk_ops
+from tile_ir.layout.row_form import row_form
+from tile_ir.traversal import walk, walk_ops
 
 from .kernel_batch import KernelBatch, interpreted, lower
 from .op_kernels import Case, Form, op_case

@@ -15,8 +15,8 @@ from tile_ir.dtypes import BOOL
 from tile_ir.expr import Cast, Const, Expr, Load, Var, binary, cast, select, unary
 from tile_ir.machine import Core
 from tile_ir.nodes import For, LoopKind, Section, Stmt, Store
-from tile_ir.printer import print_expr
-from tile_ir.walk import walk
+from tile_ir.text.printer import print_expr
+from tile_ir.traversal import walk
 from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted

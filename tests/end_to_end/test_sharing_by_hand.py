@@ -13,7 +13,7 @@ from passes.orders_by_hand import ordered_by_hand, with_ub
 
 import tile_ir
 from tile_ir import DEFAULT_TARGET, Func, KernelError, Memory
-from tile_ir.shared_bytes import Sharing
+from tile_ir.analysis.shared_bytes import Sharing
 from tile_passes import apply_passes
 from tile_passes.analysis.memory_use import memory_bound, memory_max_live
 

@@ -10,7 +10,7 @@ import torch
 
 import tile_frontend as T
 from tile_ir import KernelError
-from tile_ir.diagnostics import KernelWarning
+from tile_ir.diagnostics.errors import KernelWarning
 from tile_runtime import PassConfigKey, compile
 
 pytestmark = pytest.mark.usefixtures("strict")
@@ -176,7 +176,7 @@ def column(rows: int, dtype: str, form: str) -> Any:
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
 @pytest.mark.parametrize("rows", [2, 3, 16, 33])
 @pytest.mark.parametrize("form", ["vector", "slice of one", "run time", "column", "first column"])
-@pytest.mark.filterwarnings("ignore::tile_ir.diagnostics.KernelWarning")
+@pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning")
 def test_a_column_through_a_packed_vector(form: str, rows: int, dtype: str) -> None:
     kernel = compile(column(rows, dtype, form), pass_configs=AUTOMATIC)
     x = torch.arange(rows * 24).remainder(113).reshape(rows, 24).to(getattr(torch, dtype))
@@ -188,7 +188,7 @@ def test_a_column_through_a_packed_vector(form: str, rows: int, dtype: str) -> N
         np.testing.assert_array_equal(y, want)
 
 
-@pytest.mark.filterwarnings("ignore::tile_ir.diagnostics.KernelWarning")
+@pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning")
 def test_a_column_that_hangs_over_the_edge_is_padded() -> None:
     @T.prim_func
     def kernel(X: T.Tensor((20, 24), "float32"), Y: T.Tensor((32,), "float32")):
@@ -202,7 +202,7 @@ def test_a_column_that_hangs_over_the_edge_is_padded() -> None:
     np.testing.assert_array_equal(y, torch.cat((x[4:, 5], torch.full((16,), 3.0))))
 
 
-@pytest.mark.filterwarnings("ignore::tile_ir.diagnostics.KernelWarning")
+@pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning")
 def test_a_vector_is_added_to_a_column() -> None:
     @T.prim_func
     def kernel(X: T.Tensor((12,), "float32"), Y: T.Tensor((12, 40), "float32")):

@@ -11,8 +11,8 @@ import torch
 import tile_frontend as T
 import tile_ir
 from tile_ir import KernelError
-from tile_ir.equality import structurally_equal
 from tile_ir.interpreter import interpret
+from tile_ir.text.equality import structurally_equal
 from tile_runtime import PassConfigKey, compile
 
 pytestmark = pytest.mark.usefixtures("strict")

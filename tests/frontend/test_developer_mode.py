@@ -8,7 +8,7 @@ import pytest
 import tile_frontend as T
 import tile_ir
 from tile_ir import DEFAULT_TARGET
-from tile_ir.equality import structurally_equal
+from tile_ir.text.equality import structurally_equal
 from tile_passes import apply_passes, run_pipeline
 
 

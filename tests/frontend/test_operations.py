@@ -5,11 +5,11 @@ import pytest
 import tile_frontend as T
 import tile_ir
 from tile_ir import OPS, KernelError
-from tile_ir.diagnostics import KernelWarning
+from tile_ir.diagnostics.errors import KernelWarning
 from tile_ir.expr import constant_value
-from tile_ir.geometry import element_count
+from tile_ir.layout.geometry import element_count
 from tile_ir.switches import override
-from tile_ir.walk import walk_ops
+from tile_ir.traversal import walk_ops
 
 
 def test_every_operation_of_the_table_is_a_name_of_the_language():

@@ -7,7 +7,7 @@ import textwrap
 
 import tile_frontend as T
 from tile_ir import Loc
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 
 FIRST_LINE = 15
 

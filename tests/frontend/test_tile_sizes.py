@@ -8,8 +8,8 @@ import pytest
 
 import tile_frontend as T
 from tile_ir import TARGETS, KernelError, dtype_of
+from tile_ir.costs.product_time import Tiles, fits, unit_of
 from tile_ir.machine import Memory
-from tile_ir.product_time import Tiles, fits, unit_of
 
 RANDOM = random.Random(14)
 SIZES = [tuple(RANDOM.choice((1, 16, 100, 1000, 4096, 5000)) for _ in range(3)) for _ in range(12)]

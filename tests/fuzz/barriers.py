@@ -11,7 +11,7 @@ from tile_ir import OPS, Break, For, Func, Let, Op, Phase, Section
 from tile_ir.expr import Expr, Load, Var
 from tile_ir.location import Loc
 from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import bodies, map_own_expressions, replace_in, with_bodies
+from tile_ir.traversal import bodies, map_own_expressions, replace_in, with_bodies
 
 
 def barriers_everywhere(func: Func) -> Func:

@@ -18,7 +18,7 @@ from fuzz.shrink import shrink
 from fuzz.verdict import Checked, Failure, Opinions, check, is_sync, opinions, static_failures
 from tile_ir import Func, If, LoopKind, Op, Region, Section
 from tile_ir.nodes import Break, For, Stmt, While
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 
 FOUND = Path(__file__).parent / "found"
 # Every so many kernels are planned into small memories.

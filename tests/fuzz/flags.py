@@ -10,7 +10,7 @@ from tile_ir import DEFAULT_TARGET, OPS, Core, Func, Op, Phase, Section
 from tile_ir.expr import Const
 from tile_ir.location import Loc
 from tile_ir.nodes import Body, Break, Stmt
-from tile_ir.walk import bodies, with_bodies
+from tile_ir.traversal import bodies, with_bodies
 
 PIPES = ("v", "mte2", "mte3")
 

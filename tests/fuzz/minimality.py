@@ -11,7 +11,7 @@ from tile_ir import Effect, Func, Op
 from tile_ir.analysis.intervals import interval, launch_ranges, walk_with_ranges
 from tile_ir.expr import Expr
 from tile_ir.nodes import Stmt
-from tile_ir.walk import rewrite, walk
+from tile_ir.traversal import rewrite, walk
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from tile_ir import Buffer, For, Func, If, Op, Region, Section, While
 from tile_ir.dtypes import BOOL, INT32
-from tile_ir.expr import Const, Expr, Load, Var, constant_value, substitute, walk
+from tile_ir.expr import Const, Expr, Load, Var, constant_value, substitute, walk_expr
 from tile_ir.nodes import Alloc, Body, Slice, Stmt, Store
-from tile_ir.verifier import problems
-from tile_ir.walk import (
+from tile_ir.traversal import (
     bodies,
     buffers_of,
     expressions,
@@ -21,7 +20,8 @@ from tile_ir.walk import (
     rewrite,
     with_bodies,
 )
-from tile_ir.walk import walk as walk_body
+from tile_ir.traversal import walk as walk_body
+from tile_ir.verification.verifier import problems
 
 Predicate = Callable[[Func], bool]
 
@@ -191,5 +191,5 @@ def size(func: Func) -> int:
     """Statements, and parts of expressions: what shrinking makes less."""
     total = 0
     for stmt in walk_body(func.launch.body):
-        total += 1 + sum(1 for e in expressions(stmt) for _ in walk(e))
+        total += 1 + sum(1 for e in expressions(stmt) for _ in walk_expr(e))
     return total

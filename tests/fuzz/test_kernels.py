@@ -14,9 +14,9 @@ from fuzz.campaign import features, kind_of
 from fuzz.flags import flags_everywhere
 from fuzz.kernels import argument_sets, random_kernel, small_target
 from fuzz.verdict import Opinions, check
-from tile_ir.equality import structurally_equal
 from tile_ir.nodes import Phase
-from tile_ir.walk import walk
+from tile_ir.text.equality import structurally_equal
+from tile_ir.traversal import walk
 
 SEEDS = range(150)
 

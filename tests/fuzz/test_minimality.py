@@ -9,7 +9,7 @@ from fuzz.minimality import flag_removals, minimality, single_removals
 from fuzz.verdict import is_sync, plan, same_statements
 from tile_ir import Core, Func
 from tile_ir.nodes import Section
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 
 
 def vector_kernel() -> Func:

@@ -21,8 +21,8 @@ from tile_ir.expr import Const, Expr, Load, Var, as_expr
 from tile_ir.nodes import Body, LoopKind, Stmt
 from tile_ir.ops import OPS
 from tile_ir.regions import Region
-from tile_ir.verifier import verify
-from tile_ir.walk import rewrite, with_statements
+from tile_ir.traversal import rewrite, with_statements
+from tile_ir.verification.verifier import verify
 
 BODIES = 300
 ROUNDS = 16

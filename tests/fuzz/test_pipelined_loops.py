@@ -15,7 +15,7 @@ from fuzz.kernels import in_pipelines, line_by_line
 from fuzz.test_loop_shapes import branch, loop
 from fuzz.verdict import check, opinions
 from tile_ir import Automatic, For, Func, Phase
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 from tile_passes import apply_passes
 
 STAGES = range(1, 5)

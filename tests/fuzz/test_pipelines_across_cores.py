@@ -13,8 +13,8 @@ import tile_ir
 from fuzz.kernels import line_by_line
 from fuzz.mixed.verdict import MORE_SCHEDULES, SCHEDULES, judge
 from tile_ir import For, Func
-from tile_ir.printer import print_expr
-from tile_ir.walk import walk
+from tile_ir.text.printer import print_expr
+from tile_ir.traversal import walk
 from tile_passes import PIPELINE, PassOptions, run_passes
 
 STAGES = range(1, 5)

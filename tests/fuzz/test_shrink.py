@@ -10,7 +10,7 @@ from fuzz.shrink import shrink, size
 from fuzz.verdict import Failure, Opinions, check, is_sync
 from tile_ir import Func, Target
 from tile_ir.nodes import For, Stmt, Store, While
-from tile_ir.walk import rewrite, walk
+from tile_ir.traversal import rewrite, walk
 
 
 def test_keeps_what_it_is_told() -> None:

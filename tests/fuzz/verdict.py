@@ -17,7 +17,7 @@ from fuzz.machine import Outcome, run
 from fuzz.schedules import problem_of_schedules
 from tile_ir import DEFAULT_TARGET, Func, KernelError, Phase, Target, TileError
 from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import rewrite, walk
+from tile_ir.traversal import rewrite, walk
 from tile_passes import apply_passes
 from tile_passes.pipeline import PASSES
 

@@ -21,7 +21,7 @@ from tile_ir.interpreter.scalars import evaluate
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, Break, For, If, Let, Region, Stmt, Store
 from tile_ir.opdef import pipe_of
-from tile_ir.walk import loads
+from tile_ir.traversal import loads
 
 PIPES = [p for p in Pipe if p is not Pipe.ALL]
 LIMIT = 15

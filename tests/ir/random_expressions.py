@@ -24,10 +24,10 @@ from tile_ir.expr import (
     cast,
     select,
     unary,
-    walk,
+    walk_expr,
 )
 from tile_ir.interpreter.scalars import evaluate
-from tile_ir.printer import print_expr
+from tile_ir.text.printer import print_expr
 
 I_, J, K = Var("i"), Var("j"), Var("k")
 UINT8 = DTYPES["uint8"]
@@ -63,7 +63,7 @@ def value(expr: Expr, *numbers: int) -> Any:
 
 def does_not_wrap(expr: Expr, *numbers: int) -> bool:
     """Whether what is computed in int32 and int64 is what integers give: indices are taken to be so."""
-    for part in walk(expr):
+    for part in walk_expr(expr):
         if part.dtype not in (INT32, INT64):
             continue
         low, high = part.dtype.limits()

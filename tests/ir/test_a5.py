@@ -8,8 +8,8 @@ import pytest
 import tile_ir
 from tile_ir import DEFAULT_TARGET, TARGETS, Core, IRError, KernelError, Memory, Pipe
 from tile_ir.check_memory import check_memory
-from tile_ir.timing import timing_of
-from tile_ir.verifier import problems
+from tile_ir.costs.timing import timing_of
+from tile_ir.verification.verifier import problems
 
 A5 = TARGETS["Ascend950PR_9579"]
 TEXT = """file 0 "k.py"

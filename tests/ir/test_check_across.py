@@ -23,7 +23,7 @@ from tile_ir.check_sync.across.rounds import Depth, Rounds
 from tile_ir.check_sync.across.streams import CROSS
 from tile_ir.check_sync.across.values import Values
 from tile_ir.expr import Var
-from tile_ir.walk import rewrite, walk, walk_ops, written_buffers
+from tile_ir.traversal import rewrite, walk, walk_ops, written_buffers
 from tile_passes import run_pipeline
 
 from .block_order import problems_of

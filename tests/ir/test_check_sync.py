@@ -31,7 +31,7 @@ from tile_ir.check_sync import check_sync
 from tile_ir.check_sync.loops import SYNC
 from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import Const, Var
-from tile_ir.walk import rewrite, walk_ops
+from tile_ir.traversal import rewrite, walk_ops
 from tile_passes import run_pipeline
 
 FILES = sorted((Path(__file__).parent / "check_sync").glob("*.tir"))

@@ -14,7 +14,7 @@ from tile_ir import Func, Op, Section
 from tile_ir.check_sync import check_sync
 from tile_ir.check_sync.loops import SYNC
 from tile_ir.expr import Var
-from tile_ir.walk import rewrite, walk_ops
+from tile_ir.traversal import rewrite, walk_ops
 
 from .concrete_order import Run
 from .random_sync import M, N, anything, pipeline

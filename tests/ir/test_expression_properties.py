@@ -18,11 +18,11 @@ from random_expressions import (
     value,
 )
 
-from tile_ir.analysis.affine import linear_form, resolved, simplify
 from tile_ir.analysis.intervals import Interval, always_at_most, interval, narrow, where_holds
 from tile_ir.dtypes import INT32, INT64
 from tile_ir.expr import as_expr, binary, promote
-from tile_ir.printer import print_expr
+from tile_ir.scalars.affine import linear_form, resolved, simplify
+from tile_ir.text.printer import print_expr
 
 MIXED = expressions(VARIABLES)
 NUMBERS = st.tuples(VALUES, VALUES, VALUES, BYTES, VALUES, VALUES)

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from tile_ir import DTYPES, Buffer, Loc, Memory
-from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.intervals import Interval, narrow
-from tile_ir.arithmetic import wrap
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT8, INT32, INT64, UINT32
 from tile_ir.expr import (
     Const,
@@ -30,6 +28,8 @@ from tile_ir.expr import (
     unary,
 )
 from tile_ir.interpreter.scalars import evaluate
+from tile_ir.scalars.affine import linear_form, simplify
+from tile_ir.scalars.arithmetic import wrap
 
 I_, J, K = Var("i"), Var("j"), Var("k")
 
@@ -57,7 +57,7 @@ def test_canonical_forms(expr: Expr, expected: Expr) -> None:
 
 
 def test_negative_terms_read_naturally() -> None:
-    from tile_ir.printer import print_expr
+    from tile_ir.text.printer import print_expr
 
     assert print_expr(simplify(as_expr(70) - J * 256)) == "70 - %j * 256"
     assert print_expr(simplify(-J)) == "-%j"

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from tile_ir import DTYPES, For, LoopKind
-from tile_ir.analysis.affine import difference, simplify
 from tile_ir.analysis.branch_feasibility import decided, surely_taken
 from tile_ir.analysis.intervals import Interval, always_at_most, narrow
-from tile_ir.analysis.trip_count import surely_runs
+from tile_ir.analysis.trip_counts import surely_runs
 from tile_ir.dtypes import INT8, INT16, INT32, INT64, UINT8, UINT32
 from tile_ir.expr import COMPARISONS, Expr, Var, as_expr, binary, cast
 from tile_ir.interpreter.scalars import evaluate
 from tile_ir.location import Loc
+from tile_ir.scalars.affine import difference, simplify
 
 BYTE, SIGNED, SHORT = Var("b", UINT8), Var("s", INT8), Var("h", INT16)
 WORD, NUMBER, UNSIGNED = Var("w", UINT32), Var("n", INT32), Var("u", DTYPES["uint16"])

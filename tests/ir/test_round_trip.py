@@ -35,9 +35,9 @@ from tile_ir import (
     Store,
     While,
 )
-from tile_ir.equality import structurally_equal
 from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, as_expr, binary, unary
 from tile_ir.nodes import Body
+from tile_ir.text.equality import structurally_equal
 
 TESTS = Path(__file__).parents[1]
 

@@ -11,7 +11,7 @@ import pytest
 
 import tile_ir
 from tile_ir import IRError
-from tile_ir.phases import PHASES, PhaseRule
+from tile_ir.verification.phases import PHASES, PhaseRule
 
 TEXT = """file 0 "k.py"
 func "f" phase PHASE @0:1:1 {{

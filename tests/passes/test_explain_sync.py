@@ -12,7 +12,7 @@ import pytest
 import tile_ir
 from tile_ir import DEFAULT_TARGET, Func, Op
 from tile_ir.opdef import Effect
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 from tile_passes import apply_passes, draw_sync, explain_sync
 
 GOLDENS = {p.stem: p for p in sorted((Path(__file__).parent / "insert_sync").glob("*.tir"))}

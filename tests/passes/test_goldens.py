@@ -13,7 +13,7 @@ import pytest
 
 import tile_ir
 from tile_ir import DEFAULT_TARGET, TileError
-from tile_ir.equality import structurally_equal
+from tile_ir.text.equality import structurally_equal
 from tile_passes import PASSES, apply_passes
 
 FILES = sorted(Path(__file__).parent.glob("*/*.tir"))

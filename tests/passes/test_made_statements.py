@@ -12,7 +12,7 @@ from tile_ir import DEFAULT_TARGET, Automatic, Func, Op, Phase
 from tile_ir.check_choices import check_choices
 from tile_ir.expr import Const
 from tile_ir.opdef import Effect
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.insert_sync import insert_sync
 from tile_passes.lower_tile_ops import lower_tile_ops

@@ -28,7 +28,7 @@ from tile_ir import (
 from tile_ir.expr import Const, Var
 from tile_ir.machine import possible
 from tile_ir.opdef import check_op
-from tile_ir.walk import replace_buffers, walk_ops
+from tile_ir.traversal import replace_buffers, walk_ops
 from tile_passes import apply_passes
 
 KERNELS = 90

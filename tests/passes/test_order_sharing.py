@@ -16,9 +16,9 @@ from tile_ir import DEFAULT_TARGET, Diagnostic, Func, KernelError, Memory, Op
 from tile_ir.check_choices import check_choices
 from tile_ir.check_memory import check_memory
 from tile_ir.check_sync import check_sync
-from tile_ir.cost import cost
+from tile_ir.costs.instruction_cost import cost
 from tile_ir.opdef import Effect
-from tile_ir.walk import walk, walk_ops
+from tile_ir.traversal import walk, walk_ops
 from tile_passes import apply_passes
 from tile_passes.analysis.memory_use import memory_bound, memory_max_live, memory_peak
 from tile_passes.memory.order_sharing import waits_of_sharing

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tile_ir import Memory, Region, Slice, geometry, tile_copy
+from tile_ir import Memory, Region, Slice
 from tile_ir.dtypes import INT8
 from tile_ir.expr import Const, Expr, cast, constant_value
+from tile_ir.layout import geometry, tile_copy
 from tile_passes.lowering.builder import Builder
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -28,8 +28,8 @@ import numpy as np
 import tile_codegen_ascendc
 from mutate_source import mutate
 from tile_ir import TARGETS, CallError
+from tile_ir.costs.timing import timing_of
 from tile_ir.switches import SWITCHES
-from tile_ir.timing import timing_of
 from tile_runtime import Fault
 from tile_runtime.devices.compile_host import find_compiler
 from tile_runtime.simulator.build_simulator import include_directory

@@ -14,7 +14,7 @@ import torch
 
 import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, TARGETS, Func, KernelError, Memory
-from tile_ir.diagnostics import Stopped
+from tile_ir.diagnostics.errors import Stopped
 from tile_ir.switches import override
 from tile_runtime import JITKernel, jit
 from tile_runtime.jit_kernels.kernel import watch_kernels

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from kept_cases import examples
 
 from tile_ir import KernelError
-from tile_ir.timing import DEFAULT_TIMING
+from tile_ir.costs.timing import DEFAULT_TIMING
 from tile_runtime.simulator.timeline import KINDS
 from tile_runtime.tools.report.chrome_trace import BLOCK_CAP, chrome_trace, write_chrome_trace
 from tile_runtime.tools.report.flag_pairs import flag_pairs

@@ -19,7 +19,7 @@ import tile_codegen_ascendc
 import tile_runtime
 from hand_written import SAXPY, SAXPY_CPP, HandWritten
 from tile_ir import Func, KernelError
-from tile_ir.diagnostics import KernelWarning
+from tile_ir.diagnostics.errors import KernelWarning
 from tile_runtime import compile, jit
 from tile_runtime.jit_kernels.kernel_artifact import lower
 from tile_runtime.options.code_generators import GENERATORS, code_generator

@@ -11,7 +11,7 @@ from end_to_end.sync_mutants import with_mutants
 
 from fuzz_sources import BASES, Mutant, base_text, bound, compile_together
 from tile_ir import DEFAULT_TARGET
-from tile_ir.timing import timing_of
+from tile_ir.costs.timing import timing_of
 from tile_runtime.simulator.timeline import timeline_from
 from tile_runtime.source_kernels.crash import fault_of
 from tile_runtime.source_kernels.declaration import find_kernel

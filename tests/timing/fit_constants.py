@@ -1,7 +1,7 @@
 """Finds the constants of the time model from the published rows that fix them (fixed_constants.py).
 
 `python tests/timing/fit_constants.py [name ...] [--full]` runs the cases of a constant again and again, all other
-constants as tile_ir/timing.py has them, until the median of their errors is as near to zero as it comes between half
+constants as tile_ir/costs/timing.py has them, until the median of their errors is as near to zero as it comes between half
 and twice the value there. Where a row rounds, or two disagree, the page of the model says what was chosen and why.
 """
 
@@ -22,7 +22,7 @@ from cases import cases  # noqa: E402
 from fixed_constants import FIXED_BY  # noqa: E402
 from modelled import compare  # noqa: E402
 
-from tile_ir.timing import DEFAULT_TIMING  # noqa: E402
+from tile_ir.costs.timing import DEFAULT_TIMING  # noqa: E402
 
 STEPS = 8
 

@@ -1,6 +1,6 @@
 """Which published rows fixed a constant of the time model, and the pages that calibrate it: rows of all others check.
 
-Constants by their names in tile_ir/timing.py. What a row did not fix has its source in words. fit_constants.py finds a
+Constants by their names in tile_ir/costs/timing.py. What a row did not fix has its source in words. fit_constants.py finds a
 constant from its rows; docs/time_model.md says what a row leaves open.
 """
 

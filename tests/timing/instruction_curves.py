@@ -16,7 +16,7 @@ import numpy as np
 from curve_kernels import KERNELS, LOAD_L0A, LOAD_TABLE, MMAD, VECTOR
 from modelled import rank
 
-from tile_ir.timing import DEFAULT_TIMING
+from tile_ir.costs.timing import DEFAULT_TIMING
 from tile_runtime.simulator.timeline import KINDS, PIPES
 
 CURVES = Path(__file__).with_name("instruction_curves.csv")

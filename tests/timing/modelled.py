@@ -16,7 +16,7 @@ from fixed_constants import CALIBRATING, fixed
 from measures import Measure, Span, Unit
 
 from tile_ir.chips import TARGETS
-from tile_ir.timing import DEFAULT_TIMING, TimingTable
+from tile_ir.costs.timing import DEFAULT_TIMING, TimingTable
 from tile_runtime.simulator.timeline import Timeline
 
 

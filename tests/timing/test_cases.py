@@ -13,7 +13,7 @@ from case import Case, published
 from fixed_constants import CALIBRATING, FIXED_BY, OTHERWISE, RATES
 from measures import Unit
 
-from tile_ir.timing import TimingTable
+from tile_ir.costs.timing import TimingTable
 
 ALL = cases.cases()
 

@@ -23,13 +23,13 @@ from kernel_batch import KernelBatch
 
 import tile_ir
 from tile_ir import DEFAULT_TARGET, OPS, Buffer, Func, Op, OpDef
-from tile_ir.cost import Assumed, cost
+from tile_ir.costs.instruction_cost import Assumed, cost
+from tile_ir.costs.timing import DEFAULT_TIMING, timing_of
 from tile_ir.expr import constant_value
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, For
 from tile_ir.opdef import Effect, pipe_of
-from tile_ir.timing import DEFAULT_TIMING, timing_of
-from tile_ir.walk import bodies, walk_ops
+from tile_ir.traversal import bodies, walk_ops
 from tile_passes import PIPELINE, PassOptions, run_passes
 from tile_runtime.simulator.timeline import KINDS, PIPES, timeline_from
 

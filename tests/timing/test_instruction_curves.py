@@ -8,7 +8,7 @@ from curve_kernels import VECTOR
 from instruction_curves import cycles, families, points
 from timed_kernel_set import TimedKernelSet, times
 
-from tile_ir.timing import DEFAULT_TIMING
+from tile_ir.costs.timing import DEFAULT_TIMING
 
 KERNELS = TimedKernelSet()
 # The vector part of a tile of a norm kernel (docs/hardware/timing.md#a-trace).

@@ -11,7 +11,7 @@ import pytest
 from kernel_set import builder
 from timed_kernel_set import TARGET, TimedKernelSet, times
 
-from tile_ir.timing import timing_of
+from tile_ir.costs.timing import timing_of
 from tile_runtime.simulator.timeline import PIPES
 
 F16 = np.float16

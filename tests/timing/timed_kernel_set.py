@@ -8,7 +8,7 @@ from typing import Any
 from kernel_set import KernelSet
 
 from tile_ir.chips import TARGETS
-from tile_ir.timing import TimingTable, timing_of
+from tile_ir.costs.timing import TimingTable, timing_of
 from tile_runtime.simulator.timeline import KINDS, PIPES, Timeline, timeline_from
 
 TARGET = TARGETS["Ascend910B1"]

@@ -19,8 +19,8 @@ import numpy as np
 from kernel_set import SANITIZE, SimulatorError, builder, launcher
 
 from tile_ir.chips import DEFAULT_TARGET
+from tile_ir.costs.timing import DEFAULT_TIMING, TimingTable, timing_of
 from tile_ir.target import Target
-from tile_ir.timing import DEFAULT_TIMING, TimingTable, timing_of
 from tile_runtime.simulator.timeline import Timeline, timeline_from
 
 FOLDER = Path(__file__).parent / "kernels"

@@ -10,7 +10,7 @@ from fuzz.kernels.scope import Scope
 from fuzz.kernels.writing import Illegal, Writer
 from tile_ir import Memory
 from tile_ir.dtypes import INT32
-from tile_ir.expr import Const, Expr, Load, Var, binary, equal, select, walk
+from tile_ir.expr import Const, Expr, Load, Var, binary, equal, select, walk_expr
 from tile_ir.nodes import Stmt
 
 MOST_TRIPS = 4
@@ -236,4 +236,4 @@ class Control:
 
 
 def _loads(expr: Expr) -> list[Load]:
-    return [part for part in walk(expr) if isinstance(part, Load)]
+    return [part for part in walk_expr(expr) if isinstance(part, Load)]

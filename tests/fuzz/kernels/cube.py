@@ -9,7 +9,7 @@ from fuzz.kernels.scope import Scope
 from fuzz.kernels.writing import Illegal, Writer, box, tensor
 from tile_ir import Buffer, Memory, Region
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT32
-from tile_ir.expr import Const, Expr, Load, Var, binary, equal, walk
+from tile_ir.expr import Const, Expr, Load, Var, binary, equal, walk_expr
 from tile_ir.nodes import Slice, Stmt
 
 SIDE = 16
@@ -268,4 +268,4 @@ class CubeLeaves:
 
 
 def _reads(expr: Expr | None) -> bool:
-    return expr is not None and any(isinstance(part, Load) for part in walk(expr))
+    return expr is not None and any(isinstance(part, Load) for part in walk_expr(expr))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from fuzz.kernels.random_kernel import random_kernel
 from tile_ir import Automatic, For, Func, Let, LoopKind, Phase
 from tile_ir.nodes import Body, Given, Stmt
-from tile_ir.walk import bodies, breaks, with_bodies, with_statements
+from tile_ir.traversal import bodies, breaks, with_bodies, with_statements
 from tile_passes.pipelining.modulo_schedule import placed, repaired
 from tile_passes.pipelining.plan_versions import Candidates, version_candidates
 from tile_passes.pipelining.round_units import round_of

@@ -23,9 +23,9 @@ from tile_ir import (
     Target,
 )
 from tile_ir.expr import Const, Var
-from tile_ir.footprint import buffer_bytes, round_up
+from tile_ir.layout.footprint import buffer_bytes, round_up
 from tile_ir.nodes import Body
-from tile_ir.walk import buffers_of, walk
+from tile_ir.traversal import buffers_of, walk
 
 PARAMETERS = (Var("n"), Var("m"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tile_ir import Buffer, DType, Memory, Region
-from tile_ir.expr import Const, Expr, Load, Var, walk
+from tile_ir.expr import Const, Expr, Load, Var, walk_expr
 from tile_ir.nodes import Slice
 
 # How a key names a slot or a half that depends on run-time values is the expression itself.
@@ -104,7 +104,7 @@ class Scope:
         return False
 
     def give_value(self, place: Place) -> None:
-        moving = place.slot is not None and any(isinstance(e, Load) for e in walk(place.slot))
+        moving = place.slot is not None and any(isinstance(e, Load) for e in walk_expr(place.slot))
         if place.half != 2 and not moving:
             self.ready.add(place.key())
 
@@ -115,10 +115,12 @@ class Scope:
         """Take over what a loop or branch has surely written, but for keys of its variables."""
         if not runs:
             return
-        known = {v for e in (*self.integers, *self.floats) for v in walk(e) if isinstance(v, Var)}
+        known = {
+            v for e in (*self.integers, *self.floats) for v in walk_expr(e) if isinstance(v, Var)
+        }
         for key in inner.ready:
             slot = key[1]
-            if slot is None or all(v in known for v in walk(slot) if isinstance(v, Var)):
+            if slot is None or all(v in known for v in walk_expr(slot) if isinstance(v, Var)):
                 self.ready.add(key)
 
 

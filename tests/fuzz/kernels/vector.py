@@ -11,7 +11,7 @@ from fuzz.kernels.scope import Place, Scope
 from fuzz.kernels.writing import Illegal, Writer, box, tensor
 from tile_ir import Buffer, DType, Memory, Region
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT32
-from tile_ir.expr import Const, Expr, Load, Var, binary, walk
+from tile_ir.expr import Const, Expr, Load, Var, binary, walk_expr
 from tile_ir.nodes import Stmt
 
 ROWS, COLUMNS = 6, 64
@@ -420,7 +420,7 @@ class VectorLeaves:
         ring = w.rng.choice(slotted)
         slots, count = ring.static_shape() or (0, 0)
         stop, fewest, most = self.control.trips(scope)
-        if any(isinstance(part, Load) for part in walk(stop)):
+        if any(isinstance(part, Load) for part in walk_expr(stop)):
             raise Illegal("the bound of this loop stays as it is")
         i = Var(w.name("i"))
         inner = scope.inside(

@@ -45,8 +45,8 @@ from tile_ir.expr import (
     promote,
     select,
 )
-from tile_ir.footprint import buffer_bytes, k0_elements, matrix_footprint, matrix_shape
-from tile_ir.geometry import strides, transfer_rows
+from tile_ir.layout.footprint import buffer_bytes, k0_elements, matrix_footprint, matrix_shape
+from tile_ir.layout.geometry import strides, transfer_rows
 from tile_ir.nodes import Body, Stmt
 from tile_ir.ops.broadcast import broadcast_axis
 from tile_ir.ops.reduce import kept_results, reduced_axis

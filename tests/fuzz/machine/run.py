@@ -16,7 +16,7 @@ from fuzz.machine.assemble import TENSORS, assemble
 from tile_codegen_ascendc import DEVICE_HEADER_DIR
 from tile_ir import Buffer, Func
 from tile_ir.nodes import Stmt
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 from tile_runtime.launcher.native import launcher, simulator_library
 from tile_runtime.simulator import build_simulator as builder
 

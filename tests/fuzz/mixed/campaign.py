@@ -29,7 +29,7 @@ from fuzz.shrink import shrink
 from fuzz.verdict import Failure
 from tile_ir import Core, For, Func, If, Op, While
 from tile_ir.check_sync import check_sync
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 
 FOUND = Path(__file__).parent / "found"
 # Every so many kernels have a scope for each core.

@@ -13,7 +13,7 @@ from tile_ir import Automatic, Func, Launch, Phase
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32
 from tile_ir.expr import Const, Var
 from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import buffers_of, walk
+from tile_ir.traversal import buffers_of, walk
 
 PARAMETERS = (Var("n"), Var("m"))
 LANES, WEIGHTS = ("split", "one", "rows", "same"), (3, 2, 4, 1)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fuzz.minimality import Minimality, Removal, without
 from tile_ir import OPS, Effect, Func, Op
 from tile_ir.expr import Const
-from tile_ir.walk import rewrite, walk
+from tile_ir.traversal import rewrite, walk
 
 NOBODYS = 9  # the compiler's flags are 0 to 7
 CROSS = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)

@@ -15,7 +15,7 @@ from tile_ir.dtypes import FLOAT16, FLOAT32
 from tile_ir.expr import Const, Expr, Var, substitute
 from tile_ir.nodes import Op, Stmt
 from tile_ir.opdef import core_of
-from tile_ir.walk import map_expressions
+from tile_ir.traversal import map_expressions
 
 
 def two_scopes(seed: int) -> tuple[Func, Func]:

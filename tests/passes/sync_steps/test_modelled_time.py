@@ -9,7 +9,7 @@ import pytest
 import tile_ir
 from sync_steps.random_sections import kernel_flows
 from tile_ir import DEFAULT_TARGET, Section
-from tile_ir.cost import cost
+from tile_ir.costs.instruction_cost import cost
 from tile_ir.machine import Pipe
 from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.conflicts import conflicts

@@ -9,7 +9,7 @@ import pytest
 from kernel_set import KernelSet
 
 from tile_ir import DEFAULT_TARGET
-from tile_ir.timing import timing_of
+from tile_ir.costs.timing import timing_of
 
 OFF, DEVICE, STRICT = 0, 1, 2
 KERNELS = KernelSet(

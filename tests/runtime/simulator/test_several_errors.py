@@ -11,7 +11,7 @@ import pytest
 from kernel_set import KernelSet, SimulatorError
 
 from tile_ir import DEFAULT_TARGET
-from tile_ir.timing import timing_of
+from tile_ir.costs.timing import timing_of
 
 DEVICE, STRICT = 1, 2
 KERNELS = KernelSet()

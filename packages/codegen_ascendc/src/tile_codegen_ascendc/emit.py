@@ -18,36 +18,42 @@ from tile_codegen_ascendc.templates import render_op, template
 from tile_codegen_ascendc.tensor_view import TensorView
 from tile_codegen_ascendc.windows import uncertain_windows
 from tile_ir import (
+    CORE_OF_MEMORY,
+    INT8,
+    Body,
     Break,
     Buffer,
     Core,
     DType,
+    Effect,
+    Expr,
     For,
     Func,
     If,
     IRError,
     KernelError,
     Let,
+    Load,
     Loc,
+    LoopKind,
     Memory,
     Op,
     Phase,
     Region,
     Section,
+    Stmt,
     Store,
     Target,
     TileError,
+    Var,
     While,
+    buffer_bytes,
+    expressions,
+    walk,
+    walk_expr,
+    walk_ops,
 )
-from tile_ir.analysis.intervals import Ranges, launch_ranges, ranges_inside, with_ranges
-from tile_ir.dtypes import INT8
-from tile_ir.expr import Expr, Load, Var
-from tile_ir.expr import walk as walk_expr
-from tile_ir.footprint import buffer_bytes
-from tile_ir.machine import CORE_OF_MEMORY
-from tile_ir.nodes import Body, LoopKind, Stmt
-from tile_ir.opdef import Effect
-from tile_ir.walk import expressions, walk, walk_ops
+from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
 
 # Those whose instructions the templates are.
 AI_CORES = frozenset({"dav-c220"})

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_codegen_ascendc.cxx.names import string_literal
 from tile_codegen_ascendc.cxx.views import OpView
-from tile_ir import Op
-from tile_ir.geometry import transfer_rows
+from tile_ir import Op, transfer_rows
 from tile_ir.ops.broadcast import broadcast_axis
 from tile_ir.ops.debug import printed_format
 from tile_ir.ops.expand import blocks_apart

@@ -6,11 +6,16 @@ from __future__ import annotations
 from functools import cached_property
 
 from tile_codegen_ascendc.cxx.views import RegionView
-from tile_ir import Memory
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, constant_value
-from tile_ir.footprint import k0_elements, stored_matrix
-from tile_ir.geometry import FRACTAL_MEMORIES
+from tile_ir import (
+    FRACTAL_MEMORIES,
+    Const,
+    Expr,
+    Memory,
+    constant_value,
+    k0_elements,
+    simplify,
+    stored_matrix,
+)
 
 
 class TensorView(RegionView):

@@ -6,11 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tile_ir import Buffer, Memory, Op, Region, Slice, Store
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges, interval
-from tile_ir.expr import ONE, Binary, Expr, constant_value
-from tile_ir.opdef import accesses
+from tile_ir import (
+    ONE,
+    Binary,
+    Buffer,
+    Expr,
+    Memory,
+    Op,
+    Region,
+    Slice,
+    Store,
+    accesses,
+    constant_value,
+    simplify,
+)
+from tile_ir.analysis import Ranges, interval
 
 
 class Window(NamedTuple):

@@ -16,7 +16,7 @@ try:
     from tile_frontend._tracing.first_versions import with_operations as _with_operations
     from tile_frontend._tracing.language import NAMES as _NAMES
     from tile_frontend._tracing.removed_names import advice as _advice
-    from tile_ir.uncaught import show_errors_plainly as _show_errors_plainly
+    from tile_ir.diagnostics.uncaught import show_errors_plainly as _show_errors_plainly
 finally:
     if _collects:
         _gc.enable()

@@ -6,16 +6,16 @@ the author's can be blamed for. Says nothing about order that the author wrote.
 
 from __future__ import annotations
 
+from tile_ir.analysis.shared_bytes import Sharing
 from tile_ir.check_memory import check_memory
 from tile_ir.check_sync.across import check_across
 from tile_ir.check_sync.sections import check_section
 from tile_ir.chips import DEFAULT_TARGET
-from tile_ir.diagnostics import Diagnostic
+from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.nodes import Automatic, Func, Op, Section
 from tile_ir.opdef import Effect
-from tile_ir.shared_bytes import Sharing
 from tile_ir.target import Target
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 
 _IN_CORE = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER})
 _BETWEEN = frozenset({Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL})

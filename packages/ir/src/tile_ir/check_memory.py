@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from tile_ir.analysis.accesses import Touch, touches
-from tile_ir.analysis.affine import simplify
+from tile_ir.analysis.circumstances import Circumstances, Conditions, equalities
 from tile_ir.analysis.intervals import INF, Ranges, launch_ranges, walk_with_ranges
+from tile_ir.analysis.one_round import OneRound, is_solid, step_of
+from tile_ir.analysis.shared_bytes import Sharing
 from tile_ir.chips import DEFAULT_TARGET
-from tile_ir.circumstances import Circumstances, Conditions, equalities
-from tile_ir.diagnostics import Diagnostic
+from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.expr import Const, Expr, constant_value
 from tile_ir.live_bytes import Live, in_other_rounds, moving_part, same_bytes, union, without
 from tile_ir.location import Loc
@@ -35,13 +36,12 @@ from tile_ir.nodes import (
     Stmt,
     While,
 )
-from tile_ir.one_round import OneRound, is_solid, step_of
 from tile_ir.opdef import element_limit
+from tile_ir.scalars.affine import simplify
 from tile_ir.scratch_users import first_user
-from tile_ir.shared_bytes import Sharing
 from tile_ir.target import Target
-from tile_ir.verifier import problems
-from tile_ir.walk import bodies, buffers_of, walk
+from tile_ir.traversal import bodies, buffers_of, walk
+from tile_ir.verification.verifier import problems
 
 _PLACEMENT = frozenset({"phase-address", "address-alignment", "address-range", "alias"})
 # So many statements behind a branch are looked at with what the branch not taken says.

@@ -14,7 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Union
 
-from tile_ir.arithmetic import (
+from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64, UINT32, UINT64, DType, Kind, held
+from tile_ir.location import Loc
+from tile_ir.machine import Memory
+from tile_ir.quick_init import quick_init
+from tile_ir.scalars.arithmetic import (
     FLOAT_FUNCTIONS,
     INT32_LIMIT,
     DivisionError,
@@ -24,10 +28,6 @@ from tile_ir.arithmetic import (
     rounded,
     wrap,
 )
-from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64, UINT32, UINT64, DType, Kind, held
-from tile_ir.location import Loc
-from tile_ir.machine import Memory
-from tile_ir.quick_init import quick_init
 
 Operable = Union["Expr", int, float, bool]
 
@@ -590,7 +590,7 @@ def ceildiv(left: Operable, right: Operable) -> Expr:
     a = as_expr(left)
     b = as_expr(right, a.dtype)
     constant = isinstance(a, Const) and isinstance(b, Const)
-    if constant or any(isinstance(part, Load) for side in (a, b) for part in walk(side)):
+    if constant or any(isinstance(part, Load) for side in (a, b) for part in walk_expr(side)):
         quotient = binary("//", a, b)
         return quotient + cast(not_equal(binary("%", a, b), 0), quotient.dtype)
     if (isinstance(b, Const) and b.value > 0) or b.dtype.kind is Kind.UINT:
@@ -612,7 +612,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     return ()
 
 
-def walk(expr: Expr) -> Iterator[Expr]:
+def walk_expr(expr: Expr) -> Iterator[Expr]:
     """The expression and everything below it, outer before inner, left before right."""
     return iter((expr, *_below(expr)))
 
@@ -623,7 +623,7 @@ def _below(expr: Expr) -> tuple[Expr, ...]:
     try:
         return expr._below
     except AttributeError:
-        found = tuple(part for child in children(expr) for part in walk(child))
+        found = tuple(part for child in children(expr) for part in walk_expr(child))
         object.__setattr__(expr, "_below", found)
         return found
 
@@ -635,7 +635,7 @@ def reads_memory(expr: Expr) -> bool:
     try:
         return expr._reads_memory
     except AttributeError:
-        found = any(isinstance(part, Load) for part in walk(expr))
+        found = any(isinstance(part, Load) for part in walk_expr(expr))
         object.__setattr__(expr, "_reads_memory", found)
         return found
 

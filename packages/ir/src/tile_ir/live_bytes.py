@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tile_ir.analysis.affine import simplify
-from tile_ir.circumstances import Circumstances
-from tile_ir.expr import Const, Var, reads_memory
-from tile_ir.expr import walk as walk_expr
+from tile_ir.analysis.circumstances import Circumstances
+from tile_ir.expr import Const, Var, reads_memory, walk_expr
 from tile_ir.location import Loc
 from tile_ir.nodes import Buffer, For, Let, Region, While
-from tile_ir.walk import walk
+from tile_ir.scalars.affine import simplify
+from tile_ir.traversal import walk
 
 # Disjoint and in order: from, to, who reads.
 Spans = tuple[tuple[float, float, Loc], ...]

@@ -14,9 +14,9 @@ from enum import Enum, IntEnum
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from tile_ir.diagnostics import KernelError
+from tile_ir.diagnostics.errors import KernelError
 from tile_ir.expr import Buffer as Buffer
-from tile_ir.expr import Const, Expr, Var, walk
+from tile_ir.expr import Const, Expr, Var, walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout
 from tile_ir.opdef import Op as Op
@@ -27,8 +27,8 @@ from tile_ir.regions import Region as Region
 from tile_ir.regions import Slice as Slice
 
 if TYPE_CHECKING:
-    from tile_ir.diagnostics import Diagnostic
-    from tile_ir.expansions import Expansion
+    from tile_ir.diagnostics.errors import Diagnostic
+    from tile_ir.diagnostics.expansions import Expansion
 
 
 class Phase(IntEnum):
@@ -247,7 +247,7 @@ class Func:
         scalars = {p for p in self.params if isinstance(p, Var)}
         for tensor in self.tensors:
             for dim in tensor.shape:
-                for e in () if isinstance(dim, Const) else walk(dim):
+                for e in () if isinstance(dim, Const) else walk_expr(dim):
                     if isinstance(e, Var) and e not in scalars:
                         found.setdefault(e)
         return tuple(found)

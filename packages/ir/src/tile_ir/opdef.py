@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from tile_ir.analysis.overlap import Overlap, overlap
+from tile_ir.costs.timing import FULL_RATE
 from tile_ir.dtypes import DType
 from tile_ir.expr import Const, Expr
+from tile_ir.layout.overlap import Overlap, overlap
+from tile_ir.layout.tile_copy import Clipped
 from tile_ir.location import Loc
 from tile_ir.machine import CHOICES_OF_OPEN, Core, Memory, Pipe, possible
 from tile_ir.op_parts import REQUIRED as REQUIRED
@@ -28,8 +30,6 @@ from tile_ir.op_parts import Problem as Problem
 from tile_ir.quick_init import quick_init
 from tile_ir.regions import AttrValue, Operand, Region
 from tile_ir.target import Target
-from tile_ir.tile_copy import Clipped
-from tile_ir.timing import FULL_RATE
 
 
 @quick_init

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tile_ir.location import Loc
 from tile_ir.nodes import Body, Buffer, Stmt
-from tile_ir.walk import bodies, buffers_of, walk
+from tile_ir.traversal import bodies, buffers_of, walk
 
 
 def first_user(body: Body, buffer: Buffer, loc: Loc) -> Stmt | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from tile_ir.diagnostics import KernelError
+from tile_ir.diagnostics.errors import KernelError
 from tile_ir.dtypes import DType
 from tile_ir.machine import Core, Memory, Pipe
 

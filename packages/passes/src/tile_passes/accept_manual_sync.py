@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tile_ir import Diagnostic, Func, KernelError, Op, Phase, Section, Target
-from tile_ir.analysis.intervals import Interval, Ranges, interval, launch_ranges, walk_with_ranges
-from tile_ir.expr import Expr
-from tile_ir.nodes import Body
-from tile_ir.opdef import Effect
+from tile_ir import Body, Diagnostic, Effect, Expr, Func, KernelError, Op, Phase, Section, Target
+from tile_ir.analysis import Interval, Ranges, interval, launch_ranges, walk_with_ranges
 from tile_passes.passdef import ir_pass
 
 

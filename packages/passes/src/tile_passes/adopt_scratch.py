@@ -9,23 +9,27 @@ from tile_ir import (
     Alloc,
     Automatic,
     Buffer,
+    Const,
     Diagnostic,
+    DType,
     Func,
     Memory,
     Op,
     Phase,
     Region,
+    Scratch,
     Slice,
+    Stmt,
     Target,
+    buffer_bytes,
+    constant_value,
+    element_count,
+    element_offset,
+    is_contiguous,
+    rewrite,
+    simplify,
+    walk_ops,
 )
-from tile_ir.analysis.affine import simplify
-from tile_ir.dtypes import DType
-from tile_ir.expr import Const, constant_value
-from tile_ir.footprint import buffer_bytes
-from tile_ir.geometry import element_count, element_offset, is_contiguous
-from tile_ir.nodes import Stmt
-from tile_ir.opdef import Scratch
-from tile_ir.walk import rewrite, walk_ops
 from tile_passes.lowering.builder import Builder
 from tile_passes.passdef import ir_pass
 

@@ -6,21 +6,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tile_ir import (
+    CORE_OF_MEMORY,
     Automatic,
+    Body,
     Core,
     Diagnostic,
+    Effect,
     For,
     Func,
+    LoopKind,
+    Memory,
     Op,
     Phase,
     Section,
+    Stmt,
     Store,
     Target,
+    bodies,
+    core_of,
+    loads,
+    walk,
+    with_bodies,
 )
-from tile_ir.machine import CORE_OF_MEMORY, Memory
-from tile_ir.nodes import Body, LoopKind, Stmt
-from tile_ir.opdef import Effect, core_of
-from tile_ir.walk import bodies, loads, walk, with_bodies
 from tile_passes.analysis.lane_dependence import done_by_lanes
 from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass

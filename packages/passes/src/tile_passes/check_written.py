@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_ir import Buffer, Func, KernelError, Memory, Op, Phase, Store, Target
-from tile_ir.nodes import Alloc, Stmt
-from tile_ir.opdef import Access, Effect, accesses, overwriting
-from tile_ir.walk import walk
+from tile_ir import (
+    Access,
+    Alloc,
+    Buffer,
+    Effect,
+    Func,
+    KernelError,
+    Memory,
+    Op,
+    Phase,
+    Stmt,
+    Store,
+    Target,
+    accesses,
+    overwriting,
+    walk,
+)
 from tile_passes.passdef import ir_pass
 
 

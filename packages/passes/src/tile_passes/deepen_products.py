@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from tile_ir import Alloc, Automatic, Buffer, For, Func, Op, Phase, Region, Slice, Target
-from tile_ir.analysis.affine import simplify
-from tile_ir.dtypes import BOOL
-from tile_ir.expr import Const, Expr, substitute
-from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import map_own_expressions, rewrite
+from tile_ir import (
+    BOOL,
+    Alloc,
+    Automatic,
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Func,
+    Op,
+    Phase,
+    Region,
+    Slice,
+    Stmt,
+    Target,
+    map_own_expressions,
+    rewrite,
+    simplify,
+    substitute,
+)
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import tile_of_k
 from tile_passes.passdef import ir_pass

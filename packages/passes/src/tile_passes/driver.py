@@ -15,9 +15,9 @@ from tile_ir import (
     print_func,
     verify,
 )
-from tile_ir.expansions import calls_to
-from tile_ir.sound import Sound
-from tile_ir.verifier import problems
+from tile_ir.diagnostics.expansions import calls_to
+from tile_ir.verification.sound import Sound
+from tile_ir.verification.verifier import problems
 from tile_passes.pass_options import PassOptions, PassRecord, PassResult
 from tile_passes.passdef import Pass, without_collections
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tile_ir import For, Func, Let
-from tile_ir.walk import walk
+from tile_ir import For, Func, Let, walk
 
 
 class FreeNames:

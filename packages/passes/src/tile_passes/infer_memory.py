@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_ir import (
+    Alloc,
+    Body,
     Buffer,
     Core,
     For,
@@ -17,11 +19,14 @@ from tile_ir import (
     Section,
     Store,
     Target,
+    bodies,
+    buffers_of,
+    check_op,
+    core_of,
+    loads,
+    replace_buffers,
 )
-from tile_ir.nodes import Alloc, Body
-from tile_ir.opdef import check_op, core_of
-from tile_ir.verifier import REGISTERS
-from tile_ir.walk import bodies, buffers_of, loads, replace_buffers
+from tile_ir.verification.verifier import REGISTERS
 from tile_passes.analysis.memory_demands import is_open
 from tile_passes.passdef import ir_pass
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tile_ir import Automatic, Diagnostic, For, Func, Phase, Target
-from tile_ir.walk import walk
+from tile_ir import Automatic, Diagnostic, For, Func, Phase, Target, walk
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.in_schedule import in_schedule
 from tile_passes.pipelining.plan_pipeline import plan_pipeline

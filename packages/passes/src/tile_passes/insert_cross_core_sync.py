@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Automatic, Core, For, Func, IRError, Phase, Target
-from tile_ir.analysis.intervals import Ranges, interval, launch_ranges
+from tile_ir.analysis import Ranges, interval, launch_ranges
 from tile_passes.cross.blocks import Block, breaking_places, build_blocks
 from tile_passes.cross.completion import telling, unordered
 from tile_passes.cross.dependences import Dependence, find_dependences

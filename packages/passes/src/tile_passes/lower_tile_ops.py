@@ -6,11 +6,23 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from tile_ir import For, Func, Op, Phase, Target
-from tile_ir.analysis.intervals import Ranges, launch_ranges, ranges_inside, with_ranges
-from tile_ir.nodes import Body, LoopKind, Made, Stmt, While
-from tile_ir.phases import PLAIN_LOOPS
-from tile_ir.walk import bodies, with_bodies, with_statements
+from tile_ir import (
+    Body,
+    For,
+    Func,
+    LoopKind,
+    Made,
+    Op,
+    Phase,
+    Stmt,
+    Target,
+    While,
+    bodies,
+    with_bodies,
+    with_statements,
+)
+from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
+from tile_ir.verification.phases import PLAIN_LOOPS
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import tiles_of
 from tile_passes.lowering.made import behind_all, leaves, made, reads_element

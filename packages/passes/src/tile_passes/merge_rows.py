@@ -6,30 +6,35 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from tile_ir import (
+    BLOCK_BYTES,
     OPS,
     Alloc,
     Automatic,
+    Body,
     Buffer,
+    Const,
     Effect,
     For,
     Func,
     KernelError,
+    Load,
     LoopKind,
     Memory,
     Op,
     Phase,
     Region,
     Slice,
+    Stmt,
     Target,
+    bodies,
+    check_op,
+    element_count,
+    round_up,
+    with_bodies,
+    with_statements,
 )
-from tile_ir.analysis.intervals import Ranges, launch_ranges, ranges_inside, with_ranges
-from tile_ir.expr import Const, Load
-from tile_ir.footprint import round_up
-from tile_ir.geometry import BLOCK_BYTES, element_count
-from tile_ir.nodes import Body, Stmt
-from tile_ir.opdef import check_op
+from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.ops.rules import elements_bound
-from tile_ir.walk import bodies, with_bodies, with_statements
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.made import behind_all, made
 from tile_passes.lowering.one_operation import lower_op

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from tile_ir import Automatic, Func, Memory, Op, Section
-from tile_ir.expr import Expr
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Body
-from tile_ir.opdef import Effect
-from tile_ir.walk import expressions, walk
+from tile_ir import (
+    Automatic,
+    Body,
+    Effect,
+    Expr,
+    Func,
+    Memory,
+    Op,
+    Section,
+    expressions,
+    walk,
+    walk_expr,
+)
 
 _ORDER = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
 _INFERRED = (Memory.SHARED, Memory.FRAGMENT)

@@ -7,21 +7,29 @@ from dataclasses import replace
 
 from tile_ir import (
     Automatic,
+    Body,
+    Const,
     Core,
     Diagnostic,
+    Effect,
+    Expr,
     For,
     Func,
     KernelError,
     Let,
+    LoopKind,
     Op,
     Phase,
     Section,
     Target,
+    Var,
+    ceildiv,
+    constant_value,
+    core_of,
+    minimum,
+    walk,
+    walk_ops,
 )
-from tile_ir.expr import Const, Expr, Var, ceildiv, constant_value, minimum
-from tile_ir.nodes import Body, LoopKind
-from tile_ir.opdef import Effect, core_of
-from tile_ir.walk import walk, walk_ops
 from tile_passes.free_names import FreeNames
 from tile_passes.passdef import ir_pass
 

@@ -10,19 +10,26 @@ from itertools import groupby
 from tile_ir import (
     Alloc,
     Automatic,
+    Body,
     Buffer,
+    Const,
+    Expr,
     For,
     Func,
     If,
     KernelError,
     Let,
+    LoopKind,
     Phase,
     Section,
+    Stmt,
     Target,
+    Var,
+    binary,
+    map_expressions,
+    rewrite,
+    substitute,
 )
-from tile_ir.expr import Const, Expr, Var, binary, substitute
-from tile_ir.nodes import Body, LoopKind, Stmt
-from tile_ir.walk import map_expressions, rewrite
 from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.free_names import FreeNames
 from tile_passes.memory.side_by_side import fit_side_by_side

@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 
-from tile_ir import Alloc, Automatic, Buffer, Func, Memory, Phase, Target
-from tile_ir.footprint import buffer_bytes
-from tile_ir.shared_bytes import Sharing
+from tile_ir import Alloc, Automatic, Buffer, Func, Memory, Phase, Target, buffer_bytes
+from tile_ir.analysis import Sharing
 from tile_passes.analysis.in_place import InPlacePair, in_place_pairs
 from tile_passes.analysis.live_ranges import LiveRange, interfere
 from tile_passes.analysis.liveness import Liveness, liveness

@@ -5,23 +5,40 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from tile_ir import Automatic, Diagnostic, Func, If, KernelError, Op, Phase, Section, Target
-from tile_ir.analysis.affine import resolved
-from tile_ir.expr import Const, Expr, Var
-from tile_ir.expr import walk as walk_expr
-from tile_ir.machine import Memory
-from tile_ir.nodes import Body, Break, Buffer, For, Let, Region, Slice, Stmt
-from tile_ir.opdef import accesses
-from tile_ir.ops.movement import goes_through_workspace
-from tile_ir.walk import (
+from tile_ir import (
+    Automatic,
+    Body,
+    Break,
+    Buffer,
+    Const,
+    Diagnostic,
+    Expr,
+    For,
+    Func,
+    If,
+    KernelError,
+    Let,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Section,
+    Slice,
+    Stmt,
+    Target,
+    Var,
+    accesses,
     bodies,
     buffers_of,
     loads,
     map_own_expressions,
+    resolved,
     walk,
+    walk_expr,
     with_bodies,
     with_statements,
 )
+from tile_ir.ops.movement import goes_through_workspace
 from tile_passes.own_order import left_with, own_cross_flag
 from tile_passes.passdef import ir_pass
 from tile_passes.streams.cube_half import CubeHalf, Guard, Rounds

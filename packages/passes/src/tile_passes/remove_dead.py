@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
-from tile_ir import Alloc, For, Func, If, Let, Op, Phase, Region, Section, Store, Target
-from tile_ir.expr import Var
-from tile_ir.machine import Memory
-from tile_ir.nodes import Body, Buffer, Stmt, While
-from tile_ir.walk import bodies, loads, variables_of, with_bodies, with_statements
+from tile_ir import (
+    Alloc,
+    Body,
+    Buffer,
+    For,
+    Func,
+    If,
+    Let,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Section,
+    Stmt,
+    Store,
+    Target,
+    Var,
+    While,
+    bodies,
+    loads,
+    variables_of,
+    with_bodies,
+    with_statements,
+)
 from tile_passes.passdef import ir_pass
 
 

@@ -8,18 +8,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from tile_ir import For, Func, If, Phase, Target
-from tile_ir.analysis.intervals import (
-    Ranges,
-    launch_ranges,
-    narrow,
-    ranges_inside,
-    with_ranges,
+from tile_ir import (
+    Body,
+    Const,
+    Expr,
+    For,
+    Func,
+    If,
+    Let,
+    LoopKind,
+    Phase,
+    Stmt,
+    Target,
+    Var,
+    bodies,
+    breaks,
+    map_own_expressions,
+    reads_memory,
+    substitute,
+    walk,
+    with_bodies,
+    with_statements,
 )
-from tile_ir.analysis.trip_count import trips
-from tile_ir.expr import Const, Expr, Var, reads_memory, substitute
-from tile_ir.nodes import Body, Let, LoopKind, Stmt
-from tile_ir.walk import bodies, breaks, map_own_expressions, walk, with_bodies, with_statements
+from tile_ir.analysis import Ranges, launch_ranges, narrow, ranges_inside, trips, with_ranges
 from tile_passes.passdef import ir_pass
 
 # What is put in for names: constant integers and truths, and the only values of loop variables.

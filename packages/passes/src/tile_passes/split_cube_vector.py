@@ -6,27 +6,39 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tile_ir import (
+    CORE_OF_MEMORY,
+    TOLD,
+    Body,
     Core,
     Diagnostic,
+    Effect,
     For,
     Func,
     If,
     KernelError,
     Let,
+    Load,
+    Memory,
     Op,
     Phase,
     Section,
+    Stmt,
     Store,
     Target,
+    Var,
     While,
+    bodies,
+    buffers_of,
+    core_of,
+    expressions,
+    loads,
+    rewrite,
+    variables_of,
+    walk_expr,
+    with_bodies,
 )
-from tile_ir.expr import Load, Var, walk
-from tile_ir.machine import CORE_OF_MEMORY, Memory
-from tile_ir.nodes import Body, Stmt
-from tile_ir.opdef import TOLD, Effect, core_of
+from tile_ir import walk as walk_body
 from tile_ir.ops.sync import cores_with
-from tile_ir.walk import bodies, buffers_of, expressions, loads, rewrite, variables_of, with_bodies
-from tile_ir.walk import walk as walk_body
 from tile_passes.analysis.lane_dependence import done_by_lanes
 from tile_passes.analysis.unscoped_stores import unscoped, unscoped_stores_are_of_vector
 from tile_passes.passdef import ir_pass
@@ -146,7 +158,7 @@ def _foreign_value(stmt: Stmt, core: Core, foreign: Mapping[Var, Stmt]) -> Kerne
 
 def _source(stmt: Stmt, core: Core, foreign: Mapping[Var, Stmt]) -> str:
     """Where the value of the other core comes from that a statement uses."""
-    for part in (p for e in expressions(stmt) for p in walk(e)):
+    for part in (p for e in expressions(stmt) for p in walk_expr(e)):
         if isinstance(part, Var) and part in foreign:
             return _source(foreign[part], core, foreign)
         if isinstance(part, Load) and CORE_OF_MEMORY.get(part.buffer.memory, core) is not core:

@@ -5,15 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from tile_ir import OPS, Alloc, Func, Memory, Op, Phase, Region, Slice, Target
-from tile_ir.analysis.affine import simplify
-from tile_ir.dtypes import DType
-from tile_ir.expr import Const
-from tile_ir.footprint import round_up
-from tile_ir.geometry import BLOCK_BYTES, is_contiguous
-from tile_ir.nodes import Body, Buffer, Made, Stmt
+from tile_ir import (
+    BLOCK_BYTES,
+    OPS,
+    Alloc,
+    Body,
+    Buffer,
+    Const,
+    DType,
+    Func,
+    Made,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Slice,
+    Stmt,
+    Target,
+    bodies,
+    is_contiguous,
+    round_up,
+    simplify,
+    with_bodies,
+    with_statements,
+)
 from tile_ir.ops.movement import cast_mode_of_copy, goes_through_workspace, type_between_cores
-from tile_ir.walk import bodies, with_bodies, with_statements
 from tile_passes.free_names import FreeNames
 from tile_passes.passdef import ir_pass
 

@@ -7,35 +7,40 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from tile_ir import (
+    TOLD,
     Automatic,
+    Binary,
+    Body,
+    Const,
     Core,
+    Effect,
+    Expr,
     For,
     Func,
     If,
     Let,
+    Load,
     LoopKind,
     Memory,
     Op,
     Phase,
     Region,
+    Section,
+    Stmt,
     Store,
     Target,
+    Var,
     While,
+    bodies,
+    breaks,
+    buffers_of,
+    simplify,
+    walk,
+    walk_expr,
+    with_bodies,
+    with_statements,
 )
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import (
-    Ranges,
-    interval,
-    launch_ranges,
-    loop_range,
-    ranges_inside,
-    with_ranges,
-)
-from tile_ir.expr import Binary, Const, Expr, Load, Var
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Body, Section, Stmt
-from tile_ir.opdef import TOLD, Effect
-from tile_ir.walk import bodies, breaks, buffers_of, walk, with_bodies, with_statements
+from tile_ir.analysis import Ranges, interval, launch_ranges, loop_range, ranges_inside, with_ranges
 from tile_passes.analysis.own_lines import OwnLines
 from tile_passes.analysis.unscoped_stores import unscoped_stores_are_of_vector
 from tile_passes.lowering.builder import Builder

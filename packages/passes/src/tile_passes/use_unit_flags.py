@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tile_ir import (
+    BOOL,
+    FRACTAL_ROWS,
     Alloc,
     Automatic,
+    Body,
     Buffer,
+    Const,
+    Expr,
     For,
     Func,
     If,
@@ -17,16 +22,22 @@ from tile_ir import (
     Phase,
     Region,
     Section,
+    Stmt,
     Target,
+    Var,
+    binary,
+    bodies,
+    breaks,
+    buffers_of,
+    equal,
+    is_constant,
+    simplify,
+    substitute,
+    walk,
+    with_bodies,
 )
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.dtypes import BOOL
-from tile_ir.expr import Const, Expr, Var, binary, equal, is_constant, substitute
-from tile_ir.footprint import FRACTAL_ROWS
-from tile_ir.nodes import Body, Stmt
+from tile_ir.analysis import constant_trips
 from tile_ir.ops.unit_flags import copy_by_units, product_by_units, product_of, taken_by
-from tile_ir.walk import bodies, breaks, buffers_of, walk, with_bodies
 from tile_passes.passdef import ir_pass
 
 TRUE, FALSE = Const(True, BOOL), Const(False, BOOL)

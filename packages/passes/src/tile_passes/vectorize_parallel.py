@@ -6,21 +6,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tile_ir import Diagnostic, For, Func, If, KernelError, LoopKind, Phase, Store, Target
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges, launch_ranges, loop_range, ranges_inside, with_ranges
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.dtypes import BOOL, FLOAT16
-from tile_ir.expr import Expr, Load, as_expr, binary, select, substitute
-from tile_ir.location import Loc
-from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import (
+from tile_ir import (
+    BOOL,
+    FLOAT16,
+    Body,
+    Diagnostic,
+    Expr,
+    For,
+    Func,
+    If,
+    KernelError,
+    Load,
+    Loc,
+    LoopKind,
+    Phase,
+    Stmt,
+    Store,
+    Target,
+    as_expr,
+    binary,
     bodies,
     buffers_of,
     map_expressions,
+    select,
+    simplify,
+    substitute,
     walk,
     with_bodies,
     with_statements,
+)
+from tile_ir.analysis import (
+    Ranges,
+    constant_trips,
+    launch_ranges,
+    loop_range,
+    ranges_inside,
+    with_ranges,
 )
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.made import behind_all, made

@@ -7,27 +7,39 @@ import math
 from dataclasses import dataclass
 
 from tile_codegen_ascendc.cxx.names import cxx_name
-from tile_ir import Buffer, DType, KernelError, Loc, Memory
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges, interval
-from tile_ir.arithmetic import wrap
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, INT64, Kind, held
-from tile_ir.expr import (
+from tile_ir import (
+    BFLOAT16,
     BINARY_FUNCTIONS,
+    BOOL,
     COMPARISONS,
+    FLOAT16,
+    FLOAT32,
+    INT32,
+    INT64,
     LOGICAL,
     Binary,
+    Buffer,
     Cast,
     Const,
+    DType,
     Expr,
+    KernelError,
+    Kind,
     Load,
+    Loc,
+    Memory,
     Select,
     Unary,
     Var,
+    buffer_elements,
     cast,
     computed_in,
+    held,
+    simplify,
+    strides,
 )
-from tile_ir.geometry import buffer_elements, strides
+from tile_ir.analysis import Ranges, interval
+from tile_ir.scalars.arithmetic import wrap
 
 # Binding strength as in C++, weakest first.
 _LEVELS = (

@@ -9,12 +9,24 @@ from typing import Any
 
 from tile_codegen_ascendc.cxx.expressions import Known, cxx_constant, cxx_expr, gm_offset, scalar_as
 from tile_codegen_ascendc.cxx.names import cxx_name
-from tile_ir import Buffer, DType, Memory, Op, Region
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.dtypes import FLOAT32 as FLOAT
-from tile_ir.expr import Const, Expr, constant_value
-from tile_ir.geometry import element_count, element_offset, matrix_view, trailing_matrix
-from tile_ir.row_form import row_form
+from tile_ir import FLOAT32 as FLOAT
+from tile_ir import (
+    Buffer,
+    Const,
+    DType,
+    Expr,
+    Memory,
+    Op,
+    Region,
+    constant_value,
+    element_count,
+    element_offset,
+    linear_form,
+    matrix_view,
+    simplify,
+    trailing_matrix,
+)
+from tile_ir.layout.row_form import row_form
 
 
 class RegionView:

@@ -19,11 +19,16 @@ from tile_frontend._tracing.scalars import (
 )
 from tile_frontend._tracing.trace import Allocation, current
 from tile_frontend._tracing.values import Cell, Tile
-from tile_ir import DType, Layout, Memory
-from tile_ir.dtypes import FLOAT64
-from tile_ir.expr import Expr, constant_value
-from tile_ir.machine import PACKED_MEMORIES
-from tile_ir.printer import print_expr
+from tile_ir import (
+    FLOAT64,
+    PACKED_MEMORIES,
+    DType,
+    Expr,
+    Layout,
+    Memory,
+    constant_value,
+    print_expr,
+)
 
 P = ParamSpec("P")
 

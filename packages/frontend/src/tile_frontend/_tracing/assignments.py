@@ -20,9 +20,7 @@ from tile_frontend._tracing.scope import MISSING
 from tile_frontend._tracing.static_loops import constant_range, static_items
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.values import Cell, Pending, Tile
-from tile_ir import Op, Region, Slice, Store
-from tile_ir.expr import Expr, Load, walk
-from tile_ir.opdef import Access
+from tile_ir import Access, Expr, Load, Op, Region, Slice, Store, walk_expr
 
 
 class AssignmentEvaluator(CallEvaluator):
@@ -226,4 +224,4 @@ def _is_new_cell(value: Any) -> bool:
 
 def _reads(expr: Expr) -> bool:
     """Whether the value depends on memory, so that it matters when it is evaluated."""
-    return any(isinstance(e, Load) for e in walk(expr))
+    return any(isinstance(e, Load) for e in walk_expr(expr))

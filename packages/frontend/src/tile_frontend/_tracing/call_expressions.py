@@ -19,8 +19,7 @@ from tile_frontend._tracing.source import display_name
 from tile_frontend._tracing.static_loops import constant_range, static_items
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.values import Pending, Tile
-from tile_ir import Func, KernelError, Loc, LoopKind, did_you_mean
-from tile_ir.expr import ExprError
+from tile_ir import ExprError, Func, KernelError, Loc, LoopKind, did_you_mean
 
 
 class Expandable:

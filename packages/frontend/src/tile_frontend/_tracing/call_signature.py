@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature, getdoc, signature
 from typing import Any, ParamSpec, TypeVar
 
-from tile_ir import OpDef
-from tile_ir.opdef import REQUIRED, AttrDef, OperandDef, words
+from tile_ir import REQUIRED, AttrDef, OpDef, OperandDef
+from tile_ir.opdef import words
 
 P = ParamSpec("P")
 R = TypeVar("R")

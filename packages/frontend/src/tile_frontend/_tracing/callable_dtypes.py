@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_frontend._tracing.scalar_functions import cast
-from tile_ir import DTYPES, DType
-from tile_ir.dtypes import ALIASES
+from tile_ir import ALIASES, DTYPES, DType
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,23 @@ from tile_frontend._tracing.tile_bytes import in_bytes
 from tile_frontend._tracing.trace import current, traced_number
 from tile_frontend._tracing.values import Pending, Tile
 from tile_frontend._tracing.working_memory import without_working_memory, working_in
-from tile_ir import Op, OpDef, Region, Slice, check_op, did_you_mean
-from tile_ir.expr import Const, Expr, Load
-from tile_ir.nodes import AttrValue, Operand
-from tile_ir.opdef import REQUIRED, AttrDef, OperandDef, check_form
+from tile_ir import (
+    REQUIRED,
+    AttrDef,
+    AttrValue,
+    Const,
+    Expr,
+    Load,
+    Op,
+    OpDef,
+    Operand,
+    OperandDef,
+    Region,
+    Slice,
+    check_form,
+    check_op,
+    did_you_mean,
+)
 
 # Operands that scripts may leave out although the operation always has them.
 DEFAULTS: Mapping[tuple[str, str], Any] = {

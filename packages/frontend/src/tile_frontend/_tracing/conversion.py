@@ -6,9 +6,7 @@ from typing import Any
 
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import python_number, scalar_expr
-from tile_ir import DType
-from tile_ir.dtypes import BOOL
-from tile_ir.expr import Expr, binary, cast
+from tile_ir import BOOL, DType, Expr, binary, cast
 
 
 def stored_value(value: Any, dtype: DType) -> Expr:

@@ -17,9 +17,7 @@ from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current, traced_number
 from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_frontend._tracing.working_memory import accepting_working_memory
-from tile_ir import OPS, Memory, Op, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, Load, constant_value
+from tile_ir import OPS, Const, Expr, Load, Memory, Op, Region, Slice, constant_value, simplify
 
 
 @accepting_working_memory(OPS["copy"], buffers=2)

@@ -9,10 +9,7 @@ from typing import Any
 from tile_frontend._tracing.calls import build_op
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.values import Pending
-from tile_ir import OPS, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, Load
-from tile_ir.footprint import FRACTAL_ROWS, k0_elements
+from tile_ir import FRACTAL_ROWS, OPS, Const, Expr, Load, Region, Slice, k0_elements, simplify
 from tile_ir.ops.movement import is_fractals
 
 

@@ -12,10 +12,7 @@ from tile_frontend._tracing.scalars import Scalar, python_number
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, Tile
-from tile_ir import Diagnostic, OpDef, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.diagnostics import warn
-from tile_ir.expr import Const, Load, is_constant
+from tile_ir import Const, Diagnostic, Load, OpDef, Region, Slice, is_constant, simplify, warn
 from tile_ir.switches import switch
 
 # Where scripts have to say how many elements are meant.

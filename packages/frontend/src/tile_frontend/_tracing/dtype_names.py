@@ -6,9 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_frontend._tracing.faults import Fault
-from tile_ir import DTYPES, DType, did_you_mean, dtype_of
-from tile_ir.dtypes import ALIASES
-from tile_ir.expr import Expr, constant_value
+from tile_ir import ALIASES, DTYPES, DType, Expr, constant_value, did_you_mean, dtype_of
 
 
 class DataType(str):

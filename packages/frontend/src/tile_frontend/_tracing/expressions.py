@@ -20,8 +20,7 @@ from tile_frontend._tracing.source import Source
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import Trace
 from tile_frontend._tracing.values import Tile
-from tile_ir import Diagnostic, KernelError, Loc, did_you_mean
-from tile_ir.expr import ExprError, Var, walk
+from tile_ir import Diagnostic, ExprError, KernelError, Loc, Var, did_you_mean, walk_expr
 
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul),
@@ -117,7 +116,7 @@ class ExpressionEvaluator:
 
     def _check_symbols(self, node: ast.Name, value: Scalar) -> None:
         """A symbol from outside must take its value from some tensor at the call."""
-        for e in walk(value.expr):
+        for e in walk_expr(value.expr):
             if isinstance(e, Var) and e not in self.trace.symbols:
                 self.fail(
                     "unbound-symbol",

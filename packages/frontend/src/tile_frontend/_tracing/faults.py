@@ -10,8 +10,7 @@ from typing import NoReturn
 
 from tile_frontend._tracing.source import display_name
 from tile_frontend._tracing.tracing import CURRENT
-from tile_ir import KernelError, Loc
-from tile_ir.opdef import Problem
+from tile_ir import KernelError, Loc, Problem
 
 PACKAGE = __name__.rpartition(".")[0]
 

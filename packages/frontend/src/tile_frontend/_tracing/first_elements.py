@@ -6,10 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tile_ir import Op, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, constant_value
-from tile_ir.geometry import is_contiguous
+from tile_ir import Const, Expr, Op, Region, Slice, constant_value, is_contiguous, simplify
 
 
 def narrowed(op: Op) -> Op:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
+from tile_ir import FLOAT32, Expr
 from tile_ir import expr as ir
-from tile_ir.dtypes import FLOAT32
-from tile_ir.expr import Expr
 
 # Integers up to this power are products; the square root of a number is its power of a half.
 MOST_FACTORS = 16

@@ -13,9 +13,8 @@ from typing import Any
 from tile_frontend._tracing import float_expressions as real
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, power_scalar, python_number, staged
+from tile_ir import BOOL, Expr
 from tile_ir import expr as ir
-from tile_ir.dtypes import BOOL
-from tile_ir.expr import Expr
 
 
 def _function(

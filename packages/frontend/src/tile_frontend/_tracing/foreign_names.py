@@ -3,8 +3,7 @@ written here. `written_here` and `element_here` are the only way to ask."""
 
 from __future__ import annotations
 
-from tile_ir import OPS, OpDef
-from tile_ir.machine import Memory
+from tile_ir import OPS, Memory, OpDef
 
 # Another name of an operation of the table.
 ALIASES = {

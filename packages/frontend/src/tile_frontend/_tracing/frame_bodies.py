@@ -17,8 +17,7 @@ from tile_frontend._tracing.kernel_frames import (
 )
 from tile_frontend._tracing.scalars import Scalar, as_python
 from tile_frontend._tracing.trace import Header, Trace
-from tile_ir import Core, If, Loc, Section
-from tile_ir.expr import is_constant
+from tile_ir import Core, If, Loc, Section, is_constant
 
 # Evaluates the body of the block, with the values its target is bound to.
 Run = Callable[[tuple[Any, ...]], None]

@@ -13,10 +13,7 @@ from typing import Any
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.values import Pending
-from tile_ir import Memory, Region
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Expr, constant_value, is_constant
-from tile_ir.printer import print_expr
+from tile_ir import Expr, Memory, Region, constant_value, is_constant, print_expr, simplify
 
 
 def checking_slices(

@@ -12,9 +12,7 @@ from tile_frontend._tracing.conversion import condition
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.scalars import describe, integer_hint, python_number, scalar_expr
 from tile_frontend._tracing.trace import current
-from tile_ir import Buffer, Core
-from tile_ir.expr import Expr, is_constant
-from tile_ir.nodes import Body
+from tile_ir import Body, Buffer, Core, Expr, is_constant
 
 
 class _OfKernels:

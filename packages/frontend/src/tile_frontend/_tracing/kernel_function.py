@@ -21,9 +21,7 @@ from tile_frontend._tracing.trace import Trace
 from tile_frontend._tracing.tracing import CURRENT
 from tile_frontend._tracing.values import Tile
 from tile_frontend._tracing.viewed_tensors import check_views
-from tile_ir import Buffer, Func, KernelError, Loc, Memory, TileError
-from tile_ir.expr import Var
-from tile_ir.expr import walk as walk_expr
+from tile_ir import Buffer, Func, KernelError, Loc, Memory, TileError, Var, walk_expr
 
 
 def prim_func(fn: Callable[..., Any] | None = None, *, private: bool = False) -> Any:

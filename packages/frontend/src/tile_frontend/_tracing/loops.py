@@ -11,10 +11,23 @@ from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.persistent import PersistentLoop, run_persistent
 from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
 from tile_frontend._tracing.trace import Trace
-from tile_ir import For, Let, Loc, LoopKind
-from tile_ir.dtypes import INT32, INT64, Kind
-from tile_ir.expr import Const, Expr, Var, cast, is_narrow, promote
-from tile_ir.nodes import Body, Given
+from tile_ir import (
+    INT32,
+    INT64,
+    Body,
+    Const,
+    Expr,
+    For,
+    Given,
+    Kind,
+    Let,
+    Loc,
+    LoopKind,
+    Var,
+    cast,
+    is_narrow,
+    promote,
+)
 
 Bounds = tuple[Expr, Expr]
 

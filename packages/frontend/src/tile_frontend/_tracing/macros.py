@@ -16,7 +16,7 @@ from tile_frontend._tracing.source import Source, find_function
 from tile_frontend._tracing.statements import StatementEvaluator
 from tile_frontend._tracing.trace import current
 from tile_ir import KernelError
-from tile_ir.expansions import Expansion
+from tile_ir.diagnostics.expansions import Expansion
 
 # A macro that calls itself without end is stopped before Python's own limit.
 DEEPEST = 50

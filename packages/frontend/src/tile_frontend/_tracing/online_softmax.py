@@ -14,9 +14,8 @@ from tile_frontend._tracing.scalars import describe, python_number, scalar_expr
 from tile_frontend._tracing.trace import Trace, current
 from tile_frontend._tracing.values import Pending, Tile
 from tile_frontend._tracing.working_memory import lend_working_memory
-from tile_ir import OPS, Region
-from tile_ir.analysis.overlap import Overlap, overlap
-from tile_ir.expr import Const, Expr, constant_value
+from tile_ir import OPS, Const, Expr, Overlap, Region, constant_value
+from tile_ir.layout.overlap import overlap
 from tile_ir.ops.rules import largest_matrix
 
 NAME = "tile.softmax_flash_v2"

@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr
 from tile_frontend._tracing.trace import Trace
-from tile_ir import For, Loc, LoopKind
-from tile_ir.expr import Const, Expr, ceildiv, constant_value, minimum
+from tile_ir import Const, Expr, For, Loc, LoopKind, ceildiv, constant_value, minimum
 
 
 @dataclass(frozen=True, slots=True)

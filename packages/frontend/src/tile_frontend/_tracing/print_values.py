@@ -11,9 +11,7 @@ from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, Tile
-from tile_ir import OPS, DType, Region
-from tile_ir.dtypes import BOOL
-from tile_ir.geometry import element_count
+from tile_ir import BOOL, OPS, DType, Region, element_count
 
 
 def print_value(obj: Any, msg: str = "", *, end: str = "\n") -> Pending:

@@ -11,11 +11,23 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
-from tile_ir import OPS, For, If, Op, OpDef, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, binary, constant_value
-from tile_ir.footprint import k0_elements
-from tile_ir.nodes import Body, LoopKind
+from tile_ir import (
+    OPS,
+    Body,
+    Const,
+    Expr,
+    For,
+    If,
+    LoopKind,
+    Op,
+    OpDef,
+    Region,
+    Slice,
+    binary,
+    constant_value,
+    k0_elements,
+    simplify,
+)
 from tile_ir.ops.cube import matrix_sizes
 
 LONGEST_STEP = 4095

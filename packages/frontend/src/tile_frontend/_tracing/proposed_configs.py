@@ -11,12 +11,11 @@ from typing import NamedTuple, TypeAlias
 from tile_frontend._tracing.dtype_names import element_type
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.tile_sizes import chip_named, tiles_that_fit
-from tile_ir import DType, Target, did_you_mean
-from tile_ir import attention_time as attention
-from tile_ir import product_time as product
-from tile_ir import row_work_time as row_work
-from tile_ir.footprint import round_up
-from tile_ir.timing import timing_of
+from tile_ir import DType, Target, did_you_mean, round_up
+from tile_ir.costs import attention_time as attention
+from tile_ir.costs import product_time as product
+from tile_ir.costs import row_work_time as row_work
+from tile_ir.costs.timing import timing_of
 
 # Rows and columns of tiles that are looked at.
 _ROWS = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)

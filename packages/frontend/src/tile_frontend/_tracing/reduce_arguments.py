@@ -17,10 +17,18 @@ from tile_frontend._tracing.torch_arguments import accepting_torch_arguments
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, Tile
 from tile_frontend._tracing.working_memory import accepting_working_memory
-from tile_ir import OPS, Region, Slice, did_you_mean
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, constant_value, is_constant
-from tile_ir.geometry import BLOCK_BYTES
+from tile_ir import (
+    BLOCK_BYTES,
+    OPS,
+    Const,
+    Expr,
+    Region,
+    Slice,
+    constant_value,
+    did_you_mean,
+    is_constant,
+    simplify,
+)
 from tile_ir.ops.reduce import composed_reduction
 
 ARGUMENT_OF_OPERAND = {"src": "buffer", "dst": "out"}

@@ -12,10 +12,20 @@ from typing import Any
 
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, describe, python_number
-from tile_ir import Buffer, KernelError, Memory, Op, Region
-from tile_ir.expr import Const, Expr, constant_value
-from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import rewrite, walk_ops
+from tile_ir import (
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    KernelError,
+    Memory,
+    Op,
+    Region,
+    Stmt,
+    constant_value,
+    rewrite,
+    walk_ops,
+)
 
 # The dimension of k and that of n.
 _DIMENSIONS: Mapping[Memory, Mapping[str, int]] = {

@@ -14,7 +14,7 @@ from tile_frontend._tracing.scalars import describe
 from tile_frontend._tracing.trace import Allocation, Trace, current
 from tile_frontend._tracing.values import Tile
 from tile_ir import Memory
-from tile_ir.same_places import same_places, same_size
+from tile_ir.layout.same_places import same_places, same_size
 
 IN_UB = (Memory.UB, Memory.SHARED)
 

@@ -21,10 +21,9 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
     staged,
 )
+from tile_ir import Const, Expr, Kind
 from tile_ir import expr as ir
-from tile_ir.arithmetic import greatest, least
-from tile_ir.dtypes import Kind
-from tile_ir.expr import Const, Expr
+from tile_ir.scalars.arithmetic import greatest, least
 
 
 class KnownInteger(int):

@@ -13,10 +13,12 @@ from typing import Any, ClassVar
 from tile_frontend._tracing.dtype_names import DataType
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.float_expressions import power
-from tile_ir import DType
-from tile_ir.dtypes import INT32, INT64, UINT64
-from tile_ir.expr import (
+from tile_ir import (
+    INT32,
+    INT64,
+    UINT64,
     Const,
+    DType,
     Expr,
     ExprError,
     Load,
@@ -25,9 +27,9 @@ from tile_ir.expr import (
     constant_value,
     equal,
     not_equal,
+    print_expr,
     unary,
 )  # fmt: skip
-from tile_ir.printer import print_expr
 
 
 class Value:

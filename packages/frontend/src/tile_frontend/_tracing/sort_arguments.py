@@ -24,9 +24,7 @@ from tile_frontend._tracing.working_memory import (
     without_working_memory,
     working_in,
 )
-from tile_ir import OPS, Region, Slice
-from tile_ir.expr import Const
-from tile_ir.geometry import is_contiguous
+from tile_ir import OPS, Const, Region, Slice, is_contiguous
 
 
 class SortFunction(OpFunction):

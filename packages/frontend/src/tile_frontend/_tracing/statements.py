@@ -21,8 +21,7 @@ from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.sure_conditions import most_rounds, surely
 from tile_frontend._tracing.swizzle import SwizzledBlock
 from tile_frontend._tracing.values import Pending, Tile
-from tile_ir import If, KernelError, While
-from tile_ir.expr import Const
+from tile_ir import Const, If, KernelError, While
 
 UNSUPPORTED: dict[str, tuple[str, str | None]] = {
     "Break": ("`break`", "write T.loop_break()"),

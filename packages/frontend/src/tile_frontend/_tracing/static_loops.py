@@ -14,8 +14,7 @@ from typing import Any
 
 from tile_frontend._tracing.loops import Loop
 from tile_frontend._tracing.scope import MISSING, Scope
-from tile_ir import LoopKind
-from tile_ir.expr import constant_value
+from tile_ir import LoopKind, constant_value
 
 # More would be a mistake: the text of the kernel grows with every round.
 MOST_ROUNDS = 4096

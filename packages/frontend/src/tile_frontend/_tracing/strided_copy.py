@@ -11,11 +11,22 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
-from tile_ir import OPS, For, Memory, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, Load, Var, constant_value
-from tile_ir.geometry import active_dims, strides
-from tile_ir.nodes import LoopKind
+from tile_ir import (
+    OPS,
+    Const,
+    Expr,
+    For,
+    Load,
+    LoopKind,
+    Memory,
+    Region,
+    Slice,
+    Var,
+    active_dims,
+    constant_value,
+    simplify,
+    strides,
+)
 
 
 def copy_with_stride(

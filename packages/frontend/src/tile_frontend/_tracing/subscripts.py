@@ -17,9 +17,7 @@ from tile_frontend._tracing.scalars import (
     python_number,
     scalar_expr,
 )
-from tile_ir import Buffer, Memory, Region, Slice
-from tile_ir.analysis.affine import distance
-from tile_ir.expr import Const, Expr, Load, constant_value
+from tile_ir import Buffer, Const, Expr, Load, Memory, Region, Slice, constant_value, distance
 
 # Copies cut a tile at the end of a tensor, not at its start.
 BEFORE_A_TENSOR = (

@@ -4,10 +4,8 @@ no value is lost there (docs/rules/kernels.md#statements)."""
 from __future__ import annotations
 
 from tile_frontend._tracing.trace import Trace
-from tile_ir.analysis.affine import resolved
-from tile_ir.analysis.branch_feasibility import decided
-from tile_ir.analysis.intervals import Interval, Ranges, interval
-from tile_ir.expr import Expr, Var
+from tile_ir import Expr, Var, resolved
+from tile_ir.analysis import Interval, Ranges, decided, interval
 
 
 def surely(trace: Trace, condition: Expr) -> bool | None:

@@ -10,7 +10,7 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalar_functions import ceildiv, if_then_else, maximum, minimum
 from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_frontend._tracing.trace import current
-from tile_ir.expr import Expr, walk
+from tile_ir import Expr, walk_expr
 
 
 class SwizzledBlock(Scalar):
@@ -50,7 +50,7 @@ _SIZES = ("M", "N", "K", "block_M", "block_N")
 
 
 def _depends(value: Any, on: Expr) -> bool:
-    return isinstance(value, Scalar) and any(part == on for part in walk(value.expr))
+    return isinstance(value, Scalar) and any(part == on for part in walk_expr(value.expr))
 
 
 @_as_earlier

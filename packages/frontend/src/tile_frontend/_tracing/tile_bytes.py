@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Tile
-from tile_ir import Memory, Region, Slice
-from tile_ir.dtypes import FLOAT16, FLOAT32, UINT8
-from tile_ir.nodes import Operand
-from tile_ir.opdef import Access, OperandDef
+from tile_ir import FLOAT16, FLOAT32, UINT8, Access, Memory, Operand, OperandDef, Region, Slice
 
 _FLOATS = (FLOAT16, FLOAT32)
 

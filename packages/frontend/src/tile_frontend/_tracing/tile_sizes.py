@@ -6,10 +6,16 @@ from collections.abc import Iterator
 
 from tile_frontend._tracing.dtype_names import element_type
 from tile_frontend._tracing.faults import Fault
-from tile_ir import DType, Target
-from tile_ir.chips import TARGETS, chosen_target
-from tile_ir.footprint import round_up
-from tile_ir.product_time import VERSIONS, Product, Tiles, fits, modelled_cycles, step_of_k, unit_of
+from tile_ir import TARGETS, DType, Target, chosen_target, round_up
+from tile_ir.costs.product_time import (
+    VERSIONS,
+    Product,
+    Tiles,
+    fits,
+    modelled_cycles,
+    step_of_k,
+    unit_of,
+)
 
 # Sides of tiles that are looked at, and steps of k that a round may load.
 LONGEST_SIDE = 512

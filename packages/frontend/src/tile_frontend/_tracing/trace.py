@@ -19,30 +19,40 @@ from tile_frontend._tracing.source import Source
 from tile_frontend._tracing.tracing import CURRENT
 from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import (
+    INT32,
+    TOLD,
     Alloc,
+    Body,
     Break,
+    Buffer,
     Core,
     Diagnostic,
+    Expr,
     Func,
     Launch,
     Layout,
     Let,
+    Load,
     Loc,
+    Made,
     Op,
     Phase,
+    Stmt,
     Store,
+    Target,
+    Var,
+    buffers_of,
+    chosen_target,
+    constant_value,
+    core_of,
+    rewrite,
+    simplify,
+    substitute,
+    walk_expr,
 )  # fmt: skip
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.chips import chosen_target
-from tile_ir.dtypes import INT32
-from tile_ir.expansions import Expansion
-from tile_ir.expr import Expr, Load, Var, constant_value, substitute, walk
-from tile_ir.nodes import Body, Buffer, Made, Stmt
-from tile_ir.opdef import TOLD, core_of
-from tile_ir.target import Target
-from tile_ir.walk import buffers_of, rewrite
-from tile_ir.walk import walk as walk_body
+from tile_ir import walk as walk_body
+from tile_ir.analysis import Ranges
+from tile_ir.diagnostics.expansions import Expansion
 
 
 @dataclass(eq=False, slots=True)
@@ -180,7 +190,7 @@ class Trace:
         """Name a value from here on. Before the launch there are only values of symbolic
         dimensions, which need no statement."""
         if not self.in_launch:
-            if any(isinstance(e, Load) for e in walk(value)):
+            if any(isinstance(e, Load) for e in walk_expr(value)):
                 raise Fault(
                     "outside-launch",
                     "an element is read outside the launch of the kernel",
@@ -195,7 +205,7 @@ class Trace:
 
     def known_number(self, expr: Expr) -> int | None:
         """The integer an expression is while the kernel is traced, if it is one."""
-        for part in walk(expr):
+        for part in walk_expr(expr):
             if isinstance(part, Load) or (isinstance(part, Var) and part not in self.known):
                 return None
         return constant_value(simplify(substitute(expr, self.known)))

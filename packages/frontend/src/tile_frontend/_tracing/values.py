@@ -11,8 +11,7 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, Value, as_python, describe, python_number
 from tile_frontend._tracing.subscripts import READ_ONE, subscript
 from tile_frontend._tracing.tracing import CURRENT
-from tile_ir import Break, Buffer, DType, For, If, Let, Loc, Memory, Op, Store
-from tile_ir.expr import Expr, Load
+from tile_ir import Break, Buffer, DType, Expr, For, If, Let, Load, Loc, Memory, Op, Store
 
 
 class Tile(Value):

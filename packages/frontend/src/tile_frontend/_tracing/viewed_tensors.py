@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from tile_ir import Buffer, Func, KernelError, Loc, Memory, Op, Store
-from tile_ir.opdef import accesses
-from tile_ir.walk import buffers_of, walk
+from tile_ir import Buffer, Func, KernelError, Loc, Memory, Op, Store, accesses, buffers_of, walk
 
 
 def check_views(func: Func) -> None:

@@ -21,8 +21,7 @@ from tile_frontend._tracing.scalars import describe
 from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, Tile
-from tile_ir import Diagnostic, Memory, Op, OpDef, Region, check_op
-from tile_ir.machine import possible
+from tile_ir import Diagnostic, Memory, Op, OpDef, Region, check_op, possible
 
 Function: TypeAlias = Callable[..., Pending]
 Described = TypeVar("Described")

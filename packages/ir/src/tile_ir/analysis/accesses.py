@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tile_ir.analysis.affine import NO_VALUES, Values, linear_form, resolved, simplify
 from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.expr import ONE, Const, Expr, constant_value
-from tile_ir.footprint import is_run, k0_elements, round_up, stored_matrix
-from tile_ir.geometry import BLOCK_BYTES, strides
+from tile_ir.layout.footprint import is_run, k0_elements, round_up, stored_matrix
+from tile_ir.layout.geometry import BLOCK_BYTES, strides
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt, Store
 from tile_ir.opdef import Access, Effect, accesses, pipe_of
 from tile_ir.quick_init import quick_init
-from tile_ir.walk import loads
+from tile_ir.scalars.affine import NO_VALUES, Values, linear_form, resolved, simplify
+from tile_ir.traversal import loads
 
 # printf names a buffer for its address only.
 _TOUCHING = frozenset({Effect.DATA, Effect.DUMP, Effect.CACHE})

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from tile_ir.analysis.affine import Values, difference, resolved, simplify
 from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow, sign_test
 from tile_ir.dtypes import UINT64
 from tile_ir.expr import COMPARISONS, Binary, Const, Expr, Unary, reads_memory
 from tile_ir.nodes import For
+from tile_ir.scalars.affine import Values, difference, resolved, simplify
 
 # Expressions that are not negative.
 Facts = tuple[Expr, ...]

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from tile_ir.analysis.affine import difference, simplify
 from tile_ir.dtypes import BOOL, INT32, INT64, DType
 from tile_ir.expr import (
     LOGICAL,
@@ -24,7 +23,8 @@ from tile_ir.expr import (
     rebuild,
 )
 from tile_ir.nodes import Body, For, Func, If, Let, Stmt
-from tile_ir.walk import bodies
+from tile_ir.scalars.affine import difference, simplify
+from tile_ir.traversal import bodies
 
 INF = float("inf")
 

@@ -12,12 +12,12 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from tile_ir.analysis.affine import Values, linear_form, resolved, simplify
 from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range
 from tile_ir.dtypes import INT32, INT64
 from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, reads_memory, rebuild
 from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
-from tile_ir.walk import map_region
+from tile_ir.scalars.affine import Values, linear_form, resolved, simplify
+from tile_ir.traversal import map_region
 
 Path = Sequence[Stmt]
 # Intervals of variables, and what those stand for that are defined.

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from tile_ir.analysis.affine import Values, linear_form, resolved
 from tile_ir.analysis.intervals import INF, Interval
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.expr import Binary, Const, Expr, Load, Select, Var, children, walk
+from tile_ir.analysis.trip_counts import constant_trips
+from tile_ir.expr import Binary, Const, Expr, Load, Select, Var, children, walk_expr
 from tile_ir.machine import Memory
 from tile_ir.nodes import For, Let, Op, Region, Stmt, Store
 from tile_ir.opdef import Effect
-from tile_ir.walk import breaks, loads
-from tile_ir.walk import walk as walk_statements
+from tile_ir.scalars.affine import Values, linear_form, resolved
+from tile_ir.traversal import breaks, loads
+from tile_ir.traversal import walk as walk_statements
 
 # More residues than this are not told apart; where event ids ask for it, more of them are.
 MOST_RESIDUES = 8
@@ -35,7 +35,7 @@ def periods(expr: Expr, var: Var) -> set[int]:
     """After how many steps of the variable the remainders in an expression are the same again."""
     found = {
         _period(part.left, int(part.right.value), var)
-        for part in walk(expr)
+        for part in walk_expr(expr)
         if isinstance(part, Binary) and part.op == "%" and isinstance(part.right, Const)
         if part.right.value > 0
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from tile_ir.check_sync.across import check_across
 from tile_ir.check_sync.sections import check_section
 from tile_ir.chips import DEFAULT_TARGET
-from tile_ir.diagnostics import Diagnostic
+from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.nodes import Func, Section
 from tile_ir.target import Target
 

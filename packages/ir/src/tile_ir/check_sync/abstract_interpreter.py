@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_ir.analysis.accesses import Touch, touches
-from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.branch_feasibility import Facts, decided, facts_of
 from tile_ir.analysis.intervals import EVERYTHING, Interval, Ranges, launch_ranges
-from tile_ir.analysis.trip_count import trip_count
+from tile_ir.analysis.shared_bytes import Sharing
+from tile_ir.analysis.trip_counts import trip_count
 from tile_ir.check_sync.access_sites import NEAR, AccessSite, AccessSites, Hazard, moved
 from tile_ir.check_sync.conditions import Place, decide
 from tile_ir.check_sync.context import Context, defined_inside, iteration
@@ -22,15 +22,15 @@ from tile_ir.check_sync.findings import Findings
 from tile_ir.check_sync.loops import FLAGS, MOST_STATES, Plan, Worklist, plan_of
 from tile_ir.check_sync.remainders import ended_before, entered, events, not_entered
 from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
-from tile_ir.diagnostics import Diagnostic
-from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, walk
+from tile_ir.diagnostics.errors import Diagnostic
+from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, walk_expr
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Body, Break, For, Func, If, Let, Made, Op, Section, Stmt, While
 from tile_ir.opdef import Effect, pipe_of
-from tile_ir.shared_bytes import Sharing
+from tile_ir.scalars.affine import resolved, simplify
 from tile_ir.target import Target
-from tile_ir.walk import loads
-from tile_ir.walk import walk as walk_statements
+from tile_ir.traversal import loads
+from tile_ir.traversal import walk as walk_statements
 
 States = list[State]
 
@@ -375,19 +375,19 @@ class AbstractInterpreter:
                     state.flags[flag] = Raised(bits, raised.loc)
             if state.facts:
                 state.facts = frozenset(
-                    f for f in state.facts if not any(e in local for e in walk(f))
+                    f for f in state.facts if not any(e in local for e in walk_expr(f))
                 )
             if state.remainders:
                 state.remainders = {
                     k: r
                     for k, r in state.remainders.items()
-                    if not any(e in local for e in walk(k[0]))
+                    if not any(e in local for e in walk_expr(k[0]))
                 }
             if state.conditions:
                 state.conditions = {
                     c: v
                     for c, v in state.conditions.items()
-                    if not any(e in local for e in walk(c))
+                    if not any(e in local for e in walk_expr(c))
                 }
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_ir.analysis.accesses import Touch, widened
-from tile_ir.analysis.affine import linear_form
 from tile_ir.analysis.intervals import Ranges
 from tile_ir.analysis.regions import apart, defined_region
 from tile_ir.analysis.residues import is_rounds
@@ -20,6 +19,7 @@ from tile_ir.check_sync.state import PIPES, S
 from tile_ir.expr import Expr, Var
 from tile_ir.location import Loc
 from tile_ir.nodes import For, Let, Region, Stmt, While
+from tile_ir.scalars.affine import linear_form
 
 NEAR = -1
 

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tile_ir.analysis.affine import Values, resolved
 from tile_ir.analysis.branch_feasibility import Facts, decided, three_valued
 from tile_ir.analysis.intervals import Interval, Ranges
-from tile_ir.analysis.trip_count import trips
-from tile_ir.expr import Expr, Var, walk
+from tile_ir.analysis.trip_counts import trips
+from tile_ir.expr import Expr, Var, walk_expr
 from tile_ir.nodes import For
+from tile_ir.scalars.affine import Values, resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def _readings(
 ) -> Iterator[tuple[Expr, Ranges]]:
     """The condition with loop variables written in every way that holds here."""
     yield resolved(condition, values), known
-    inside = set(walk(resolved(condition, plain)))
+    inside = set(walk_expr(resolved(condition, plain)))
     places = tuple((loop, place) for loop, place in places if loop.var in inside)
     choices = [[(loop.var, *form) for form in _forms(loop, place, known)] for loop, place in places]
     for chosen in itertools.product(*choices) if choices else ():

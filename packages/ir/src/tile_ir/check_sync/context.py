@@ -13,7 +13,7 @@ from tile_ir.check_sync.conditions import Place
 from tile_ir.check_sync.loops import Node, Plan
 from tile_ir.expr import Expr, Var, reads_memory
 from tile_ir.nodes import For, Let, While
-from tile_ir.walk import walk as walk_statements
+from tile_ir.traversal import walk as walk_statements
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tile_ir.check_sync.access_sites import AccessSite, AccessSites, Hazard
 from tile_ir.check_sync.state import PIPES, Flag, Raised
-from tile_ir.diagnostics import Diagnostic
+from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.expr import Expr
 from tile_ir.location import Loc
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Op, Stmt
-from tile_ir.printer import print_expr
+from tile_ir.text.printer import print_expr
 
 # Nobody reads more than this.
 MOST = 200

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.branch_feasibility import Facts, at_least
 from tile_ir.analysis.intervals import Ranges
 from tile_ir.analysis.residues import (
@@ -18,14 +17,15 @@ from tile_ir.analysis.residues import (
     periods,
     slots_chosen,
 )
-from tile_ir.analysis.trip_count import trip_count, trips
+from tile_ir.analysis.trip_counts import trip_count, trips
 from tile_ir.check_sync.conditions import Place
 from tile_ir.check_sync.state import Flag, State
-from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, walk
+from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, walk_expr
 from tile_ir.nodes import For, If, Let, Op, Stmt, While
 from tile_ir.opdef import Effect
-from tile_ir.walk import expressions
-from tile_ir.walk import walk as walk_statements
+from tile_ir.scalars.affine import resolved, simplify
+from tile_ir.traversal import expressions
+from tile_ir.traversal import walk as walk_statements
 
 SYNC = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER, Effect.SYNC_ALL})
 FLAGS = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG})
@@ -151,7 +151,7 @@ def plan_of(
             asked.append((branches, expressions(s)))
         for found, chosen in asked:
             for e in chosen:
-                if not isinstance(e, Const) and any(v in depends for v in walk(e)):
+                if not isinstance(e, Const) and any(v in depends for v in walk_expr(e)):
                     found |= periods(resolved(e, lets), loop.var)
     if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:
         bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
@@ -179,7 +179,7 @@ def _dependent(var: Var, lets: Mapping[Var, Expr]) -> frozenset[Var]:
     """The loop variable and the lets computed from it."""
     found = {var}
     for name, value in lets.items():
-        if any(e in found for e in walk(value)):
+        if any(e in found for e in walk_expr(value)):
             found.add(name)
     return frozenset(found)
 
@@ -189,14 +189,14 @@ def _is_bare(stmt: Stmt, depends: frozenset[Var], lets: Mapping[Var, Expr], var:
     if not isinstance(stmt, Op) or stmt.opdef.effect not in FLAGS:
         return False
     event = stmt.operands[0]
-    if not isinstance(event, Expr) or not any(v in depends for v in walk(event)):
+    if not isinstance(event, Expr) or not any(v in depends for v in walk_expr(event)):
         return False
     return not periods(resolved(event, lets), var)
 
 
 def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
     """Whether a branch on the variable decides about synchronisation of what is outside it."""
-    if not isinstance(stmt, If) or not any(v in depends for v in walk(stmt.condition)):
+    if not isinstance(stmt, If) or not any(v in depends for v in walk_expr(stmt.condition)):
         return False
     effects = {
         s.opdef.effect

@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS
 from tile_ir.check_sync.conditions import Place
 from tile_ir.check_sync.loops import Plan
 from tile_ir.check_sync.state import State
-from tile_ir.expr import Binary, Const, Expr, constant_value, maximum, reads_memory, walk
-from tile_ir.walk import replace_in
+from tile_ir.expr import Binary, Const, Expr, constant_value, maximum, reads_memory, walk_expr
+from tile_ir.scalars.affine import linear_form, simplify
+from tile_ir.traversal import replace_in
 
 # Start and stop of a loop in which flags are chosen by what is left of its variable.
 Bounds = tuple[Expr, Expr]
@@ -27,7 +27,7 @@ def events(event: Expr, state: State) -> Iterator[tuple[int, State]]:
     if number is not None:
         yield number, state
         return
-    for part in walk(left):
+    for part in walk_expr(left):
         found = divided(part)
         if found is None:
             continue

@@ -3,10 +3,10 @@ tell apart, and is confirmed with those of short loops apart. Either run alone i
 
 from __future__ import annotations
 
+from tile_ir.analysis.shared_bytes import Sharing
 from tile_ir.check_sync.abstract_interpreter import AbstractInterpreter
-from tile_ir.diagnostics import Diagnostic
+from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.nodes import Func, Section
-from tile_ir.shared_bytes import Sharing
 from tile_ir.target import Target
 
 

@@ -14,7 +14,7 @@ from tile_ir.machine import Core
 from tile_ir.nodes import Body, Buffer, Op, Section
 from tile_ir.opdef import Effect
 from tile_ir.target import Target
-from tile_ir.walk import bodies
+from tile_ir.traversal import bodies
 
 Steps = Generator[None, None, None]
 

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Sequence
 from operator import mul
 from typing import Any
 
-from tile_ir.arithmetic import DivisionError
 from tile_ir.chips import DEFAULT_TARGET
-from tile_ir.diagnostics import OutOfBounds, TileError
+from tile_ir.diagnostics.errors import OutOfBounds, TileError
 from tile_ir.expr import Expr, Load, Var
-from tile_ir.geometry import strides
 from tile_ir.interpreter.cores import CoreState, CounterOverflow, Meeting, Steps
 from tile_ir.interpreter.scalars import Unavailable, evaluate
 from tile_ir.interpreter.storage import Storage, check_inside, on_chip_storage, views_of_arguments
 from tile_ir.interpreter.text_order import alone_in
+from tile_ir.layout.geometry import strides
 from tile_ir.lazy import np
 from tile_ir.machine import CORE_OF_MEMORY, Core, Memory
 from tile_ir.nodes import (
@@ -39,8 +38,9 @@ from tile_ir.nodes import (
 )
 from tile_ir.opdef import TOLD, Effect, core_of, element_limit
 from tile_ir.ops.debug import printed_format
+from tile_ir.scalars.arithmetic import DivisionError
 from tile_ir.target import Target
-from tile_ir.walk import walk_ops
+from tile_ir.traversal import walk_ops
 
 MAX_WHILE_STEPS = 10_000_000
 

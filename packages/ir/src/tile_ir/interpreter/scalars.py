@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_ir.arithmetic import applied, computed, converted, rounded
 from tile_ir.dtypes import BOOL, DType
 from tile_ir.expr import (
     LOGICAL,
@@ -20,6 +19,7 @@ from tile_ir.expr import (
     computed_in,
 )
 from tile_ir.lazy import np
+from tile_ir.scalars.arithmetic import applied, computed, converted, rounded
 
 Value = Any
 

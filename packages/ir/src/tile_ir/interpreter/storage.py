@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tile_ir.diagnostics import OutOfBounds
+from tile_ir.diagnostics.errors import OutOfBounds
 from tile_ir.dtypes import DType, from_bytes, to_bytes
-from tile_ir.footprint import buffer_bytes
+from tile_ir.layout.footprint import buffer_bytes
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer, Region

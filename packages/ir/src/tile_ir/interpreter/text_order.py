@@ -3,11 +3,10 @@ core, or each lane for itself, decides."""
 
 from __future__ import annotations
 
-from tile_ir.expr import Expr, Load, Var
-from tile_ir.expr import walk as walk_expr
+from tile_ir.expr import Expr, Load, Var, walk_expr
 from tile_ir.machine import CORE_OF_MEMORY
 from tile_ir.nodes import For, Func, If, Let, While
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 
 
 def alone_in(func: Func) -> frozenset[int]:

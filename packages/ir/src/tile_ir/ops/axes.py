@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tile_ir.geometry import active_dims, squeezed
+from tile_ir.layout.geometry import active_dims, squeezed
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Axes, AxesRule, element_limit
 from tile_ir.ops.rules import regions

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_ir.costs.timing import FULL_RATE
 from tile_ir.dtypes import DType
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
@@ -26,7 +27,6 @@ from tile_ir.ops.rules import (
     source,
 )
 from tile_ir.target import Target
-from tile_ir.timing import FULL_RATE
 
 
 def whole_blocks(elements: int, dtype: DType) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_ir.dtypes import INT8, INT64, UINT8, UINT64
 from tile_ir.expr import constant_value
-from tile_ir.geometry import active_dims, is_contiguous
+from tile_ir.layout.geometry import active_dims, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem, Rule, Scratch

@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT8
 from tile_ir.expr import constant_value
-from tile_ir.footprint import k0_elements, round_up
+from tile_ir.layout.footprint import k0_elements, round_up
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op

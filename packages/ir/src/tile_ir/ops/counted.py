@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_ir.costs.timing import FULL_RATE
 from tile_ir.dtypes import FLOAT16, FLOAT32, DType
 from tile_ir.expr import Expr, constant_value
-from tile_ir.geometry import element_count, is_contiguous
+from tile_ir.layout.geometry import element_count, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
@@ -30,7 +31,6 @@ from tile_ir.ops.rules import (
     source,
 )
 from tile_ir.target import Target
-from tile_ir.timing import FULL_RATE
 
 # Elements that an operation with float scratch of a fixed size works on at once.
 CHUNK = 1024

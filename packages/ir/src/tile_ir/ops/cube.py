@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32
 from tile_ir.expr import Expr, constant_value, is_constant
-from tile_ir.footprint import BIAS_UNIT, is_run
-from tile_ir.geometry import element_count, element_offset, is_contiguous
+from tile_ir.layout.footprint import BIAS_UNIT, is_run
+from tile_ir.layout.geometry import element_count, element_offset, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
@@ -30,6 +29,7 @@ from tile_ir.ops.rules import (
     text,
     updated,
 )
+from tile_ir.scalars.affine import simplify
 from tile_ir.target import Target
 
 # What the cube unit of some chip takes; `Target.accumulators` says which of them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tile_ir.expr import Expr, Load, walk
+from tile_ir.expr import Expr, Load, walk_expr
 from tile_ir.machine import CORE_OF_MEMORY, Core, Memory, Pipe, possible
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, Effect, OpDef, OperandDef, Problem
@@ -96,7 +96,7 @@ def _core_of_condition(op: Op) -> tuple[Core, Pipe]:
     """Where what the condition reads can be read."""
     condition = op.operand("condition")
     assert isinstance(condition, Expr), "the verifier demands a scalar"
-    read = (e.buffer.memory for e in walk(condition) if isinstance(e, Load))
+    read = (e.buffer.memory for e in walk_expr(condition) if isinstance(e, Load))
     return next((CORE_OF_MEMORY[m] for m in read if m in CORE_OF_MEMORY), Core.EITHER), Pipe.S
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_ir.costs.timing import FULL_RATE
 from tile_ir.dtypes import BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32, INT64, UINT8, UINT64, DType
 from tile_ir.expr import Const, Expr, constant_value, is_constant
 from tile_ir.lazy import np
@@ -31,7 +32,6 @@ from tile_ir.ops.rules import (
     updated,
 )
 from tile_ir.target import Target
-from tile_ir.timing import FULL_RATE
 
 
 def _rounded(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tile_ir.dtypes import DType
 from tile_ir.expr import constant_value
-from tile_ir.geometry import (
+from tile_ir.layout.geometry import (
     BLOCK_BYTES,
     MAX_REPEATS,
     REPEAT_BYTES,

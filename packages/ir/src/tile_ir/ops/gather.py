@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tile_ir.diagnostics import OutOfBounds
+from tile_ir.diagnostics.errors import OutOfBounds
 from tile_ir.dtypes import INT16, INT32, UINT16, UINT32
 from tile_ir.expr import Expr, ceildiv, constant_value, minimum
-from tile_ir.geometry import (
+from tile_ir.layout.geometry import (
     BLOCK_BYTES,
     MAX_REPEATS,
     REPEAT_BYTES,

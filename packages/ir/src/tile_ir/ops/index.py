@@ -6,7 +6,7 @@ from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT16, INT32, UINT16, UINT32
 from tile_ir.expr import constant_value, is_constant
-from tile_ir.geometry import matrix_view
+from tile_ir.layout.geometry import matrix_view
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, UINT32
-from tile_ir.geometry import BLOCK_BYTES, MAX_REPEATS, REPEAT_BYTES
+from tile_ir.layout.geometry import BLOCK_BYTES, MAX_REPEATS, REPEAT_BYTES
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op

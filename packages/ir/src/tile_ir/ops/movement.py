@@ -11,11 +11,10 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT16, INT32, UINT8, DType
 from tile_ir.expr import Const, Expr, binary, constant_value, is_constant
-from tile_ir.footprint import BIAS_UNIT, FRACTAL_ROWS, is_run, k0_elements
-from tile_ir.geometry import (
+from tile_ir.layout.footprint import BIAS_UNIT, FRACTAL_ROWS, is_run, k0_elements
+from tile_ir.layout.geometry import (
     element_count,
     element_offset,
     is_contiguous,
@@ -23,6 +22,7 @@ from tile_ir.geometry import (
     squeezed,
     transfer_rows,
 )
+from tile_ir.layout.tile_copy import Clipped, clip_copy, match_copy, spill_of_load, starts_inside
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe, possible
 from tile_ir.nodes import Op, Region
@@ -42,8 +42,8 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
 )
+from tile_ir.scalars.affine import linear_form, simplify
 from tile_ir.target import Target
-from tile_ir.tile_copy import Clipped, clip_copy, match_copy, spill_of_load, starts_inside
 
 Path = tuple[Memory, Memory]
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import (
     BFLOAT16,
     BOOL,
@@ -18,7 +17,13 @@ from tile_ir.dtypes import (
     UINT8,
 )  # fmt: skip
 from tile_ir.expr import Const, constant_value, is_constant
-from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES, active_dims, is_contiguous, trailing_matrix
+from tile_ir.layout.geometry import (
+    BLOCK_BYTES,
+    REPEAT_BYTES,
+    active_dims,
+    is_contiguous,
+    trailing_matrix,
+)
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
@@ -39,6 +44,7 @@ from tile_ir.ops.rules import (
     text,
     updated,
 )
+from tile_ir.scalars.affine import simplify
 from tile_ir.target import Target
 
 # A vector instruction works on 256 bytes at a time.

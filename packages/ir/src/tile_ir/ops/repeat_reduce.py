@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_ir.dtypes import FLOAT32, DType
 from tile_ir.expr import Expr, constant_value
-from tile_ir.geometry import BLOCK_BYTES, MAX_REPEATS, REPEAT_BYTES, is_contiguous
+from tile_ir.layout.geometry import BLOCK_BYTES, MAX_REPEATS, REPEAT_BYTES, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op

@@ -20,7 +20,7 @@ from tile_ir.dtypes import (
     DType,
 )
 from tile_ir.expr import Expr, constant_value, is_constant
-from tile_ir.geometry import buffer_elements, element_count, trailing_matrix
+from tile_ir.layout.geometry import buffer_elements, element_count, trailing_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region

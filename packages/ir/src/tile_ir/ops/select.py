@@ -10,7 +10,7 @@ from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT8, INT32, UINT8, UINT32
 from tile_ir.expr import Const, Expr, ceildiv, constant_value
-from tile_ir.geometry import REPEAT_BYTES, active_dims, element_count, squeezed
+from tile_ir.layout.geometry import REPEAT_BYTES, active_dims, element_count, squeezed
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region

@@ -12,7 +12,7 @@ from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT32, UINT32
 from tile_ir.expr import Expr, constant_value
-from tile_ir.geometry import element_count
+from tile_ir.layout.geometry import element_count
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region

@@ -9,13 +9,28 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tile_ir import Buffer, For, If, Op, Region, Store
-from tile_ir.analysis.trip_count import constant_trips, surely_runs
-from tile_ir.expr import Const, Expr, Unary, Var, constant_value
-from tile_ir.machine import Memory
-from tile_ir.nodes import Body, Stmt
-from tile_ir.opdef import Access, accesses, element_limit
-from tile_ir.walk import bodies, loads
+from tile_ir import (
+    Access,
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Memory,
+    Op,
+    Region,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    accesses,
+    bodies,
+    constant_value,
+    element_limit,
+    loads,
+)
+from tile_ir.analysis import constant_trips, surely_runs
 from tile_passes.analysis.loop_turns import Key, Names
 from tile_passes.analysis.runs import Spans
 from tile_passes.analysis.sure_writes import SureWrites

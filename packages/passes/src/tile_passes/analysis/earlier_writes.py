@@ -7,13 +7,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from tile_ir import Buffer, For, Func, If, Op, Region, Slice, Store, While
-from tile_ir.analysis.overlap import Overlap, overlap
-from tile_ir.expr import ONE, Load, Var
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Body, Let, Stmt
-from tile_ir.opdef import accesses
-from tile_ir.walk import bodies, loads, walk
+from tile_ir import (
+    ONE,
+    Body,
+    Buffer,
+    For,
+    Func,
+    If,
+    Let,
+    Load,
+    Op,
+    Overlap,
+    Region,
+    Slice,
+    Stmt,
+    Store,
+    Var,
+    While,
+    accesses,
+    bodies,
+    loads,
+    walk,
+    walk_expr,
+)
+from tile_ir.layout.overlap import overlap
 
 
 @dataclass(frozen=True, slots=True)

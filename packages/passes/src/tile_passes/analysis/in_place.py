@@ -7,9 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tile_ir import Op, Region
-from tile_ir.opdef import accesses
-from tile_ir.walk import loads
+from tile_ir import Op, Region, accesses, loads
 from tile_passes.analysis.buffer_uses import numbers_in
 from tile_passes.analysis.liveness import Liveness, Point
 

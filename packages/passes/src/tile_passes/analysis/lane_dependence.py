@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_ir import Break, Buffer, For, If, Let, Op, Store, While
-from tile_ir.expr import Load, Var
-from tile_ir.expr import walk as walk_expr
-from tile_ir.machine import Memory
-from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import bodies, expressions, walk
+from tile_ir import (
+    Body,
+    Break,
+    Buffer,
+    For,
+    If,
+    Let,
+    Load,
+    Memory,
+    Op,
+    Stmt,
+    Store,
+    Var,
+    While,
+    bodies,
+    expressions,
+    walk,
+    walk_expr,
+)
 
 
 def done_by_lanes(body: Body, lane: Var) -> frozenset[Store | Op]:

@@ -14,11 +14,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tile_ir import Alloc, Buffer, For, If, Op, Section, While
-from tile_ir.footprint import buffer_bytes
-from tile_ir.machine import Memory
-from tile_ir.nodes import Body, Break, Stmt
-from tile_ir.opdef import Effect
+from tile_ir import (
+    Alloc,
+    Body,
+    Break,
+    Buffer,
+    Effect,
+    For,
+    If,
+    Memory,
+    Op,
+    Section,
+    Stmt,
+    While,
+    buffer_bytes,
+)
 from tile_passes.analysis.buffer_uses import Node, Pieces, Through, Uses, bits_of, numbers_in
 from tile_passes.analysis.live_ranges import LiveRange
 from tile_passes.analysis.loop_turns import Turns

@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tile_ir import For, Let
-from tile_ir.analysis.branch_feasibility import decided
-from tile_ir.analysis.intervals import INF, Interval, Ranges, loop_range
-from tile_ir.expr import Expr, Var, reads_memory, substitute, walk
-from tile_ir.nodes import Stmt
+from tile_ir import Expr, For, Let, Stmt, Var, reads_memory, substitute, walk_expr
+from tile_ir.analysis import INF, Interval, Ranges, decided, loop_range
 
 Key = frozenset[tuple[Var, bool]]
 _ALWAYS: Key = frozenset()
@@ -56,7 +53,7 @@ class Names:
         found: set[Var] = set()
         waiting: list[Expr] = [condition]
         while waiting:
-            for part in walk(waiting.pop()):
+            for part in walk_expr(waiting.pop()):
                 if isinstance(part, Var) and part in self.starts and part not in found:
                     found.add(part)
                     waiting.append(self.starts[part])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tile_ir.footprint import round_up
+from tile_ir import round_up
 from tile_passes.analysis.runs import Spans, joined
 
 # Bytes from the first to the one behind the last; several are ascending and do not overlap.

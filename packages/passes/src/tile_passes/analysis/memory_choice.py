@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import networkx as nx
 
-from tile_ir import Buffer, Func, Target
-from tile_ir.machine import Memory
+from tile_ir import Buffer, Func, Memory, Target
 from tile_passes.analysis.memory_demands import Demand, choices, demands, is_open
 
 Memories = frozenset[Memory]

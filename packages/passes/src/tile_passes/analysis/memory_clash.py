@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from itertools import product
 
-from tile_ir import Buffer, Core, Diagnostic, KernelError, Loc, Target
-from tile_ir.machine import Memory, possible
-from tile_ir.opdef import Problem, check_op, words
+from tile_ir import (
+    Buffer,
+    Core,
+    Diagnostic,
+    KernelError,
+    Loc,
+    Memory,
+    Problem,
+    Target,
+    check_op,
+    possible,
+)
+from tile_ir.opdef import words
 from tile_ir.ops.movement import route, ways
 from tile_passes.analysis.memory_choice import Clash, Memories
 from tile_passes.analysis.memory_demands import Demand, choices, in_memories, is_open

@@ -11,27 +11,38 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from tile_ir import (
+    CHOICES_OF_OPEN,
+    CORE_OF_MEMORY,
     OPS,
+    PACKED_MEMORIES,
+    Alloc,
+    Body,
     Buffer,
+    Cast,
     Core,
+    Expr,
     For,
     Func,
+    Load,
     Loc,
     LoopKind,
+    Memory,
     Op,
     Region,
     Section,
+    Stmt,
     Store,
     Target,
+    bodies,
+    cast,
+    check_op,
+    is_constant,
+    loads,
+    possible,
+    simplify,
+    walk_expr,
 )
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Cast, Expr, Load, cast, is_constant
-from tile_ir.expr import walk as walk_expr
-from tile_ir.machine import CHOICES_OF_OPEN, CORE_OF_MEMORY, PACKED_MEMORIES, Memory, possible
-from tile_ir.nodes import Alloc, Body, Stmt
-from tile_ir.opdef import check_op
 from tile_ir.ops.movement import directions
-from tile_ir.walk import bodies, loads
 
 Together = frozenset[tuple[Memory, ...]]
 IN_UB: Together = frozenset({(Memory.UB,)})

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from tile_ir import Buffer, For, Func, Let, Op, Store
-from tile_ir.analysis.affine import linear_form
-from tile_ir.expr import Expr, Var, constant_value
-from tile_ir.expr import walk as walk_expr
-from tile_ir.geometry import CACHE_LINE_BYTES
-from tile_ir.opdef import accesses
-from tile_ir.walk import expressions, walk
+from tile_ir import (
+    CACHE_LINE_BYTES,
+    Buffer,
+    Expr,
+    For,
+    Func,
+    Let,
+    Op,
+    Store,
+    Var,
+    accesses,
+    constant_value,
+    expressions,
+    linear_form,
+    walk,
+    walk_expr,
+)
 
 
 @dataclass(frozen=True, slots=True)

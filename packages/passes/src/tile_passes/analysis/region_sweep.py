@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.intervals import interval
-from tile_ir.expr import Const, Expr, Var, substitute
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Region, Slice
+from tile_ir import Const, Expr, Region, Slice, Var, linear_form, simplify, substitute, walk_expr
+from tile_ir.analysis import interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tile_ir.expr import Expr, Var, walk
+from tile_ir import Expr, Var, walk_expr
 
 # Disjoint, in order, not touching each other.
 Spans = tuple[tuple[int, int], ...]
@@ -141,7 +141,9 @@ def _shifted(terms: Terms, by: Terms, factor: int) -> Terms:
 
 
 def _mentions(terms: Terms, variables: Collection[Var]) -> bool:
-    return any(part in variables for atom, _ in terms for part in walk(atom) if type(part) is Var)
+    return any(
+        part in variables for atom, _ in terms for part in walk_expr(atom) if type(part) is Var
+    )
 
 
 def _nonempty(spans: Mapping[Place, Spans]) -> Places:

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tile_ir import Alloc, Buffer
-from tile_ir.nodes import Body
-from tile_ir.walk import bodies, buffers_of
+from tile_ir import Alloc, Body, Buffer, bodies, buffers_of
 from tile_passes.analysis.live_ranges import LiveRange
 
 Spans = dict[Buffer, tuple[int, int]]

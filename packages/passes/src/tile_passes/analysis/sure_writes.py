@@ -13,19 +13,44 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tile_ir import Buffer, For, If, Op, Region, Section, Store, While
-from tile_ir.analysis.accesses import element
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.intervals import narrow
-from tile_ir.analysis.trip_count import constant_trips, surely_runs
-from tile_ir.dtypes import BOOL
-from tile_ir.expr import Binary, Const, Expr, Unary, Var, constant_value, reads_memory, walk
-from tile_ir.geometry import element_offset, is_contiguous
-from tile_ir.machine import Memory
-from tile_ir.nodes import Body, Break, Let, Slice, Stmt
-from tile_ir.opdef import accesses, element_limit, overwriting
-from tile_ir.walk import buffers_of, loads, map_expressions, replace_in
-from tile_ir.walk import walk as statements
+from tile_ir import (
+    BOOL,
+    Binary,
+    Body,
+    Break,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Memory,
+    Op,
+    Region,
+    Section,
+    Slice,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    While,
+    accesses,
+    buffers_of,
+    constant_value,
+    element_limit,
+    element_offset,
+    is_contiguous,
+    linear_form,
+    loads,
+    map_expressions,
+    overwriting,
+    reads_memory,
+    replace_in,
+    simplify,
+    walk_expr,
+)
+from tile_ir import walk as statements
+from tile_ir.analysis import constant_trips, element, narrow, surely_runs
 from tile_passes.analysis.loop_turns import Names
 from tile_passes.analysis.runs import FIXED, Places, Spans, Terms, joined, whole
 
@@ -270,7 +295,7 @@ def _end_of_group(body: Sequence[Stmt], at: int, names: Names) -> int | None:
     for end in range(at + 1, min(at + 1 + _WINDOW, len(body))):
         later = body[end]
         if filled & {b for s in statements((later,)) for b in buffers_of(s)} and any(
-            part in facts for e in _texts(later) for part in walk(names.spelled(e))
+            part in facts for e in _texts(later) for part in walk_expr(names.spelled(e))
         ):
             return end
     return None

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_ir import Core, Op, Section, Store
-from tile_ir.expr import Var
-from tile_ir.machine import CORE_OF_MEMORY, Memory
-from tile_ir.nodes import Body, Stmt
-from tile_ir.opdef import core_of
-from tile_ir.walk import bodies
+from tile_ir import (
+    CORE_OF_MEMORY,
+    Body,
+    Core,
+    Memory,
+    Op,
+    Section,
+    Stmt,
+    Store,
+    Var,
+    bodies,
+    core_of,
+)
 from tile_passes.analysis.lane_dependence import done_by_lanes
 
 

@@ -10,14 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tile_ir import Core, For, Func, If, Op, Pipe
-from tile_ir.analysis.accesses import regions_of
-from tile_ir.expr import Expr, Load, Var
-from tile_ir.expr import walk as walk_expr
-from tile_ir.machine import Memory
-from tile_ir.nodes import Break, Let, Region, Stmt, While
-from tile_ir.opdef import core_of
-from tile_ir.walk import bodies
+from tile_ir import (
+    Break,
+    Core,
+    Expr,
+    For,
+    Func,
+    If,
+    Let,
+    Load,
+    Memory,
+    Op,
+    Pipe,
+    Region,
+    Stmt,
+    Var,
+    While,
+    bodies,
+    core_of,
+    walk_expr,
+)
+from tile_ir.analysis import regions_of
 from tile_passes.streams.items import Item, items
 
 CORES = (Core.CUBE, Core.VECTOR)

@@ -10,14 +10,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tile_ir import Core, For, Func
-from tile_ir.analysis.affine import resolved
-from tile_ir.analysis.intervals import Ranges, launch_ranges
-from tile_ir.analysis.regions import Sight, apart, apart_by_numbers, common_path, defined, visible
-from tile_ir.expr import Binary, Const, Expr, Var, substitute
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Region
-from tile_ir.walk import map_region
+from tile_ir import (
+    Binary,
+    Const,
+    Core,
+    Expr,
+    For,
+    Func,
+    Region,
+    Var,
+    map_region,
+    resolved,
+    substitute,
+    walk_expr,
+)
+from tile_ir.analysis import (
+    Ranges,
+    Sight,
+    apart,
+    apart_by_numbers,
+    common_path,
+    defined,
+    launch_ranges,
+    visible,
+)
 from tile_passes.cross.blocks import Access, Block, Leaf
 
 # Slots are told apart up to this many rounds; a credit for more would not fit the counters either.

@@ -9,12 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tile_ir import Core, For, If
-from tile_ir.analysis.intervals import Interval, Ranges, interval
-from tile_ir.analysis.trip_count import trip_count
-from tile_ir.expr import Var
-from tile_ir.nodes import Break
-from tile_ir.opdef import Effect
+from tile_ir import Break, Core, Effect, For, If, Var
+from tile_ir.analysis import Interval, Ranges, interval, trip_count
 from tile_passes.cross.blocks import CORES, Block, Leaf
 from tile_passes.cross.dependences import Dependence
 from tile_passes.cross.own_work import Groups, OnChip, OwnWork

@@ -6,10 +6,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tile_ir import OPS, Core, Func, Loc, Op, Pipe
-from tile_ir.expr import Const
-from tile_ir.nodes import Body, Break, If, Region, Stmt
-from tile_ir.walk import with_bodies
+from tile_ir import (
+    OPS,
+    Body,
+    Break,
+    Const,
+    Core,
+    Func,
+    If,
+    Loc,
+    Op,
+    Pipe,
+    Region,
+    Stmt,
+    with_bodies,
+)
 from tile_passes.cross.blocks import Block
 from tile_passes.cross.signals import Signal, open_signals
 from tile_passes.streams.items import Item, closed

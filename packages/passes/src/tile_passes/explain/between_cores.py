@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_ir import Core, Func, Op, Target
-from tile_ir.nodes import Body, For, If, Stmt, While
+from tile_ir import Body, Core, For, Func, If, Op, Stmt, Target, While, bodies, walk
 from tile_ir.ops.movement import goes_through_workspace
-from tile_ir.walk import bodies, walk
 from tile_passes.cross.signals import Signal
 from tile_passes.insert_cross_core_sync import find_signals
 from tile_passes.merge_streams import merge_streams

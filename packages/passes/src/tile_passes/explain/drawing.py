@@ -9,7 +9,7 @@ from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from tile_ir.machine import Pipe
+from tile_ir import Pipe
 from tile_passes.explain.wording import existing, header, statement
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.dependences import Kind, dependences_of

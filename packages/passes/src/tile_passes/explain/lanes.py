@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tile_ir import For, Func, Target
-from tile_ir.walk import walk
+from tile_ir import For, Func, Target, walk
 
 if TYPE_CHECKING:
     from tile_passes.lanes.plan import LanePlan

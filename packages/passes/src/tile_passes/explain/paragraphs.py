@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tile_ir import Op
-from tile_ir.machine import Core, Pipe
-from tile_ir.nodes import For
+from tile_ir import Core, For, Op, Pipe
 from tile_passes.explain.wording import bytes_touched, loop_name, statement
 from tile_passes.sync.allocate_events import Allocation, existing_orders
 from tile_passes.sync.dependences import Dependence, Kind, dependences_of

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_ir import For, Func, Let, Op, Target
-from tile_ir.cost import cost
-from tile_ir.nodes import Stmt
-from tile_ir.opdef import pipe_of
+from tile_ir import For, Func, Let, Op, Stmt, Target, pipe_of
+from tile_ir.costs.instruction_cost import cost
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.memory.overflow import table_of_versions
 from tile_passes.pipeline import taken_to

@@ -8,12 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tile_ir import Buffer, Core, Func, Loc, Section, Target
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.machine import Pipe
-from tile_ir.nodes import Body, Stmt
-from tile_ir.opdef import pipe_of
-from tile_ir.walk import buffers_of, walk, walk_ops, written_buffers
+from tile_ir import (
+    Body,
+    Buffer,
+    Core,
+    Func,
+    Loc,
+    Pipe,
+    Section,
+    Stmt,
+    Target,
+    buffers_of,
+    pipe_of,
+    walk,
+    walk_ops,
+    written_buffers,
+)
+from tile_ir.analysis import constant_trips
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.pipeline import taken_to
 from tile_passes.pipeline_across_cores import (

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tile_ir import Memory, Op, Region, Store
-from tile_ir.analysis.accesses import Touch
-from tile_ir.expr import Expr
-from tile_ir.nodes import For, If, Let, While
-from tile_ir.printer import print_expr
+from tile_ir import Expr, For, If, Let, Memory, Op, Region, Store, While, print_expr
+from tile_ir.analysis import Touch
 from tile_passes.sync.tree import Branch, Order, Repeat, Work
 
 # Scalar expressions longer than this are cut in labels.

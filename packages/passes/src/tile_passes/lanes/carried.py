@@ -6,10 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tile_ir import For, If, Memory, Op, Section
-from tile_ir.nodes import Body, Break, Stmt, While
-from tile_ir.opdef import Access, element_limit, overwriting
-from tile_ir.walk import bodies
+from tile_ir import (
+    Access,
+    Body,
+    Break,
+    For,
+    If,
+    Memory,
+    Op,
+    Section,
+    Stmt,
+    While,
+    bodies,
+    element_limit,
+    overwriting,
+)
 from tile_passes.lanes.places import Round, Single, Touch, Whole, trips
 
 # The accesses of one buffer, by the statement that makes them.

@@ -10,8 +10,7 @@ from itertools import combinations
 
 import networkx as nx
 
-from tile_ir import For, LoopKind, Memory
-from tile_ir.expr import constant_value
+from tile_ir import For, LoopKind, Memory, constant_value
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site
 
 BLOCK_BITS = 256

@@ -10,23 +10,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tile_ir import Buffer, For, Func, If, LoopKind, Op, Region, Slice, Store, Target
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import (
+from tile_ir import (
+    TOLD,
+    Axes,
+    Body,
+    Buffer,
     Const,
     Expr,
+    For,
+    Func,
+    If,
+    Let,
     Load,
+    LoopKind,
+    Op,
+    Operand,
+    Region,
+    Slice,
+    Stmt,
+    Store,
+    Target,
     Var,
+    accesses,
+    bodies,
+    check_op,
+    clamped_dims,
     constant_value,
     equal,
+    map_own_expressions,
     maximum,
     minimum,
     rebuild,
+    simplify,
+    walk,
+    with_bodies,
 )
-from tile_ir.nodes import Body, Let, Operand, Stmt
-from tile_ir.opdef import TOLD, Axes, accesses, check_op
-from tile_ir.tile_copy import clamped_dims
-from tile_ir.walk import bodies, map_own_expressions, walk, with_bodies
 from tile_passes.lanes.choice import Choice
 from tile_passes.lanes.places import Names, Round, Touch, Whole, resolved, with_name
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site

@@ -6,21 +6,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tile_ir import Buffer, For, Op, Region, Store
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.expr import (
+from tile_ir import (
+    Access,
+    Buffer,
     Const,
     Expr,
+    For,
+    Let,
+    Op,
+    Region,
+    Slice,
+    Stmt,
+    Store,
     Var,
+    accesses,
     constant_value,
     is_constant,
+    loads,
     reads_memory,
+    simplify,
     substitute,
 )
-from tile_ir.nodes import Let, Slice, Stmt
-from tile_ir.opdef import Access, accesses
-from tile_ir.walk import loads
+from tile_ir.analysis import constant_trips
 
 Names = Mapping[Var, Expr]
 

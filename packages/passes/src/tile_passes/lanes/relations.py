@@ -12,14 +12,33 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from tile_ir import Buffer, Core, For, Func, LoopKind, Memory, Op, Store
-from tile_ir.expr import Var, constant_value, is_constant
-from tile_ir.expr import walk as walk_expr
-from tile_ir.location import Loc
-from tile_ir.machine import CORE_OF_MEMORY
-from tile_ir.nodes import Body, Let, Region, Slice, Stmt, While
-from tile_ir.opdef import Effect, core_of
-from tile_ir.walk import bodies, breaks, loads
+from tile_ir import (
+    CORE_OF_MEMORY,
+    Body,
+    Buffer,
+    Core,
+    Effect,
+    For,
+    Func,
+    Let,
+    Loc,
+    LoopKind,
+    Memory,
+    Op,
+    Region,
+    Slice,
+    Stmt,
+    Store,
+    Var,
+    While,
+    bodies,
+    breaks,
+    constant_value,
+    core_of,
+    is_constant,
+    loads,
+    walk_expr,
+)
 from tile_passes.lanes.carried import Lifetime
 from tile_passes.lanes.places import (
     Elsewhere,

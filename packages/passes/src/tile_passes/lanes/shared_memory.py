@@ -6,16 +6,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tile_ir import Buffer, Memory, Op, Store
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.intervals import Interval
-from tile_ir.dtypes import INT32, INT64
-from tile_ir.expr import Expr, Load, Var, constant_value
-from tile_ir.expr import walk as walk_expr
-from tile_ir.geometry import CACHE_LINE_BYTES, strides
-from tile_ir.location import Loc
-from tile_ir.nodes import For
-from tile_ir.opdef import Access
+from tile_ir import (
+    CACHE_LINE_BYTES,
+    INT32,
+    INT64,
+    Access,
+    Buffer,
+    Expr,
+    For,
+    Load,
+    Loc,
+    Memory,
+    Op,
+    Store,
+    Var,
+    constant_value,
+    linear_form,
+    simplify,
+    strides,
+    walk_expr,
+)
+from tile_ir.analysis import Interval
 from tile_passes.lanes.choice import Choice
 from tile_passes.lanes.places import Touch, resolved, trips
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site

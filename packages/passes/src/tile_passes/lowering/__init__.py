@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.nodes import Body, Op
+from tile_ir import Body, Op
+from tile_ir.analysis import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.byte_broadcasts import lower_broadcast_bytes
 from tile_passes.lowering.clear_accumulator import lower_clear_accumulator

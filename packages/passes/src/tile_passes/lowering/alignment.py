@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tile_ir import KernelError, Op, Region
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.expr import ONE, ZERO, Var, constant_value, is_constant, substitute
-from tile_ir.footprint import k0_elements
-from tile_ir.geometry import element_offset
-from tile_ir.machine import Memory
-from tile_ir.machine_form import misalignment
+from tile_ir import (
+    ONE,
+    ZERO,
+    KernelError,
+    Memory,
+    Op,
+    Region,
+    Var,
+    constant_value,
+    element_offset,
+    is_constant,
+    k0_elements,
+    linear_form,
+    misalignment,
+    simplify,
+    substitute,
+)
 from tile_passes.lowering.builder import Builder
 
 

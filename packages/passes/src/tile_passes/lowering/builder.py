@@ -9,24 +9,30 @@ from dataclasses import dataclass, field
 from tile_ir import (
     OPS,
     Alloc,
+    AttrValue,
     Buffer,
+    Const,
     Diagnostic,
+    DType,
+    Expr,
     Func,
     KernelError,
     Loc,
+    Made,
     Memory,
     Op,
+    Operand,
     Region,
     Slice,
+    Stmt,
     Target,
+    Var,
+    accesses,
+    buffer_bytes,
+    check_op,
+    simplify,
 )
-from tile_ir.analysis.affine import simplify
-from tile_ir.dtypes import DType
-from tile_ir.expr import Const, Expr, Var
-from tile_ir.footprint import buffer_bytes
-from tile_ir.nodes import AttrValue, Made, Operand, Stmt
-from tile_ir.opdef import accesses, check_op
-from tile_ir.walk import walk as walk_body
+from tile_ir import walk as walk_body
 from tile_passes.analysis.earlier_writes import EarlierWrites
 from tile_passes.free_names import FreeNames
 

@@ -3,12 +3,8 @@ every value of a byte."""
 
 from __future__ import annotations
 
-from tile_ir import Op, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.dtypes import FLOAT16
-from tile_ir.expr import Const
-from tile_ir.nodes import Body
+from tile_ir import FLOAT16, Body, Const, Op, Region, Slice, simplify
+from tile_ir.analysis import Ranges
 from tile_ir.ops.broadcast import broadcast_axis
 from tile_ir.ops.rules import static_matrix
 from tile_passes.lowering.builder import Builder

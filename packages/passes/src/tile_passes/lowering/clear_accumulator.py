@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from tile_ir import Memory, Op, Region
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.dtypes import BOOL, FLOAT16, INT8, INT32
-from tile_ir.expr import Const
-from tile_ir.nodes import Body
+from tile_ir import BOOL, FLOAT16, INT8, INT32, Body, Const, Memory, Op, Region
+from tile_ir.analysis import Ranges
 from tile_ir.ops.rules import static_matrix
 from tile_passes.lowering.builder import Builder
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from tile_ir import Op, Region, Slice
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.expr import Const
-from tile_ir.geometry import element_count
-from tile_ir.nodes import Body, Operand, Stmt
+from tile_ir import Body, Const, Op, Operand, Region, Slice, Stmt, element_count
+from tile_ir.analysis import Ranges
 from tile_ir.ops.bitwise import whole_blocks
 from tile_ir.ops.elementwise import half_of_scratch
 from tile_ir.ops.rules import elements_bound

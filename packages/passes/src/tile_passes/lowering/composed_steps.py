@@ -5,13 +5,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tile_ir import Op, Region, Slice
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.dtypes import FLOAT16, DType
-from tile_ir.expr import Const
-from tile_ir.footprint import round_up
-from tile_ir.geometry import BLOCK_BYTES, is_contiguous
-from tile_ir.nodes import AttrValue, Body, Operand, Stmt
+from tile_ir import (
+    BLOCK_BYTES,
+    FLOAT16,
+    AttrValue,
+    Body,
+    Const,
+    DType,
+    Op,
+    Operand,
+    Region,
+    Slice,
+    Stmt,
+    is_contiguous,
+    round_up,
+)
+from tile_ir.analysis import Ranges
 from tile_ir.ops.rules import static_matrix
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.staging import lower_flat_op

@@ -5,15 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tile_ir import For, If, KernelError, Memory, Op, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges, narrow
-from tile_ir.expr import Const, Expr, Var, is_constant, unary
-from tile_ir.geometry import active_dims, is_contiguous, transfer_rows
-from tile_ir.machine_form import misalignment
-from tile_ir.nodes import AttrValue, Body, LoopKind, Stmt
+from tile_ir import (
+    AttrValue,
+    Body,
+    Clipped,
+    Const,
+    Expr,
+    For,
+    If,
+    KernelError,
+    LoopKind,
+    Memory,
+    Op,
+    Region,
+    Slice,
+    Stmt,
+    Var,
+    active_dims,
+    is_constant,
+    is_contiguous,
+    misalignment,
+    simplify,
+    transfer_rows,
+    unary,
+)
+from tile_ir.analysis import Ranges, narrow
 from tile_ir.ops.movement import cast_mode_of_copy, directions, loads_l1, misaligned_rows
-from tile_ir.tile_copy import Clipped
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.fills import lower_fill

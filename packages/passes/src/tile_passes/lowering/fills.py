@@ -5,12 +5,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_ir import Op, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.expr import Const, Expr, cast, constant_value, is_constant
-from tile_ir.geometry import active_dims, is_contiguous
-from tile_ir.nodes import Body
+from tile_ir import (
+    Body,
+    Const,
+    Expr,
+    Op,
+    Region,
+    Slice,
+    active_dims,
+    cast,
+    constant_value,
+    is_constant,
+    is_contiguous,
+    simplify,
+)
+from tile_ir.analysis import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.packed_rows import store_everywhere
 from tile_passes.lowering.vector import lower_vector_op

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from tile_ir import Op, Region, Slice
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.expr import Const
-from tile_ir.geometry import element_count
-from tile_ir.nodes import Body
+from tile_ir import Body, Const, Op, Region, Slice, element_count
+from tile_ir.analysis import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.staging import lower_flat_op
 from tile_passes.lowering.vector import lower_vector_op

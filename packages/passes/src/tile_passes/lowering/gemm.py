@@ -9,14 +9,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tile_ir import Buffer, For, If, KernelError, Memory, Op, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.dtypes import DType
-from tile_ir.expr import Const, Expr, binary, equal, is_constant
-from tile_ir.footprint import k0_elements, round_up
-from tile_ir.machine import Memory as M
-from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir import (
+    Body,
+    Buffer,
+    Const,
+    DType,
+    Expr,
+    For,
+    If,
+    KernelError,
+    LoopKind,
+    Memory,
+    Op,
+    Region,
+    Slice,
+    Stmt,
+    binary,
+    equal,
+    is_constant,
+    k0_elements,
+    round_up,
+    simplify,
+)
+from tile_ir import Memory as M
+from tile_ir.analysis import Ranges
 from tile_ir.ops.cube import is_tile_product, matrix_sizes, takes_bias
 from tile_passes.lowering.alignment import check_fractals
 from tile_passes.lowering.builder import Builder

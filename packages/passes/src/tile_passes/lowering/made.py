@@ -6,9 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_ir import OPS, Automatic, Func, If, Loc, Memory, Op
-from tile_ir.nodes import Body, Let, Made, Stmt, Store
-from tile_ir.walk import bodies, loads
+from tile_ir import (
+    OPS,
+    Automatic,
+    Body,
+    Func,
+    If,
+    Let,
+    Loc,
+    Made,
+    Memory,
+    Op,
+    Stmt,
+    Store,
+    bodies,
+    loads,
+)
 
 
 def made(func: Func, pieces: Body) -> Iterator[Made]:

@@ -8,14 +8,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tile_ir import Diagnostic, KernelError, Op, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import ZERO, Expr, binary, constant_value, is_constant
-from tile_ir.footprint import is_run, k0_elements
-from tile_ir.nodes import Stmt
+from tile_ir import (
+    ZERO,
+    Clipped,
+    Diagnostic,
+    Expr,
+    KernelError,
+    Op,
+    Region,
+    Slice,
+    Stmt,
+    binary,
+    constant_value,
+    is_constant,
+    k0_elements,
+    simplify,
+    written_buffers,
+)
+from tile_ir.layout.footprint import is_run
 from tile_ir.ops.movement import loads_l1
-from tile_ir.tile_copy import Clipped
-from tile_ir.walk import written_buffers
 from tile_passes.lowering.builder import Builder
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from tile_ir import Composite, KernelError, Op, Slice
-from tile_ir.analysis.affine import linear_form
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.expr import Expr, constant_value, is_constant
-from tile_ir.machine import Memory
-from tile_ir.nodes import Body
-from tile_ir.opdef import accesses
+from tile_ir import (
+    Body,
+    Composite,
+    Expr,
+    KernelError,
+    Memory,
+    Op,
+    Slice,
+    accesses,
+    constant_value,
+    is_constant,
+    linear_form,
+    rewrite,
+)
+from tile_ir.analysis import Ranges
 from tile_ir.ops.elementwise import fills_bytes
-from tile_ir.walk import rewrite
 from tile_passes.lowering import LOWERINGS
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.fills import lower_fill

@@ -3,12 +3,8 @@ bytes and single bytes: the scalar unit does it."""
 
 from __future__ import annotations
 
-from tile_ir import For, Op, Region
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.expr import Const, Expr, Load
-from tile_ir.geometry import active_dims
-from tile_ir.nodes import Body, LoopKind, Store
+from tile_ir import Body, Const, Expr, For, Load, LoopKind, Op, Region, Store, active_dims, simplify
+from tile_ir.analysis import Ranges
 from tile_ir.ops.broadcast import broadcast_axis
 from tile_passes.lowering.builder import Builder
 

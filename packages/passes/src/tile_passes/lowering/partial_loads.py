@@ -5,19 +5,30 @@ compiler's own."""
 
 from __future__ import annotations
 
-from tile_ir import If, KernelError, Op, Region, Slice
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.expr import ONE, ZERO, Expr, constant_value, is_constant
-from tile_ir.geometry import (
+from tile_ir import (
     BLOCK_BYTES,
+    ONE,
+    ZERO,
+    AttrValue,
+    Body,
+    Expr,
+    If,
+    KernelError,
+    Memory,
+    Op,
+    Region,
+    Slice,
+    Stmt,
     active_dims,
+    constant_value,
     element_count,
     element_offset,
+    is_constant,
     is_contiguous,
+    linear_form,
+    simplify,
 )
-from tile_ir.machine import Memory
-from tile_ir.nodes import AttrValue, Body, Stmt
+from tile_ir.analysis import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.vector import lower_vector_op
 

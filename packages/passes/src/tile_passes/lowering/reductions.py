@@ -3,13 +3,21 @@ start inside blocks of 32 bytes."""
 
 from __future__ import annotations
 
-from tile_ir import Op, Region
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT16, INT32, DType
-from tile_ir.expr import Const
-from tile_ir.footprint import round_up
-from tile_ir.geometry import BLOCK_BYTES
-from tile_ir.nodes import Body
+from tile_ir import (
+    BFLOAT16,
+    BLOCK_BYTES,
+    FLOAT16,
+    FLOAT32,
+    INT16,
+    INT32,
+    Body,
+    Const,
+    DType,
+    Op,
+    Region,
+    round_up,
+)
+from tile_ir.analysis import Ranges
 from tile_ir.ops.reduce import COMPOSED, is_packed, reduced_axis
 from tile_ir.ops.rules import static_matrix
 from tile_passes.lowering.builder import Builder

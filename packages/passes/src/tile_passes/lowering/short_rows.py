@@ -5,12 +5,26 @@ from __future__ import annotations
 
 from math import prod
 
-from tile_ir import Diagnostic, For, Memory, Op, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, Load, constant_value
-from tile_ir.footprint import round_up
-from tile_ir.geometry import BLOCK_BYTES, active_dims
-from tile_ir.nodes import AttrValue, Body, LoopKind, Store
+from tile_ir import (
+    BLOCK_BYTES,
+    AttrValue,
+    Body,
+    Const,
+    Diagnostic,
+    Expr,
+    For,
+    Load,
+    LoopKind,
+    Memory,
+    Op,
+    Region,
+    Slice,
+    Store,
+    active_dims,
+    constant_value,
+    round_up,
+    simplify,
+)
 from tile_passes.lowering.builder import Builder
 
 # Beyond this the scalar unit would take longer than the rest of a kernel: the user had better pad.

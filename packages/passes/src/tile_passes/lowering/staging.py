@@ -6,15 +6,34 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_ir import For, KernelError, Op, Region, Slice
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.analysis.overlap import Overlap, overlap
-from tile_ir.expr import Const, Expr, Load, constant_value
-from tile_ir.geometry import active_dims, element_count, element_offset, is_contiguous
-from tile_ir.machine import Memory
-from tile_ir.nodes import Body, LoopKind, Operand, Stmt, Store
-from tile_ir.opdef import accesses, overwriting
+from tile_ir import (
+    Body,
+    Const,
+    Expr,
+    For,
+    KernelError,
+    Load,
+    LoopKind,
+    Memory,
+    Op,
+    Operand,
+    Overlap,
+    Region,
+    Slice,
+    Stmt,
+    Store,
+    accesses,
+    active_dims,
+    constant_value,
+    element_count,
+    element_offset,
+    is_contiguous,
+    linear_form,
+    overwriting,
+    simplify,
+)
+from tile_ir.analysis import Ranges
+from tile_ir.layout.overlap import overlap
 from tile_ir.ops.rules import elements_bound
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.vector import lower_vector_op

@@ -6,13 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 
-from tile_ir import Automatic, For, Func, Op
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.residues import MOST_RESIDUES, modulus_of
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.expr import Expr
-from tile_ir.nodes import Body, Break, While
-from tile_ir.walk import bodies, walk
+from tile_ir import Automatic, Body, Break, Expr, For, Func, Op, While, bodies, simplify, walk
+from tile_ir.analysis import MOST_RESIDUES, constant_trips, modulus_of
 
 SLOTS = 2
 

@@ -5,13 +5,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_ir import For, KernelError, Op, Region, Slice
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.expr import Const, Expr, Var, constant_value
-from tile_ir.geometry import active_dims, is_contiguous, squeezed
-from tile_ir.nodes import Body, LoopKind
-from tile_ir.row_form import dims_outside, is_run, product, row_form
+from tile_ir import (
+    Body,
+    Const,
+    Expr,
+    For,
+    KernelError,
+    LoopKind,
+    Op,
+    Region,
+    Slice,
+    Var,
+    active_dims,
+    constant_value,
+    is_contiguous,
+    simplify,
+    squeezed,
+)
+from tile_ir.analysis import Ranges
+from tile_ir.layout.row_form import dims_outside, is_run, product, row_form
 from tile_passes.lowering.alignment import check_alignment
 from tile_passes.lowering.builder import Builder
 

@@ -12,14 +12,35 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tile_ir import Alloc, Automatic, Buffer, For, Func, Memory, Op, Region, Section, Slice, Target
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, is_constant
-from tile_ir.footprint import buffer_bytes
-from tile_ir.nodes import Body, LoopKind, Operand, Stmt
-from tile_ir.opdef import accesses
+from tile_ir import (
+    Alloc,
+    Automatic,
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Func,
+    LoopKind,
+    Memory,
+    Op,
+    Operand,
+    Region,
+    Section,
+    Slice,
+    Stmt,
+    Target,
+    accesses,
+    bodies,
+    buffer_bytes,
+    buffers_of,
+    is_constant,
+    rewrite,
+    simplify,
+    walk,
+    written_buffers,
+)
 from tile_ir.ops.cube import matrix_sizes, takes_bias
-from tile_ir.walk import bodies, buffers_of, rewrite, walk, written_buffers
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import fits_one_tile
 

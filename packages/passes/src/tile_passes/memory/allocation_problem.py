@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tile_ir.footprint import round_up
+from tile_ir import round_up
 from tile_passes.analysis.in_place import InPlacePair
 from tile_passes.analysis.live_ranges import LiveRange
 from tile_passes.analysis.lowest_place import Bytes, gaps

@@ -12,8 +12,8 @@ from functools import reduce
 from operator import or_
 
 from tile_ir import Buffer, Func, Memory, Section, Target
-from tile_ir.cost import cost
-from tile_ir.shared_bytes import Sharing
+from tile_ir.analysis import Sharing
+from tile_ir.costs.instruction_cost import cost
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.build_tree import build_tree
 from tile_passes.sync.completion import Completion

@@ -5,9 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tile_ir import Alloc, Buffer, For, Func, KernelError, Memory, Target
-from tile_ir.footprint import buffer_bytes, round_up
-from tile_ir.location import Loc
+from tile_ir import (
+    Alloc,
+    Buffer,
+    For,
+    Func,
+    KernelError,
+    Loc,
+    Memory,
+    Target,
+    buffer_bytes,
+    round_up,
+)
 from tile_passes.analysis.in_place import in_place_pairs
 from tile_passes.analysis.liveness import Liveness
 from tile_passes.analysis.memory_use import Peak, peak

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tile_ir import Alloc, Memory, Target
-from tile_ir.footprint import buffer_bytes, round_up
+from tile_ir import Alloc, Memory, Target, buffer_bytes, round_up
 from tile_passes.analysis.lowest_place import gaps, lowest_place
 
 Addresses = dict[Alloc, int]

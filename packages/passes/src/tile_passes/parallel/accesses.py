@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tile_ir import Buffer, Region, Slice
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.dtypes import INT32, INT64
-from tile_ir.expr import Const, Expr, Load, Var, is_constant
-from tile_ir.expr import walk as walk_expr
+from tile_ir import (
+    INT32,
+    INT64,
+    Buffer,
+    Const,
+    Expr,
+    Load,
+    Region,
+    Slice,
+    Var,
+    is_constant,
+    linear_form,
+    simplify,
+    walk_expr,
+)
 from tile_passes.parallel.nest import Domain, Unsuitable
 
 

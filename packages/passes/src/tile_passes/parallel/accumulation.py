@@ -3,9 +3,7 @@ sums and their like, and values that are the same for all."""
 
 from __future__ import annotations
 
-from tile_ir import Store
-from tile_ir.expr import Binary, Cast, Expr, Load, Select, Var
-from tile_ir.expr import walk as walk_expr
+from tile_ir import Binary, Cast, Expr, Load, Select, Store, Var, walk_expr
 
 # Operators whose order over many operands does not matter, but for rounding.
 _KINDS = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max", "&": "&", "|": "|", "^": "^"}

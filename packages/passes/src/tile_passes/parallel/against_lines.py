@@ -3,9 +3,7 @@ again and again instead of being repeated over a tile."""
 
 from __future__ import annotations
 
-from tile_ir import Region
-from tile_ir.dtypes import DType
-from tile_ir.expr import Expr
+from tile_ir import DType, Expr, Region
 from tile_passes.parallel.accesses import reads, variables_in
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.operators import BinaryForm

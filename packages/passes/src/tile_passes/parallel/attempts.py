@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tile_ir import Buffer, For, LoopKind, Memory, Store
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.expr import cast
-from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import loads, walk
+from tile_ir import Body, Buffer, For, LoopKind, Memory, Stmt, Store, cast, loads, walk
+from tile_ir.analysis import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
 from tile_passes.parallel.narrow_integers import fitted

@@ -7,12 +7,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tile_ir import OPS, Buffer, For, LoopKind, Op, Region, Store
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.intervals import Ranges, ranges_inside, with_ranges
-from tile_ir.expr import ONE, ZERO, Expr, Load, is_constant, substitute
-from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import bodies, map_expressions, with_bodies, with_statements
+from tile_ir import (
+    ONE,
+    OPS,
+    ZERO,
+    Body,
+    Buffer,
+    Expr,
+    For,
+    Load,
+    LoopKind,
+    Op,
+    Region,
+    Stmt,
+    Store,
+    bodies,
+    is_constant,
+    map_expressions,
+    simplify,
+    substitute,
+    with_bodies,
+    with_statements,
+)
+from tile_ir.analysis import Ranges, ranges_inside, with_ranges
 from tile_passes.parallel.accesses import access
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.tile_steps import TileSteps, check_inside

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 
-from tile_ir import Region
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.intervals import interval
-from tile_ir.dtypes import FLOAT32, UINT8
-from tile_ir.expr import (
+from tile_ir import (
     COMPARISONS,
+    FLOAT32,
+    UINT8,
     Binary,
     Expr,
     Load,
+    Region,
     Unary,
     ceildiv,
     computed_in,
     constant_value,
+    element_count,
+    linear_form,
+    simplify,
+    walk_expr,
 )
-from tile_ir.expr import walk as walk_expr
-from tile_ir.geometry import element_count
+from tile_ir.analysis import interval
 from tile_passes.parallel.accesses import access, variables_in
 from tile_passes.parallel.index_vectors import holds
 from tile_passes.parallel.nest import Domain, Unsuitable

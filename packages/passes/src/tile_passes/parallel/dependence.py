@@ -8,13 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from tile_ir import Alloc, Buffer, For, Loc, Store
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.expr import Expr, Var
-from tile_ir.expr import walk as walk_expr
-from tile_ir.footprint import share_bytes
-from tile_ir.walk import walk
+from tile_ir import (
+    Alloc,
+    Buffer,
+    Expr,
+    For,
+    Loc,
+    Store,
+    Var,
+    linear_form,
+    share_bytes,
+    simplify,
+    walk,
+    walk_expr,
+)
+from tile_ir.analysis import constant_trips
 from tile_passes.parallel.nest import Leaf, Unsuitable, loads_of
 
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tile_ir import Buffer, Func, Memory
-from tile_ir.expr import Load
-from tile_ir.footprint import buffer_bytes
-from tile_ir.nodes import Stmt
-from tile_ir.walk import written_buffers
+from tile_ir import Buffer, Func, Load, Memory, Stmt, buffer_bytes, written_buffers
 from tile_passes.analysis.sure_writes import SureWrites
 from tile_passes.parallel.accesses import access
 from tile_passes.parallel.nest import Domain

@@ -11,11 +11,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from tile_ir import Buffer, If, Let, Memory, Store
-from tile_ir.expr import Binary, Expr, Load, Var, binary, cast, select, substitute, unary
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Body
-from tile_ir.walk import walk
+from tile_ir import (
+    Binary,
+    Body,
+    Buffer,
+    Expr,
+    If,
+    Let,
+    Load,
+    Memory,
+    Store,
+    Var,
+    binary,
+    cast,
+    select,
+    substitute,
+    unary,
+    walk,
+    walk_expr,
+)
 from tile_passes.parallel.nest import Unsuitable
 
 # A value of every element in a tile of the compiler's: the store to it, and how it is read.

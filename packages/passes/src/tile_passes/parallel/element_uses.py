@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tile_ir import For, If, Loc, Store
-from tile_ir.expr import Expr, Load, unary
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Stmt
-from tile_ir.walk import bodies, expressions
+from tile_ir import Expr, For, If, Load, Loc, Stmt, Store, bodies, expressions, unary, walk_expr
 from tile_passes.parallel.dependence import Touch
 from tile_passes.parallel.iteration_order import Access
 from tile_passes.parallel.nest import Leaf

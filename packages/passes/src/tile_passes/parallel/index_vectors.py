@@ -3,12 +3,22 @@ vector unit has no instruction for."""
 
 from __future__ import annotations
 
-from tile_ir import Region
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.intervals import Interval, interval
-from tile_ir.dtypes import FLOAT32, INT32, DType
-from tile_ir.expr import Binary, Const, Expr, cast, constant_value, substitute
-from tile_ir.expr import walk as walk_expr
+from tile_ir import (
+    FLOAT32,
+    INT32,
+    Binary,
+    Const,
+    DType,
+    Expr,
+    Region,
+    cast,
+    constant_value,
+    linear_form,
+    simplify,
+    substitute,
+    walk_expr,
+)
+from tile_ir.analysis import Interval, interval
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.vector_steps import VectorSteps
 

@@ -11,10 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tile_ir import Buffer, For
-from tile_ir.analysis.affine import linear_form
-from tile_ir.expr import Binary, Const, Expr, Select, Unary, Var
-from tile_ir.expr import walk as walk_expr
+from tile_ir import Binary, Buffer, Const, Expr, For, Select, Unary, Var, linear_form, walk_expr
 from tile_ir.lazy import np
 
 # Of more iterations than these no order is computed.

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tile_ir.analysis.intervals import Ranges, interval
-from tile_ir.dtypes import INT16, INT32, DType
-from tile_ir.expr import (
+from tile_ir import (
+    INT16,
+    INT32,
     Binary,
     Cast,
     Const,
+    DType,
     Expr,
     Load,
     Select,
@@ -26,8 +27,9 @@ from tile_ir.expr import (
     rebuild,
     select,
     unary,
+    walk_expr,
 )
-from tile_ir.expr import walk as walk_expr
+from tile_ir.analysis import Ranges, interval
 
 # Operations whose low bits depend on the low bits of their operands only.
 _LOW_BITS = frozenset({"+", "-", "*", "&", "|", "^"})

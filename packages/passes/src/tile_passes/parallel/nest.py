@@ -10,20 +10,34 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from tile_ir import Buffer, For, If, Let, Loc, LoopKind, Op, Store
-from tile_ir.analysis.intervals import Ranges, loop_range
-from tile_ir.analysis.trip_count import trip_count
-from tile_ir.expr import Expr, Load, Var, substitute, unary
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Body, Break, Section, Stmt, While
-from tile_ir.walk import (
+from tile_ir import (
+    Body,
+    Break,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Loc,
+    LoopKind,
+    Op,
+    Section,
+    Stmt,
+    Store,
+    Var,
+    While,
     bodies,
     expressions,
     map_expressions,
     map_own_expressions,
+    substitute,
+    unary,
     walk,
+    walk_expr,
     with_bodies,
 )
+from tile_ir.analysis import Ranges, loop_range, trip_count
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,7 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from tile_ir import For, KernelError, LoopKind
-from tile_ir.expr import walk as walk_expr
-from tile_ir.machine import Memory
-from tile_ir.nodes import Stmt
-from tile_ir.walk import bodies
+from tile_ir import For, KernelError, LoopKind, Memory, Stmt, bodies, walk_expr
 from tile_passes.parallel.nest import Leaf, loads_of
 
 

@@ -6,8 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tile_ir.dtypes import BFLOAT16, DTYPES, FLOAT16, FLOAT32, INT8, INT16, UINT8, DType
-from tile_ir.expr import Binary, Expr, Unary
+from tile_ir import (
+    BFLOAT16,
+    DTYPES,
+    FLOAT16,
+    FLOAT32,
+    INT8,
+    INT16,
+    UINT8,
+    Binary,
+    DType,
+    Expr,
+    Unary,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,8 @@ bytes: no broadcast reaches them, but the matrix is one run, whose elements know
 
 from __future__ import annotations
 
-from tile_ir import Region
-from tile_ir.analysis.intervals import Interval
-from tile_ir.dtypes import INT32, DType
-from tile_ir.expr import Const, Expr, constant_value, substitute
-from tile_ir.geometry import BLOCK_BYTES
+from tile_ir import BLOCK_BYTES, INT32, Const, DType, Expr, Region, constant_value, substitute
+from tile_ir.analysis import Interval
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.vector_steps import VectorSteps
 

@@ -6,15 +6,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from tile_ir import OPS, Alloc, Buffer, Effect, For, Let, Memory, Op, Region, Slice
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.trip_count import trip_count
-from tile_ir.expr import Const, Expr, Load, Var, constant_value, substitute
-from tile_ir.expr import walk as walk_expr
-from tile_ir.geometry import BLOCK_BYTES, element_offset, is_contiguous
-from tile_ir.nodes import Body, Operand
-from tile_ir.opdef import accesses
-from tile_ir.walk import map_own_expressions
+from tile_ir import (
+    BLOCK_BYTES,
+    OPS,
+    Alloc,
+    Body,
+    Buffer,
+    Const,
+    Effect,
+    Expr,
+    For,
+    Let,
+    Load,
+    Memory,
+    Op,
+    Operand,
+    Region,
+    Slice,
+    Var,
+    accesses,
+    constant_value,
+    element_offset,
+    is_contiguous,
+    linear_form,
+    map_own_expressions,
+    simplify,
+    substitute,
+    walk_expr,
+)
+from tile_ir.analysis import trip_count
 from tile_passes.parallel.dependence import overlapping
 from tile_passes.parallel.nest import Unsuitable
 from tile_passes.parallel.operators import FORM_OF

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from tile_ir import KernelError, Memory, Store
-from tile_ir.expr import Binary, Unary
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Stmt
-from tile_ir.verifier import REGISTERS
-from tile_ir.walk import expressions, walk
+from tile_ir import Binary, KernelError, Memory, Stmt, Store, Unary, expressions, walk, walk_expr
+from tile_ir.verification.verifier import REGISTERS
 from tile_passes.parallel.nest import loads_of
 from tile_passes.parallel.operators import is_foreign, is_vector_only
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_ir import Diagnostic, For, Func, LoopKind, Memory, Store
-from tile_ir.footprint import buffer_bytes
-from tile_ir.nodes import Stmt
+from tile_ir import Diagnostic, For, Func, LoopKind, Memory, Stmt, Store, buffer_bytes
 from tile_passes.parallel.nest import Leaf, NoRoom
 
 

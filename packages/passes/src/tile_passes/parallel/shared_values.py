@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tile_ir import Buffer, Region
-from tile_ir.expr import Cast, Const, Expr, Load, Var, children
-from tile_ir.nodes import Operand
+from tile_ir import Buffer, Cast, Const, Expr, Load, Operand, Region, Var, children
 from tile_passes.parallel.nest import Domain
 
 

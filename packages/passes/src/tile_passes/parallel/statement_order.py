@@ -11,10 +11,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial, reduce
 
-from tile_ir import Alloc, Buffer, Diagnostic, If, KernelError, Let, Memory, Store
-from tile_ir.expr import Expr, Var, as_expr, binary, cast, reads_memory, substitute, unary
-from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import map_own_expressions
+from tile_ir import (
+    Alloc,
+    Body,
+    Buffer,
+    Diagnostic,
+    Expr,
+    If,
+    KernelError,
+    Let,
+    Memory,
+    Stmt,
+    Store,
+    Var,
+    as_expr,
+    binary,
+    cast,
+    map_own_expressions,
+    reads_memory,
+    substitute,
+    unary,
+)
 from tile_passes.parallel.accumulation import accumulates, same_for_all
 from tile_passes.parallel.dependence import independent, overlapping, reason_of
 from tile_passes.parallel.element_uses import Use, uses_of

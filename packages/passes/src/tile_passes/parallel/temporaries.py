@@ -7,11 +7,24 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from tile_ir import Alloc, Buffer, Loc, Memory, Region, Slice
-from tile_ir.dtypes import DType
-from tile_ir.expr import Const, Expr, Load, constant_value, walk
-from tile_ir.footprint import buffer_bytes, round_up
-from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES
+from tile_ir import (
+    BLOCK_BYTES,
+    REPEAT_BYTES,
+    Alloc,
+    Buffer,
+    Const,
+    DType,
+    Expr,
+    Load,
+    Loc,
+    Memory,
+    Region,
+    Slice,
+    buffer_bytes,
+    constant_value,
+    round_up,
+    walk_expr,
+)
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.nest import NoRoom
 
@@ -74,7 +87,7 @@ class Temporaries:
     ) -> Buffer:
         """A tile for the values of an expression until the end of the nest, with rows as close as
         those of what it is made of."""
-        widths = {constant_value(p.buffer.shape[-1]) for p in walk(e) if isinstance(p, Load)}
+        widths = {constant_value(p.buffer.shape[-1]) for p in walk_expr(e) if isinstance(p, Load)}
         buffer = self.take(dtype, extents, sizes, widths == {sizes[-1]}, loc).buffer
         self.hold(buffer)
         return buffer

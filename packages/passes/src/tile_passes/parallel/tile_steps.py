@@ -3,24 +3,37 @@ rules before it is kept."""
 
 from __future__ import annotations
 
-from tile_ir import OPS, For, KernelError, Loc, Memory, Op, Region, Store
-from tile_ir.analysis.affine import linear_form, simplify
-from tile_ir.analysis.intervals import Ranges, interval
-from tile_ir.dtypes import DType
-from tile_ir.expr import (
+from tile_ir import (
+    BLOCK_BYTES,
+    OPS,
+    AttrValue,
     Const,
+    DType,
     Expr,
+    For,
+    KernelError,
     Load,
+    Loc,
+    Memory,
+    Op,
+    Operand,
+    Region,
+    Stmt,
+    Store,
     Var,
+    active_dims,
     binary,
+    check_op,
     constant_value,
+    element_offset,
     is_constant,
+    linear_form,
+    simplify,
+    walk,
+    walk_expr,
+    walk_ops,
 )
-from tile_ir.expr import walk as walk_expr
-from tile_ir.geometry import BLOCK_BYTES, active_dims, element_offset
-from tile_ir.nodes import AttrValue, Operand, Stmt
-from tile_ir.opdef import check_op
-from tile_ir.walk import walk, walk_ops
+from tile_ir.analysis import Ranges, interval
 from tile_passes.lowering.alignment import row_step
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op

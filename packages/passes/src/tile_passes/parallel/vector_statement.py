@@ -10,28 +10,37 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tile_ir import OPS, If, Memory, Region
-from tile_ir.analysis.affine import simplify
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, DType
-from tile_ir.expr import (
+from tile_ir import (
+    BFLOAT16,
+    BOOL,
     COMPARISONS,
+    CORE_OF_MEMORY,
+    FLOAT16,
+    FLOAT32,
+    INT32,
     LOGICAL,
+    OPS,
     Binary,
     Cast,
     Const,
+    Core,
+    DType,
     Expr,
+    If,
     Load,
+    Memory,
+    Region,
     Select,
+    Stmt,
     Unary,
     binary,
     cast,
     children,
     is_constant,
     reads_memory,
+    simplify,
     unary,
 )
-from tile_ir.machine import CORE_OF_MEMORY, Core
-from tile_ir.nodes import Stmt
 from tile_passes.parallel.accesses import access, reads, variables_in
 from tile_passes.parallel.against_lines import against_line, is_column, line_of
 from tile_passes.parallel.by_element import gathered, reachable, scattered

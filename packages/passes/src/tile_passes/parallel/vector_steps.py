@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from tile_ir import Region
-from tile_ir.dtypes import DType
-from tile_ir.expr import Expr, cast
-from tile_ir.expr import walk as walk_expr
+from tile_ir import DType, Expr, Region, cast, walk_expr
 from tile_passes.parallel.accesses import variables_in
 from tile_passes.parallel.nest import Domain
 from tile_passes.parallel.operators import is_foreign

@@ -14,11 +14,29 @@ from itertools import combinations
 
 import networkx as nx
 
-from tile_ir import Alloc, Buffer, For, Func, Let, Loc, Memory, Op, Store, Target
-from tile_ir.expr import Var, reads_memory
-from tile_ir.opdef import Access, Effect, accesses
-from tile_ir.walk import breaks, loads, variables_in, variables_of, walk_ops
-from tile_ir.walk import walk as walk_statements
+from tile_ir import (
+    Access,
+    Alloc,
+    Buffer,
+    Effect,
+    For,
+    Func,
+    Let,
+    Loc,
+    Memory,
+    Op,
+    Store,
+    Target,
+    Var,
+    accesses,
+    breaks,
+    loads,
+    reads_memory,
+    variables_in,
+    variables_of,
+    walk_ops,
+)
+from tile_ir import walk as walk_statements
 from tile_passes.analysis.liveness import liveness
 from tile_passes.pipelining.rounds_behind import rounds_behind
 from tile_passes.pipelining.steps import Step, steps_of

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tile_ir import For, KernelError, Let, Loc
-from tile_ir.expr import Var
-from tile_ir.nodes import Given, Stmt
+from tile_ir import For, Given, KernelError, Let, Loc, Stmt, Var
 from tile_passes.pipelining.modulo_schedule import Arrangement, broken
 from tile_passes.pipelining.round_units import Round, Unit
 

@@ -13,17 +13,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from tile_ir import Buffer, Core, For, If, Let, Memory, Op, Region, Store, Target, While
-from tile_ir.analysis.accesses import regions_of
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.cost import Assumed, Cost, cost
-from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, substitute, walk
-from tile_ir.machine import Pipe
-from tile_ir.nodes import Body, Stmt
-from tile_ir.opdef import accesses, pipe_of
-from tile_ir.timing import DEFAULT_TIMING as TIMING
-from tile_ir.walk import bodies, expressions, loads
-from tile_ir.walk import walk as walk_statements
+from tile_ir import (
+    Body,
+    Buffer,
+    Const,
+    Core,
+    Expr,
+    For,
+    If,
+    Let,
+    Memory,
+    Op,
+    Pipe,
+    Region,
+    Stmt,
+    Store,
+    Target,
+    Var,
+    While,
+    accesses,
+    bodies,
+    constant_value,
+    expressions,
+    loads,
+    pipe_of,
+    reads_memory,
+    substitute,
+    walk_expr,
+)
+from tile_ir import walk as walk_statements
+from tile_ir.analysis import constant_trips, regions_of
+from tile_ir.costs.instruction_cost import Assumed, Cost, cost
+from tile_ir.costs.timing import DEFAULT_TIMING as TIMING
 from tile_passes.pipelining.round_units import Unit
 
 # Rounds of a loop whose number is not known, and how many of an inner one are looked at.
@@ -123,7 +144,7 @@ class RoundWork:
             for region, _, _, _ in regions_of(stmt):
                 if region.memory is not Memory.GM or region.buffer in self.tensors:
                     asked += [e for s in region.dims for e in (s.offset, s.extent)]
-        return any(part == self.loop.var for e in asked for part in walk(e))
+        return any(part == self.loop.var for e in asked for part in walk_expr(e))
 
     def _body(self, body: Body, values: dict[Var, Expr], times: float) -> Iterator[Work]:
         for stmt in body:

@@ -6,11 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from tile_ir import Buffer, For, Func, Target
-from tile_ir.analysis.intervals import Ranges, launch_ranges, ranges_inside, with_ranges
-from tile_ir.expr import Const, binary
-from tile_ir.nodes import Body, LoopKind, Stmt
-from tile_ir.walk import bodies, with_bodies, with_statements
+from tile_ir import (
+    Body,
+    Buffer,
+    Const,
+    For,
+    Func,
+    LoopKind,
+    Stmt,
+    Target,
+    binary,
+    bodies,
+    with_bodies,
+    with_statements,
+)
+from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_passes.free_names import FreeNames
 from tile_passes.pipelining.in_versions import Version, own_in_version, with_versions
 from tile_passes.pipelining.schedule import Schedule

@@ -6,12 +6,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tile_ir import Alloc, Buffer, Op, Region, Store
-from tile_ir.expr import Const, Expr, Load, rebuild
-from tile_ir.footprint import buffer_bytes
-from tile_ir.machine import Memory
-from tile_ir.nodes import Body, Operand, Slice, Stmt
-from tile_ir.walk import bodies, buffers_of, map_own_expressions, with_bodies, with_statements
+from tile_ir import (
+    Alloc,
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    Load,
+    Memory,
+    Op,
+    Operand,
+    Region,
+    Slice,
+    Stmt,
+    Store,
+    bodies,
+    buffer_bytes,
+    buffers_of,
+    map_own_expressions,
+    rebuild,
+    with_bodies,
+    with_statements,
+)
 
 # The buffer with its versions, and the number of the one that is meant.
 Version = tuple[Buffer, Expr]

@@ -14,11 +14,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from tile_ir import Automatic, Buffer, Func, KernelError, Loc, Target
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.footprint import buffer_bytes
-from tile_ir.opdef import Effect, accesses
-from tile_ir.walk import breaks, walk, walk_ops, written_buffers
+from tile_ir import (
+    Automatic,
+    Buffer,
+    Effect,
+    Func,
+    KernelError,
+    Loc,
+    Target,
+    accesses,
+    breaks,
+    buffer_bytes,
+    walk,
+    walk_ops,
+    written_buffers,
+)
+from tile_ir.analysis import constant_trips
 from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.memory.side_by_side import fit_side_by_side

@@ -10,12 +10,32 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tile_ir import Automatic, Buffer, Core, For, Func, Memory, Op, Section, Store, Target
-from tile_ir.expr import Const, Expr, is_constant
-from tile_ir.machine import Pipe
-from tile_ir.nodes import Body, LoopKind
-from tile_ir.opdef import Access, accesses, pipe_of
-from tile_ir.walk import breaks, buffers_of, loads, walk, walk_ops
+from tile_ir import (
+    Access,
+    Automatic,
+    Body,
+    Buffer,
+    Const,
+    Core,
+    Expr,
+    For,
+    Func,
+    LoopKind,
+    Memory,
+    Op,
+    Pipe,
+    Section,
+    Store,
+    Target,
+    accesses,
+    breaks,
+    buffers_of,
+    is_constant,
+    loads,
+    pipe_of,
+    walk,
+    walk_ops,
+)
 from tile_passes.analysis.liveness import liveness
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.in_versions import with_versions

@@ -13,14 +13,25 @@ from itertools import combinations, combinations_with_replacement
 
 import networkx as nx
 
-from tile_ir import Buffer, For, Func, Let, Memory, Region, Store
-from tile_ir.analysis.accesses import regions_of
-from tile_ir.analysis.intervals import Ranges, launch_ranges
-from tile_ir.analysis.regions import apart
-from tile_ir.expr import Expr, Var, reads_memory
-from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import loads, variables_in, variables_of
-from tile_ir.walk import walk as walk_statements
+from tile_ir import (
+    Body,
+    Buffer,
+    Expr,
+    For,
+    Func,
+    Let,
+    Memory,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    loads,
+    reads_memory,
+    variables_in,
+    variables_of,
+)
+from tile_ir import walk as walk_statements
+from tile_ir.analysis import Ranges, apart, launch_ranges, regions_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,14 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import networkx as nx
 
-from tile_ir import Core, For, If, Op, Target
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.cost import Assumed, Cost, cost
-from tile_ir.machine import Pipe
-from tile_ir.nodes import Stmt
-from tile_ir.opdef import pipe_of
-from tile_ir.timing import DEFAULT_TIMING
-from tile_ir.walk import bodies
+from tile_ir import Core, For, If, Op, Pipe, Stmt, Target, bodies, pipe_of
+from tile_ir.analysis import constant_trips
+from tile_ir.costs.instruction_cost import Assumed, Cost, cost
+from tile_ir.costs.timing import DEFAULT_TIMING
 from tile_passes.pipelining.steps import Step
 
 # Rounds of an inner loop whose number is not known.

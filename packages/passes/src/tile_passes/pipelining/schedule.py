@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tile_ir import Buffer, Core, For
-from tile_ir.machine import Pipe
-from tile_ir.opdef import pipe_of
-from tile_ir.walk import walk_ops
+from tile_ir import Buffer, Core, For, Pipe, pipe_of, walk_ops
 from tile_passes.pipelining.in_order_clock import RoundWork, Timetable
 from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
 from tile_passes.pipelining.round_units import Round, Unit

@@ -12,14 +12,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tile_ir import Alloc, Buffer, For, If, Let
-from tile_ir.analysis.affine import simplify
-from tile_ir.analysis.branch_feasibility import decided
-from tile_ir.analysis.intervals import Ranges
-from tile_ir.analysis.trip_count import trip_count
-from tile_ir.expr import Expr, Var, reads_memory, substitute
-from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import bodies, buffers_of, map_expressions, replace_buffers, walk, with_bodies
+from tile_ir import (
+    Alloc,
+    Body,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Let,
+    Stmt,
+    Var,
+    bodies,
+    buffers_of,
+    map_expressions,
+    reads_memory,
+    replace_buffers,
+    simplify,
+    substitute,
+    walk,
+    with_bodies,
+)
+from tile_ir.analysis import Ranges, decided, trip_count
 from tile_passes.free_names import FreeNames
 from tile_passes.pipelining.modulo_schedule import Arrangement
 from tile_passes.pipelining.round_units import Unit

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tile_ir import Core, Section
-from tile_ir.expr import reads_memory
-from tile_ir.nodes import Body, For, If, Let, Stmt
-from tile_ir.walk import bodies, rewrite, walk
+from tile_ir import Body, Core, For, If, Let, Section, Stmt, bodies, reads_memory, rewrite, walk
 
 
 class Step(NamedTuple):

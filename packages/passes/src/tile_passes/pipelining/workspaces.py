@@ -11,14 +11,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tile_ir import Buffer, For, Func, Op, Region, Slice
-from tile_ir.analysis.affine import linear_form, resolved, simplify
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, substitute
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Body, Let, Section, Stmt, Store
-from tile_ir.opdef import Access, accesses
-from tile_ir.walk import bodies, buffers_of, loads, map_region, walk
+from tile_ir import (
+    Access,
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Func,
+    Let,
+    Op,
+    Region,
+    Section,
+    Slice,
+    Stmt,
+    Store,
+    Var,
+    accesses,
+    bodies,
+    buffers_of,
+    constant_value,
+    linear_form,
+    loads,
+    map_region,
+    reads_memory,
+    resolved,
+    simplify,
+    substitute,
+    walk,
+    walk_expr,
+)
+from tile_ir.analysis import constant_trips
 
 # How the author names a workspace; languages related to this one know it by the same word.
 NAME = "workspace"

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tile_ir import Alloc, Buffer, Memory, Op, Region, Slice, Target
-from tile_ir.cost import Assumed, cost
-from tile_ir.expr import Const
-from tile_ir.footprint import buffer_bytes
+from tile_ir import Alloc, Buffer, Const, Memory, Op, Region, Slice, Target, buffer_bytes
+from tile_ir.costs.instruction_cost import Assumed, cost
 from tile_passes.products.product_loop import Loaded, ProductLoop
 
 # Places of an operand that is loaded in parts: what is multiplied, what comes next, and what is

@@ -8,16 +8,38 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
 
-from tile_ir import Buffer, For, Func, Let, Op, Region, Section
-from tile_ir.analysis.affine import Values, linear_form, resolved, simplify
-from tile_ir.analysis.trip_count import constant_trips
-from tile_ir.dtypes import INT32
-from tile_ir.expr import Binary, Expr, Var, constant_value, reads_memory, substitute
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Body, LoopKind, Stmt
+from tile_ir import (
+    INT32,
+    Binary,
+    Body,
+    Buffer,
+    Expr,
+    For,
+    Func,
+    Let,
+    LoopKind,
+    Op,
+    Region,
+    Section,
+    Stmt,
+    Values,
+    Var,
+    bodies,
+    buffers_of,
+    constant_value,
+    linear_form,
+    map_own_expressions,
+    reads_memory,
+    replace_in,
+    resolved,
+    simplify,
+    substitute,
+    walk,
+    walk_expr,
+)
+from tile_ir.analysis import constant_trips
 from tile_ir.ops.cube import is_tile_product, matrix_sizes, transposes
 from tile_ir.ops.movement import loads_l1
-from tile_ir.walk import bodies, buffers_of, map_own_expressions, replace_in, walk
 
 
 @dataclass(frozen=True, slots=True)

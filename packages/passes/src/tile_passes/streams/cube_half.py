@@ -5,12 +5,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tile_ir import For, Func, Op
-from tile_ir.analysis.affine import difference, simplify
-from tile_ir.expr import Const, Expr, Var, binary, is_constant, substitute
-from tile_ir.expr import walk as walk_expr
-from tile_ir.nodes import Body, Buffer, If, LoopKind, Region, Stmt
-from tile_ir.walk import expressions, map_expressions, walk
+from tile_ir import (
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Func,
+    If,
+    LoopKind,
+    Op,
+    Region,
+    Stmt,
+    Var,
+    binary,
+    difference,
+    expressions,
+    is_constant,
+    map_expressions,
+    simplify,
+    substitute,
+    walk,
+    walk_expr,
+)
 from tile_passes.analysis.region_sweep import Run, swept, swept_exactly
 
 

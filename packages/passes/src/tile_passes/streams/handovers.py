@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tile_ir import Buffer, Core, For, KernelError
-from tile_ir.analysis.regions import apart, common_path
-from tile_ir.expr import Expr, Var
+from tile_ir import Buffer, Core, Expr, For, KernelError, Var
+from tile_ir.analysis import apart, common_path
 from tile_passes.streams.items import GmAccess, mentions, same_run, works_on
 
 

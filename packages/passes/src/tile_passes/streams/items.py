@@ -10,15 +10,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from tile_ir import Core, For, Op, Section, Store
-from tile_ir.analysis.accesses import regions_of
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Expr, Var
-from tile_ir.expr import walk as walk_expr
-from tile_ir.machine import CORE_OF_MEMORY, Memory
-from tile_ir.nodes import Body, Buffer, Let, Region, Stmt
-from tile_ir.opdef import core_of
-from tile_ir.walk import bodies, buffers_of, loads, walk
+from tile_ir import (
+    CORE_OF_MEMORY,
+    Body,
+    Buffer,
+    Core,
+    Expr,
+    For,
+    Let,
+    Memory,
+    Op,
+    Region,
+    Section,
+    Stmt,
+    Store,
+    Var,
+    bodies,
+    buffers_of,
+    core_of,
+    loads,
+    simplify,
+    walk,
+    walk_expr,
+)
+from tile_ir.analysis import regions_of
 
 BOTH = frozenset({Core.CUBE, Core.VECTOR})
 

@@ -12,20 +12,28 @@ from itertools import pairwise
 
 import networkx as nx
 
-from tile_ir import Core, For, KernelError
-from tile_ir.analysis.trip_count import trip_count
-from tile_ir.expr import Expr, Var, reads_memory, substitute
-from tile_ir.nodes import Body, Buffer, Let, Stmt
-from tile_ir.printer import print_expr
-from tile_ir.walk import (
+from tile_ir import (
+    Body,
+    Buffer,
+    Core,
+    Expr,
+    For,
+    KernelError,
+    Let,
+    Stmt,
+    Var,
     bodies,
     map_expressions,
     map_region,
+    print_expr,
+    reads_memory,
     rewrite,
+    substitute,
     variables_in,
     walk,
     with_bodies,
 )
+from tile_ir.analysis import trip_count
 from tile_passes.free_names import FreeNames
 from tile_passes.streams.handovers import Handover, Pair, rounds_share
 from tile_passes.streams.items import (

@@ -11,8 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tile_ir import Effect, IRError, Op, Target
-from tile_ir.machine import Pipe
+from tile_ir import Effect, IRError, Op, Pipe, Target
 from tile_passes.sync.completion import Completion
 from tile_passes.sync.confirm import Check
 from tile_passes.sync.eliminate import needed

@@ -7,8 +7,7 @@ the pipeline: flags may be set again before it is known that the last wait is ov
 
 from __future__ import annotations
 
-from tile_ir import Target
-from tile_ir.machine import Pipe
+from tile_ir import Pipe, Target
 from tile_passes.sync.allocate_events import Allocation, colour, live_flags
 from tile_passes.sync.completion import Completion
 from tile_passes.sync.conflicts import conflicts

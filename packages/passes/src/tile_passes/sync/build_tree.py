@@ -11,25 +11,52 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from tile_ir import Effect, For, Func, If, Let, Memory, Op, Section, Target, While
-from tile_ir.analysis.accesses import Bounds, Touch, touches_within
-from tile_ir.analysis.branch_feasibility import surely_taken
-from tile_ir.analysis.intervals import (
+from tile_ir import (
+    Automatic,
+    Body,
+    Break,
+    Const,
+    Effect,
+    Expr,
+    For,
+    Func,
+    If,
+    Let,
+    Memory,
+    Op,
+    Pipe,
+    Section,
+    Stmt,
+    Target,
+    Var,
+    While,
+    binary,
+    constant_value,
+    expressions,
+    pipe_of,
+    reads_memory,
+    walk_expr,
+    written_buffers,
+)
+from tile_ir import walk as walk_statements
+from tile_ir.analysis import (
     EVERYTHING,
+    ORDERING,
+    Bounds,
     Interval,
     Ranges,
+    Touch,
     interval,
     launch_ranges,
     loop_range,
+    modulus_of,
+    rounds_in,
+    rounds_of,
+    surely_runs,
+    surely_taken,
+    touches_within,
+    trips,
 )
-from tile_ir.analysis.residues import ORDERING, modulus_of, rounds_in, rounds_of
-from tile_ir.analysis.trip_count import surely_runs, trips
-from tile_ir.expr import Const, Expr, Var, binary, constant_value, reads_memory, walk
-from tile_ir.machine import Pipe
-from tile_ir.nodes import Automatic, Body, Break, Stmt
-from tile_ir.opdef import pipe_of
-from tile_ir.walk import expressions, written_buffers
-from tile_ir.walk import walk as walk_statements
 from tile_passes.sync.tree import (
     Block,
     Branch,
@@ -245,7 +272,7 @@ class _Builder:
         """Whether its value depends on the residues of the loops around it."""
         if isinstance(expr, Const):
             return False
-        return any(part in self.varying for part in walk(expr) if isinstance(part, Var))
+        return any(part in self.varying for part in walk_expr(expr) if isinstance(part, Var))
 
     def signal(self, block: Block, stmt: Op, sight: _Sight) -> None:
         """A signal to other cores. It speaks for one pipe, but what it tells them is that they may

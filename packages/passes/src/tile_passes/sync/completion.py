@@ -14,7 +14,7 @@ from functools import reduce
 from operator import itemgetter, or_
 from typing import TypeVar
 
-from tile_ir.machine import Pipe
+from tile_ir import Pipe
 from tile_passes.sync.flow import Changes, Flow
 from tile_passes.sync.symmetric_loops import Renaming
 from tile_passes.sync.sync_ops import (

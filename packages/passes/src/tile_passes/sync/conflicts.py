@@ -11,11 +11,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tile_ir import Buffer, Memory
-from tile_ir.analysis.accesses import Touch
-from tile_ir.analysis.regions import Sight, ever_meet_in
-from tile_ir.analysis.residues import is_rounds
-from tile_ir.nodes import For, Made, Region, Stmt
+from tile_ir import Buffer, For, Made, Memory, Region, Stmt
+from tile_ir.analysis import Sight, Touch, ever_meet_in, is_rounds
 from tile_passes.sync.earlier_runs import look_back_only
 from tile_passes.sync.tree import Instance, Tree
 

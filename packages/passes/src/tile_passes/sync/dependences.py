@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
-from tile_ir.analysis.accesses import Touch
-from tile_ir.machine import Pipe
+from tile_ir import Pipe
+from tile_ir.analysis import Touch
 from tile_passes.sync.conflicts import meet
 from tile_passes.sync.tree import (
     Block,

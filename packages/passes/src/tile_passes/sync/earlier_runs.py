@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tile_ir.analysis.regions import meet_in_run
-from tile_ir.nodes import For
+from tile_ir import For
+from tile_ir.analysis import meet_in_run
 from tile_passes.sync.tree import Instance, Repeat, Residues, Tree, round_by_round
 
 

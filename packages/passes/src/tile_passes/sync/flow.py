@@ -10,9 +10,7 @@ from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
-from tile_ir import Effect, Op
-from tile_ir.machine import Pipe
-from tile_ir.opdef import pipe_of
+from tile_ir import Effect, Op, Pipe, pipe_of
 from tile_passes.sync.control_flow import (
     BasicBlock,
     Break,

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 
-from tile_ir import Target
-from tile_ir.cost import Cost, cost
-from tile_ir.machine import Pipe
+from tile_ir import Pipe, Target
+from tile_ir.costs.instruction_cost import Cost, cost
 from tile_passes.sync.sync_ops import Action, Barrier, Do, Flag, Plan, PointToPoint, Signal, SyncOp
 from tile_passes.sync.tree import Block, Branch, Repeat, Tree, Work
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from tile_ir.machine import Pipe
+from tile_ir import Pipe
 from tile_passes.sync.dependences import Edge, Form
 from tile_passes.sync.sync_ops import Barrier, Flag, Pair, Plan, PointToPoint, Reason, SyncOp
 from tile_passes.sync.tree import Block, Branch, Tree, place_in

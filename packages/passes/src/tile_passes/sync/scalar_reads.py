@@ -8,11 +8,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tile_ir import Alloc, Buffer, For, Func, If, Let, Memory, Op, Store, While
-from tile_ir.dtypes import INT32
-from tile_ir.expr import Const, Expr, Load, Var, select
-from tile_ir.nodes import Body, Stmt
-from tile_ir.walk import loads, map_own_expressions, replace_in, rewrite
+from tile_ir import (
+    INT32,
+    Alloc,
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Func,
+    If,
+    Let,
+    Load,
+    Memory,
+    Op,
+    Stmt,
+    Store,
+    Var,
+    While,
+    loads,
+    map_own_expressions,
+    replace_in,
+    rewrite,
+    select,
+)
 from tile_passes.free_names import FreeNames
 
 

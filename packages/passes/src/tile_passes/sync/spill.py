@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from tile_ir.machine import Pipe
+from tile_ir import Pipe
 from tile_passes.sync.place import divisors
 from tile_passes.sync.sync_ops import Barrier, Flag, Plan, PointToPoint, Reason, Signal
 from tile_passes.sync.tree import Block, Tree

@@ -12,7 +12,7 @@ from enum import IntEnum
 from functools import cached_property
 from typing import TypeAlias
 
-from tile_ir.machine import Pipe
+from tile_ir import Pipe
 from tile_passes.sync.dependences import Edge
 from tile_passes.sync.tree import Block, Item, Leave, Repeat, Work
 

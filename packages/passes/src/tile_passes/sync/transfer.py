@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, TypeAlias
 
-from tile_ir.machine import Pipe
+from tile_ir import Pipe
 from tile_passes.sync.symmetric_loops import Renaming
 from tile_passes.sync.sync_ops import Signal, SyncOp
 from tile_passes.sync.tree import Block, EarlierRun, Instance, Repeat, Residues

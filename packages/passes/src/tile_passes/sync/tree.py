@@ -8,15 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tile_ir import Buffer, For, While
-from tile_ir.analysis.accesses import Bounds, Touch, widened
-from tile_ir.analysis.intervals import INF, Interval, Ranges
-from tile_ir.analysis.regions import visible
-from tile_ir.expr import Const, walk
-from tile_ir.location import Loc
-from tile_ir.machine import Core, Pipe
-from tile_ir.nodes import Region, Stmt
-from tile_ir.walk import map_region
+from tile_ir import Buffer, Const, Core, For, Loc, Pipe, Region, Stmt, While, map_region, walk_expr
+from tile_ir.analysis import INF, Bounds, Interval, Ranges, Touch, visible, widened
 
 Residues = tuple[int, ...]
 
@@ -235,7 +228,7 @@ def round_by_round(instance: Instance) -> Repeat | None:
         return None
     var = loop.stmt.var
     offsets = (s.offset for t in instance.touches for s in instance.region(t).dims)
-    return loop if any(e == var for offset in offsets for e in walk(offset)) else None
+    return loop if any(e == var for offset in offsets for e in walk_expr(offset)) else None
 
 
 def unlikely_block(item: Item, other: Item) -> Block | None:

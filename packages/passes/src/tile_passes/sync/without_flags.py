@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from tile_ir import Effect, Func, Op
-from tile_ir.nodes import Stmt
-from tile_ir.walk import bodies, rewrite
+from tile_ir import Effect, Func, Op, Stmt, bodies, rewrite
 
 # What orders the pipes of one core; signals between cores stay the user's.
 _IN_CORE = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER})

@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tile_ir import OPS, For, If, Op, Section, While
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, binary, maximum
-from tile_ir.location import Loc
-from tile_ir.machine import Pipe
-from tile_ir.nodes import Body, Stmt
+from tile_ir import (
+    OPS,
+    Body,
+    Const,
+    Expr,
+    For,
+    If,
+    Loc,
+    Op,
+    Pipe,
+    Section,
+    Stmt,
+    While,
+    binary,
+    maximum,
+    simplify,
+)
 from tile_passes.sync.allocate_events import Allocation
 from tile_passes.sync.sync_ops import Action, Barrier, Do, Flag, PointToPoint, Reason, Signal
 from tile_passes.sync.tree import Block, Branch, Item, Leave, Repeat, Tree

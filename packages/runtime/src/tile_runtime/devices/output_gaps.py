@@ -6,8 +6,7 @@ from __future__ import annotations
 import math
 import re
 
-from tile_ir import Buffer, Func
-from tile_ir.walk import written_buffers
+from tile_ir import Buffer, Func, written_buffers
 from tile_runtime.launcher.bind_arguments import Bound
 from tile_runtime.simulator.simulation_error import Fault
 

@@ -10,10 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tile_ir import Buffer, BuildError, Func, KernelError, Target
-from tile_ir.diagnostics import warn
+from tile_ir import Buffer, BuildError, Func, KernelError, Target, warn
+from tile_ir.costs.timing import timing_of
 from tile_ir.switches import switch
-from tile_ir.timing import timing_of
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command, run_compiler
 from tile_runtime.devices.device import KernelFiles, Launch

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tile_ir import Diagnostic, Func, Target, TileError, print_func
+from tile_ir import Diagnostic, For, Func, LoopKind, Stmt, Target, TileError, print_func, walk
 from tile_ir.code_generator import CodeGenerator
-from tile_ir.nodes import For, LoopKind, Stmt
-from tile_ir.walk import walk
 from tile_passes import PassOptions
 from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.jit_kernels.build import Built, Timings

@@ -13,12 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from tile_ir import Effect, For, Func, Op, Target, While
+from tile_ir import Body, Effect, For, Func, Op, Pipe, Target, While, bodies, pipe_of
 from tile_ir.code_generator import CodeGenerator
-from tile_ir.machine import Pipe
-from tile_ir.nodes import Body
-from tile_ir.opdef import pipe_of
-from tile_ir.walk import bodies
 from tile_passes import PassOptions
 
 

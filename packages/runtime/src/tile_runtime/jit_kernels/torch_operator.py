@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from tile_ir import CallError, KernelError, did_you_mean
-from tile_ir.walk import written_buffers
+from tile_ir import CallError, KernelError, did_you_mean, written_buffers
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.jit_kernels.no_gradient import (
     no_gradient,

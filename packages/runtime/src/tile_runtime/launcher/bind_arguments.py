@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tile_ir import DType, Func
-from tile_ir.walk import written_buffers
+from tile_ir import DType, Func, written_buffers
 from tile_runtime.launcher.check_arguments import ArgumentChecker, Plan
 from tile_runtime.launcher.recording_modes import recording_mode
 from tile_runtime.launcher.scalar_arguments import Value

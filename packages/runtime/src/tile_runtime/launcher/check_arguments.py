@@ -13,9 +13,8 @@ from typing import Any
 
 import torch
 
-from tile_ir import Buffer, CallError, Func, Loc, did_you_mean
+from tile_ir import Buffer, CallError, Func, Loc, did_you_mean, written_buffers
 from tile_ir.switches import switch
-from tile_ir.walk import written_buffers
 from tile_runtime.launcher.argument_words import article, as_tensor, count
 from tile_runtime.launcher.bind_symbols import Size, Symbol, SymbolError, bind_symbols
 from tile_runtime.launcher.scalar_arguments import NoScalar, Value, scalar_value

@@ -10,9 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tile_ir import DTYPES, Buffer, DType, Func, IRError, KernelError
-from tile_ir.arithmetic import EXACT
-from tile_ir.expr import Binary, Cast, Const, Expr, Select, Unary, Var
+from tile_ir import (
+    DTYPES,
+    Binary,
+    Buffer,
+    Cast,
+    Const,
+    DType,
+    Expr,
+    Func,
+    IRError,
+    KernelError,
+    Select,
+    Unary,
+    Var,
+)
+from tile_ir.scalars.arithmetic import EXACT
 
 # A size of a tensor: a number, the name of a symbol or scalar, or [operator, left, right].
 Dim: TypeAlias = "int | str | list[Any]"

@@ -12,13 +12,36 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_ir import OPS, Alloc, Buffer, Func, Loc, Memory, Op, Phase, Region, Section, Slice
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, to_bytes
-from tile_ir.expr import Const, Expr, Var, constant_value
+from tile_ir import (
+    BFLOAT16,
+    BOOL,
+    CORE_OF_MEMORY,
+    FLOAT16,
+    OPS,
+    Alloc,
+    Buffer,
+    Const,
+    Core,
+    Expr,
+    For,
+    Func,
+    Loc,
+    Memory,
+    Op,
+    Operand,
+    Phase,
+    Region,
+    Section,
+    Slice,
+    Stmt,
+    Var,
+    While,
+    constant_value,
+    to_bytes,
+    walk_ops,
+    written_buffers,
+)
 from tile_ir.lazy import np
-from tile_ir.machine import CORE_OF_MEMORY, Core
-from tile_ir.nodes import For, Operand, Stmt, While
-from tile_ir.walk import walk_ops, written_buffers
 
 _HERE = Loc("selftest", 1, 1)
 _PLAIN_COPY = (False, False, None)

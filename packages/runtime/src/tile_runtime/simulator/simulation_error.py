@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from tile_frontend._tracing.subscripts import BEFORE_A_TENSOR
-from tile_ir import Automatic, Diagnostic, Func, Loc, Op, TileError
-from tile_ir.expansions import calls_to
-from tile_ir.launch_indices import own_block_part, own_lane_part, uses_block, uses_lane
-from tile_ir.opdef import Effect
-from tile_ir.walk import walk
+from tile_ir import Automatic, Diagnostic, Effect, Func, Loc, Op, TileError, walk
+from tile_ir.analysis import own_block_part, own_lane_part, uses_block, uses_lane
+from tile_ir.diagnostics.expansions import calls_to
 from tile_runtime.options.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
 from tile_runtime.simulator.buffer_names import name_buffers, places_made
 

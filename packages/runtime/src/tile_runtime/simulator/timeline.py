@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tile_ir import Target
-from tile_ir.timing import DEFAULT_TIMING, timing_of
+from tile_ir.costs.timing import DEFAULT_TIMING, timing_of
 from tile_runtime.simulator.waited_for import shares_of_waits
 
 PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")

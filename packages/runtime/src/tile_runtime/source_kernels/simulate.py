@@ -22,8 +22,8 @@ from tile_ir import (
     Target,
     did_you_mean,
 )
+from tile_ir.costs.timing import timing_of
 from tile_ir.switches import SWITCHES, switch
-from tile_ir.timing import timing_of
 from tile_runtime.simulator.simulation_error import Fault, SimulationError
 from tile_runtime.simulator.timeline import Timeline, timeline_from
 from tile_runtime.source_kernels.arguments import BUFFER, Cell, bind

@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tile_ir import KernelError
-from tile_ir.diagnostics import Stopped
+from tile_ir import KernelError, Stopped
 from tile_ir.switches import switch
 from tile_runtime.tuning.candidates import Candidate, Candidates
 from tile_runtime.tuning.progress import shown

@@ -10,22 +10,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tile_ir import (
+    BOOL,
+    FLOAT32,
     OPS,
     Buffer,
+    Const,
     DType,
     KernelError,
     Loc,
     Memory,
     Op,
+    Operand,
     Region,
     Slice,
     Target,
     dtype_of,
 )
-from tile_ir.cost import Assumed, cost
-from tile_ir.dtypes import BOOL, FLOAT32
-from tile_ir.expr import Const
-from tile_ir.nodes import Operand
+from tile_ir.costs.instruction_cost import Assumed, cost
 from tile_runtime.jit_kernels.jit_compile import CompileOptions, resolve_target
 
 # Tiles of this many rows and columns: multiples of a fractal, up to what L0C holds.

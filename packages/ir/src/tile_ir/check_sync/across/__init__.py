@@ -16,6 +16,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from tile_ir.analysis.intervals import EVERYTHING, Ranges, launch_ranges
+from tile_ir.analysis.launch_indices import own_lane_part, uses_lane
 from tile_ir.check_sync.across.accesses import Accesses
 from tile_ir.check_sync.across.choices import Again, Impossible, Path
 from tile_ir.check_sync.across.findings import Findings
@@ -25,12 +26,11 @@ from tile_ir.check_sync.across.samples import Samples
 from tile_ir.check_sync.across.shape import shape_of
 from tile_ir.check_sync.across.streams import NAMES, Stream, streams_of
 from tile_ir.check_sync.across.values import Values
-from tile_ir.diagnostics import Diagnostic
+from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.expr import Var
-from tile_ir.launch_indices import own_lane_part, uses_lane
 from tile_ir.nodes import Func
 from tile_ir.target import Target
-from tile_ir.walk import written_buffers
+from tile_ir.traversal import written_buffers
 
 # Statements run at most: with every round of every loop; with just enough rounds of long loops to
 # see that nothing changes; with enough to overflow a counter in the innermost loops, then in all;

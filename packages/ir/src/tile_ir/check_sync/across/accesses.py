@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_ir.analysis.accesses import Touch, element
-from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.intervals import Ranges
 from tile_ir.analysis.regions import apart
 from tile_ir.analysis.residues import periods
@@ -18,10 +17,11 @@ from tile_ir.check_sync.across.samples import Guard, Sample, Samples, meet_somew
 from tile_ir.check_sync.across.streams import Site
 from tile_ir.check_sync.across.values import WRITTEN, Key, Values
 from tile_ir.check_sync.state import S
-from tile_ir.expr import Binary, Expr, Load, Var, constant_value, walk
+from tile_ir.expr import Binary, Expr, Load, Var, constant_value, walk_expr
 from tile_ir.nodes import Buffer, Region, Slice
-from tile_ir.printer import print_expr
-from tile_ir.walk import map_region, replace_in
+from tile_ir.scalars.affine import linear_form, simplify
+from tile_ir.text.printer import print_expr
+from tile_ir.traversal import map_region, replace_in
 
 
 class _Everything(frozenset[Any]):
@@ -301,7 +301,7 @@ def _steps(offset: Expr, loops: list[Var], period: int) -> tuple[int, ...] | Non
         if isinstance(atom, Var):
             if atom in steps:
                 steps[atom] = factor
-        elif any(v in steps for v in walk(atom)) and not _comes_back(atom, loops, period):
+        elif any(v in steps for v in walk_expr(atom)) and not _comes_back(atom, loops, period):
             return None
     return tuple(s for s in steps.values() if s)
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 
-from tile_ir.analysis.affine import linear_form, simplify
 from tile_ir.analysis.branch_feasibility import at_least, decided, implied, three_valued
 from tile_ir.analysis.intervals import INF, Interval, Ranges
 from tile_ir.analysis.residues import MOST_RESIDUES
@@ -26,10 +25,11 @@ from tile_ir.expr import (
     constant_value,
     equal,
     reads_memory,
-    walk,
+    walk_expr,
 )
-from tile_ir.printer import print_expr
-from tile_ir.walk import replace_in
+from tile_ir.scalars.affine import linear_form, simplify
+from tile_ir.text.printer import print_expr
+from tile_ir.traversal import replace_in
 
 # A condition of a loop is tried both ways so many times.
 MOST_TIMES = 2
@@ -250,7 +250,9 @@ class Path:
         number = constant_value(left)
         if number is not None:
             return number
-        others = (found[0] for e in walk(left) if (found := divided(e, loads=True)) is not None)
+        others = (
+            found[0] for e in walk_expr(left) if (found := divided(e, loads=True)) is not None
+        )
         parts = remainders(left) or tuple(others)
         if not parts:
             return None
@@ -316,12 +318,12 @@ def remainders(expr: Expr) -> tuple[tuple[Expr, int], ...] | None:
 
 @lru_cache(maxsize=8192)
 def _names(expr: Expr) -> frozenset[Var]:
-    return frozenset(e for e in walk(expr) if isinstance(e, Var))
+    return frozenset(e for e in walk_expr(expr) if isinstance(e, Var))
 
 
 @lru_cache(maxsize=8192)
 def _size(expr: Expr) -> int:
-    return sum(1 for _ in walk(expr))
+    return sum(1 for _ in walk_expr(expr))
 
 
 def normal_form(condition: Expr) -> tuple[Expr, bool]:

@@ -3,12 +3,12 @@ count in another way are not looked at."""
 
 from __future__ import annotations
 
-from tile_ir.analysis.affine import simplify
 from tile_ir.check_sync.across.values import Values
-from tile_ir.expr import Binary, Expr, Load, constant_value, rebuild, walk
+from tile_ir.expr import Binary, Expr, Load, constant_value, rebuild, walk_expr
 from tile_ir.machine import Memory
 from tile_ir.nodes import Buffer, Store, While
-from tile_ir.walk import walk as walk_statements
+from tile_ir.scalars.affine import simplify
+from tile_ir.traversal import walk as walk_statements
 
 
 def rounds_left(loop: While, values: Values) -> Expr | None:
@@ -17,7 +17,7 @@ def rounds_left(loop: While, values: Values) -> Expr | None:
     margin = _margin(loop.condition)
     if margin is None:
         return None
-    counters = {e.buffer for e in walk(margin) if isinstance(e, Load)} & _stored(loop)
+    counters = {e.buffer for e in walk_expr(margin) if isinstance(e, Load)} & _stored(loop)
     if len(counters) != 1:
         return None
     (counter,) = counters

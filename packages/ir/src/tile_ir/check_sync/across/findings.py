@@ -9,10 +9,10 @@ from tile_ir.check_sync.across.counters import Counter, Trouble
 from tile_ir.check_sync.across.samples import Sample
 from tile_ir.check_sync.across.streams import NAMES, Site
 from tile_ir.check_sync.state import PIPES
-from tile_ir.diagnostics import Diagnostic
+from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.location import Loc
 from tile_ir.nodes import Op, Stmt
-from tile_ir.printer import print_expr
+from tile_ir.text.printer import print_expr
 
 # Nobody reads more than this.
 MOST_FINDINGS = 200

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from functools import cached_property
 
-from tile_ir.analysis.affine import resolved, simplify
 from tile_ir.analysis.intervals import Interval, Ranges, loop_range
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period, periods, rounds_of
 from tile_ir.check_sync.across.streams import CROSS
 from tile_ir.check_sync.across.values import Values
 from tile_ir.check_sync.conditions import decide
 from tile_ir.check_sync.loops import SYNC
-from tile_ir.expr import Binary, Expr, Unary, Var, reads_memory, walk
+from tile_ir.expr import Binary, Expr, Unary, Var, reads_memory, walk_expr
 from tile_ir.machine import Memory
 from tile_ir.nodes import For, If, Let, Op, Stmt, Store, While
-from tile_ir.walk import expressions, loads
-from tile_ir.walk import walk as walk_statements
+from tile_ir.scalars.affine import resolved, simplify
+from tile_ir.traversal import expressions, loads
+from tile_ir.traversal import walk as walk_statements
 
 # Rounds that overflow a counter which nothing holds back.
 MANY = 17
@@ -75,7 +75,7 @@ class Rounds:
         for s in self.inside:
             for e in expressions(s):
                 stated = resolved(e, self.lets)
-                if not isinstance(s, Let) and any(v == var for v in walk(stated)):
+                if not isinstance(s, Let) and any(v == var for v in walk_expr(stated)):
                     found.append((s, stated))
         return found
 
@@ -179,7 +179,7 @@ class Rounds:
                 within = {**known, turn: span}
                 for part in _parts(resolved(stated, {var: value})):
                     form = simplify(part)
-                    same = all(v != turn for v in walk(form))
+                    same = all(v != turn for v in walk_expr(form))
                     if not same and decide(form, within, values.bound, values.bound) is None:
                         return False
         return True

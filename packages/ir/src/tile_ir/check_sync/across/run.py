@@ -28,9 +28,9 @@ from tile_ir.expr import Expr, Load, constant_value
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Body, Break, Buffer, For, If, Let, Op, Store, While
 from tile_ir.opdef import Effect, accesses, pipe_of
-from tile_ir.printer import print_expr
 from tile_ir.target import Target
-from tile_ir.walk import walk as walk_statements
+from tile_ir.text.printer import print_expr
+from tile_ir.traversal import walk as walk_statements
 
 # Gives way where the stream has to wait; says whether the loop is left.
 Steps = Generator[None, None, bool]

@@ -11,7 +11,7 @@ from typing import Any
 from tile_ir.analysis.intervals import INF, Interval, Ranges
 from tile_ir.check_sync.across.choices import Path
 from tile_ir.check_sync.across.values import is_unknown
-from tile_ir.expr import Expr, Load, Var, walk
+from tile_ir.expr import Expr, Load, Var, walk_expr
 from tile_ir.interpreter.scalars import evaluate
 from tile_ir.nodes import Region, Slice
 
@@ -59,7 +59,7 @@ def meet_somewhere(
     """Whether two regions have an element in common for some numbers that fulfil the guards, and
     these numbers; None if that cannot be told from numbers: data decide, or all numbers say no."""
     exprs = [e for r in (one, two) for s in r.dims for e in (s.offset, s.extent)]
-    parts = {e for x in exprs for e in walk(x)}
+    parts = {e for x in exprs for e in walk_expr(x)}
     named = {e for e in parts if isinstance(e, Var)}
     if any(isinstance(e, Load) for e in parts) or any(map(is_unknown, named)):
         return None, {}

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period
 from tile_ir.check_sync.across.rounds import Depth, Rounds
 from tile_ir.check_sync.across.streams import CROSS, Stream
-from tile_ir.expr import Expr, Var, walk
+from tile_ir.expr import Expr, Var, walk_expr
 from tile_ir.nodes import Break, For, If, Let, Op, While
-from tile_ir.walk import walk as walk_statements
+from tile_ir.traversal import walk as walk_statements
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Shape:
         found: set[Var] = set()
         waiting = [expr]
         while waiting:
-            new = {e for e in walk(waiting.pop()) if isinstance(e, Var)} - found
+            new = {e for e in walk_expr(waiting.pop()) if isinstance(e, Var)} - found
             found |= new
             waiting += [e for v in new for e in self.defined.get(v, ())]
         return frozenset(found)

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tile_ir.analysis.accesses import Touch, touches
-from tile_ir.analysis.affine import resolved
 from tile_ir.analysis.intervals import EVERYTHING, Ranges, interval, launch_ranges, ranges_inside
 from tile_ir.analysis.regions import apart, defined_region
 from tile_ir.check_sync.loops import SYNC
 from tile_ir.check_sync.state import NUMBER, PIPES, S
-from tile_ir.expr import Const, Expr, Load, Var, reads_memory, walk
+from tile_ir.expr import Const, Expr, Load, Var, reads_memory, walk_expr
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import (
     Body,
@@ -30,8 +29,9 @@ from tile_ir.nodes import (
     While,
 )
 from tile_ir.opdef import Effect, pipe_of
-from tile_ir.walk import bodies, expressions, loads
-from tile_ir.walk import walk as walk_statements
+from tile_ir.scalars.affine import resolved
+from tile_ir.traversal import bodies, expressions, loads
+from tile_ir.traversal import walk as walk_statements
 
 CROSS = frozenset({Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL})
 NAMES = ("the cube core", "vector core 0", "vector core 1")
@@ -265,7 +265,7 @@ def _copy(stmt: Stmt, kept: Stmt, essential: frozenset[int]) -> Stmt:
 def _named(body: Body) -> Iterator[Var | Buffer]:
     for stmt in walk_statements(body):
         for expr in _asked(stmt):
-            for e in walk(expr):
+            for e in walk_expr(expr):
                 if isinstance(e, Var):
                     yield e
                 if isinstance(e, Load) and e.buffer.memory is Memory.VAR:

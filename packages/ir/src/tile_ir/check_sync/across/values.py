@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tile_ir.analysis.affine import simplify
-from tile_ir.expr import Const, Expr, Load, Var, rebuild, walk
+from tile_ir.expr import Const, Expr, Load, Var, rebuild, walk_expr
 from tile_ir.machine import Memory
 from tile_ir.nodes import Buffer
+from tile_ir.scalars.affine import simplify
 
 # In the name of a value that nobody can tell, and of one that the kernel has written to gm; no
 # user's name has them.
@@ -138,7 +138,7 @@ class Values:
         known = self._parts.get(id(expr))
         if known is not None:
             return known[1]
-        inside = list(walk(expr))
+        inside = list(walk_expr(expr))
         loaded = [e.buffer for e in inside if isinstance(e, Load)]
         parts = _Parts(
             tuple(dict.fromkeys(e for e in inside if isinstance(e, Var))),
@@ -152,7 +152,7 @@ class Values:
 
 def is_unknown(expr: Expr) -> bool:
     """Whether an expression contains what another core cannot know to be the same."""
-    return any(isinstance(e, Var) and UNKNOWN in e.name for e in walk(expr))
+    return any(isinstance(e, Var) and UNKNOWN in e.name for e in walk_expr(expr))
 
 
 def is_made(var: Var) -> bool:

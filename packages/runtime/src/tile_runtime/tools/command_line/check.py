@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     from tile_ir import Phase
     from tile_ir.check_memory import check_memory
     from tile_ir.check_sync import check_sync
-    from tile_ir.verifier import problems
+    from tile_ir.verification.verifier import problems
     from tile_runtime.jit_kernels.build import lower
     from tile_runtime.jit_kernels.prove import tell_ours
 

@@ -13,21 +13,23 @@ from tile_frontend._tracing.foreign_names import written_here
 from tile_frontend._tracing.reduce_arguments import ARGUMENT_OF_OPERAND
 from tile_frontend._tracing.reduce_arguments import NAMES as REDUCTIONS
 from tile_ir import (
+    FLOAT32,
     OPS,
+    REQUIRED,
+    AttrDef,
     Buffer,
+    Const,
     Core,
     KernelError,
     Loc,
     Memory,
     Op,
     OpDef,
+    OperandDef,
     Pipe,
     Region,
     did_you_mean,
 )
-from tile_ir.dtypes import FLOAT32
-from tile_ir.expr import Const
-from tile_ir.opdef import REQUIRED, AttrDef, OperandDef
 from tile_runtime.scripts.columns import columns
 
 

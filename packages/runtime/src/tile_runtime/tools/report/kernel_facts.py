@@ -7,9 +7,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tile_ir import Automatic
-from tile_ir.nodes import For, LoopKind, While
-from tile_ir.walk import walk
+from tile_ir import Automatic, For, LoopKind, While, walk
 from tile_passes.explain.schedules import LoopSchedule, ScheduledStatement
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tile_ir import TARGETS
-from tile_ir.timing import DEFAULT_TIMING, timing_of
+from tile_ir.costs.timing import DEFAULT_TIMING, timing_of
 from tile_runtime.simulator.timeline import (
     CORES,
     MEMORIES,

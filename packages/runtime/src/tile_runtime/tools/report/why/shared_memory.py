@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_ir import TARGETS
-from tile_ir.timing import timing_of
+from tile_ir.costs.timing import timing_of
 from tile_runtime.tools.report.why.finding import Finding, percents
 from tile_runtime.tools.report.why.line_work import share_of_lines
 from tile_runtime.tools.report.why.measures import Measures

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tile_ir.analysis.accesses import Touch, layout
-from tile_ir.analysis.affine import linear_form, simplify
+from tile_ir.analysis.circumstances import Circumstances
 from tile_ir.analysis.intervals import interval, narrow
-from tile_ir.circumstances import Circumstances
-from tile_ir.expr import Const, Expr, Var, substitute, walk
-from tile_ir.geometry import BLOCK_BYTES, is_contiguous
+from tile_ir.expr import Const, Expr, Var, substitute, walk_expr
+from tile_ir.layout.geometry import BLOCK_BYTES, is_contiguous
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt
 from tile_ir.opdef import element_limit, pipe_of
+from tile_ir.scalars.affine import linear_form, simplify
 
 _DMA = (Pipe.MTE2, Pipe.MTE3)
 
@@ -91,7 +91,7 @@ def step_of(region: Region, var: Var, here: Circumstances) -> int | None:
     pitches, total = _pitches(region.buffer), 0
     for s, pitch in zip(region.dims, pitches, strict=True):
         factors, _ = linear_form(simplify(here.spelled(s.offset)))
-        if any(atom != var and var in walk(atom) for atom in factors):
+        if any(atom != var and var in walk_expr(atom) for atom in factors):
             return None
         factor = factors.get(var, 0)
         if factor and not pitch:

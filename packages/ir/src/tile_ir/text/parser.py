@@ -14,8 +14,7 @@ from typing import Any
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput
 
-from tile_ir.arithmetic import UNARY_FUNCTIONS
-from tile_ir.diagnostics import IRError, did_you_mean
+from tile_ir.diagnostics.errors import IRError, did_you_mean
 from tile_ir.dtypes import BOOL, DTYPES, INT32, DType
 from tile_ir.expr import (
     BINARY_FUNCTIONS,
@@ -59,7 +58,8 @@ from tile_ir.nodes import (
     While,
 )
 from tile_ir.ops import OPS
-from tile_ir.parse_limits import beyond_limits
+from tile_ir.scalars.arithmetic import UNARY_FUNCTIONS
+from tile_ir.text.parse_limits import beyond_limits
 
 Node = Tree[Token] | Token
 

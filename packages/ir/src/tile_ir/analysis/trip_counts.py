@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tile_ir.analysis.affine import NO_VALUES, Values, difference, resolved
 from tile_ir.analysis.intervals import Interval, Ranges, interval
 from tile_ir.expr import Expr, constant_value, reads_memory
 from tile_ir.nodes import For
+from tile_ir.scalars.affine import NO_VALUES, Values, difference, resolved
 
 
 def trip_count(loop: For, values: Values = NO_VALUES) -> Expr:

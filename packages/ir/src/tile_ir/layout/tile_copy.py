@@ -9,7 +9,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import BOOL, INT64, UINT32, UINT64
 from tile_ir.expr import (
     ONE,
@@ -23,9 +22,10 @@ from tile_ir.expr import (
     maximum,
     minimum,
 )
-from tile_ir.geometry import BLOCK_BYTES, active_dims, canonical_extent
+from tile_ir.layout.geometry import BLOCK_BYTES, active_dims, canonical_extent
 from tile_ir.machine import Memory
 from tile_ir.regions import Region, Slice
+from tile_ir.scalars.affine import simplify
 
 
 class CopyPair(NamedTuple):

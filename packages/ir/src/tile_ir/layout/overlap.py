@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from enum import Enum
 
-from tile_ir.analysis.affine import difference, simplify
 from tile_ir.expr import constant_value
 from tile_ir.regions import Region, Slice
+from tile_ir.scalars.affine import difference, simplify
 
 
 class Overlap(Enum):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from tile_ir.arithmetic import wrap
 from tile_ir.dtypes import INT32, INT64, DType
 from tile_ir.expr import (
     Binary,
@@ -26,6 +25,7 @@ from tile_ir.expr import (
     computed_in,
     rebuild,
 )
+from tile_ir.scalars.arithmetic import wrap
 
 # What variables stand for: lets, and loop variables in terms of other ones.
 Values = Mapping[Var, Expr]

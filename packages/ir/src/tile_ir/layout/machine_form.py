@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tile_ir.analysis.affine import linear_form
-from tile_ir.diagnostics import Diagnostic
-from tile_ir.geometry import element_offset, is_contiguous
+from tile_ir.diagnostics.errors import Diagnostic
+from tile_ir.layout.geometry import element_offset, is_contiguous
+from tile_ir.layout.row_form import row_form
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
-from tile_ir.row_form import row_form
+from tile_ir.scalars.affine import linear_form
 from tile_ir.target import Target
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from tile_ir.analysis.accesses import Touch
-from tile_ir.footprint import share_bytes
+from tile_ir.layout.footprint import share_bytes
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-from tile_ir.diagnostics import Stopped, TileError
+from tile_ir.diagnostics.errors import Stopped, TileError
 from tile_ir.switches import switch
 
 # How the names of our packages begin; there may be several code generators.

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from tile_ir.analysis.affine import simplify
 from tile_ir.expr import ONE, Expr, constant_value
-from tile_ir.geometry import (
+from tile_ir.layout.geometry import (
     BLOCK_BYTES,
     MAX_REPEATS,
     REPEAT_BYTES,
@@ -21,6 +20,7 @@ from tile_ir.geometry import (
 )
 from tile_ir.opdef import Op
 from tile_ir.regions import Region, Slice
+from tile_ir.scalars.affine import simplify
 
 # A step is a byte, in blocks.
 MOST_STEP = 255

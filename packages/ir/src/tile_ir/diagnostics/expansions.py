@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tile_ir.diagnostics import Diagnostic
+from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.location import Loc
 
 # Of a macro that is called often, so many calls are told.

@@ -4,9 +4,9 @@ does not: then all of them do the same work, and no order between them makes tha
 from __future__ import annotations
 
 from tile_ir.expr import Var
-from tile_ir.expr import walk as walk_expression
+from tile_ir.expr import walk_expr as walk_expression
 from tile_ir.nodes import Func
-from tile_ir.walk import expressions, walk
+from tile_ir.traversal import expressions, walk
 
 
 def uses_lane(func: Func) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from tile_ir.analysis.affine import simplify
 from tile_ir.dtypes import INT32, INT64
 from tile_ir.expr import (
     ONE,
@@ -23,6 +22,7 @@ from tile_ir.expr import (
 )
 from tile_ir.machine import Memory
 from tile_ir.regions import Region
+from tile_ir.scalars.affine import simplify
 
 # Units in which instructions count (docs/hardware/vector.md#repeats): a block, the eight of a
 # repeat, and how many repeats one instruction has at most.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tile_ir.analysis.branch_feasibility import decided
 from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, narrow, ranges_inside
-from tile_ir.analysis.trip_count import surely_runs
+from tile_ir.analysis.trip_counts import surely_runs
 from tile_ir.expr import (
     Binary,
     Const,
@@ -23,9 +23,9 @@ from tile_ir.expr import (
     reads_memory,
     substitute,
 )
-from tile_ir.expr import walk as parts_of
+from tile_ir.expr import walk_expr as parts_of
 from tile_ir.nodes import For, If, Let, Op, Stmt, While
-from tile_ir.walk import bodies, buffers_of, map_own_expressions, replace_in, walk
+from tile_ir.traversal import bodies, buffers_of, map_own_expressions, replace_in, walk
 
 Facts = Mapping[Expr, int]
 

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from tile_ir.expr import Binary, Const, Expr
-from tile_ir.footprint import is_run, stored_matrix
+from tile_ir.layout.footprint import is_run, stored_matrix
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Buffer

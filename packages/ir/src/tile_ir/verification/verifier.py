@@ -24,13 +24,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_ir.chips import DEFAULT_TARGET
-from tile_ir.diagnostics import Diagnostic, IRError
+from tile_ir.diagnostics.errors import Diagnostic, IRError
 from tile_ir.dtypes import INT32
-from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk
-from tile_ir.footprint import buffer_bytes
+from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk_expr
+from tile_ir.layout.footprint import buffer_bytes
+from tile_ir.layout.machine_form import machine_form
+from tile_ir.layout.same_places import same_places, same_size
 from tile_ir.location import Loc
 from tile_ir.machine import PACKED_MEMORIES, Core, Memory
-from tile_ir.machine_form import machine_form
 from tile_ir.nodes import (
     Alloc,
     Body,
@@ -51,11 +52,10 @@ from tile_ir.nodes import (
 )
 from tile_ir.opdef import Composite, Effect, check_op, core_of
 from tile_ir.ops.sync import cores_with, pipes_named
-from tile_ir.phases import PHASES, PhaseRule
-from tile_ir.same_places import same_places, same_size
-from tile_ir.sound import Scope, Sound
 from tile_ir.target import Target
-from tile_ir.walk import expressions
+from tile_ir.traversal import expressions
+from tile_ir.verification.phases import PHASES, PhaseRule
+from tile_ir.verification.sound import Scope, Sound
 
 # The scalar unit has no way to the registers of the cube core.
 REGISTERS = (Memory.L0A, Memory.L0B, Memory.L0C, Memory.BT)
@@ -353,7 +353,7 @@ class _Verifier:
                 )
 
     def expression(self, expr: Expr, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
-        for part in walk(expr):
+        for part in walk_expr(expr):
             dtype = part.dtype
             if dtype is not INT32 and not dtype.whole_bytes:
                 yield Diagnostic("packed-scalar", f"there are no scalars of type {dtype}", loc)

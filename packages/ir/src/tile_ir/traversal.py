@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from operator import is_
 
-from tile_ir.expr import Const, Expr, Load, Var, rebuild
-from tile_ir.expr import walk as walk_expr
+from tile_ir.expr import Const, Expr, Load, Var, rebuild, walk_expr
 from tile_ir.nodes import (
     Body,
     Break,

@@ -9,18 +9,18 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tile_ir.cost import Assumed, Cost, cost
+from tile_ir.costs.instruction_cost import Assumed, Cost, cost
+from tile_ir.costs.timing import timing_of
 from tile_ir.dtypes import FLOAT32, DType
 from tile_ir.expr import Buffer, Const
-from tile_ir.footprint import round_up
-from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES
+from tile_ir.layout.footprint import round_up
+from tile_ir.layout.geometry import BLOCK_BYTES, REPEAT_BYTES
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region, Slice
 from tile_ir.ops import OPS
 from tile_ir.ops.reduce import by_blocks
 from tile_ir.target import Target
-from tile_ir.timing import timing_of
 
 NOWHERE = Loc("", 1, 1)
 # Of ub, for numbers of rows and what operations keep for themselves.

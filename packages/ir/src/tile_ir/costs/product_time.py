@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from tile_ir.cost import Assumed, cost
+from tile_ir.costs.instruction_cost import Assumed, cost
+from tile_ir.costs.timing import timing_of
 from tile_ir.dtypes import BOOL, DType
 from tile_ir.expr import Buffer, Const
-from tile_ir.footprint import k0_elements, matrix_footprint, round_up
+from tile_ir.layout.footprint import k0_elements, matrix_footprint, round_up
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region, Slice
 from tile_ir.ops import OPS
 from tile_ir.target import Target
-from tile_ir.timing import timing_of
 
 # Of each operand there are two in l0, and two in l1.
 VERSIONS = 2

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from tile_ir.expr import Buffer
 from tile_ir.machine import Core
 from tile_ir.nodes import Let, Op, Phase, Stmt, Store
-from tile_ir.phases import PHASES
 from tile_ir.target import Target
-from tile_ir.walk import buffers_of, names_of
+from tile_ir.traversal import buffers_of, names_of
+from tile_ir.verification.phases import PHASES
 
 # A statement without others inside, which a break is not: it asks for a loop around it.
 Leaf = Op | Let | Store

@@ -12,20 +12,20 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tile_ir.costs.timing import DEFAULT_TIMING as TIMING
 from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import constant_value
-from tile_ir.footprint import FRACTAL_ROWS, is_run, matrix_footprint, round_up
-from tile_ir.geometry import BLOCK_BYTES, REPEAT_BYTES, contiguous_suffix
+from tile_ir.layout.footprint import FRACTAL_ROWS, is_run, matrix_footprint, round_up
+from tile_ir.layout.geometry import BLOCK_BYTES, REPEAT_BYTES, contiguous_suffix
+from tile_ir.layout.row_form import row_form
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Op, Region, Stmt, Store
 from tile_ir.opdef import Effect, defined_operands, element_limit, overwriting, pipe_of
 from tile_ir.ops.cube import matrix_sizes
 from tile_ir.ops.movement import is_fractals
 from tile_ir.ops.rules import largest_matrix
-from tile_ir.row_form import row_form
 from tile_ir.target import Target
-from tile_ir.timing import DEFAULT_TIMING as TIMING
-from tile_ir.walk import loads
+from tile_ir.traversal import loads
 
 # Families whose lanes come together in fewer.
 _SUMS = ("reduce", "repeat_reduce")

@@ -1,0 +1,1 @@
+"""Errors as values, their places, and how the command line prints them."""

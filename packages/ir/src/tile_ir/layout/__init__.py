@@ -1,0 +1,1 @@
+"""Where elements lie: shapes, strides, fractals, and the operand forms of the hardware."""

@@ -1,0 +1,1 @@
+"""The textual form of the IR: grammar, parser, printer, equality of texts."""
