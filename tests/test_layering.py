@@ -56,8 +56,8 @@ LONG = {
 }
 # Where any exception may come out of what is called, with the reason.
 CATCHES_ALL = {
-    "packages/frontend/src/tile_frontend/_tracing/call_expressions.py": "calls functions of the script",
-    "packages/frontend/src/tile_frontend/_tracing/kernel_function.py": "operators of the script's own objects",
+    "packages/frontend/src/tile_frontend/evaluate/call_expressions.py": "calls functions of the script",
+    "packages/frontend/src/tile_frontend/evaluate/kernel_function.py": "operators of the script's own objects",
     "packages/runtime/src/tile_runtime/ahead_of_time/build_kernels.py": "calls generate_source of a project's kernels",
     "packages/runtime/src/tile_runtime/ahead_of_time/find_kernels.py": "imports files of a project",
     "packages/runtime/src/tile_runtime/tuning/candidates.py": "calls a factory for so long, and hands on what it raises",

@@ -20,8 +20,8 @@ from pages.op_examples import FRAGMENT
 from pages.operations import GENERAL, anchor, cast_table, errors_line, families, op_section
 from pages.signatures import native_parameters
 from tile_codegen_ascendc import emit
-from tile_frontend._tracing.callable_dtypes import DTypeName
-from tile_frontend._tracing.language import NAMES
+from tile_frontend.language.callable_dtypes import DTypeName
+from tile_frontend.symbols import NAMES
 from tile_ir import DEFAULT_TARGET, OPS, Func, KernelError
 from tile_passes import run_pipeline
 from tile_runtime.tools.command_line.ops import language_name

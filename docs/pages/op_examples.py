@@ -16,9 +16,9 @@ import tile_ir
 from pages.markdown import ROOT
 from pages.signatures import needs_count, parameters
 from tile_codegen_ascendc import emit
-from tile_frontend._tracing.gather_arguments import STRIDES
-from tile_frontend._tracing.reduce_arguments import ARGUMENT_OF_OPERAND
-from tile_frontend._tracing.window_arguments import SIZES
+from tile_frontend.arguments.gather_arguments import STRIDES
+from tile_frontend.arguments.reduce_arguments import ARGUMENT_OF_OPERAND
+from tile_frontend.arguments.window_arguments import SIZES
 from tile_ir import (
     DEFAULT_TARGET,
     Buffer,

@@ -9,8 +9,8 @@ from pages.legality import known_slugs, rule_text, rules, slugs_of
 from pages.markdown import NOTE, block, cell, code, listed, table
 from pages.op_examples import Example, op_example
 from pages.signatures import native, parameters, signature
-from tile_frontend._tracing import calls
-from tile_frontend._tracing.reduce_arguments import ARGUMENT_OF_OPERAND
+from tile_frontend.arguments import op_functions as calls
+from tile_frontend.arguments.reduce_arguments import ARGUMENT_OF_OPERAND
 from tile_ir import DEFAULT_TARGET, OPS, Composite, OpDef
 from tile_ir.opdef import REQUIRED, AttrDef, check_op
 from tile_runtime.tools.command_line.ops import language_name, operand_text, placements

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_frontend._tracing.older_spellings import ARGUMENTS, OPERATIONS
+from tile_frontend.dialects.older_spellings import ARGUMENTS, OPERATIONS
 from tile_ir import OPS, KernelError
 from tile_ir.diagnostics.errors import KernelWarning
 from tile_runtime import PassConfigKey, compile

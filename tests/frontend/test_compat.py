@@ -12,8 +12,8 @@ import pytest
 
 import tile_frontend
 import tile_runtime
-from tile_frontend._tracing import compat
-from tile_frontend._tracing.table_module import value_at
+from tile_frontend.dialects import compat
+from tile_frontend.dialects.table_module import value_at
 from tile_ir import KernelError
 
 
@@ -183,7 +183,7 @@ def test_uninstalling_leaves_nothing() -> None:
 
 def test_installing_loads_nothing_heavy() -> None:
     program = (
-        "import sys; from tile_frontend._tracing import compat; compat.install(); import tilelang;"
+        "import sys; from tile_frontend.dialects import compat; compat.install(); import tilelang;"
         "import tilelang.language as T; T.copy; tilelang.cache.clear_cache();"
         "print([m for m in ('torch', 'networkx', 'numpy', 'lark', 'jinja2') if m in sys.modules])"
     )

@@ -5,8 +5,8 @@ import re
 import pytest
 
 import tile_frontend as T
-from tile_frontend._tracing import foreign_names
-from tile_frontend._tracing.calls import OpFunction
+from tile_frontend.arguments.op_functions import OpFunction
+from tile_frontend.dialects import foreign_names
 from tile_ir import OPS
 
 NAMED = re.compile(r"T\.((?:tile\.)?[A-Za-z_]\w*)(?:\(([^()]*)\))?")
@@ -14,7 +14,10 @@ ADVICE = {
     **{n: foreign_names.written_here(n) for n in (*foreign_names.ALIASES, *foreign_names.PHRASES)},
     **{n: foreign_names.written_here(n) for n in OPS},
     **{n: foreign_names.reduced_here(n) for n in ("max", "min")},
-    **{n: foreign_names.element_here(n) for n in (*foreign_names.ELEMENT_FUNCTIONS, "maximum", "where", "int", "fabs")},
+    **{
+        n: foreign_names.element_here(n)
+        for n in (*foreign_names.ELEMENT_FUNCTIONS, "maximum", "where", "int", "fabs")
+    },
 }
 
 

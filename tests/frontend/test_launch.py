@@ -198,7 +198,7 @@ def test_allocators_and_their_memories():
 
 
 def test_addresses_and_layouts_are_recorded():
-    from tile_frontend._tracing.intrinsics import make_nz_layout, make_zn_layout
+    from tile_frontend import make_nz_layout, make_zn_layout
 
     @T.prim_func
     def k(A: T.Tensor((16,), "float32")):

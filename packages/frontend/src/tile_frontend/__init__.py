@@ -12,10 +12,10 @@ _collects = _gc.isenabled()
 _gc.disable()
 try:
     from tile_frontend import tile as _tile
-    from tile_frontend._tracing.calls import with_older_names as _with_older_names
-    from tile_frontend._tracing.first_versions import with_operations as _with_operations
-    from tile_frontend._tracing.language import NAMES as _NAMES
-    from tile_frontend._tracing.removed_names import advice as _advice
+    from tile_frontend.arguments.first_versions import with_operations as _with_operations
+    from tile_frontend.arguments.op_functions import with_older_names as _with_older_names
+    from tile_frontend.dialects.removed_names import advice as _advice
+    from tile_frontend.symbols import NAMES as _NAMES
     from tile_ir.diagnostics.uncaught import show_errors_plainly as _show_errors_plainly
 finally:
     if _collects:

@@ -3,19 +3,19 @@
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
-from tile_frontend._tracing import gather_arguments as _gather_arguments
-from tile_frontend._tracing import sort_arguments as _sort_arguments
-from tile_frontend._tracing.broadcast_arguments import BroadcastFunction as _BroadcastFunction
-from tile_frontend._tracing.calls import table_functions as _table_functions
-from tile_frontend._tracing.calls import with_older_names as _with_older_names
-from tile_frontend._tracing.copy_extents import atomic_add as _atomic_add
-from tile_frontend._tracing.counted_call import CountedFunction as _CountedFunction
-from tile_frontend._tracing.online_softmax import softmax_flash_v2 as _softmax_flash_v2
-from tile_frontend._tracing.reduce_arguments import NAMES as _REDUCTIONS
-from tile_frontend._tracing.reduce_arguments import reduction as _reduction
-from tile_frontend._tracing.removed_names import advice as _advice
-from tile_frontend._tracing.row_sums import sum_experiment as _sum_experiment
-from tile_frontend._tracing.window_arguments import im2col as _im2col
+from tile_frontend.arguments import gather_arguments as _gather_arguments
+from tile_frontend.arguments import sort_arguments as _sort_arguments
+from tile_frontend.arguments.broadcast_arguments import BroadcastFunction as _BroadcastFunction
+from tile_frontend.arguments.copy_extents import atomic_add as _atomic_add
+from tile_frontend.arguments.counted_call import CountedFunction as _CountedFunction
+from tile_frontend.arguments.online_softmax import softmax_flash_v2 as _softmax_flash_v2
+from tile_frontend.arguments.op_functions import table_functions as _table_functions
+from tile_frontend.arguments.op_functions import with_older_names as _with_older_names
+from tile_frontend.arguments.reduce_arguments import NAMES as _REDUCTIONS
+from tile_frontend.arguments.reduce_arguments import reduction as _reduction
+from tile_frontend.arguments.row_sums import sum_experiment as _sum_experiment
+from tile_frontend.arguments.window_arguments import im2col as _im2col
+from tile_frontend.dialects.removed_names import advice as _advice
 from tile_ir import OPS as _OPS
 
 _FUNCTIONS: dict[str, _Callable[..., _Any]] = {

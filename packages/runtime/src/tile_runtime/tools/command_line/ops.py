@@ -8,10 +8,10 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from tile_frontend._tracing.calls import OpFunction
-from tile_frontend._tracing.foreign_names import written_here
-from tile_frontend._tracing.reduce_arguments import ARGUMENT_OF_OPERAND
-from tile_frontend._tracing.reduce_arguments import NAMES as REDUCTIONS
+from tile_frontend.arguments.op_functions import OpFunction
+from tile_frontend.arguments.reduce_arguments import ARGUMENT_OF_OPERAND
+from tile_frontend.arguments.reduce_arguments import NAMES as REDUCTIONS
+from tile_frontend.dialects.foreign_names import written_here
 from tile_ir import (
     FLOAT32,
     OPS,

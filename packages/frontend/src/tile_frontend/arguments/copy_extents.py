@@ -1,0 +1,161 @@
+"""`T.copy` and `T.tile.atomic_add`: both tiles from buffers, slices and start indices
+(docs/rules/copies.md#extents)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_frontend.arguments.call_signature import described
+from tile_frontend.arguments.copy_of_fractals import copy_of_fractals
+from tile_frontend.arguments.index_for_slice import checking_slices
+from tile_frontend.arguments.op_functions import build_op
+from tile_frontend.arguments.register_extents import RegisterExtents
+from tile_frontend.arguments.strided_copy import copy_with_stride
+from tile_frontend.arguments.working_memory import accepting_working_memory
+from tile_frontend.tracing.faults import Fault
+from tile_frontend.tracing.scalars import Scalar, describe
+from tile_frontend.tracing.subscripts import View
+from tile_frontend.tracing.trace import current, traced_number
+from tile_frontend.tracing.values import Cell, Pending, Tile
+from tile_ir import OPS, Const, Expr, Load, Memory, Op, Region, Slice, constant_value, simplify
+
+
+@accepting_working_memory(OPS["copy"], buffers=2)
+@described(OPS["copy"])
+def copy(
+    src: Any,
+    dst: Any,
+    enable_relu: Any = False,
+    transpose: Any = False,
+    pad_value: Any = None,
+    unit_flag: Any = None,
+    real_k: Any = None,
+    real_n: Any = None,
+    stride: Any = None,
+    srcN: Any = None,
+    nz: Any = False,
+) -> Pending:
+    """Move a tile; the memories of both sides decide how.
+
+    `unit_flag` is about time and changes nothing here. `srcN`, which the first versions have third,
+    is the distance of the tensor's rows: -1 and its last dimension are what the shape says; another
+    one is a `stride`. `real_k` and `real_n` cut what goes to l0a and l0b to what a shorter product
+    reads: its `k_actual` and `n_actual` say the same. With `stride` rows of the tile are so many
+    elements apart in gm, from the start index on, whatever the shape of the tensor says. With `nz`
+    gm has the matrix in the order of l1: [columns of fractals, rows of fractals, 16, 32 bytes].
+    """
+    if isinstance(enable_relu, int) and not isinstance(enable_relu, bool):
+        srcN, enable_relu, transpose = enable_relu, transpose, False
+    if srcN is not None and not _is_own_distance(srcN, src, dst):
+        stride = srcN
+    if stride is not None:
+        options = {"enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value}
+        sides = side_of(src, "src", "copy"), side_of(dst, "dst", "copy")
+        return copy_with_stride(*sides, stride, options)
+    if nz:
+        options = {
+            "enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value,
+            "real_k": real_k, "real_n": real_n,
+        }  # fmt: skip
+        return copy_of_fractals(side_of(src, "src", "copy"), side_of(dst, "dst", "copy"), options)
+    a, b = copy_regions(src, dst, bool(transpose) if isinstance(transpose, bool) else False)
+    registers = RegisterExtents.of({"real_k": real_k, "real_n": real_n}, bool(transpose))
+    a, b = registers.cut(a, b, b.memory)
+    given = {
+        "src": a, "dst": b, "enable_relu": enable_relu, "transpose": transpose,
+        "pad_value": pad_value,
+    }  # fmt: skip
+    made = checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
+    if registers.sizes and b.memory is Memory.FRAGMENT and isinstance(made.stmt, Op):
+        current("T.copy").open_registers[made.stmt] = registers
+    return made
+
+
+def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:
+    """Whether rows of the tensor in a copy are so far apart by its shape."""
+    number = traced_number(distance)
+    sides = [side_of(value, name, "copy") for value, name in ((src, "src"), (dst, "dst"))]
+    tensors = [side.buffer for side in sides if side.buffer.memory is Memory.GM]
+    return number == -1 or any(number == constant_value(t.shape[-1]) for t in tensors)
+
+
+@described(OPS["atomic_add"])
+def atomic_add(dst: Any, src: Any) -> Pending:
+    """Add a tile to a tensor, in its place among what other cores add."""
+    a, b = copy_regions(src, dst, False, "atomic_add")
+    return build_op(OPS["atomic_add"], {"dst": b, "src": a}, "tile.atomic_add")
+
+
+def copy_regions(src: Any, dst: Any, transpose: bool, name: str = "copy") -> tuple[Region, Region]:
+    """Full regions of both sides. A start index takes its extents from the other side."""
+    a, b = side_of(src, "src", name), side_of(dst, "dst", name)
+    match a, b:
+        case Load(), Load():
+            raise Fault(
+                "copy-extent",
+                f"{name}: both sides are single elements (`{a.buffer.name}` and `{b.buffer.name}`)",
+                "slice one of them to say how much is copied",
+                "dst",
+            )
+        case Load(), Region():
+            return _from_start(a, b.extents, transpose), b
+        case Region(), Load():
+            return a, _from_start(b, a.extents, transpose)
+        case Region(), Region():
+            if isinstance(src, Tile) and isinstance(dst, Tile) and not transpose:
+                _same_shape(src, dst, name)
+            return a, b
+    raise AssertionError("a side is a load or a region")
+
+
+def side_of(value: Any, side: str, name: str) -> Region | Load:
+    match value:
+        case Tile():
+            return Region.whole(value.buffer)
+        case View(region=region):
+            return region
+        case Scalar() if not isinstance(value, Cell):
+            expr = value.expr
+            if isinstance(expr, Load) and expr.indices:
+                return expr
+    raise Fault(
+        "operand-kind",
+        f"{name}: {side} is {describe(value)}, expected a buffer, a slice or a start index",
+        argument=side,
+    )
+
+
+def _from_start(start: Load, extents: tuple[Expr, ...], transpose: bool) -> Region:
+    """The trailing extents of the other side, with ones in front where the rank is higher."""
+    if transpose and len(extents) >= 2:
+        extents = (*extents[:-2], extents[-1], extents[-2])
+    rank = len(start.indices)
+    taken = extents[max(len(extents) - rank, 0) :]
+    padded = (*(Const(1) for _ in range(rank - len(taken))), *taken)
+    return Region(
+        start.buffer, tuple(Slice(i, e) for i, e in zip(start.indices, padded, strict=True))
+    )
+
+
+def _same_shape(src: Tile, dst: Tile, name: str) -> None:
+    a, b = (tuple(simplify(d) for d in side.dims) for side in (src, dst))
+    if a != b:
+        raise Fault(
+            "shape-mismatch",
+            f"{name}: src `{src.name}` is {shape_words(src)}, but dst `{dst.name}` is "
+            f"{shape_words(dst)}",
+            "slice one side, or give a start index, to say which part is copied",
+            "dst",
+        )
+
+
+def shape_words(tile: Tile) -> str:
+    """`[64, n]` for an error message."""
+    return f"[{', '.join(expression_words(d) for d in tile.dims)}]"
+
+
+def expression_words(expr: Expr) -> str:
+    match expr:
+        case Const(value=value):
+            return str(value)
+    return getattr(expr, "name", "?")

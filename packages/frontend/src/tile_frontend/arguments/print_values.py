@@ -1,0 +1,52 @@
+"""`T.print`: a value or a buffer with a message, without a format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_frontend.arguments.op_functions import build_op
+from tile_frontend.language.scalar_functions import cast
+from tile_frontend.tracing.faults import Fault
+from tile_frontend.tracing.scalars import Scalar, describe, python_number
+from tile_frontend.tracing.subscripts import View
+from tile_frontend.tracing.trace import current
+from tile_frontend.tracing.values import Pending, Tile
+from tile_ir import BOOL, OPS, DType, Region, element_count
+
+
+def print_value(obj: Any, msg: str = "", *, end: str = "\n") -> Pending:
+    """Print a scalar, text, or all elements of a buffer or slice, with `msg` in front."""
+    if not isinstance(msg, str):
+        raise Fault("printf-format", f"print: msg is {describe(msg)}", argument="msg")
+    lead = f"{_literal(msg)}: " if msg else ""
+    match obj:
+        case Tile(buffer=buffer):
+            return _buffer(Region.whole(buffer), msg)
+        case View(region=region):
+            return _buffer(region, msg)
+        case Scalar():
+            value = cast(obj, "int32") if obj.expr.dtype is BOOL else obj
+            text = f"{lead}{_directive(value.expr.dtype)}{end}"
+            return build_op(OPS["printf"], {"fmt": text, "args": (value,)}, "print")
+    if not isinstance(obj, str) and python_number(obj) is None:
+        raise Fault("operand-kind", f"print: found {describe(obj)}", argument="obj")
+    return build_op(OPS["printf"], {"fmt": f"{lead}{_literal(str(obj))}{end}", "args": ()}, "print")
+
+
+def _buffer(region: Region, msg: str) -> Pending:
+    """The message, or the name of the buffer, then its elements under the number of the line."""
+    trace = current("print")
+    head = {"fmt": f"{_literal(msg or region.buffer.name)}:\n", "args": ()}
+    trace.emit_pending(build_op(OPS["printf"], head, "print"))
+    given = {"buffer": region, "desc": trace.here.line, "size": Scalar(element_count(region))}
+    return build_op(OPS["dump_tensor"], given, "print")
+
+
+def _literal(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _directive(dtype: DType) -> str:
+    if dtype.is_float:
+        return "%f"
+    return ("%ll" if dtype.bits == 64 else "%") + ("u" if dtype.name.startswith("u") else "d")

@@ -1,0 +1,1 @@
+"""Evaluate the text of a kernel, a subset of Python, statement by statement."""

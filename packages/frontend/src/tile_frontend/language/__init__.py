@@ -1,0 +1,1 @@
+"""Define the symbols of the language that are no operations, such as `T.Kernel`, `T.serial`."""

@@ -1,0 +1,89 @@
+"""The language: every name a script reaches as `T.name`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_frontend import tile
+from tile_frontend.arguments.copy_extents import copy
+from tile_frontend.arguments.op_functions import table_functions
+from tile_frontend.arguments.print_values import print_value
+from tile_frontend.arguments.product_arguments import FUNCTIONS as PRODUCTS
+from tile_frontend.arguments.reduce_arguments import NAMES as REDUCTIONS
+from tile_frontend.arguments.reduce_arguments import reduce, reduction
+from tile_frontend.arguments.running_sums import cumsum
+from tile_frontend.evaluate.kernel_function import prim_func
+from tile_frontend.evaluate.macros import macro
+from tile_frontend.language import bitwise_functions, float_functions, scalar_functions
+from tile_frontend.language.allocation import (
+    Tensor,
+    alloc_BT,
+    alloc_fragment,
+    alloc_L0A,
+    alloc_L0B,
+    alloc_L0C,
+    alloc_L1,
+    alloc_shared,
+    alloc_ub,
+    alloc_var,
+    annotate_address,
+    annotate_layout,
+    make_nz_layout,
+    make_zn_layout,
+)  # fmt: skip
+from tile_frontend.language.callable_dtypes import DTYPE_NAMES
+from tile_frontend.language.control import assume, dump_tensor, func_attr, loop_break, printf
+from tile_frontend.language.kernel_frames import Else, If, Kernel, Scope, Then
+from tile_frontend.language.loops import Parallel, Pipelined, grid, serial, unroll
+from tile_frontend.language.persistent import Persistent
+from tile_frontend.language.proposed_configs import recommend_configs
+from tile_frontend.language.reinterpret_buffer import reinterpretcast, reshape, view
+from tile_frontend.language.swizzle import use_swizzle
+from tile_frontend.language.tile_sizes import recommend_tiles
+from tile_frontend.tracing.dtype_names import DataType
+from tile_ir import OPS, Func
+
+_SCALAR_NAMES = (
+    "And", "Cast", "Not", "Or", "cast", "cdiv", "ceildiv", "clamp", "floordiv", "floormod",
+    "if_then_else", "infinity", "max_value", "min_value", "next_power_of_2", "reinterpret",
+    "symbolic", "truncdiv", "truncmod",
+)  # fmt: skip
+_BITWISE_NAMES = (
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left", "shift_right",
+)  # fmt: skip
+_FLOAT_NAMES = (
+    "ceil", "cos", "erf", "exp", "exp2", "floor", "isfinite", "isinf", "isnan", "log", "log10",
+    "log2", "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "trunc",
+)  # fmt: skip
+
+NAMES: dict[str, Any] = {
+    **table_functions("", OPS), **PRODUCTS,
+    **DTYPE_NAMES,
+    **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
+    **{name: getattr(float_functions, name) for name in _FLOAT_NAMES},
+    **{name: getattr(bitwise_functions, name) for name in _BITWISE_NAMES},
+    "use_swizzle": use_swizzle, "recommend_configs": recommend_configs,
+    "recommend_tiles": recommend_tiles,
+    "max": scalar_functions.maximum,
+    "min": scalar_functions.minimum,
+    "abs": float_functions.absolute,
+    "round": float_functions.nearest,
+    "pow": float_functions.power,
+    # The IR evaluates only the chosen side, which is also right for the eager form.
+    "Select": scalar_functions.if_then_else,
+    "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
+    "Tensor": Tensor, "Buffer": Tensor, "DataType": DataType,
+    "Kernel": Kernel, "Scope": Scope, "If": If, "Then": Then, "Else": Else,
+    "alloc_ub": alloc_ub, "alloc_L1": alloc_L1, "alloc_L0A": alloc_L0A, "alloc_L0B": alloc_L0B,
+    "alloc_L0C": alloc_L0C, "alloc_shared": alloc_shared, "alloc_fragment": alloc_fragment,
+    "alloc_BT": alloc_BT, "alloc_var": alloc_var,
+    "annotate_address": annotate_address, "annotate_layout": annotate_layout,
+    "make_zn_layout": make_zn_layout, "make_nz_layout": make_nz_layout,
+    "serial": serial, "range": serial, "unroll": unroll, "grid": grid, "Parallel": Parallel,
+    "Pipelined": Pipelined, "Persistent": Persistent, "loop_break": loop_break,
+    "reinterpretcast": reinterpretcast, "view": view, "reshape": reshape,
+    "copy": copy, "dump_tensor": dump_tensor, "printf": printf, "func_attr": func_attr,
+    "print": print_value, "assume": assume,
+    "cumsum": cumsum,
+    "reduce": reduce, **{name: reduction(name) for name in REDUCTIONS},
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Hold what tracing a kernel has gathered, and the values its names stand for."""
