@@ -1,38 +1,29 @@
-"""A C++ compiler that remembers what it made.
+"""A C++ compiler that remembers its outputs.
 
-Tests compile the same kernels again and again, in one run and from run to run. An entry is found by
-the compiler, its arguments and the texts of its sources, wherever they and the output are, and is
-taken if all headers it was made from are what they were. Compilations that fail, those that make no
-file, and those for this machine only, which another would take from the folder of a CI, are always
-done. conftest.py names the command in TILE_CXX; TILE_TEST_COMPILED is
-the folder, which a CI keeps between its runs.
+Tests compile the same kernels again and again, in one run and from run to run. The key of an entry
+is the compiler, its arguments and the texts of the sources, without the folders of sources and
+output. An entry is valid as long as all headers of its compilation are unchanged. Some compilations
+are always repeated: those that fail, those that make no file, and those for this machine only
+(`-march=native`), which another machine would find in the folder of a CI.
+
+conftest.py names the command in TILE_CXX. TILE_TEST_COMPILED is the folder, which a CI keeps between
+its runs. Most compilations of a run are hits, so this file imports little; the rest is in
+remember_compilation.py.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Sequence
-from contextlib import suppress
+from typing import NamedTuple
 
 FOLDER = "TILE_TEST_COMPILED"
+# A file with one letter for each compilation of a run.
+COUNTED = "TILE_TEST_COUNTED"
+HIT, MISS = b"h", b"m"
 SOURCES = (".cpp", ".h")
-_COMMAND = """#!{python} -SE
-import sys
-sys.path.insert(0, {folder!r})
-from cached_compiler import main
-sys.exit(main([*{compiler!r}, *sys.argv[1:]]))
-"""
-# Of the entries those that were used last stay, below so many bytes.
-MOST_BYTES = 3 << 30
-IN_USE_SECONDS = 3600.0
 
 
 def compiled_folder() -> str:
@@ -40,129 +31,124 @@ def compiled_folder() -> str:
     return os.environ.get(FOLDER) or default
 
 
-def caching_command(compiler: Sequence[str]) -> str:
-    """Path of a command that takes the arguments of the compiler."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    text = _COMMAND.format(python=sys.executable, folder=here, compiler=tuple(compiler))
-    name = hashlib.sha256(text.encode()).hexdigest()[:16]
-    path = os.path.join(compiled_folder(), f"command-{name}", "c++")
-    if not os.path.exists(path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(path), delete=False) as file:
-            file.write(text)
-        os.chmod(file.name, 0o755)
-        os.replace(file.name, path)
-    return path
+class Compiler(NamedTuple):
+    """A host compiler, and how emitted kernels are compiled quickly with it (kernel_compiler.py)."""
+
+    words: tuple[str, ...]
+    # Kernels that include from this folder get a precompiled header, and are not optimised.
+    device_folder: str = ""
+    header: str = ""
+    # False where kernels never come again.
+    remembers: bool = True
+
+    def command(self, arguments: Sequence[str]) -> list[str]:
+        """The words of one compilation.
+
+        Hand-written kernels, which a debugging level shows, have macros that the headers look at,
+        and a test may have headers of its own: these are compiled as they are.
+        """
+        emitted = f"-I{self.device_folder}" in arguments
+        if not self.header or not emitted or any(a.startswith("-g") for a in arguments):
+            return [*self.words, *arguments]
+        return [*self.words, "-include", self.header, *arguments, "-O0"]
+
+    def compilation(self, arguments: Sequence[str]) -> Compilation | None:
+        """The compilation, if it has an entry or would get one."""
+        if not self.remembers or "-o" not in arguments or "-march=native" in arguments:
+            return None
+        return Compilation(self.command(arguments))
 
 
-def main(command: list[str]) -> int:
-    if "-o" not in command or "-march=native" in command:
-        return subprocess.run(command, check=False).returncode
-    output = command[command.index("-o") + 1]
-    sources = [a for a in command[1:] if a.endswith(SOURCES) and a[0] != "-" and a != output]
-    places = {os.path.dirname(f): f"<{i}>" for i, f in enumerate([output, *sources])}
-    entry = os.path.join(compiled_folder(), _key(command, sources, output, places))
-    if _taken(entry, command, output, places):
-        return 0
-    return _made(entry, command, sources, output, places)
+def main(compiler: Compiler, arguments: Sequence[str]) -> int:
+    """Run a compiler, or copy the output of an earlier compilation."""
+    compilation = compiler.compilation(arguments)
+    if compilation is None:
+        os.execvp(compiler.words[0], compiler.command(arguments))
+    said = compilation.remembered()
+    if said is None:
+        from remember_compilation import compile_and_keep
 
-
-def _key(command: list[str], sources: list[str], output: str, places: dict[str, str]) -> str:
-    program = os.path.realpath(shutil.which(command[0]) or command[0])
-    about = os.stat(program)
-    digest = hashlib.sha256(f"{program} {about.st_size} {about.st_mtime_ns}\n".encode())
-    for word in command[1:]:
-        digest.update(_anywhere(word, places).encode() + b"\n")
-    for source in sources:
-        digest.update(_hash(source).encode())
-    return digest.hexdigest()[:40]
-
-
-def _taken(entry: str, command: list[str], output: str, places: dict[str, str]) -> bool:
-    """Whether an entry is good; then its files are where the command says."""
-    try:
-        with open(os.path.join(entry, "made.json")) as file:
-            made = json.load(file)
-        if any(_hash(path) != known for path, known in made["headers"].items()):
-            return False
-        os.utime(entry)
-        shutil.copy(os.path.join(entry, "output"), output)
-        if "-MF" in command:
-            with open(command[command.index("-MF") + 1], "w") as file:
-                file.write(_here(made["dependencies"], places))
-    except (OSError, ValueError, KeyError):
-        return False
-    sys.stderr.write(_here(made["said"], places))
-    return True
-
-
-def _made(
-    entry: str, command: list[str], sources: list[str], output: str, places: dict[str, str]
-) -> int:
-    """Runs the compiler, and keeps what it made if it made it."""
-    folder = os.path.dirname(entry)
-    os.makedirs(folder, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as own:
-        noted, more = os.path.join(own, "dependencies"), []
-        if "-MF" in command:
-            noted = command[command.index("-MF") + 1]
-        else:
-            more = ["-MMD", "-MF", noted]
-        done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
-        sys.stdout.write(done.stdout)
-        sys.stderr.write(done.stderr)
-        if done.returncode or done.stdout or not os.path.isfile(noted):
-            return done.returncode
-        with open(noted) as file:
-            dependencies = file.read()
-        words = re.split(r"(?<!\\)\s+", dependencies.replace("\\\n", " ").strip())[1:]
-        files = [word.replace("\\ ", " ") for word in words]
-        if not all(map(os.path.isfile, files)):
-            return 0
-        made = {
-            # Sources are in the key; names of folders of ours say what is in them.
-            "headers": {f: _hash(f) for f in files if not f.startswith((*sources, folder))},
-            "dependencies": _anywhere(dependencies, places),
-            "said": _anywhere(done.stderr, places),
-        }
-        new = os.path.join(own, "entry")
-        os.mkdir(new)
-        shutil.copy(output, os.path.join(new, "output"))
-        with open(os.path.join(new, "made.json"), "w") as file:
-            json.dump(made, file)
-        shutil.rmtree(entry, ignore_errors=True)
-        with suppress(OSError):  # another process was faster
-            os.rename(new, entry)
+        return compile_and_keep(compilation)
+    sys.stderr.write(said)
     return 0
 
 
-def _anywhere(text: str, places: dict[str, str]) -> str:
-    for place, name in places.items():
-        text = text.replace(place + "/", name + "/") if place else text
-    return text
+class Compilation:
+    """A command with its sources, its output and the folder of its entry."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command = command
+        self.output = command[command.index("-o") + 1]
+        self.sources = [
+            a for a in command[1:] if a.endswith(SOURCES) and a[0] != "-" and a != self.output
+        ]
+        self.listed = command[command.index("-MF") + 1] if "-MF" in command else ""
+        files = [self.output, *self.sources]
+        self._marks = {os.path.dirname(f): f"<{i}>" for i, f in enumerate(files)}
+        self.entry = os.path.join(compiled_folder(), self._key())
+
+    def _key(self) -> str:
+        program = os.path.realpath(self.command[0])
+        about = os.stat(program)
+        digest = hashlib.sha256(f"{program} {about.st_size} {about.st_mtime_ns}\n".encode())
+        for word in self.command[1:]:
+            digest.update(self.marked(word).encode() + b"\n")
+        for source in self.sources:
+            digest.update(file_hash(source).encode())
+        return digest.hexdigest()[:40]
+
+    def remembered(self) -> str | None:
+        """Copy the output of a valid entry; the warnings of its compilation, None without one."""
+        try:
+            for line in self._part("headers").splitlines():
+                known, _, path = line.partition(" ")
+                if file_hash(path) != known:
+                    return None
+            said = self.unmarked(self._part("said"))
+            os.utime(self.entry)
+            copy(os.path.join(self.entry, "output"), self.output)
+            if self.listed:
+                with open(self.listed, "w") as file:
+                    file.write(self.unmarked(self._part("dependencies")))
+        except OSError:
+            return None
+        count(HIT)
+        return said
+
+    def _part(self, name: str) -> str:
+        with open(os.path.join(self.entry, name)) as file:
+            return file.read()
+
+    def marked(self, text: str) -> str:
+        """The text with marks in place of the folders of sources and output."""
+        for folder, mark in self._marks.items():
+            text = text.replace(folder + "/", mark + "/") if folder else text
+        return text
+
+    def unmarked(self, text: str) -> str:
+        for folder, mark in self._marks.items():
+            text = text.replace(mark + "/", folder + "/")
+        return text
 
 
-def _here(text: str, places: dict[str, str]) -> str:
-    for place, name in places.items():
-        text = text.replace(name + "/", place + "/")
-    return text
+def count(letter: bytes) -> None:
+    """Append to the file that conftest.py counts hits and misses from."""
+    if counted := os.environ.get(COUNTED):
+        with open(counted, "ab", buffering=0) as file:
+            file.write(letter)
 
 
-def _hash(path: str) -> str:
+def copy(source: str, target: str) -> None:
+    """Copy bytes and mode. A target in use keeps its bytes: it is replaced, not overwritten."""
+    with open(source, "rb") as file:
+        data = file.read()
+    if os.path.exists(target):
+        os.unlink(target)
+    with open(target, "wb") as file:
+        file.write(data)
+    os.chmod(target, os.stat(source).st_mode)
+
+
+def file_hash(path: str) -> str:
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()
-
-
-def forget_old(folder: str, most: int = MOST_BYTES) -> None:
-    """Removes entries that were not used for the longest, until the rest is below `most` bytes."""
-    try:
-        entries = sorted(os.scandir(folder), key=lambda e: e.stat().st_mtime, reverse=True)
-    except OSError:
-        return
-    for entry in entries:
-        try:
-            most -= sum(f.stat().st_size for f in os.scandir(entry))
-        except OSError:
-            continue
-        if most < 0 and time.time() - entry.stat().st_mtime > IN_USE_SECONDS:
-            shutil.rmtree(entry, ignore_errors=True)

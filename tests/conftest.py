@@ -17,13 +17,17 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from cached_compiler import caching_command, compiled_folder, forget_old
+from cached_compiler import COUNTED, HIT, Compiler, compiled_folder
 from kept_cases import PART, PROPERTIES, examples
+from remember_compilation import forget_old, remembering, run
 
 try:
     from hypothesis import settings
@@ -32,9 +36,10 @@ except ModuleNotFoundError:  # the tests of one package may run without it
     settings = None
 
 from tile_ir.switches import SWITCHES, override
+from tile_runtime.devices import compile_host
 
 HOST = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++")), "g++")
-CACHING = caching_command(shlex.split(HOST))
+CACHING = remembering(Compiler(tuple(shlex.split(HOST))))
 # So many cases of a test are kept.
 KEPT = 2
 
@@ -62,6 +67,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         forget_old(compiled_folder())
+        os.environ[COUNTED] = tempfile.mkstemp(prefix="compilations-")[1]
+    compile_host.subprocess = SimpleNamespace(  # type: ignore[assignment]
+        run=run, TimeoutExpired=subprocess.TimeoutExpired
+    )
     os.environ[SWITCHES["cxx"].variable] = CACHING
     os.environ.pop(PART, None)
     if _part(config):
@@ -87,9 +96,8 @@ def _part(config: pytest.Config) -> bool:
 
 def _kept(cases: list[pytest.Item]) -> list[pytest.Item]:
     """The same ones at every run, whatever else there is."""
-    if cases[0].get_closest_marker("exhaustive"):
-        return []
-    if cases[0].get_closest_marker("whole"):
+    cases = [case for case in cases if not case.get_closest_marker("exhaustive")]
+    if cases and cases[0].get_closest_marker("whole"):
         return cases
     return sorted(cases, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())[:KEPT]
 
@@ -123,6 +131,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         kept.write_text(f"{item.nodeid}\n\n{report.longreprtext}\n")
         report.sections.append(("kept", f"{kept}"))
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    file = Path(os.environ[COUNTED])
+    counted = file.read_bytes()
+    file.unlink()
+    terminalreporter.write_line(
+        f"C++ compilations: {len(counted)}, of which {counted.count(HIT)} were remembered"
+    )
 
 
 def pytest_report_header() -> str:

@@ -8,14 +8,14 @@ for conftest.py of folders whose tests compile many.
 from __future__ import annotations
 
 import hashlib
-import shlex
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cached_compiler import caching_command, compiled_folder
+from cached_compiler import Compiler, compiled_folder
+from remember_compilation import remembering
 
 from tile_codegen_ascendc import DEVICE_HEADER_DIR
 from tile_ir.switches import override
@@ -25,15 +25,6 @@ from tile_runtime.simulator.build_simulator import include_directory
 
 _HEADER = '#include "kernel_operator.h"\n#include "tile_device.h"\n'
 _UNOPTIMISED = (*FLAGS, "-O0")
-# Hand-written kernels, which a debugging level shows, have macros that the headers look at, and a
-# test may have headers of its own: these are compiled as they would be without this.
-_WRAPPER = """#!/bin/sh
-case " $* " in
-  *" -g"*) exec {compiler} "$@" ;;
-  *" -I"{folder}" "*) exec {compiler} -include {header} "$@" -O0 ;;
-esac
-exec {compiler} "$@"
-"""
 
 
 def host_compiler() -> tuple[str, ...]:
@@ -43,36 +34,29 @@ def host_compiler() -> tuple[str, ...]:
 
 
 def quick_compiler(remember: bool = True) -> str:
-    """Path of a command that takes the arguments of the host compiler; it remembers what it made
+    """Path of a command that takes the arguments of the host compiler; it remembers its outputs
     (cached_compiler.py), unless kernels never come again."""
-    compiler = host_compiler()
+    words = host_compiler()
+    header = _precompiled_header(words)
+    return remembering(Compiler(words, str(DEVICE_HEADER_DIR), str(header), remember))
+
+
+def _precompiled_header(words: tuple[str, ...]) -> Path:
     includes = (include_directory(), DEVICE_HEADER_DIR)
-    digest = hashlib.sha256(
-        f"{compiler_identity(compiler[0])}{_UNOPTIMISED}{_WRAPPER}{remember}".encode()
-    )
+    digest = hashlib.sha256(f"{compiler_identity(words[0])}{_UNOPTIMISED}".encode())
     for path in sorted(f for folder in includes for f in folder.rglob("*.h")):
         digest.update(f"{path}".encode() + path.read_bytes())
     folder = Path(compiled_folder()) / f"quick-{digest.hexdigest()[:20]}"
-    header, command = folder / "kernel.h", folder / "c++"
-    if command.exists():
-        return str(command)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as made:
-        (Path(made) / "kernel.h").write_text(_HEADER)
-        (Path(made) / "kernel.h").rename(header)
-        read = [*compiler, *_UNOPTIMISED, *(f"-I{f}" for f in includes), "-x", "c++-header"]
-        subprocess.run([*read, str(header), "-o", f"{made}/kernel.h.gch"], check=True)
-        (Path(made) / "kernel.h.gch").rename(f"{header}.gch")
-        used = [caching_command(compiler)] if remember else compiler
-        words = {
-            "compiler": shlex.join(used),
-            "folder": shlex.quote(str(DEVICE_HEADER_DIR)),
-            "header": shlex.quote(str(header)),
-        }
-        (Path(made) / "c++").write_text(_WRAPPER.format(**words))
-        (Path(made) / "c++").chmod(0o755)
-        (Path(made) / "c++").rename(command)
-    return str(command)
+    header, made_last = folder / "kernel.h", folder / "kernel.h.gch"
+    if not made_last.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as made:
+            (Path(made) / "kernel.h").write_text(_HEADER)
+            (Path(made) / "kernel.h").rename(header)
+            read = [*words, *_UNOPTIMISED, *(f"-I{f}" for f in includes), "-x", "c++-header"]
+            subprocess.run([*read, str(header), "-o", f"{made}/kernel.h.gch"], check=True)
+            (Path(made) / "kernel.h.gch").rename(made_last)
+    return header
 
 
 @pytest.fixture(scope="session")

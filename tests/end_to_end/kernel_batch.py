@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import remember_compilation
 from kept_cases import kept_number
 
 import tile_ir
@@ -86,7 +86,7 @@ class KernelBatch:
         self.library = self.folder / "batch.so"
         command = [*find_compiler(), *FLAGS, "-O0", "-Wall", "-Werror", *flags]
         folders = [f"-I{include_directory()}", f"-I{headers}"]
-        done = subprocess.run(
+        done = remember_compilation.run(
             [*command, *folders, str(source), "-o", str(self.library)],
             capture_output=True,
             text=True,

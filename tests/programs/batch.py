@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 import traceback
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import remember_compilation
 
 from tile_codegen_ascendc import DEVICE_HEADER_DIR, emit, entry_source
 from tile_ir import DEFAULT_TARGET, Automatic, BuildError, Func, IRError, KernelError
@@ -207,7 +207,7 @@ class Batch:
         includes = [f"-I{include_directory()}", f"-I{DEVICE_HEADER_DIR}"]
         compiler = shlex.split(os.environ.get(COMPILER, "")) or find_compiler()
         command = [*compiler, *FLAGS, "-O0", *includes, str(source), "-o", str(library)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = remember_compilation.run(command, capture_output=True, text=True)
         self.said = done.stderr
         return library if done.returncode == 0 else None
 

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cached_compiler import FOLDER, caching_command, forget_old
+from cached_compiler import COUNTED, FOLDER, Compiler
+from remember_compilation import forget_old, remembering, run
 
 SOURCE = '#include "value.h"\nextern "C" int value() { return VALUE; }\n'
 
@@ -19,7 +20,7 @@ def command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     real.chmod(0o755)
     (tmp_path / "headers").mkdir()
     (tmp_path / "headers" / "value.h").write_text("#define VALUE 1\n")
-    return caching_command([str(real)])
+    return remembering(Compiler((str(real),)))
 
 
 def made(command: str, tmp_path: Path, place: str, text: str = SOURCE, *more: str) -> bytes | None:
@@ -47,6 +48,22 @@ def test_what_was_made_is_found_from_elsewhere(command: str, tmp_path: Path) -> 
     assert calls(tmp_path) == 1
 
 
+def test_this_process_finds_what_was_made(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = tmp_path / "counted"
+    monkeypatch.setenv(COUNTED, str(counted))
+    first = made(command, tmp_path, "a", SOURCE)
+    monkeypatch.setattr("subprocess.Popen", None)
+    source, output = tmp_path / "a" / "kernel.cpp", tmp_path / "a" / "kernel.o"
+    output.unlink()
+    words = [command, "-c", f"-I{tmp_path}/headers", str(source), "-o", str(output)]
+    noted = ["-MMD", "-MF", str(tmp_path / "a" / "kernel.d")]
+    assert run([*words, *noted]).returncode == 0
+    assert output.read_bytes() == first
+    assert counted.read_text() == "mh"
+
+
 def test_all_that_decides_is_looked_at(command: str, tmp_path: Path) -> None:
     first = made(command, tmp_path, "a")
     assert made(command, tmp_path, "b", SOURCE.replace("VALUE;", "VALUE + 1;")) != first
@@ -65,7 +82,7 @@ def test_failures_and_what_is_for_one_machine_are_not_kept(command: str, tmp_pat
 
 
 def test_old_entries_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cached_compiler.IN_USE_SECONDS", -1.0)
+    monkeypatch.setattr("remember_compilation.IN_USE_SECONDS", -1.0)
     for name in ("old", "new"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "output").write_bytes(bytes(100))

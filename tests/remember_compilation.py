@@ -1,0 +1,116 @@
+"""Make the entries of cached_compiler.py, and the commands that use them.
+
+A compiler command is a script; a process of tests looks for an entry itself and starts a process
+only where there is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from cached_compiler import MISS, Compilation, Compiler, compiled_folder, copy, count, file_hash
+
+_COMMAND = """#!{python} -SE
+import sys
+sys.path.insert(0, {folder!r})
+from cached_compiler import Compiler, main
+sys.exit(main(Compiler(*{compiler!r}), sys.argv[1:]))
+"""
+# Of the entries those that were used last stay, below so many bytes.
+MOST_BYTES = 3 << 30
+IN_USE_SECONDS = 3600.0
+# Commands that this process may run, by their path.
+_COMPILERS: dict[str, Compiler] = {}
+
+
+def remembering(compiler: Compiler) -> str:
+    """Path of a command that takes the arguments of the compiler."""
+    found = shutil.which(compiler.words[0]) or compiler.words[0]
+    compiler = compiler._replace(words=(found, *compiler.words[1:]))
+    here = os.path.dirname(os.path.abspath(__file__))
+    text = _COMMAND.format(python=sys.executable, folder=here, compiler=tuple(compiler))
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = os.path.join(compiled_folder(), f"command-{name}", "c++")
+    if not os.path.exists(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(path), delete=False) as file:
+            file.write(text)
+        os.chmod(file.name, 0o755)
+        os.replace(file.name, path)
+    _COMPILERS[path] = compiler
+    return path
+
+
+def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Do what subprocess.run does with a compiler; a remembered compilation starts no process."""
+    compiler = _COMPILERS.get(command[0])
+    compilation = compiler and compiler.compilation(command[1:])
+    said = compilation and compilation.remembered()
+    if said is not None:
+        return subprocess.CompletedProcess(command, 0, "", said)
+    return subprocess.run(command, **options)
+
+
+def compile_and_keep(compilation: Compilation) -> int:
+    """Run the compiler, and keep its output."""
+    count(MISS)
+    folder = os.path.dirname(compilation.entry)
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        listed, more = compilation.listed, []
+        if not listed:
+            listed = os.path.join(own, "dependencies")
+            more = ["-MMD", "-MF", listed]
+        command = [*compilation.command, *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        sys.stdout.write(done.stdout)
+        sys.stderr.write(done.stderr)
+        if done.returncode or done.stdout or not os.path.isfile(listed):
+            return done.returncode
+        with open(listed) as file:
+            dependencies = file.read()
+        words = re.split(r"(?<!\\)\s+", dependencies.replace("\\\n", " ").strip())[1:]
+        files = [word.replace("\\ ", " ") for word in words]
+        if not all(map(os.path.isfile, files)):
+            return 0
+        # Sources are in the key; names of folders of ours say what is in them.
+        headers = [f for f in files if not f.startswith((*compilation.sources, folder))]
+        new = os.path.join(own, "entry")
+        os.mkdir(new)
+        copy(compilation.output, os.path.join(new, "output"))
+        for name, text in (
+            ("headers", "".join(f"{file_hash(f)} {f}\n" for f in headers)),
+            ("dependencies", compilation.marked(dependencies)),
+            ("said", compilation.marked(done.stderr)),
+        ):
+            with open(os.path.join(new, name), "w") as file:
+                file.write(text)
+        shutil.rmtree(compilation.entry, ignore_errors=True)
+        with suppress(OSError):  # another process was faster
+            os.rename(new, compilation.entry)
+    return 0
+
+
+def forget_old(folder: str, most: int = MOST_BYTES) -> None:
+    """Remove the entries that were used least recently, until the rest is below `most` bytes."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda e: e.stat().st_mtime, reverse=True)
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            most -= sum(f.stat().st_size for f in os.scandir(entry))
+        except OSError:
+            continue
+        if most < 0 and time.time() - entry.stat().st_mtime > IN_USE_SECONDS:
+            shutil.rmtree(entry, ignore_errors=True)
