@@ -17,17 +17,15 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from cached_compiler import COUNTED, HIT, Compiler, compiled_folder
 from kept_cases import PART, PROPERTIES, examples
-from remember_compilation import forget_old, remembering, run
+from remember_compilation import forget_old, remembering
 
 try:
     from hypothesis import settings
@@ -36,7 +34,6 @@ except ModuleNotFoundError:  # the tests of one package may run without it
     settings = None
 
 from tile_ir.switches import SWITCHES, override
-from tile_runtime.devices import compile_host
 
 HOST = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++")), "g++")
 CACHING = remembering(Compiler(tuple(shlex.split(HOST))))
@@ -68,9 +65,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         forget_old(compiled_folder())
         os.environ[COUNTED] = tempfile.mkstemp(prefix="compilations-")[1]
-    compile_host.subprocess = SimpleNamespace(  # type: ignore[assignment]
-        run=run, TimeoutExpired=subprocess.TimeoutExpired
-    )
     os.environ[SWITCHES["cxx"].variable] = CACHING
     os.environ.pop(PART, None)
     if _part(config):
