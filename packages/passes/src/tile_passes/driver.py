@@ -16,13 +16,11 @@ from tile_ir import (
     verify,
 )
 from tile_ir.diagnostics.expansions import calls_to
-from tile_ir.verification.sound import Sound
 from tile_ir.verification.verifier import problems
 from tile_passes.pass_options import PassOptions, PassRecord, PassResult
-from tile_passes.passdef import Pass, without_collections
+from tile_passes.passdef import Pass
 
 
-@without_collections
 def run_passes(
     func: Func, passes: Sequence[Pass], target: Target, options: PassOptions | None = None
 ) -> PassResult:
@@ -35,13 +33,12 @@ def run_passes(
     options = options or PassOptions()
     _check_names(passes, options)
     records: list[PassRecord] = []
-    sound = Sound()
     _dump(options, 0, "input", func)
     for number, p in enumerate(passes, 1):
         if p.name in options.skip:
             continue
         start = time.perf_counter()
-        new = _run_one(p, func, target, sound, [r.name for r in records])
+        new = _run_one(p, func, target, [r.name for r in records])
         changed = new is not func
         records.append(PassRecord(p.name, time.perf_counter() - start, changed))
         func = new
@@ -69,7 +66,7 @@ def _check_names(passes: Sequence[Pass], options: PassOptions) -> None:
             raise IRError("pass-required", f"pass `{p.name}` cannot be skipped")
 
 
-def _run_one(p: Pass, func: Func, target: Target, sound: Sound, earlier: list[str]) -> Func:
+def _run_one(p: Pass, func: Func, target: Target, earlier: list[str]) -> Func:
     if func.phase < p.needs or (p.gives is not None and func.phase > p.gives):
         raise IRError(
             "pass-phase",
@@ -86,7 +83,7 @@ def _run_one(p: Pass, func: Func, target: Target, sound: Sound, earlier: list[st
         new = new.at_phase(p.gives)
     if new is not func:
         try:
-            verify(new, target, sound)
+            verify(new, target)
         except IRError as error:
             # What was wrong before is not the pass's: the kernel may be one for another chip.
             for found in problems(func, target):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from tile_ir import Func, Phase, Target
@@ -42,23 +40,6 @@ def ir_pass(
     """Make a pass of a function; it is called by the name of the function."""
 
     def decorate(fn: PassFunction) -> Pass:
-        return Pass(fn.__name__, without_collections(fn), needs, gives, optional, folds)
+        return Pass(fn.__name__, fn, needs, gives, optional, folds)
 
     return decorate
-
-
-def without_collections(fn: Callable[P, R]) -> Callable[P, R]:
-    """The function with Python's cyclic garbage left until after it. What a pass makes is alive
-    until it ends: a collection finds nothing, and looks at all that PyTorch and the user hold."""
-
-    @wraps(fn)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not gc.isenabled():
-            return fn(*args, **kwargs)
-        gc.disable()
-        try:
-            return fn(*args, **kwargs)
-        finally:
-            gc.enable()
-
-    return run

@@ -22,6 +22,7 @@ anything that depends on run-time values (the simulator).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics.errors import Diagnostic, IRError
@@ -55,16 +56,24 @@ from tile_ir.ops.sync import cores_with, pipes_named
 from tile_ir.target import Target
 from tile_ir.traversal import expressions
 from tile_ir.verification.phases import PHASES, PhaseRule
-from tile_ir.verification.sound import Scope, Sound
 
 # The scalar unit has no way to the registers of the cube core.
 REGISTERS = (Memory.L0A, Memory.L0B, Memory.L0C, Memory.BT)
 
 
-def verify(func: Func, target: Target = DEFAULT_TARGET, sound: Sound | None = None) -> None:
-    """Raise IRError at the first broken invariant. `sound` has the statements of functions that
-    were verified with it before: they are not looked at again where they see the same."""
-    for problem in _Verifier(func, target, sound).run():
+class Scope(NamedTuple):
+    """What a statement sees: defined scalars, the enclosing section, whether a loop is open, and
+    whether it stands in a parallel loop, where elements may still become tile operations."""
+
+    scalars: frozenset[str]
+    core: Core | None = None
+    in_loop: bool = False
+    parallel: bool = False
+
+
+def verify(func: Func, target: Target = DEFAULT_TARGET) -> None:
+    """Raise IRError at the first broken invariant."""
+    for problem in problems(func, target):
         raise IRError(
             problem.slug, problem.message, problem.loc, problem.hint, sources=func.sources
         )
@@ -72,13 +81,12 @@ def verify(func: Func, target: Target = DEFAULT_TARGET, sound: Sound | None = No
 
 def problems(func: Func, target: Target = DEFAULT_TARGET) -> Iterator[Diagnostic]:
     """Every broken invariant, in textual order."""
-    yield from _Verifier(func, target, None).run()
+    yield from _Verifier(func, target).run()
 
 
 class _Verifier:
-    def __init__(self, func: Func, target: Target, sound: Sound | None) -> None:
-        self.func, self.sound = func, sound
-        self.target = target
+    def __init__(self, func: Func, target: Target) -> None:
+        self.func, self.target = func, target
         self.rule: PhaseRule = PHASES[func.phase]
         self.buffers: dict[Buffer, None] = {}
         self.names: set[str] = set()
@@ -113,8 +121,6 @@ class _Verifier:
                 yield from self.alias(alloc, alloc.alias_of)
             if alloc.address is not None and alloc.buffer.static_shape() is not None:
                 yield from self.placement(alloc.buffer, alloc.address, buffer_bytes(alloc))
-        if self.sound is not None:
-            self.sound.among(self.target, func.phase, tuple(self.buffers))
         yield from self.body(launch.body, Scope(frozenset(scalars)))
 
     def declare(self, buffer: Buffer) -> Iterator[Diagnostic]:
@@ -190,22 +196,9 @@ class _Verifier:
             yield Diagnostic("alias", f"`{name}` has not the size of `{root.name}`", alloc.loc)
 
     def body(self, body: Body, scope: Scope) -> Iterator[Diagnostic]:
-        sound = self.sound
         for stmt in body:
-            if isinstance(stmt, (Op, Let, Store)):
-                if sound is None or not sound.has_leaf(stmt, scope, self.buffers.keys()):
-                    yield from self.own(stmt, scope)
-                    if sound is not None:
-                        sound.add_leaf(stmt, scope)
-                if isinstance(stmt, Op) and (sound is None or not sound.has_placed(stmt, scope)):
-                    yield from self.op(stmt, scope)
-                    if sound is not None:
-                        sound.add_placed(stmt, scope)
-            elif sound is None or not sound.has(stmt, scope):
-                yield from self.own(stmt, scope)
-                yield from self.stmt(stmt, scope)
-                if sound is not None:
-                    sound.add(stmt, scope)
+            yield from self.own(stmt, scope)
+            yield from self.stmt(stmt, scope)
             if isinstance(stmt, Let):
                 if stmt.var.name in scope.scalars:
                     yield Diagnostic(
@@ -260,6 +253,8 @@ class _Verifier:
                     yield Diagnostic("section-core", "a section names one core", stmt.loc)
                 inside = Scope(scope.scalars, core, scope.in_loop, scope.parallel)
                 yield from self.body(body, inside)
+            case Op():
+                yield from self.op(stmt, scope)
             case Break():
                 if not scope.in_loop:
                     yield Diagnostic("break-outside", "break stands outside a loop", stmt.loc)
