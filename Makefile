@@ -1,4 +1,4 @@
-# The entry to everything. A new machine needs python3, g++ and make; the rest is installed below.
+# The entry to everything. A new machine needs python3 with its headers, g++ and make; the rest is installed below.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 PYTHON ?= python3

@@ -22,11 +22,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tile_runtime.launcher.native import (
-    launcher_can_be_compiled,
-    launcher_library,
-    simulator_library,
-)
+from tile_runtime.launcher.native import launcher_library, simulator_library
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(?P<info>\w[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
@@ -98,8 +94,7 @@ class _Runner:
     def _cache(self, folder: Path) -> Path:
         """A folder of its own for kernels; the simulator, slow to build, is the usual one."""
         simulator_library()
-        if launcher_can_be_compiled():
-            launcher_library()
+        launcher_library()
         usual = os.environ.get("TILE_CACHE_DIR")
         shared = Path(usual) if usual else Path.home() / ".cache" / "tile-ascend"
         cache = folder / "cache"

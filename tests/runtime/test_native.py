@@ -1,4 +1,4 @@
-"""The two launchers agree, and the native parts are found where they are."""
+"""The native parts are found, or built where they are missing."""
 
 from __future__ import annotations
 
@@ -7,69 +7,33 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
-from hand_written import SAXPY_CPP, HandWritten
-from tile_ir import BuildError, Func
-from tile_ir.switches import override
-from tile_runtime import SimulationError, compile
+from tile_ir import BuildError
 from tile_runtime.launcher import native
-from tile_runtime.launcher.ctypes_launcher import CtypesLauncher
 from tile_runtime.simulator import build_simulator
 from tile_runtime.tools.command_line.doctor import check_launcher
-
-A, B = torch.arange(8.0), torch.ones(8)
 
 
 @pytest.fixture
 def without_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A Python without Python.h."""
-    stand_in = CtypesLauncher(native.simulator_library())
-    monkeypatch.setattr("tile_runtime.devices.simulator_device.launcher", lambda: stand_in)
+    """A Python without Python.h, and no launcher in the package."""
+    monkeypatch.setattr(native, "PREBUILT", tmp_path)
     monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
 
 
-def outcome(func: Func) -> tuple[str, str, int, int, str, str]:
-    """What a failing kernel reports, without addresses."""
-    with pytest.raises(SimulationError) as caught:
-        compile(func, out_idx=2)(A, B, 1.0)
-    f = caught.value.fault
-    return f.kind, Path(f.file).name, f.line, f.block, f.core, f.api
-
-
-def test_both_launchers_give_the_same(
-    saxpy: Func,
-    hand_written: Callable[[str], HandWritten],
-    without_headers: None,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    fails = SAXPY_CPP.replace("// FAULT", "c.SetValue(N + 100, 1.0f);")
-    prints = SAXPY_CPP.replace("// FAULT", 'AscendC::printf("s is %f\\n", s);')
-    results, faults, texts = [], [], []
-    for _ in range(2):
-        hand_written(prints)
-        with override(cache=False):
-            results.append(compile(saxpy, out_idx=2)(A, B, 2.5))
-            texts.append(capsys.readouterr().out)
-            hand_written(fails)
-            faults.append(outcome(saxpy))
-        monkeypatch.setattr("tile_runtime.devices.simulator_device.launcher", native.launcher)
-    assert torch.equal(results[0], results[1]) and torch.equal(results[0], 2.5 * A + B)
-    assert texts[0] == texts[1] != "" and faults[0] == faults[1]
-    module = native.launcher()
-    for name in ("CHECKS_OFF", "CHECKS_DEVICE"):
-        assert getattr(module, name) == getattr(CtypesLauncher, name)
+def test_without_headers_the_launcher_is_not_built(without_headers: None) -> None:
+    with pytest.raises(BuildError, match="Python.h is missing") as caught:
+        native.launcher_library()
+    assert caught.value.slug == "no-python-headers"
 
 
 def test_doctor_tells_that_headers_are_missing(without_headers: None) -> None:
     finding = check_launcher(False)
-    assert not finding.works and not finding.needed
-    assert finding.fix == "apt-get install python3-dev, or dnf install python3-devel"
+    assert not finding.works and finding.needed and "Python.h is missing" in finding.detail
+    assert str(finding.fix).startswith("apt-get install python3-dev, or dnf install python3-devel")
 
 
 def test_a_prebuilt_library_is_used_on_its_own_cpu(

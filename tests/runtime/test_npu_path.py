@@ -182,10 +182,7 @@ def numbers() -> JITKernel:
     return T.compile(numbers)
 
 
-@pytest.mark.parametrize("headers", [True, False], ids=["extension", "ctypes"])
-def test_numbers(machine: NpuDouble, monkeypatch: pytest.MonkeyPatch, headers: bool) -> None:
-    if not headers:  # Python's are missing
-        monkeypatch.setattr("tile_runtime.devices.npu_device.extension", lambda: None)
+def test_numbers(machine: NpuDouble) -> None:
     kernel, c = numbers(), torch.zeros(8)
     for i8, half, i32, truth, i64 in ((-3, 0.5, 2**20, True, 2**22), (1, -2.0, -5, False, -7)):
         kernel(c, i8, half, i32, truth, i64)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -80,7 +80,8 @@ SWITCHES: dict[str, Switch] = {
     )
 }
 
-_overrides: ContextVar[dict[str, Any]] = ContextVar("tile_switches", default={})  # noqa: B039
+# The overrides of this context; every `override` sets another object.
+OVERRIDES: ContextVar[dict[str, Any]] = ContextVar("tile_switches", default={})  # noqa: B039
 
 
 class SwitchError(ValueError):
@@ -107,7 +108,7 @@ def _parse(switch: Switch, text: str) -> Any:
 
 def switch(name: str) -> Any:
     """The value of a switch now: an override, else the environment, else the default."""
-    overrides = _overrides.get()
+    overrides = OVERRIDES.get()
     if name in overrides:
         return overrides[name]
     definition = SWITCHES[name]
@@ -117,22 +118,7 @@ def switch(name: str) -> Any:
 
 def is_chosen(name: str) -> bool:
     """Whether somebody gave the switch a value, by an override or in the environment."""
-    return name in _overrides.get() or any(v in os.environ for v in SWITCHES[name].variables)
-
-
-Places = tuple[list[tuple[dict[Any, Any], Any]], list[ContextVar[Any]]]
-
-
-def places_of(names: Sequence[str]) -> Places | None:
-    """Where the values of switches come from: entries of a dict, and context variables. As long as
-    each holds the object it held, the switches have the values they had. None where the environment
-    of this Python keeps its entries elsewhere."""
-    entries = getattr(os.environ, "_data", None)
-    encoded = getattr(os.environ, "encodekey", None)
-    if type(entries) is not dict or encoded is None:
-        return None
-    variables = (variable for name in names for variable in SWITCHES[name].variables)
-    return [(entries, encoded(variable)) for variable in variables], [_overrides]
+    return name in OVERRIDES.get() or any(v in os.environ for v in SWITCHES[name].variables)
 
 
 @contextmanager
@@ -149,8 +135,8 @@ def override(**values: Any) -> Iterator[None]:
             raise SwitchError(f"{name}={value!r}: expected {type(definition.default).__name__}")
         if definition.choices and value not in definition.choices:
             raise SwitchError(f"{name}={value!r}: expected one of {definition.choices}")
-    token = _overrides.set({**_overrides.get(), **values})
+    token = OVERRIDES.set({**OVERRIDES.get(), **values})
     try:
         yield
     finally:
-        _overrides.reset(token)
+        OVERRIDES.reset(token)

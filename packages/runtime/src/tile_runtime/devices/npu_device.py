@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
@@ -23,7 +22,7 @@ from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.check_arguments import Plan
 from tile_runtime.launcher.native import extension
 from tile_runtime.launcher.remember_call import Repeat, remember_call
-from tile_runtime.launcher.signature import Signature, TensorParam, launcher_kinds
+from tile_runtime.launcher.signature import Signature, launcher_kinds
 
 
 @dataclass
@@ -48,15 +47,10 @@ class NpuDevice:
         run_compiler(command, sources[0].name)
 
     def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
-        module = extension()
+        kinds = launcher_kinds(signature)
         try:
-            if module is None:
-                entry = ctypes.CDLL(str(files.library)).tile_entry
-                return _NpuLaunch(_CtypesEntry(entry, signature), func)
-            kernel = module.Kernel(
-                str(files.library), "tile_entry", launcher_kinds(signature), simulated=False
-            )
-        except (OSError, AttributeError, RuntimeError) as error:
+            kernel = extension().Kernel(str(files.library), "tile_entry", kinds, simulated=False)
+        except RuntimeError as error:
             raise BuildError("kernel-load", f"{files.library} can not be loaded: {error}") from None
         return _NpuLaunch(kernel, func)
 
@@ -108,8 +102,6 @@ class _NpuLaunch:
             elsewhere = device.index not in (None, npu.current_device())
             return None if elsewhere else npu.current_stream().npu_stream
 
-        if module is None:
-            return None
         kernel = self._kernel
         return remember_call(module, kernel, binder, plan, arguments, watchers, finish, stream)
 
@@ -131,36 +123,3 @@ class _NpuLaunch:
 def _torch_npu() -> Any:
     """`torch.npu`, which torch_npu adds."""
     return torch.npu  # type: ignore[attr-defined]
-
-
-class _CtypesEntry:
-    """Where Python's headers are missing: calls `tile_entry(void** args, void* stream)`; args[i]
-    points at the i-th value. Errors of the runtime library stay unseen."""
-
-    def __init__(self, entry: Any, signature: Signature) -> None:
-        entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-        entry.restype = None
-        self._entry = entry
-        self._cells: list[Any] = [
-            ctypes.c_void_p if isinstance(p, TensorParam) else _SCALARS[p.dtype.name]
-            for p in signature.params
-        ] + [ctypes.c_int64 for _ in signature.symbols]
-
-    def run(
-        self, values: tuple[Any, ...], byte_sizes: None, fresh: tuple[()], stream: int
-    ) -> tuple[None, str]:
-        """As `run` of the launcher's kernels."""
-        cells = [cell(value) for cell, value in zip(self._cells, values, strict=True)]
-        array = (ctypes.c_void_p * max(len(cells), 1))(*(ctypes.addressof(c) for c in cells))
-        self._entry(array, stream)
-        return None, ""
-
-
-# float16 and bfloat16 scalars travel as float; the entry converts.
-_SCALARS: dict[str, Any] = {
-    "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32,
-    "int64": ctypes.c_int64, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16,
-    "uint32": ctypes.c_uint32, "uint64": ctypes.c_uint64, "bool": ctypes.c_bool,
-    "float16": ctypes.c_float, "bfloat16": ctypes.c_float, "float32": ctypes.c_float,
-    "float64": ctypes.c_double,
-}  # fmt: skip

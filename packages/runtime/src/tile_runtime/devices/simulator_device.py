@@ -12,7 +12,7 @@ from typing import Any
 
 from tile_ir import Buffer, BuildError, Func, KernelError, Target, warn
 from tile_ir.costs.timing import timing_of
-from tile_ir.switches import switch
+from tile_ir.switches import OVERRIDES, switch
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command, run_compiler
 from tile_runtime.devices.device import KernelFiles, Launch
@@ -86,7 +86,7 @@ class SimulatorLaunch:
         self._source = source
         self._func = func
         self._target = target
-        self._settings: tuple[Any, ...] | None = None
+        self._epoch: Any = None
 
     def on_stream(self, stream: Any) -> AbstractContextManager[Any]:
         """Every stream is idle: nothing changes."""
@@ -175,11 +175,11 @@ class SimulatorLaunch:
         return timeline_from(totals, strings, events, accesses, paddings, self._target)
 
     def _configure(self) -> None:
-        """Give the switches to the simulator, if they are not what they were."""
-        settings = tuple(map(switch, _SETTINGS))
-        if settings != self._settings:
-            self._apply(*settings)
-            self._settings = settings
+        """Give the switches to the simulator, if one changed."""
+        if self._epoch is None or not self._epoch.holds():
+            epoch = launcher().Epoch([OVERRIDES])
+            self._apply(*map(switch, _SETTINGS))
+            self._epoch = epoch
 
     def _apply(
         self, check: str, threads: int, seed: int, starve: str, time: bool, timeout: int,

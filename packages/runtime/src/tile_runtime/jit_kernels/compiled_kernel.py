@@ -17,13 +17,10 @@ from tile_passes import PassOptions
 from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
-from tile_runtime.jit_kernels.no_gradient import (
-    in_forward_mode,
-    without_gradient,
-    written_without_gradient,
-)
+from tile_runtime.jit_kernels.no_gradient import without_gradient, written_without_gradient
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.recording_modes import in_forward_mode
 from tile_runtime.launcher.remember_call import Repeat
 from tile_runtime.launcher.signature import Param
 from tile_runtime.launcher.tensor_memory import REGISTER

@@ -10,6 +10,7 @@ import torch
 from torch.autograd import forward_ad
 
 from tile_ir import CallError, Func
+from tile_runtime.launcher.recording_modes import in_forward_mode
 
 
 class _NoGradient(torch.autograd.Function):
@@ -91,11 +92,6 @@ def without_gradient(
         return outputs
     tie: Any = _NoGradient.apply
     return list(tie(name, outputs, *wanting))
-
-
-def in_forward_mode() -> bool:
-    """Outside of it no tensor has a tangent."""
-    return forward_ad._current_level >= 0
 
 
 def _has_tangent(value: torch.Tensor) -> bool:

@@ -1,5 +1,7 @@
-"""From the arguments of a call to the call of the compiled function: the signature of a kernel,
-arguments checked and bound, and the native launcher, as an extension in C++ or through ctypes.
+"""Bind the arguments of a call and call the compiled function.
+
+`bind_arguments` checks and binds any call. `remember_call` repeats one in the launcher, which is an
+extension in C++ (`native`).
 
 Not here: compiling a kernel (`jit_kernels`), and where it runs (`devices`).
 """

@@ -66,9 +66,9 @@ class Kernel:
         """Totals, strings, events, accesses and paddings (bytes of TileTimeEvent, TileTimeAccess
         and TileBankPadding) of the latest timed run on this thread."""
 
-    def warnings(self) -> list[LaunchError]:
-        """What the latest run on this thread did that works on a device, but is waste or relies on
-        what no document says; none if it failed."""
+    def others(self) -> list[LaunchError]:
+        """Further errors of the latest run on this thread; of one without an error, its warnings:
+        waste, and what no document says."""
 
     def unwritten(self, base: int, element_bytes: int) -> tuple[int, int, int]:
         """Of the fresh buffer at `base`, what the latest run on this thread did not write: how many
@@ -109,13 +109,13 @@ class Torch:
     def tells(self) -> bool:
         """Whether this torch tells of tensors through the C interface of DLPack."""
 
-class Circumstances:
-    """What entries of dicts and context variables hold now, and whether they still do."""
+class Epoch:
+    """The switches of a call: TILE_ variables of the environment, and context variables."""
 
-    def __init__(
-        self, entries: list[tuple[dict[Any, Any], Any]], variables: list[ContextVar[Any]]
-    ) -> None: ...
-    def hold(self) -> bool: ...
+    def __init__(self, variables: list[ContextVar[Any]]) -> None: ...
+    def holds(self) -> bool:
+        """Whether no variable of the environment has changed since, and every context variable has
+        the object it had."""
 
 class RememberedCall:
     """A call that went through, to be done again with arguments that are like its own.
@@ -131,7 +131,7 @@ class RememberedCall:
         *,
         kernel: Kernel,
         torch: Torch,
-        circumstances: Circumstances,
+        epoch: Epoch,
         like: tuple[Any, ...],
         tensors: Sequence[tuple[int, int, Any]],
         scalars: Sequence[tuple[int, int, int, int]],

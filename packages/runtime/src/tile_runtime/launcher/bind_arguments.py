@@ -1,9 +1,7 @@
-"""Arguments of a call to pointers, sizes and symbol values (docs/rules/calls.md#arguments).
+"""Bind the arguments of a call to pointers, sizes and symbol values.
 
-A binder is made once per kernel. It remembers the shapes of the last call: a call with the same
-shapes checks dtype, device and contiguity, allocates outputs, and is done. Any other call, and any
-call with something wrong, goes through `check_arguments`. What repeats is soon done without Python,
-see `remember_call`.
+A kernel has one binder, which checks every call that `remember_call` does not repeat. Rules:
+docs/rules/calls.md#arguments.
 """
 
 from __future__ import annotations
@@ -19,8 +17,8 @@ from tile_ir import DType, Func, written_buffers
 from tile_runtime.launcher.check_arguments import ArgumentChecker, Plan
 from tile_runtime.launcher.recording_modes import recording_mode
 from tile_runtime.launcher.scalar_arguments import Value
-from tile_runtime.launcher.signature import Signature, TensorParam, names_in
-from tile_runtime.launcher.tensor_memory import is_fake, is_real
+from tile_runtime.launcher.signature import Signature
+from tile_runtime.launcher.tensor_memory import is_real
 
 
 class Bound(NamedTuple):
@@ -55,17 +53,7 @@ class ArgumentBinder:
         self._allocated, self._returned = allocated, tuple(outputs)
         # Where the outputs are among the tensors a call allocates, in the order of out_idx.
         self._outputs = tuple(allocated.index(i) for i in outputs)
-        self._blank: list[Value] = [0] * len(signature.params)
         self.names = tuple(signature.params[i].name for i in self._checker.input_positions)
-        self._plan: Plan | None = None
-        scalars = {p.name for _, _, p in self._checker.scalar_slots}
-        # Sizes that follow from the value of a scalar may differ at every call.
-        self._plans_repeat = not any(
-            scalars & names_in(d)
-            for p in signature.params
-            if isinstance(p, TensorParam)
-            for d in p.dims
-        )
 
     @cached_property
     def written(self) -> tuple[int, ...]:
@@ -85,26 +73,23 @@ class ArgumentBinder:
 
         Raises CallError when they do not fit the kernel's parameters.
         """
-        plan = repeated = self._plan
-        values = self._blank.copy()
-        if plan is None or not self._repeats(arguments, plan, values):
-            repeated = None
-            checker = self._checker
-            arguments, plan = checker.examine(arguments)
-            for n, i, _ in checker.tensor_slots:
-                values[i] = arguments[n].data_ptr()
-            for n, i, scalar in checker.scalar_slots:
-                values[i] = checker.scalar(n, scalar, arguments[n])
-            if self._plans_repeat and plan.conforms:
-                self._plan = plan
+        checker = self._checker
+        last = checker.last_plan
+        arguments, plan = checker.examine(arguments)
+        repeated = plan if plan is last else None
+        values: list[Value] = [0] * len(checker.signature.params)
+        for n, i, _ in checker.tensor_slots:
+            values[i] = arguments[n].data_ptr()
+        for n, i, scalar in checker.scalar_slots:
+            values[i] = checker.scalar(n, scalar, arguments[n])
         mode = recording_mode()
         if mode is not None:
-            raise self._checker.inside(mode)
+            raise checker.inside(mode)
         keep: list[torch.Tensor] = []
         for i, shape, dtype in plan.allocations:
             tensor = torch.empty(shape, dtype=dtype, device=plan.device)
             if not is_real(tensor):
-                raise self._checker.inside("a transform of torch.func")
+                raise checker.inside("a transform of torch.func")
             values[i] = tensor.data_ptr()
             keep.append(tensor)
         values += plan.symbols
@@ -151,33 +136,6 @@ class ArgumentBinder:
             torch.empty(shape, dtype=dtype, device=plan.device)
             for shape, dtype in (made[i] for i in self._returned)
         ]
-
-    def _repeats(self, arguments: tuple[Any, ...], plan: Plan, values: list[Value]) -> bool:
-        """Whether the call is like the last one; fills in pointers and numbers if it is."""
-        checker = self._checker
-        if len(arguments) != len(checker.input_positions):
-            return False
-        device = plan.device
-        try:
-            for (n, i, dtype), shape in zip(checker.tensor_slots, plan.shapes, strict=True):
-                t = arguments[n]
-                if (
-                    not isinstance(t, torch.Tensor)
-                    or (type(t) is not torch.Tensor and is_fake(t))
-                    or t.shape != shape
-                    or t.dtype is not dtype
-                    or not t.is_contiguous()
-                    or t.device != device
-                    or t.is_neg()
-                    or (not (pointer := t.data_ptr()) and t.numel())
-                ):
-                    return False
-                values[i] = pointer
-        except RuntimeError:
-            return False  # it has no shape or no memory: told by whoever looks closer
-        for n, i, scalar in checker.scalar_slots:
-            values[i] = checker.scalar(n, scalar, arguments[n])
-        return True
 
 
 def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:

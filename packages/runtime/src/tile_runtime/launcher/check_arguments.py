@@ -1,7 +1,6 @@
-"""Whether arguments fit the parameters of a kernel, and what follows from their shapes.
+"""Check the arguments of a call against the parameters of a kernel, and plan the call.
 
-This is the slow path of a call, taken when shapes change or something is wrong: it explains. The
-messages are part of the interface; tests/runtime/test_call_errors.py has each of them.
+The messages are part of the interface; tests/runtime/test_call_errors.py has each of them.
 """
 
 from __future__ import annotations
@@ -39,14 +38,13 @@ from tile_runtime.launcher.torch_dtypes import dtype_name, torch_dtype
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What follows from the shapes of a call. `sizes` are bytes per argument of `call`, 0 for
-    scalars and symbols; `conforms` says that every dimension has its declared size."""
+    scalars and symbols."""
 
     shapes: tuple[Any, ...]
     device: torch.device
     sizes: tuple[int, ...]
     symbols: tuple[int, ...]
     allocations: tuple[tuple[int, tuple[int, ...], torch.dtype], ...]
-    conforms: bool
 
 
 class ArgumentChecker:
@@ -80,12 +78,18 @@ class ArgumentChecker:
             for n, i in enumerate(self.input_positions)
             if isinstance(p := params[i], ScalarParam)
         )
+        self.last_plan: Plan | None = None
+        # Sizes that depend on the value of a scalar may differ at every call.
+        scalars = {p.name for _, _, p in self.scalar_slots}
+        tensors = (p for p in params if isinstance(p, TensorParam))
+        self._by_shapes = not any(scalars & names_in(d) for p in tensors for d in p.dims)
 
     def examine(
         self, arguments: tuple[Any, ...], described: bool = False
     ) -> tuple[tuple[Any, ...], Plan]:
-        """Check everything and derive the plan; also drops surplus arguments. Of tensors that are
-        only `described` the shapes and types count, and their sizes and scalars may be symbolic."""
+        """Check the arguments and plan the call; also drop surplus arguments. Shapes of the last
+        call have its plan. Of tensors that are only `described` the shapes and types count, and
+        their sizes and scalars may be symbolic."""
         lax = bool(switch("lax_calls"))
         arguments = self._right_number(arguments, lax)
         if not described:
@@ -96,6 +100,10 @@ class ArgumentChecker:
             self._check_tensor(n, i, dtype, arguments[n], lax)
             if not described:
                 self._check_contiguous(n, i, arguments[n])
+        shapes = tuple(arguments[n].shape for n, _, _ in self.tensor_slots)
+        last = self.last_plan
+        if last is not None and (last.shapes, last.device) == (shapes, device) and not described:
+            return arguments, last
         scalars: dict[str, Any] = {
             p.name: v if isinstance(v := arguments[n], torch.SymInt) else int(self.scalar(n, p, v))
             for n, _, p in self.scalar_slots
@@ -121,10 +129,10 @@ class ArgumentChecker:
             allocations.append((i, shape, torch_dtype(tensor, self.func)))
             sizes[i] = seen_bytes(tensor.dtype, math.prod(shape))
         symbols = tuple(self._symbol(name, values) for name in self.signature.symbols)
-        shapes = tuple(arguments[n].shape for n, _, _ in self.tensor_slots)
-        return arguments, Plan(
-            shapes, device, (*sizes, *(0 for _ in symbols)), symbols, tuple(allocations), conforms
-        )
+        plan = Plan(shapes, device, (*sizes, *(0 for _ in symbols)), symbols, tuple(allocations))
+        if conforms and self._by_shapes and not described:
+            self.last_plan = plan
+        return arguments, plan
 
     def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments by position, of a call that gives some of them by name."""

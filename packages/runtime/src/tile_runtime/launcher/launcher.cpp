@@ -49,16 +49,17 @@ PYBIND11_MODULE(_tile_launcher, module)
             py::arg("empty"), py::arg("grad_enabled"), py::arg("wrapped"), py::arg("modes"), py::arg("wrote"))
         .def("tells", &Torch::tells);
 
-    py::class_<Circumstances>(module, "Circumstances")
-        .def(py::init<const py::list&, const py::list&>(), py::arg("entries"), py::arg("variables"))
-        .def("hold", &Circumstances::hold);
+    watch_environment();
+    py::class_<Epoch>(module, "Epoch")
+        .def(py::init<const py::list&>(), py::arg("variables"))
+        .def("holds", &Epoch::holds);
 
     py::class_<RememberedCall>(module, "RememberedCall")
-        .def(py::init<std::shared_ptr<Kernel>, std::shared_ptr<Torch>, Circumstances, const py::tuple&,
+        .def(py::init<std::shared_ptr<Kernel>, std::shared_ptr<Torch>, Epoch, const py::tuple&,
                  const std::vector<py::tuple>&, const std::vector<py::tuple>&, const std::vector<py::tuple>&,
                  std::vector<size_t>, const std::vector<size_t>&, py::object, std::vector<uint64_t>, std::vector<int64_t>, py::object,
                  py::object>(),
-            py::kw_only(), py::arg("kernel"), py::arg("torch"), py::arg("circumstances"), py::arg("like"),
+            py::kw_only(), py::arg("kernel"), py::arg("torch"), py::arg("epoch"), py::arg("like"),
             py::arg("tensors"), py::arg("scalars"), py::arg("allocated"), py::arg("returned"), py::arg("written"), py::arg("device"),
             py::arg("sizes"), py::arg("constants"), py::arg("stream"), py::arg("finish"))
         .def("__call__", &RememberedCall::operator(), py::arg("arguments"));

@@ -25,8 +25,16 @@ def simulator_library(may_build: bool = True) -> Path:
 
 
 def launcher_library(may_build: bool = True) -> Path:
-    """Path of the extension module. BuildError as above."""
-    return _prebuilt("_tile_launcher*.so") or _built(builder.build_launcher, may_build)
+    """Path of the extension module. BuildError as above, or if Python's headers are missing."""
+    found = _prebuilt("_tile_launcher*.so")
+    if found is None and not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        raise BuildError(
+            "no-python-headers",
+            "Python.h is missing, with which the launcher of kernels is built",
+            hint="apt-get install python3-dev, or dnf install python3-devel; a wheel of this "
+            "platform needs neither",
+        )
+    return found or _built(builder.build_launcher, may_build)
 
 
 def runner_program(may_build: bool = True) -> Path:
@@ -35,14 +43,11 @@ def runner_program(may_build: bool = True) -> Path:
 
 
 @lru_cache(maxsize=1)
-def extension() -> Any | None:
-    """The module `_tile_launcher`, which needs no simulator for kernels on a device; None where
-    Python's headers are missing.
+def extension() -> Any:
+    """The module `_tile_launcher`, which needs no simulator for kernels on a device.
 
     Raises BuildError if it has to be built and can not.
     """
-    if not launcher_can_be_compiled():
-        return None
     path = launcher_library()
     spec = importlib.util.spec_from_file_location("_tile_launcher", path)
     assert spec is not None and spec.loader is not None, "an extension module has a loader"
@@ -53,26 +58,14 @@ def extension() -> Any | None:
 
 @lru_cache(maxsize=1)
 def launcher() -> Any:
-    """The module `_tile_launcher` with the simulator loaded, or its stand-in where Python's
-    headers are missing.
+    """The module `_tile_launcher` with the simulator loaded.
 
     Raises BuildError if something has to be built and can not.
     """
     library = simulator_library()
     module = extension()
-    if module is None:
-        from tile_runtime.launcher.ctypes_launcher import CtypesLauncher
-
-        return CtypesLauncher(library)
     module.load_simulator(str(library))
     return module
-
-
-def launcher_can_be_compiled() -> bool:
-    """Whether the extension is there or Python's headers are."""
-    if _prebuilt("_tile_launcher*.so") is not None:
-        return True
-    return Path(sysconfig.get_path("include"), "Python.h").is_file()
 
 
 def _prebuilt(pattern: str) -> Path | None:

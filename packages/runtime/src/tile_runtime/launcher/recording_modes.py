@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 
 def _questions() -> tuple[Callable[[], Any], ...]:
@@ -33,6 +34,11 @@ def recording_mode() -> str | None:
         if ask():
             return _named()
     return None
+
+
+def in_forward_mode() -> bool:
+    """Return whether tensors may have tangents."""
+    return forward_ad._current_level >= 0
 
 
 def _named() -> str | None:

@@ -1,7 +1,7 @@
-"""A call that repeats an earlier one, done again in C++: see `remembered_call.h`.
+"""Repeat an earlier call in C++: the fast path (`remembered_call.h`).
 
-It is left to Python again as soon as a tensor is not what it was, or anything else a call depends
-on has changed: switches, who watches runs, whether torch follows gradients.
+The fast path leaves a call to the binder if a tensor differs from the earlier one, if a switch or
+the watchers of runs changed since, or if torch records, or follows gradients.
 """
 
 from __future__ import annotations
@@ -12,19 +12,15 @@ from contextvars import ContextVar
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
-from tile_ir.switches import places_of
+from tile_ir.switches import OVERRIDES
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.check_arguments import Plan
-from tile_runtime.launcher.recording_modes import QUESTIONS
+from tile_runtime.launcher.recording_modes import QUESTIONS, in_forward_mode
 from tile_runtime.launcher.tensor_memory import asks_for_wrapper
 
 # The results of a call, or None if it is not like the one that is remembered.
 Repeat = Callable[[tuple[Any, ...]], Any]
-
-# The switches that are read while a call is made.
-_SWITCHES = ("check", "threads", "seed", "starve", "time", "timeout", "first", "prove", "lax_calls")
 
 
 def remember_call(
@@ -37,17 +33,13 @@ def remember_call(
     finish: Callable[[Bound, Any, str], None],
     stream: Callable[[], int | None] | None = None,
 ) -> Repeat | None:
-    """Calls of the launcher's `kernel` that are like one with these arguments, as things are now.
+    """Return the fast path of the launcher's `kernel` for calls like one with these arguments.
 
-    `finish` is called after runs that have something to tell; `stream` gives that of a device, and
-    None to leave the call to Python. None where the launcher can not do it.
+    `finish` is called after runs with an error, text, a warning or a gap; `stream` returns that of
+    a device, or None to leave the call to the binder. None for a torch older than 2.10.
     """
-    places = places_of(_SWITCHES)
-    if places is None or not hasattr(module, "RememberedCall") or not _torch(module).tells():
+    if not _torch(module).tells():
         return None
-    entries, variables = places
-    # In forward mode, tensors may have tangents.
-    modes = [(vars(forward_ad), "_current_level")]
 
     def told(values: tuple[Any, ...], keep: list[torch.Tensor], error: Any, text: str) -> None:
         finish(binder.bound(values, plan, keep), error, text)
@@ -56,7 +48,7 @@ def remember_call(
         kernel=kernel,
         torch=_torch(module),
         like=arguments,
-        circumstances=module.Circumstances([*entries, *modes], [*variables, *watchers]),
+        epoch=module.Epoch([OVERRIDES, *watchers]),
         stream=stream,
         finish=told,
         **binder.slots(plan),
@@ -71,6 +63,6 @@ def _torch(module: Any) -> Any:
         empty=torch.empty_strided,
         grad_enabled=torch.is_grad_enabled,
         wrapped=asks_for_wrapper(),
-        modes=QUESTIONS,
+        modes=(*QUESTIONS, in_forward_mode),  # in forward mode, tensors may have tangents
         wrote=torch.autograd.graph.increment_version,
     )

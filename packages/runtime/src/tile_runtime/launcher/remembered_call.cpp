@@ -3,6 +3,8 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 
 namespace tile_launcher {
 namespace {
@@ -105,45 +107,54 @@ bool lies_like(const DLTensor& view, const TensorSlot& slot)
     return dense || empty;
 }
 
+// How often a variable of the environment that is a switch was set or deleted.
+std::atomic<uint64_t> environment_changes{0};
+
+// Python calls it with (name, value) before it sets a variable of the environment, with (name,) before it deletes one.
+int count_environment_change(const char* event, PyObject* arguments, void*)
+{
+    constexpr char prefix[] = "TILE_";
+    if (std::strcmp(event, "os.putenv") != 0 && std::strcmp(event, "os.unsetenv") != 0) {
+        return 0;
+    }
+    PyObject* name = PyTuple_GetItem(arguments, 0);
+    if (name == nullptr || !PyBytes_Check(name) || std::strncmp(PyBytes_AS_STRING(name), prefix, sizeof prefix - 1) == 0) {
+        ++environment_changes;
+    }
+    return 0;
+}
+
+// What a context variable holds; null if nothing.
+py::object value_of(const py::handle& variable)
+{
+    PyObject* value = nullptr;
+    if (PyContextVar_Get(variable.ptr(), nullptr, &value) < 0) {
+        throw py::error_already_set();
+    }
+    return py::reinterpret_steal<py::object>(value);
+}
+
 }  // namespace
 
-Circumstances::Circumstances(const py::list& entries, const py::list& variables)
+void watch_environment()
 {
-    for (const py::handle entry : entries) {
-        const auto pair = py::cast<py::tuple>(entry);
-        const auto mapping = py::cast<py::dict>(pair[0]);
-        const py::object key = pair[1];
-        PyObject* value = PyDict_GetItemWithError(mapping.ptr(), key.ptr());
-        entries_.push_back({mapping, key, py::reinterpret_borrow<py::object>(value)});
-    }
-    for (const py::handle variable : variables) {
-        PyObject* value = nullptr;
-        if (PyContextVar_Get(variable.ptr(), nullptr, &value) < 0) {
-            throw py::error_already_set();
-        }
-        variables_.push_back(
-            {py::reinterpret_borrow<py::object>(variable), py::reinterpret_steal<py::object>(value)});
+    if (PySys_AddAuditHook(count_environment_change, nullptr) < 0) {
+        throw py::error_already_set();
     }
 }
 
-bool Circumstances::hold() const
+Epoch::Epoch(const py::list& variables) : environment_(environment_changes.load())
 {
-    for (const Entry& entry : entries_) {
-        if (PyDict_GetItemWithError(entry.mapping.ptr(), entry.key.ptr()) != entry.value.ptr()) {
-            return false;
-        }
+    for (const py::handle variable : variables) {
+        variables_.push_back({py::reinterpret_borrow<py::object>(variable), value_of(variable)});
     }
-    for (const Variable& variable : variables_) {
-        PyObject* value = nullptr;
-        if (PyContextVar_Get(variable.variable.ptr(), nullptr, &value) < 0) {
-            throw py::error_already_set();
-        }
-        const auto owner = py::reinterpret_steal<py::object>(value);
-        if (value != variable.value.ptr()) {
-            return false;
-        }
-    }
-    return true;
+}
+
+bool Epoch::holds() const
+{
+    return environment_ == environment_changes.load(std::memory_order_relaxed) &&
+        std::all_of(variables_.begin(), variables_.end(),
+            [](const Variable& v) { return value_of(v.variable).is(v.value); });
 }
 
 Torch::Torch(py::tuple types, py::object empty, py::object grad_enabled, py::object wrapped, py::tuple modes,
@@ -186,11 +197,11 @@ bool Torch::records() const
 }
 
 RememberedCall::RememberedCall(std::shared_ptr<Kernel> kernel, std::shared_ptr<Torch> torch,
-    Circumstances circumstances, const py::tuple& like, const std::vector<py::tuple>& tensors,
+    Epoch epoch, const py::tuple& like, const std::vector<py::tuple>& tensors,
     const std::vector<py::tuple>& scalars, const std::vector<py::tuple>& allocated, std::vector<size_t> returned,
     const std::vector<size_t>& written, py::object device, std::vector<uint64_t> sizes, std::vector<int64_t> constants, py::object stream,
     py::object finish)
-    : kernel_(std::move(kernel)), options_(kernel_->options()), torch_(std::move(torch)), circumstances_(std::move(circumstances)),
+    : kernel_(std::move(kernel)), options_(kernel_->options()), torch_(std::move(torch)), epoch_(std::move(epoch)),
       arguments_(like.size()), returned_(std::move(returned)), writes_(!written.empty()), device_(std::move(device)), sizes_(std::move(sizes)),
       constants_(std::move(constants)), stream_(std::move(stream)), finish_(std::move(finish))
 {
@@ -227,7 +238,7 @@ RememberedCall::RememberedCall(std::shared_ptr<Kernel> kernel, std::shared_ptr<T
 
 py::object RememberedCall::operator()(const py::tuple& arguments) const
 {
-    if (arguments.size() != arguments_ || !circumstances_.hold() || torch_->records()) {
+    if (arguments.size() != arguments_ || !epoch_.holds() || torch_->records()) {
         return py::none();
     }
     Cells cells(kernel_->count());

@@ -8,28 +8,25 @@
 
 namespace tile_launcher {
 
-// What a call depends on besides its arguments: switches of the environment, context variables, modes of torch. It
-// holds as long as each place holds the very object it held.
-class Circumstances {
+// The switches of a call: variables TILE_... of the environment, and context variables. It holds until a variable of the
+// environment changes, and while each context variable has the very object it had.
+class Epoch {
 public:
-    // `entries`: (dict, key), of which the key may be missing; `variables`: context variables.
-    Circumstances(const py::list& entries, const py::list& variables);
+    explicit Epoch(const py::list& variables);
 
-    bool hold() const;
+    bool holds() const;
 
 private:
-    struct Entry {
-        py::dict mapping;
-        py::object key;
-        py::object value;  // null if missing
-    };
     struct Variable {
         py::object variable;
         py::object value;
     };
-    std::vector<Entry> entries_;
+    uint64_t environment_;
     std::vector<Variable> variables_;
 };
+
+// Counts changes of TILE_ variables by Python from now on; called once, when the module is loaded.
+void watch_environment();
 
 // What of torch a call needs.
 struct Torch {
@@ -90,7 +87,7 @@ public:
     // `like`: the arguments of the call to remember; `constants`: the last values; `returned`: which of the allocated
     // tensors are results; `written`: which arguments the kernel writes; `stream`: gives the stream of a device, or is None; `finish(values, keep, error, text)`: is
     // called after a run that has something to tell.
-    RememberedCall(std::shared_ptr<Kernel> kernel, std::shared_ptr<Torch> torch, Circumstances circumstances,
+    RememberedCall(std::shared_ptr<Kernel> kernel, std::shared_ptr<Torch> torch, Epoch epoch,
         const py::tuple& like, const std::vector<py::tuple>& tensors, const std::vector<py::tuple>& scalars,
         const std::vector<py::tuple>& allocated, std::vector<size_t> returned,
         const std::vector<size_t>& written, py::object device, std::vector<uint64_t> sizes, std::vector<int64_t> constants, py::object stream, py::object finish);
@@ -111,7 +108,7 @@ private:
     std::shared_ptr<Kernel> kernel_;
     RunOptions options_;
     std::shared_ptr<Torch> torch_;
-    Circumstances circumstances_;
+    Epoch epoch_;
     size_t arguments_;
     std::vector<TensorSlot> tensors_;
     std::vector<ScalarSlot> scalars_;

@@ -110,16 +110,10 @@ def check_runner(build: bool) -> Finding:
 def check_launcher(build: bool) -> Finding:
     from tile_runtime.launcher.native import (
         launcher,
-        launcher_can_be_compiled,
         launcher_library,
         simulator_library,
     )
 
-    if not launcher_can_be_compiled():
-        return Finding(
-            "launcher", False, "Python.h is missing, so calls go through ctypes, slower",
-            "apt-get install python3-dev, or dnf install python3-devel", needed=False,
-        )  # fmt: skip
     finding = _built("launcher", launcher_library, build)
     there = _built("simulator", simulator_library, build)
     if not all(part.works and not part.later for part in (finding, there)):
