@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from bench.without_flags import without_flags
+
 from tile_ir import Func
-from tile_passes.sync.without_flags import without_flags
 from tile_runtime.options.pass_configs import PassConfigKey, pass_options
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

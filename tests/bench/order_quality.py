@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bench.back_to_back import insert_back_to_back
+from bench.without_flags import without_flags
 from tile_ir import Automatic, Func, Target
 from tile_ir.switches import override
 from tile_passes import PIPELINE, Pass, run_passes
-from tile_passes.insert_back_to_back import insert_back_to_back
-from tile_passes.sync.without_flags import without_flags
 from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, Recorder, record_calls
 from tile_runtime.jit_kernels.jit_compile import compile
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors

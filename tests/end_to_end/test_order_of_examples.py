@@ -7,6 +7,7 @@ import functools
 from dataclasses import replace
 
 import pytest
+from bench.back_to_back import insert_back_to_back, plan_back_to_back
 from bench.order import peaks_to_bounds
 from bench.order_quality import BACK_TO_BACK, left_to_compiler, ordered_by
 from example_kernels import automatic, traced, unsynchronised
@@ -19,14 +20,12 @@ from tile_ir.nodes import Body, For, While
 from tile_ir.opdef import pipe_of
 from tile_ir.traversal import walk
 from tile_passes import PIPELINE
-from tile_passes.insert_back_to_back import insert_back_to_back
+from tile_passes.order.confirm import orders
+from tile_passes.order.conflicts import conflicts
+from tile_passes.order.flow import flow_of
+from tile_passes.order.unroll import build_tree
 from tile_passes.plan_memory import plan_memory
-from tile_passes.sync.back_to_back import plan_back_to_back
-from tile_passes.sync.build_tree import build_tree
-from tile_passes.sync.confirm import orders
-from tile_passes.sync.conflicts import conflicts
-from tile_passes.sync.flow import flow_of
-from tile_passes.sync.scalar_reads import name_scalar_reads
+from tile_passes.scalar_reads import name_scalar_reads
 
 # Sizes differ only in how often loops go round.
 KERNELS = {

@@ -28,7 +28,7 @@ class Refuses:
 sys.meta_path.insert(0, Refuses())
 """
 # The rest takes minutes, and imports nothing when it runs that it does not when it is collected.
-QUICK = ("test_goldens.py", "test_command.py", "sync_steps/test_reduce.py")
+QUICK = ("test_goldens.py", "test_command.py", "order_steps/test_reduce.py")
 
 
 @pytest.fixture

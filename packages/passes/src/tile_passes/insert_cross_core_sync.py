@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from tile_ir import Automatic, Core, For, Func, IRError, Phase, Target
 from tile_ir.analysis import Ranges, interval, launch_ranges
-from tile_passes.cross.blocks import Block, breaking_places, build_blocks
-from tile_passes.cross.completion import telling, unordered
-from tile_passes.cross.dependences import Dependence, find_dependences
-from tile_passes.cross.flag_ids import flag_ids
-from tile_passes.cross.signals import Signal, propose, throttle
-from tile_passes.cross.trace import Trace, follow
-from tile_passes.cross.write import written
+from tile_passes.order.core_blocks import Block, breaking_places, build_blocks
+from tile_passes.order.core_dependences import Dependence, find_dependences
+from tile_passes.order.counter_ids import flag_ids
+from tile_passes.order.counters import Signal, propose, throttle
+from tile_passes.order.told import telling, unordered
+from tile_passes.order.trace import Trace, follow
+from tile_passes.order.write_counters import written
 from tile_passes.passdef import ir_pass
 
 # Numbers of rounds all loops are followed with: steady, which shows most, two, and one.

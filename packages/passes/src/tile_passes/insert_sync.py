@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tile_ir import Automatic, Func, Phase, Target
+from tile_passes.order.conflicts import conflicts, with_made
+from tile_passes.order.event_ids import Allocation
+from tile_passes.order.plan_section import plan_for, plan_section
+from tile_passes.order.sections import order_sections
+from tile_passes.order.tree import Tree
 from tile_passes.passdef import ir_pass
-from tile_passes.sync.allocate_events import Allocation
-from tile_passes.sync.conflicts import conflicts, with_made
-from tile_passes.sync.plan_section import plan_for, plan_section
-from tile_passes.sync.sections import order_sections
-from tile_passes.sync.tree import Tree
 
 
 @ir_pass(needs=Phase.PLANNED, optional=True)

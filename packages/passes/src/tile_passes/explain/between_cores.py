@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from tile_ir import Body, Core, For, Func, If, Op, Stmt, Target, While, bodies, walk
 from tile_ir.ops.movement import goes_through_workspace
-from tile_passes.cross.signals import Signal
 from tile_passes.insert_cross_core_sync import find_signals
 from tile_passes.merge_streams import merge_streams
+from tile_passes.order.counters import Signal
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.streams.items import items
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tile_ir import Pipe
 from tile_passes.explain.wording import existing, header, statement
-from tile_passes.sync.allocate_events import Allocation
-from tile_passes.sync.dependences import Kind, dependences_of
-from tile_passes.sync.sync_ops import Barrier, Flag, SyncOp
-from tile_passes.sync.tree import Block, Branch, Order, Repeat, Tree, Work
+from tile_passes.order.channels import Barrier, Flag, SyncOp
+from tile_passes.order.dependence_graph import Kind, dependences_of
+from tile_passes.order.event_ids import Allocation
+from tile_passes.order.tree import Block, Branch, Order, Repeat, Tree, Work
 
 if TYPE_CHECKING:
-    from tile_passes.sync.dependences import DependenceGraph
+    from tile_passes.order.dependence_graph import DependenceGraph
 
 # Pixels: height of a row, width of a lane, room above a section, between the two pictures.
 ROW, LANE, TOP, GAP = 26, 92, 84, 40

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from tile_ir import Automatic, Func, Section, Target
 from tile_passes.insert_sync import insert_sync
+from tile_passes.order.conflicts import conflicts
+from tile_passes.order.event_ids import Allocation
+from tile_passes.order.plan_section import plan_section
+from tile_passes.order.tree import Tree
+from tile_passes.order.unroll import build_tree
 from tile_passes.pass_options import leaving
 from tile_passes.pipeline import taken_to
-from tile_passes.sync.allocate_events import Allocation
-from tile_passes.sync.build_tree import build_tree
-from tile_passes.sync.conflicts import conflicts
-from tile_passes.sync.plan_section import plan_section
-from tile_passes.sync.scalar_reads import name_scalar_reads
-from tile_passes.sync.tree import Tree
+from tile_passes.scalar_reads import name_scalar_reads
 
 
 def explain_sync(func: Func, target: Target) -> str:
@@ -36,7 +36,7 @@ def explain_sync(func: Func, target: Target) -> str:
 def draw_sync(func: Func, target: Target) -> str:
     """An SVG with all dependences of the function beside the sync ops that order them."""
     from tile_passes.explain.drawing import draw
-    from tile_passes.sync.dependences import dependence_graph
+    from tile_passes.order.dependence_graph import dependence_graph
 
     pictures = [
         (tree, dependence_graph(tree, conflicts(tree)), found)

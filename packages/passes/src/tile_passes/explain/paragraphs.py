@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from tile_ir import Core, For, Op, Pipe
 from tile_passes.explain.wording import bytes_touched, loop_name, statement
-from tile_passes.sync.allocate_events import Allocation, existing_orders
-from tile_passes.sync.dependences import Dependence, Kind, dependences_of
-from tile_passes.sync.sync_ops import Barrier, Flag, PointToPoint, Signal, SyncOp
-from tile_passes.sync.tree import Block, Branch, Item, Repeat, Tree, Work
+from tile_passes.order.channels import Barrier, Flag, PointToPoint, Signal, SyncOp
+from tile_passes.order.dependence_graph import Dependence, Kind, dependences_of
+from tile_passes.order.event_ids import Allocation, existing_orders
+from tile_passes.order.tree import Block, Branch, Item, Repeat, Tree, Work
 
 # More dependences than this of one op are counted, not told.
 MOST_TOLD = 4

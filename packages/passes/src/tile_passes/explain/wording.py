@@ -6,7 +6,7 @@ import re
 
 from tile_ir import Expr, For, If, Let, Memory, Op, Region, Store, While, print_expr
 from tile_ir.analysis import Touch
-from tile_passes.sync.tree import Branch, Order, Repeat, Work
+from tile_passes.order.tree import Branch, Order, Repeat, Work
 
 # Scalar expressions longer than this are cut in labels.
 LONGEST_VALUE = 40

@@ -14,17 +14,17 @@ from operator import or_
 from tile_ir import Buffer, Func, Memory, Section, Target
 from tile_ir.analysis import Sharing
 from tile_ir.costs.instruction_cost import cost
-from tile_passes.sync.allocate_events import Allocation
-from tile_passes.sync.build_tree import build_tree
-from tile_passes.sync.completion import Completion
-from tile_passes.sync.conflicts import conflicts, with_made
-from tile_passes.sync.flow import flow_of
-from tile_passes.sync.plan_section import plan_for
-from tile_passes.sync.scalar_reads import name_scalar_reads
-from tile_passes.sync.sections import order_sections
-from tile_passes.sync.sync_ops import Plan, SyncOp
-from tile_passes.sync.transfer import State
-from tile_passes.sync.tree import Instance, Tree
+from tile_passes.order.channels import Plan, SyncOp
+from tile_passes.order.completion import Completion
+from tile_passes.order.conflicts import conflicts, with_made
+from tile_passes.order.event_ids import Allocation
+from tile_passes.order.flow import flow_of
+from tile_passes.order.plan_section import plan_for
+from tile_passes.order.sections import order_sections
+from tile_passes.order.transfer import State
+from tile_passes.order.tree import Instance, Tree
+from tile_passes.order.unroll import build_tree
+from tile_passes.scalar_reads import name_scalar_reads
 
 Pair = frozenset[Buffer]
 

@@ -1,0 +1,230 @@
+"""What orders two pipes, or one with itself, where in the tree it stands, and all of it as a plan.
+
+Each kind is balanced by itself: whatever path is taken through the section, every set is waited
+for once, so that sync ops can be added and taken away one by one. Where they go is in `place`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import TypeAlias
+
+from tile_ir import Pipe
+from tile_passes.order.dependence_graph import Edge
+from tile_passes.order.tree import Block, Item, Leave, Repeat, Work
+
+Pair: TypeAlias = tuple[Pipe, Pipe]
+
+# More event ids than this are not spent on one flag that has fewer slots.
+MOST_TURNS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """The edges of the reduced graph that an op was placed for; `earlier` and `later` are the ends
+    of the first. No edges: it keeps flags from `earlier` to `later` from being set while they are
+    set. `why` says what kept it from being a plain flag or barrier."""
+
+    earlier: Work
+    later: Work
+    edges: tuple[Edge, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """`target` waits before one item of a block for what `source` has done up to another.
+
+    `distance` 0: the set comes first and the wait follows in the same round. Otherwise the wait of
+    a round takes what was set `distance` rounds before: as many flags are raised before the loop,
+    and taken back after it; that is the outermost loop, unless the flag is `local`. `slots` event
+    ids are used in turn, by the variable of the loop; no change of the plan gives it more than
+    `most`.
+    """
+
+    source: Pipe
+    target: Pipe
+    block: Block
+    set_after: int
+    wait_before: int
+    distance: int
+    slots: int
+    reason: Reason = field(compare=False)
+    local: bool = False
+    most: int = MOST_TURNS
+
+    def __hash__(self) -> int:
+        """Of what tells most of them apart: plans look them up again and again."""
+        return hash((self.source, self.block, self.set_after, self.wait_before))
+
+    @property
+    def pair(self) -> Pair:
+        return self.source, self.target
+
+    @property
+    def carried(self) -> bool:
+        return self.distance > 0
+
+    @property
+    def by_slot(self) -> bool:
+        """Whether each round takes and gives back the flag of its own slot, so that it does not
+        matter which rounds there are: such flags may be raised once for all loops around."""
+        return self.distance == self.slots
+
+    def home(self) -> Repeat:
+        """The loop before which the flags of a carried one are raised."""
+        loop = self.block.loop
+        assert loop is not None, "only loops carry"
+        while self.by_slot and not self.local and loop.block.loop is not None:
+            loop = loop.block.loop
+        return loop
+
+
+@dataclass(frozen=True, slots=True)
+class PointToPoint:
+    """Set and wait back to back: `target` waits for all `source` was given so far. It stands before
+    an item, or right before the flags that are set after it. Where several stand at one place, that
+    with the lower `turn` comes first."""
+
+    source: Pipe
+    target: Pipe
+    block: Block
+    position: int
+    behind: bool
+    reason: Reason = field(compare=False)
+    turn: int = 0
+    slots: int = 1
+
+    @property
+    def pair(self) -> Pair:
+        return self.source, self.target
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """Later work of a pipe waits for its earlier work; ALL stands for every pipe. It stands before
+    an item, or at the end of its block."""
+
+    pipe: Pipe
+    block: Block
+    position: int
+    reason: Reason = field(compare=False)
+
+
+# What has event ids, and all there is.
+Signal: TypeAlias = "Flag | PointToPoint"
+SyncOp: TypeAlias = "Flag | PointToPoint | Barrier"
+
+
+class Do(IntEnum):
+    """One instruction of a sync op, in the order they take between two items."""
+
+    SYNC_BEHIND = 0
+    SET = 1
+    DRAIN = 2
+    WAIT = 3
+    SYNC = 4
+    BARRIER = 5
+    PRIME = 6
+
+
+Action: TypeAlias = tuple[Do, SyncOp]
+# A gap of a block: behind an item, or before it.
+PlanGap: TypeAlias = tuple[Block, int, bool]
+
+
+class Plan:
+    """The sync ops of a section, each once and in the order in which they were placed, and which
+    instructions stand in each gap. `closed`: pairs of pipes for which no event ids are left."""
+
+    def __init__(self, ops: Iterable[SyncOp] = (), closed: frozenset[Pair] = frozenset()) -> None:
+        self.ops = tuple(dict.fromkeys(ops))
+        self.closed = closed
+
+    @cached_property
+    def gaps(self) -> dict[PlanGap, list[Action]]:
+        """What stands in each gap. Of many plans on the way to another nobody asks."""
+        found: dict[PlanGap, list[Action]] = {}
+        for op in self.ops:
+            for gap, do in _instructions(op):
+                found.setdefault(gap, []).append((do, op))
+        for actions in found.values():
+            actions.sort(key=_rank)
+        return found
+
+    @cached_property
+    def by_round(self) -> dict[Repeat, list[Flag]]:
+        """Flags whose rounds matter, by the loop they belong to."""
+        found: dict[Repeat, list[Flag]] = {}
+        for op in self.ops:
+            if isinstance(op, Flag) and op.carried and not op.by_slot:
+                found.setdefault(op.home(), []).append(op)
+        return found
+
+    @property
+    def signals(self) -> Iterator[Signal]:
+        """The ops that have event ids."""
+        return (op for op in self.ops if not isinstance(op, Barrier))
+
+    def after(self, block: Block, position: int) -> list[Action]:
+        """What stands behind an item."""
+        return self.gaps.get((block, position, True), [])
+
+    def before(self, block: Block, position: int) -> list[Action]:
+        """What stands before an item, or at the end of the block."""
+        return self.gaps.get((block, position, False), [])
+
+    def with_ops(self, *ops: SyncOp, closed: Iterable[Pair] = ()) -> Plan:
+        return Plan((*self.ops, *ops), self.closed | frozenset(closed))
+
+    def without(self, *ops: SyncOp) -> Plan:
+        gone = set(ops)
+        return Plan((op for op in self.ops if op not in gone), self.closed)
+
+    def with_in_place(self, changed: Mapping[SyncOp, SyncOp]) -> Plan:
+        """Some ops replaced by others, each at the place of the one it replaces."""
+        return Plan((changed.get(op, op) for op in self.ops), self.closed)
+
+    def at_break(self, leave: Leave) -> Iterator[Action]:
+        """What is in flight when a break leaves its loop: flags to be taken, or given back."""
+        block, position = leave.block, leave.position
+        given: list[Action] = []
+        while True:
+            for op in self.ops:
+                if not isinstance(op, Flag) or op.block is not block:
+                    continue
+                if not op.carried and op.set_after < position < op.wait_before:
+                    yield Do.WAIT, op
+                elif op.carried and op.wait_before <= position <= op.set_after:
+                    given.append((Do.SET, op))
+            if block is leave.loop.body:
+                break
+            owner = block.owner
+            assert owner is not None, "a loop is around"
+            block, position = owner.block, owner.position
+        yield from given
+
+
+def _rank(action: Action) -> tuple[Do, int]:
+    do, op = action
+    return do, op.turn if isinstance(op, PointToPoint) else 0
+
+
+def _instructions(op: SyncOp) -> Iterator[tuple[PlanGap, Do]]:
+    match op:
+        case Flag(block=block):
+            yield (block, op.set_after, True), Do.SET
+            yield (block, op.wait_before, False), Do.WAIT
+            if op.carried and op.by_slot:
+                home: Item = op.home()
+                yield (home.block, home.position, False), Do.PRIME
+                yield (home.block, home.position, True), Do.DRAIN
+        case PointToPoint(behind=True):
+            yield (op.block, op.position, True), Do.SYNC_BEHIND
+        case PointToPoint():
+            yield (op.block, op.position, False), Do.SYNC
+        case Barrier():
+            yield (op.block, op.position, False), Do.BARRIER

@@ -1,0 +1,171 @@
+"""Which instances of a section conflict: common bytes, at least one of them writing.
+
+On chip by physical address, found by an index of intervals, but by regions where a number known at
+run time chooses a slot of one buffer; in gm by regions of one tensor.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tile_ir import Buffer, For, Made, Memory, Region, Stmt
+from tile_ir.analysis import Sight, Touch, ever_meet_in, is_rounds
+from tile_passes.order.earlier_runs import look_back_only
+from tile_passes.order.tree import Instance, Tree
+
+_Access = tuple[Instance, Touch]
+# All that the answer of `ever_meet` goes by; regions by number.
+_Question = tuple[int, int, tuple[Stmt, ...], tuple[Stmt, ...], int, bool, bool]
+
+
+def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
+    """For every instance the bits of those that it must come after, itself included if it must in
+    another iteration. A signal to other cores comes after all that touches what they may use.
+    `among`: the bits of those that are asked about, where not all are."""
+    if among is not None and not any(among):
+        return [0] * len(tree.instances)
+    everyone = among or [-1] * len(tree.instances)
+    result = [0] * len(tree.instances)
+    on_chip: dict[Memory, list[_Access]] = defaultdict(list)
+    tensors: dict[Buffer, list[_Access]] = defaultdict(list)
+    for instance in tree.instances:
+        for touch in instance.touches:
+            if isinstance(touch.place, Memory):
+                on_chip[touch.place].append((instance, touch))
+            else:
+                tensors[touch.place].append((instance, touch))
+    shared = 0
+    for tensor, found in tensors.items():
+        if tensor in tree.written:
+            told = {instance.bit for instance, _ in found if instance.item.pipe in tree.told}
+            shared |= sum(1 << bit for bit in told)
+    for instance in tree.instances:
+        if not instance.touches:
+            result[instance.bit] = shared
+    for found in on_chip.values():
+        moving = [instance.moves(touch) for instance, touch in found]
+        _by_address([a for a, moves in zip(found, moving, strict=True) if not moves], result)
+        if any(moving):
+            _by_region(tree, found, moving, result, everyone)
+    for found in tensors.values():
+        if any(touch.writes for _, touch in found):
+            _by_region(tree, found, [True] * len(found), result, everyone)
+    result = [bits & asked for bits, asked in zip(result, everyone, strict=True)]
+    look_back_only(tree, result)
+    return result
+
+
+def with_made(tree: Tree, made: frozenset[Made]) -> list[int]:
+    """For every instance the bits of those with which it makes a pair that has a statement of the
+    compiler's."""
+    is_ours = [Made.of(instance.item.stmt) in made for instance in tree.instances]
+    ours = sum(1 << bit for bit, own in enumerate(is_ours) if own)
+    return [-1 if own else ours for own in is_ours]
+
+
+def meet(tree: Tree, one: _Access, two: _Access) -> bool:
+    """Whether two accesses, one of which writes, may have a byte in common in some execution of
+    the one and some of the other. Those of one instance are of two executions."""
+    if not one[1].conflicts(two[1]):
+        return False
+    if not one[0].moves(one[1]) and not two[0].moves(two[1]) and isinstance(one[1].place, Memory):
+        return True
+    return _regions_meet(tree, one, two)
+
+
+def _regions_meet(tree: Tree, one: _Access, two: _Access) -> bool:
+    (instance, touch), (other, t) = one, two
+    path = _path_beside(instance, other)
+    a, b = instance.reach(touch), other.reach(t)
+    # What the paths define has been put into the regions.
+    sight: Sight = ({**instance.item.sight(tree.ranges), **other.item.sight(tree.ranges)}, {})
+    return ever_meet_in(a, instance.item.path, b, path, tree.ranges, sight, instance is other)
+
+
+def _question(one: _Access, two: _Access, regions: tuple[int, int]) -> _Question:
+    """What decides whether the regions meet: these, the loops around them, and which of the loops
+    they may be in the same round of. Variables have one definition each, whoever uses them."""
+    instance, other = one[0], two[0]
+    loops, others = instance.item.loops, other.item.loops
+    residues = zip(instance.residues, other.residues, strict=False)
+    common, same = 0, True
+    for loop, beside in zip(loops, others, strict=False):
+        if not same or loop is not beside:
+            break
+        common += 1
+        if isinstance(loop, For) and is_rounds(loop.var):
+            x, y = next(residues)
+            same = x == y
+    return *regions, loops, others, common, same, instance is other
+
+
+def _by_address(found: list[_Access], result: list[int]) -> None:
+    """Cuts the memory at every first and last byte, so that an access covers whole elementary
+    intervals."""
+    cuts = sorted({end for _, t in found for end in (t.low, t.high)})
+    readers, writers, unordered = ([0] * len(cuts) for _ in range(3))
+    spans = []
+    for instance, t in found:
+        span = range(bisect_left(cuts, t.low), bisect_left(cuts, t.high))
+        spans.append(span)
+        users = unordered if t.unordered else writers if t.writes else readers
+        bit = 1 << instance.bit
+        for i in span:
+            users[i] |= bit
+    for (instance, t), span in zip(found, spans, strict=True):
+        bits = 0
+        for i in span:
+            bits |= writers[i] | readers[i] if t.writes else writers[i]
+            bits |= 0 if t.unordered else unordered[i]
+        result[instance.bit] |= bits
+
+
+def _by_region(
+    tree: Tree,
+    found: list[_Access],
+    moving: list[bool],
+    result: list[int],
+    among: Sequence[int],
+) -> None:
+    """Every pair of accesses that is asked about, one of them moving, whose hulls overlap, unless
+    their regions never meet."""
+    decided: dict[_Question, bool] = {}
+    numbers: dict[Region, int] = {}
+    regions = [numbers.setdefault(i.reach(touch), len(numbers)) for i, touch in found]
+    ordered = sorted(zip(found, moving, regions, strict=True), key=lambda entry: entry[0][1].low)
+    active: list[tuple[_Access, bool, int]] = []
+    for access, moves, region in ordered:
+        instance, touch = access
+        active = [entry for entry in active if entry[0][1].high > touch.low]
+        active.append((access, moves, region))
+        for beside, also_moves, another in active:
+            other, t = beside
+            if not (moves or also_moves) or not among[instance.bit] >> other.bit & 1:
+                continue
+            if result[instance.bit] >> other.bit & 1 and result[other.bit] >> instance.bit & 1:
+                continue
+            if not touch.conflicts(t):
+                continue
+            question = _question(access, beside, (region, another))
+            if question not in decided:
+                decided[question] = _regions_meet(tree, access, beside)
+            if decided[question]:
+                result[instance.bit] |= 1 << other.bit
+                result[other.bit] |= 1 << instance.bit
+
+
+def _path_beside(instance: Instance, other: Instance) -> tuple[Stmt, ...]:
+    """What stands around and before `other`. In another residue of a loop it sees other values than
+    `instance` does: what the loop defines is not the same then."""
+    path: list[Stmt] = []
+    residues = list(zip(instance.residues, other.residues, strict=False))
+    same = True
+    for stmt in other.item.path:
+        path.append(stmt if same else replace(stmt))
+        if isinstance(stmt, For) and is_rounds(stmt.var) and residues:
+            one, two = residues.pop(0)
+            same = same and one == two
+    return tuple(path)

@@ -1,0 +1,202 @@
+"""Gives every flag its event ids: an interference graph, coloured; and where colours run out, or a
+flag may be set while it is still set, a list of spills.
+
+Needs: a plan that orders everything. Gives: one that does so with the ids there are, and the ids.
+The spills themselves are in `spill`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tile_ir import Effect, IRError, Op, Pipe, Target
+from tile_passes.order.channels import Flag, Pair, Plan, Signal
+from tile_passes.order.completion import Completion
+from tile_passes.order.confirm import Check
+from tile_passes.order.eliminate_redundant import needed
+from tile_passes.order.flow import Flow
+from tile_passes.order.modelled_time import ModelledTime
+from tile_passes.order.placement import place
+from tile_passes.order.reduce import reduce as reduced
+from tile_passes.order.spill import give_up, hold_back, spill
+from tile_passes.order.transfer import SET, State
+from tile_passes.order.tree import Block, Instance, Order, Tree
+
+# Rounds of spills before a pair of pipes gets no more flags, and before giving up.
+PATIENCE, MOST_ROUNDS = 60, 200
+# Of more ops than this, none is tried without after the changes, and spills go by their order.
+MOST_TRIED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A plan, and the first event id of every flag in it."""
+
+    plan: Plan
+    events: Mapping[Signal, int] = field(default_factory=dict)
+
+
+def allocate_events(solved: Completion, target: Target) -> Allocation:
+    """Event ids for every flag of a plan that orders everything, changed where it must be.
+
+    Raises IRError (`sync-events`) if that never ends: a bug of the compiler.
+    """
+    flow, plan = solved.flow, solved.plan
+    modelled_time = ModelledTime(flow.tree, target)
+
+    def price(plan: Plan) -> float:
+        return modelled_time(plan) if len(plan.ops) <= MOST_TRIED else 0
+
+    for count in range(MOST_ROUNDS):
+        live = live_flags(flow, plan, None if count else solved)
+        if live.incomplete:
+            plan = place(flow.tree, plan, reduced(flow, plan).edges())
+        elif live.early:
+            if count > PATIENCE:
+                plan = give_up(plan, live.early)
+            else:
+                plan = hold_back(flow.tree, plan, list(live.early))
+        else:
+            events, failed = colour(live, flow.tree, target)
+            if not failed:
+                spilled = count > 0 and len(plan.ops) <= MOST_TRIED
+                if spilled:
+                    return _eliminate(live, target)
+                return Allocation(plan, events)
+            if count > PATIENCE:
+                plan = give_up(plan, failed)
+            else:
+                for op in failed:
+                    if op in plan.ops:
+                        rivals = [r for r in live.rivals_of(op) if r in plan.ops]
+                        plan = spill(flow.tree, plan, op, rivals, price)
+    where = flow.tree.root.items[0].loc
+    raise IRError("sync-events", "no assignment of event ids was found", where)
+
+
+def _eliminate(live: LiveFlags, target: Target) -> Allocation:
+    """The plan without what the spills have made superfluous, as far as ids still suffice."""
+    surely = needed(live)
+    check = Check.beside(live)
+    events = colour(live, live.tree, target)[0]
+    for op in reversed(live.plan.ops):
+        if op in surely or (less := check.suffices_without([op])) is None:
+            continue
+        fewer = live_flags(less.flow, less.plan, less)
+        if not fewer.early:
+            found, failed = colour(fewer, fewer.tree, target)
+            if not failed:
+                check, events = less, found
+    return Allocation(check.plan, events)
+
+
+class LiveFlags(Completion):
+    """What may be in flight at once. `interference` has for each flag, by their numbers in the
+    plan, those of its ordered pair of pipes of which the wait of the one may not be over when the
+    other is set; `early` has the flags whose own last wait may not be; `incomplete` says that some
+    conflict is not ordered."""
+
+    def __init__(self, flow: Flow, plan: Plan, solved: Completion | None = None) -> None:
+        super().__init__(flow, plan, solved)
+        self.signals = dict(enumerate(plan.signals))
+        self.early: dict[Signal, None] = {}
+        self.incomplete = False
+        self.interference: dict[int, set[int]] = defaultdict(set)
+        # The flag of each bit.
+        self.numbers = {
+            self.first_bit[op] + slot: n
+            for n, op in self.signals.items()
+            for slot in range(op.slots)
+        }
+        pairs: dict[Pair, int] = defaultdict(int)
+        for op in self.signals.values():
+            pairs[op.pair] |= self.bits_of(op)
+        # The waits of all other flags of the pair.
+        self.rivals = [pairs[op.pair] & ~self.bits_of(op) for op in self.signals.values()]
+
+    def rivals_of(self, op: Signal) -> list[Flag]:
+        """The flags of several slots that may be in flight when another is set."""
+        (number,) = (n for n, other in self.signals.items() if other == op)
+        found = (self.signals[n] for n in sorted(self.interference[number]))
+        return [f for f in found if isinstance(f, Flag) and f.slots > 1]
+
+    def setting(self) -> Iterator[int]:
+        """The blocks in which flags of the plan are set."""
+        for number, changes in enumerate(self.changes):
+            if any(kind == SET and op is not None for kind, op, *_ in changes):
+                yield number
+
+    def uncovered(self, instance: Instance, need: int, state: State) -> None:
+        self.incomplete = True
+
+    def flag_set(self, flag: int, op: Signal, source: int, state: State) -> None:
+        known = self.knows(source, state.known)
+        if flag in state.flags or not known >> flag & 1:
+            self.early[op] = None
+        number = self.numbers[flag]
+        raised = 0
+        for other in state.flags:
+            if other >= 0:
+                raised |= 1 << other
+        live = self.rivals[number] & (raised | ~known)
+        while live:
+            bit = live.bit_length() - 1
+            live ^= 1 << bit
+            other = self.numbers[bit]
+            self.interference[number].add(other)
+            self.interference[other].add(number)
+
+
+def live_flags(flow: Flow, plan: Plan, solved: Completion | None = None) -> LiveFlags:
+    """What may be in flight under a plan, which another analysis may have `solved`."""
+    found = LiveFlags(flow, plan, solved)
+    if solved is None:
+        found.solve()
+    found.report(found.setting())
+    return found
+
+
+def colour(live: LiveFlags, tree: Tree, target: Target) -> tuple[dict[Signal, int], list[Signal]]:
+    """Greedy colouring, the flags of loops first: they have the fewest places to go. A flag of
+    several slots takes as many ids in a row, which `networkx.greedy_color` has not. Also those for
+    which no id was left."""
+    taken = _of_user(tree.root, target)
+    ids: dict[int, range] = {}
+    failed: list[Signal] = []
+    for number, op in sorted(live.signals.items(), key=lambda n: not _is_carried(n[1])):
+        used = set(taken[op.pair])
+        for other in live.interference[number]:
+            used.update(ids.get(other, ()))
+        for first in range(target.events_per_pair - op.slots + 1):
+            own = range(first, first + op.slots)
+            if used.isdisjoint(own):
+                ids[number] = own
+                break
+        else:
+            failed.append(op)
+    return {live.signals[number]: own[0] for number, own in ids.items()}, failed
+
+
+def _is_carried(op: Signal) -> bool:
+    return isinstance(op, Flag) and op.carried
+
+
+def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:
+    """The ids that flags of the kernel's author may use."""
+    taken: dict[Pair, set[int]] = defaultdict(set)
+    for item in existing_orders(root):
+        op = item.stmt
+        assert isinstance(op, Op), "flags and barriers are operations"
+        if op.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
+            pair = (Pipe(op.attr("src_pipe")), Pipe(op.attr("dst_pipe")))
+            for span in item.spans.values():
+                first, last = max(span.low, 0), min(span.high, target.events_per_pair - 1)
+                taken[pair].update(range(int(first), int(last) + 1))
+    return taken
+
+
+def existing_orders(block: Block) -> Iterator[Order]:
+    """The flags and barriers that stand in a block, and in all inside, before any is inserted."""
+    return (item for item in block.walk() if isinstance(item, Order))

@@ -1,0 +1,159 @@
+"""Where the order of the reduced graph goes: one sync op per edge, the signal after the source, the
+wait before the sink, in the block that is their nearest common ancestor.
+
+Needs: the edges that are left, and the plan so far. Gives: the plan with ops for them. What stands
+elsewhere than that is a transformation with a name and a condition of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from tile_ir import Pipe
+from tile_passes.order.channels import Barrier, Flag, Pair, Plan, PointToPoint, Reason, SyncOp
+from tile_passes.order.dependence_graph import Edge, Form
+from tile_passes.order.tree import Block, Branch, Tree, place_in
+
+
+def place(tree: Tree, plan: Plan, edges: Iterable[Edge]) -> Plan:
+    """The plan with ops for these edges. One whose ops are all there already, and do not order it,
+    gets a full barrier."""
+    there = {op for op in plan.ops if not (isinstance(op, Flag) and op.local)}
+    placed: dict[SyncOp, list[Edge]] = {}
+    for edge in edges:
+        if edge.form is Form.BEFORE_UNLIKELY:
+            moved = wait_before_branch(tree, plan, edge)
+            if moved is not None:
+                plan, flag = moved
+                placed.setdefault(flag, [*flag.reason.edges]).append(edge)
+                continue
+        ops = ops_for(tree, plan.closed, edge)
+        if ops and there.issuperset(ops):
+            reason = replace(ops[0].reason, why="a flag for it does not order all rounds")
+            ops = (Barrier(Pipe.ALL, edge.later.item.block, edge.later.item.position, reason),)
+        for op in ops:
+            placed.setdefault(op, []).append(edge)
+    return plan.with_ops(*(_for_edges(op, found) for op, found in placed.items()))
+
+
+def _for_edges(op: SyncOp, edges: list[Edge]) -> SyncOp:
+    return replace(op, reason=replace(op.reason, edges=tuple(edges)))
+
+
+def ops_for(tree: Tree, closed: frozenset[Pair], edge: Edge) -> tuple[SyncOp, ...]:
+    """What orders an edge: a barrier of its pipe, a flag, or what there is instead."""
+    reason = Reason(edge.earlier, edge.later.item)
+    ops = _Ops(tree, closed, edge, reason)
+    match edge.form:
+        case Form.WITHIN if edge.source is edge.target:
+            return (Barrier(edge.source, *behind_branch(edge), reason),)
+        case Form.WITHIN:
+            return ops.flag(edge.block, edge.first, edge.then, 0, 1)
+        case Form.CARRIED if edge.source is edge.target:
+            return (Barrier(edge.source, edge.block, edge.then, reason),)
+        case Form.CARRIED:
+            return across_rounds(ops, edge)
+    return ops.point_to_point(edge.block, edge.then)
+
+
+class _Ops:
+    """The ops between the two pipes of an edge."""
+
+    def __init__(self, tree: Tree, closed: frozenset[Pair], edge: Edge, reason: Reason) -> None:
+        self.tree, self.closed, self.reason = tree, closed, reason
+        self.source, self.target = edge.source, edge.target
+
+    def flag(
+        self, block: Block, first: int, then: int, distance: int, slots: int
+    ) -> tuple[SyncOp, ...]:
+        if not self.has_flags(self.source, self.target):
+            return self.point_to_point(block, then)
+        return (Flag(self.source, self.target, block, first, then, distance, slots, self.reason),)
+
+    def point_to_point(self, block: Block, position: int) -> tuple[SyncOp, ...]:
+        """What makes one pipe wait for all the other was given so far: a set and wait; where there
+        are no such flags two of them, by way of a third pipe; or else a full barrier."""
+        source, target, reason = self.source, self.target, self.reason
+        if source is target:
+            return (Barrier(source, block, position, reason),)
+        if self.has_flags(source, target):
+            return (PointToPoint(source, target, block, position, False, reason),)
+        pair = f"{source.value} to {target.value}"
+        if (source, target) in self.closed:
+            reason = replace(reason, why=f"no event ids are left from {pair}")
+            return (Barrier(Pipe.ALL, block, position, reason),)
+        reason = replace(reason, why=f"the core has no flags from {pair}")
+        # What the scalar unit waits for holds back all pipes: it comes last.
+        for via in sorted(self.tree.pipes, key=lambda pipe: pipe is Pipe.S):
+            if self.has_flags(source, via) and self.has_flags(via, target):
+                return (
+                    PointToPoint(source, via, block, position, False, reason),
+                    PointToPoint(via, target, block, position, False, reason, turn=1),
+                )
+        return (Barrier(Pipe.ALL, block, position, reason),)
+
+    def has_flags(self, source: Pipe, target: Pipe) -> bool:
+        """Whether there are flags between two pipes, and ids left."""
+        pair = (source, target)
+        return pair in self.tree.flag_pairs and pair not in self.closed
+
+
+def across_rounds(ops: _Ops, edge: Edge) -> tuple[SyncOp, ...]:
+    """A flag that is raised before the loop (`Flag.home` says which), and of which each round takes
+    one and gives one back: legal, since every round of every loop around does so, or breaks by way
+    of what `Plan.at_break` takes and gives."""
+    block, first, then, distance = edge.block, edge.first, edge.then, edge.distance
+    loop = block.loop
+    assert loop is not None, "only loops carry"
+    if first < then:
+        # Set before it is waited for, in the same round but for a later one: which flag is
+        # meant depends on the round, so that it belongs to the body of the loop.
+        block = loop.body
+        first, then = place_in(block, edge.earlier), place_in(block, edge.later.item)
+    if first < then:
+        slots = next(s for s in divisors(loop.modulus) if s > distance)
+    elif block is loop.body:
+        # Each round takes and gives back the flag of its slot; a shorter distance orders more.
+        slots = distance = max(s for s in divisors(loop.modulus) if s <= distance)
+    else:
+        slots = distance = math.gcd(loop.modulus, distance)
+    return ops.flag(block, first, then, distance, slots)
+
+
+def behind_branch(edge: Edge) -> tuple[Block, int]:
+    """Where a barrier goes: before the later item, but at the end of the branch in which the
+    earlier one stands, so that nothing waits where that branch is not taken. Legal, since the pipe
+    does nothing else in between that the later item could need ordered."""
+    block, position = edge.block, edge.then
+    item = edge.block.items[edge.first]
+    while isinstance(item, Branch):
+        block = item.then if item.then.holds(edge.earlier) else item.orelse
+        position = len(block.items)
+        item = block.items[place_in(block, edge.earlier)]
+    return block, position
+
+
+def wait_before_branch(tree: Tree, plan: Plan, edge: Edge) -> tuple[Plan, Flag] | None:
+    """The plan without a flag that is waited for behind an unlikely branch, and that flag waited
+    for before it: one wait serves both. Legal where the pipe has no likely work between the two
+    places, which would be held back, and where the set still comes first or still comes after."""
+    owner = edge.block.owner
+    assert owner is not None, "a branch"
+    around, position = owner.block, owner.position
+    for op in plan.ops:
+        if (
+            isinstance(op, Flag)
+            and (op.source, op.target, op.block) == (edge.source, edge.target, around)
+            and position < op.wait_before
+            and (op.set_after < position) == (op.set_after < op.wait_before)
+            and not around.bits(position, op.wait_before) & tree.masks[edge.target] & ~tree.seldom
+        ):
+            return plan.without(op), replace(op, wait_before=position)
+    return None
+
+
+def divisors(number: int) -> Iterator[int]:
+    """All of them, the smallest first."""
+    return (d for d in range(1, number + 1) if number % d == 0)

@@ -1,0 +1,187 @@
+"""The transitive reduction of the dependences: what has to be waited for when the rest follows.
+
+Needs: control flow, conflicts, and a plan of what is ordered already, which it does not change.
+Gives: a graph whose edges are what is still to be placed.
+
+An edge follows from others where the pipe already knows its source to be complete. So the reduction
+is one run of `completion` over the section, loops unrolled to the residues that slots go by, in
+which an edge counts as satisfied, with all that its source knew, from where it is needed. On a
+straight line this is what `networkx.transitive_reduction` gives, which a test compares, for the
+graph that has two nodes for each instance, its begin and a flag behind it: pipes begin in order, a
+flag comes after all earlier work of its pipe, a barrier after all that its pipe was given, and what
+the scalar unit waits for holds back every pipe. That function takes time and memory by the cube of
+the instances, and knows neither branches nor loops. That what is left suffices on all paths is
+confirmed by `completion` again, when it has been placed.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import networkx as nx
+
+from tile_passes.order.channels import Plan
+from tile_passes.order.completion import Completion
+from tile_passes.order.dependence_graph import Edge, Form
+from tile_passes.order.flow import Flow
+from tile_passes.order.relations import Place
+from tile_passes.order.transfer import Point, State
+from tile_passes.order.tree import (
+    Instance,
+    Work,
+    nearest_common_ancestor,
+    place_in,
+    unlikely_block,
+)
+
+if TYPE_CHECKING:
+    # Nodes are statements; the keys of edges number them as they were met, `edge` is their data.
+    ReducedGraph: TypeAlias = nx.MultiDiGraph[Work]
+
+
+class Stage(IntEnum):
+    """What is looked at; the rest is taken for ordered. What rounds carry may follow from the order
+    within them, and what unlikely branches need from what likely work waits for."""
+
+    WITHIN_ROUNDS = 0
+    LIKELY = 1
+    ALL = 2
+
+
+def reduce(flow: Flow, plan: Plan, stage: Stage = Stage.ALL) -> Reduction:
+    """The dependences that neither the plan nor each other imply."""
+    reduction = Reduction(flow, plan, stage)
+    reduction.solve()
+    reduction.report(sorted(reduction.missing))
+    return reduction
+
+
+class _Met(NamedTuple):
+    """An edge, and what its target knows behind it; no edge if that is for a later stage, or if
+    nobody asks for it yet."""
+
+    edge: Edge | None
+    gives: int
+    needs: int
+
+
+class Reduction(Completion):
+    """The analysis that goes on as if what it misses were there; `graph` has that."""
+
+    watches_points = True
+
+    def __init__(self, flow: Flow, plan: Plan, stage: Stage) -> None:
+        super().__init__(flow, plan)
+        self.stage = stage
+        self.graph: ReducedGraph = nx.MultiDiGraph()
+        self.numbers = count()
+        # The blocks in which something was not ordered.
+        self.missing: set[int] = set()
+        # What every pipe knew behind each item when it was run last.
+        self.history: dict[Point, int] = {}
+
+    def edges(self) -> list[Edge]:
+        """In the order in which they are met along the section."""
+        found = sorted(self.graph.edges(keys=True, data="edge"), key=lambda edge: edge[2])
+        return [edge for *_, edge in found]
+
+    def passed(self, state: State, point: Point) -> None:
+        self.history[point] = state.known
+
+    def uncovered(self, instance: Instance, need: int, state: State) -> None:
+        self.missing.add(self.at)
+        target = self.index[instance.item.pipe]
+        while need:
+            found = [
+                self.edge(source, need & own, instance)
+                for source, own in enumerate(self.own)
+                if need & own
+            ]
+            for met in _needed(found) if self.tree.flat else found:
+                self.learn(target, met.gives, None, state)
+                need &= ~met.gives
+                if self.reporting and met.edge is not None:
+                    edge = met.edge
+                    number = next(self.numbers)
+                    self.graph.add_edge(edge.earlier, edge.later.item, number, edge=edge)
+
+    def edge(self, source: int, need: int, later: Instance) -> _Met:
+        """The edge from the innermost place where one is needed, whatever else it covers."""
+        if self.tree.flat:
+            last = self.tree.instances[need.bit_length() - 1].item
+            place = Place(last, *nearest_common_ancestor(last, later.item))
+            return self.within_round(source, place, later, need)
+        relations = self.flow.relations
+        if self.stage is Stage.WITHIN_ROUNDS:
+            here = relations.within_rounds(need, later)
+            if not here:
+                return _Met(None, need, need)
+            need = here
+        if (need | 1 << later.bit) & self.tree.seldom:
+            found = self.unlikely(source, need, later)
+            if isinstance(found, _Met):
+                return found
+            need = found
+        place, distance = relations.nearest(need, later)
+        if distance == 0:
+            return self.within_round(source, place, later, need)
+        return self.met(Form.CARRIED, source, place, later, distance, need, self.own[source])
+
+    def met(
+        self, form: Form, source: int, place: Place, later: Instance, distance: int,
+        need: int, gives: int,
+    ) -> _Met:  # fmt: skip
+        if not self.reporting:
+            return _Met(None, gives, need)
+        at = place.block, place.first, place.then
+        pipe, orders = self.tree.pipes[source], need & gives
+        return _Met(Edge(form, pipe, place.earlier, later, *at, distance, orders), gives, need)
+
+    def within_round(self, source: int, place: Place, later: Instance, need: int) -> _Met:
+        block, i, j = place.block, place.first, place.then
+        nested = block.bits(j, j + 1) if later.item.block is not block else 0
+        gives = self.own[source] & ~nested
+        if self.tree.pipes[source] is not later.item.pipe:
+            known = self.knows(source, self.history[block, i, later.residues[: block.residues]])
+            gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
+        return self.met(Form.WITHIN, source, place, later, 0, need, gives)
+
+    def unlikely(self, source: int, need: int, later: Instance) -> _Met | int:
+        """What stands inside a branch that hardly ever runs costs nothing where it does not: before
+        what the branch does, or at its end. Or else what is needed besides such branches, which may
+        cover what they need."""
+        own, likely = self.own[source], 0
+        behind: Place | None = None
+        for bit, instance, run in self.tree.facts_of(need):
+            earlier = run or instance.item
+            if (block := unlikely_block(later.item, earlier)) is not None:
+                if self.stage < Stage.ALL:
+                    return _Met(None, need, need)
+                at = place_in(block, later.item)
+                before = Place(instance.item, block, at, at)
+                gives = own & ~block.bits(at, at + 1)
+                return self.met(Form.BEFORE_UNLIKELY, source, before, later, 0, need, gives)
+            if (block := unlikely_block(earlier, later.item)) is not None:
+                end = len(block.items)
+                behind = behind or Place(instance.item, block, end, end)
+            else:
+                likely |= 1 << bit
+        if likely or behind is None:
+            return likely
+        gives = own & behind.block.below[-1]
+        return self.met(Form.BEHIND_UNLIKELY, source, behind, later, 0, need, gives)
+
+
+def _needed(found: list[_Met]) -> list[_Met]:
+    """Those whose need the others do not cover."""
+    kept = found.copy()
+    for met in found:
+        others = 0
+        for other in kept:
+            if other is not met:
+                others |= other.gives
+        if not met.needs & ~others:
+            kept.remove(met)
+    return kept

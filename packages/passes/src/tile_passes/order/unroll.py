@@ -1,0 +1,351 @@
+"""Makes the tree of a section.
+
+A loop whose variable appears as `i % m` where on-chip memory or event ids are chosen is looked at
+modulo m: everything in it is an instance once for each residue, so that slots are constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
+
+from tile_ir import (
+    Automatic,
+    Body,
+    Break,
+    Const,
+    Effect,
+    Expr,
+    For,
+    Func,
+    If,
+    Let,
+    Memory,
+    Op,
+    Pipe,
+    Section,
+    Stmt,
+    Target,
+    Var,
+    While,
+    binary,
+    constant_value,
+    expressions,
+    pipe_of,
+    reads_memory,
+    walk_expr,
+    written_buffers,
+)
+from tile_ir import walk as walk_statements
+from tile_ir.analysis import (
+    EVERYTHING,
+    ORDERING,
+    Bounds,
+    Interval,
+    Ranges,
+    Touch,
+    interval,
+    launch_ranges,
+    loop_range,
+    modulus_of,
+    rounds_in,
+    rounds_of,
+    surely_runs,
+    surely_taken,
+    touches_within,
+    trips,
+)
+from tile_passes.order.tree import (
+    Block,
+    Branch,
+    EarlierRun,
+    Instance,
+    Leave,
+    Order,
+    Plain,
+    Repeat,
+    Residues,
+    Tree,
+    Work,
+    round_by_round,
+)
+
+
+def build_tree(func: Func, section: Section, target: Target) -> Tree:
+    """The tree of one section of a planned function."""
+    builder = _Builder(func)
+    root = builder.block(section.body, None, None, _Sight(builder.ranges, {}, [], ()))
+    pipes = target.pipes[section.core]
+    masks = dict.fromkeys(pipes, 0)
+    for instance in builder.instances:
+        masks[instance.item.pipe] |= 1 << instance.bit
+    runs = _earlier_runs(builder.instances)
+    for run in runs:
+        masks[run.instance.item.pipe] |= 1 << run.bit
+    _count_bits(root)
+    flat = all(isinstance(i, (Work, Plain, Order)) for i in root.items)
+    return Tree(
+        section.core,
+        root,
+        builder.instances,
+        runs,
+        pipes,
+        target.flag_pairs[section.core],
+        masks,
+        builder.ranges,
+        flat,
+        _seldom(root),
+        frozenset(b for b in written_buffers(func.launch.body) if b.memory is Memory.GM),
+        # One of the user's may tell of anything; `insert_cross_core_sync` sets one on each pipe
+        # that others await, but none runs on the scalar unit.
+        frozenset({Pipe.S} if Automatic.CROSS in func.automatic else pipes),
+    )
+
+
+def _earlier_runs(instances: list[Instance]) -> list[EarlierRun]:
+    """A fact for every instance that may touch other bytes in each round of a loop that may be run
+    more than once."""
+    found: list[EarlierRun] = []
+    for instance in instances:
+        loop = round_by_round(instance)
+        if loop is not None and loop.block.loop is not None:
+            found.append(EarlierRun(len(instances) + len(found), instance, loop))
+    return found
+
+
+def _seldom(block: Block) -> int:
+    found = 0
+    for item in block.items:
+        match item:
+            case Branch(unlikely=True, then=then):
+                found |= then.below[-1] | _seldom(item.orelse)
+            case Branch(then=then, orelse=orelse):
+                found |= _seldom(then) | _seldom(orelse)
+            case Repeat(body=body):
+                found |= _seldom(body)
+    return found
+
+
+# One combination of residues, and what is known of expressions in it.
+_InResidue: TypeAlias = tuple[Residues, Bounds]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A residue of a loop: in which rounds it comes, and its variable in terms of the round."""
+
+    residue: int
+    span: Interval
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A loop looked at by residue, the variable that counts its rounds of all residues, and the
+    residues it comes to."""
+
+    var: Var
+    rounds: Var
+    turns: tuple[_Turn, ...]
+
+
+@dataclass(frozen=True)
+class _Sight:
+    """What is known where a statement stands: intervals and values of variables, the loops around
+    it that are looked at by residue, and all that stands around and before it."""
+
+    known: Ranges
+    values: Mapping[Var, Expr]
+    counted: list[_Counted]
+    path: tuple[Stmt, ...]
+
+    @cached_property
+    def each_residue(self) -> list[_InResidue]:
+        """Every combination of residues, with what is known of variables in it."""
+        found: list[tuple[Residues, Ranges, Mapping[Var, Expr]]] = [((), self.known, self.values)]
+        for loop in self.counted:
+            found = [
+                (
+                    (*residues, turn.residue),
+                    {**ranges, loop.rounds: turn.span},
+                    {**chosen, loop.var: turn.value},
+                )
+                for residues, ranges, chosen in found
+                for turn in loop.turns
+            ]
+        return [(residues, Bounds(ranges, chosen)) for residues, ranges, chosen in found]
+
+
+class _Builder:
+    def __init__(self, func: Func) -> None:
+        scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
+        self.ranges = scalars | launch_ranges(func)
+        self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
+        self.instances: list[Instance] = []
+        # What has another value in each residue of a loop around it.
+        self.varying: set[Var] = set()
+
+    def block(
+        self,
+        body: Body,
+        owner: Branch | Repeat | None,
+        loop: Repeat | None,
+        sight: _Sight,
+    ) -> Block:
+        depth = 0 if owner is None else owner.block.depth + 1
+        block = Block(owner, loop, depth, len(sight.counted))
+        for stmt in body:
+            match stmt:
+                case For() | While():
+                    self.loop(block, stmt, sight)
+                case If():
+                    around = _loops_around(block)
+                    taken = surely_taken(stmt.condition, around, sight.values, sight.known)
+                    branch = Branch(block, len(block.items), stmt, taken)
+                    block.items.append(branch)
+                    inner = replace(sight, path=(*sight.path, stmt))
+                    branch.then = self.block(stmt.then, branch, loop, inner)
+                    branch.orelse = self.block(stmt.orelse, branch, loop, inner)
+                    leaves = any(isinstance(s, Break) for s in walk_statements(stmt.then))
+                    branch.unlikely = stmt.unlikely and not leaves
+                case Break():
+                    leave = Leave(block, len(block.items), stmt)
+                    assert loop is not None, "the verifier knows"
+                    leave.loop = loop
+                    block.items.append(leave)
+                case Op() if stmt.opdef.effect is Effect.SET_CROSS_FLAG:
+                    self.signal(block, stmt, sight)
+                case Op() if stmt.opdef.effect in ORDERING:
+                    order = Order(block, len(block.items), stmt)
+                    block.items.append(order)
+                    if stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
+                        self.event_ids(order, sight)
+                case Op():
+                    self.work(block, stmt, pipe_of(stmt), stmt.opdef.in_order, sight)
+                case _:
+                    self.work(block, stmt, Pipe.S, False, sight)
+            if isinstance(stmt, Let) and stmt.var.dtype.is_integer:
+                sight = self.behind(stmt, sight)
+        return block
+
+    def behind(self, stmt: Let, sight: _Sight) -> _Sight:
+        """What is known behind a definition."""
+        known = {**sight.known, stmt.var: interval(stmt.value, sight.known)}
+        values = sight.values
+        if not reads_memory(stmt.value):
+            values = {**values, stmt.var: stmt.value}
+            if self.varies(stmt.value):
+                self.varying.add(stmt.var)
+        return _Sight(known, values, sight.counted, (*sight.path, stmt))
+
+    def work(self, block: Block, stmt: Stmt, pipe: Pipe, in_order: bool, sight: _Sight) -> None:
+        """An item for the statement; instances for it if it touches anything."""
+        item = Work(block, len(block.items), stmt, pipe, in_order, {}, sight.path)
+        for (residues, bounds), found in self.touched(stmt, sight):
+            if found:
+                instance = Instance(len(self.instances), item, residues, found, bounds)
+                item.instances[residues] = instance
+                self.instances.append(instance)
+        if item.instances:
+            block.items.append(item)
+        else:
+            block.items.append(Plain(block, len(block.items), stmt))
+
+    def touched(self, stmt: Stmt, sight: _Sight) -> Iterator[tuple[_InResidue, tuple[Touch, ...]]]:
+        """What the statement touches in each combination of residues. Where these make numbers of
+        all that varies, it touches the same as where they make the same numbers."""
+        varying = [e for e in expressions(stmt) if self.varies(e)]
+        found: dict[tuple[Expr, ...], tuple[Touch, ...]] = {}
+        numbers = True
+        for each in sight.each_residue:
+            _, bounds = each
+            key = tuple(map(bounds.spelled, varying)) if numbers else ()
+            numbers = numbers and all(isinstance(e, Const) for e in key)
+            known = found.get(key) if numbers else None
+            if known is None:
+                known = found[key] = touches_within(stmt, self.addresses, bounds)
+            yield each, known
+
+    def varies(self, expr: Expr) -> bool:
+        """Whether its value depends on the residues of the loops around it."""
+        if isinstance(expr, Const):
+            return False
+        return any(part in self.varying for part in walk_expr(expr) if isinstance(part, Var))
+
+    def signal(self, block: Block, stmt: Op, sight: _Sight) -> None:
+        """A signal to other cores. It speaks for one pipe, but what it tells them is that they may
+        use gm: all this core did there before, on any pipe that is told of, must be done."""
+        item = Work(block, len(block.items), stmt, Pipe(stmt.attr("pipe")), True, {}, sight.path)
+        block.items.append(item)
+        for residues, bounds in sight.each_residue:
+            item.instances[residues] = Instance(len(self.instances), item, residues, (), bounds)
+            self.instances.append(item.instances[residues])
+
+    def event_ids(self, order: Order, sight: _Sight) -> None:
+        assert isinstance(order.stmt, Op)
+        event = order.stmt.operand("event_id")
+        assert isinstance(event, Expr), "event ids are scalars"
+        for residues, bounds in sight.each_residue:
+            found = interval(bounds.spelled(event), bounds.known)
+            order.ids[residues] = int(found.low) if found.low == found.high else None
+            order.spans[residues] = found
+
+    def loop(self, block: Block, stmt: For | While, sight: _Sight) -> None:
+        known, values, counted = sight.known, sight.values, sight.counted
+        repeat = Repeat(block, len(block.items), stmt)
+        block.items.append(repeat)
+        inside: tuple[Stmt, ...] = (*sight.path, stmt)
+        if isinstance(stmt, For):
+            span = loop_range(stmt, known)
+            start, stop = constant_value(stmt.start), constant_value(stmt.stop)
+            repeat.runs = surely_runs(stmt, known, values, _loops_around(block))
+            repeat.most = trips(stmt, known, values).high
+            repeat.modulus = modulus_of(stmt, values)
+            known = {**known, stmt.var: span}
+            m = repeat.modulus
+            repeat.wraps = start is None or repeat.most > m
+            repeat.entries = tuple(range(m)) if start is None else (start % m,)
+            repeat.ends = tuple(range(m))
+            if start is not None and stop is not None:
+                repeat.ends = ((stop - 1) % m,) if start < stop else ()
+            if m > 1:
+                rounds = rounds_of(stmt.var)
+                inside = (*sight.path, _in_rounds(stmt, rounds, m))
+                turns = [_Turn(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
+                counted = [*counted, _Counted(stmt.var, rounds, tuple(turns))]
+                self.varying.add(stmt.var)
+        inner = _Sight(known, values, counted, inside)
+        repeat.body = self.block(stmt.body, repeat, repeat, inner)
+
+
+def _loops_around(block: Block) -> Iterator[For]:
+    loop = block.loop
+    while loop is not None:
+        if isinstance(loop.stmt, For):
+            yield loop.stmt
+        loop = loop.block.loop
+
+
+def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:
+    """The loop as one over rounds of all residues."""
+    start, last = (binary("//", e, modulus) for e in (loop.start, loop.stop - 1))
+    return replace(loop, var=rounds, start=start, stop=last + 1)
+
+
+def _count_bits(block: Block) -> int:
+    """Fill `below` of the block and all inside; returns the bits of all its instances."""
+    total = 0
+    block.below = [0]
+    for item in block.items:
+        match item:
+            case Work(instances=instances):
+                for instance in instances.values():
+                    total |= 1 << instance.bit
+            case Branch(then=then, orelse=orelse):
+                total |= _count_bits(then) | _count_bits(orelse)
+            case Repeat(body=body):
+                total |= _count_bits(body)
+        block.below.append(total)
+    return total

@@ -1,0 +1,34 @@
+"""`conflicts` among some pairs only, as where the order is by hand: those of all pairs, and no more."""
+
+from __future__ import annotations
+
+import random
+
+from order_steps.random_sections import kernel_flows
+from tile_ir import DEFAULT_TARGET
+from tile_ir.nodes import Made
+from tile_passes.order.conflicts import conflicts, with_made
+from tile_passes.order.plan_section import plan_for
+
+
+def test_conflicts_of_some_statements() -> None:
+    left_out = 0
+    for seed in range(40):
+        for flow in kernel_flows(seed):
+            tree = flow.tree
+            chosen = {
+                i.item.stmt
+                for i in tree.instances
+                if random.Random(seed * 99 + i.bit).random() < 0.3
+            }
+            made = frozenset(Made.of(stmt) for stmt in chosen)
+            theirs = [i for i in tree.instances if Made.of(i.item.stmt) in made]
+            ours = sum(1 << i.bit for i in theirs)
+            ours |= sum(1 << r.bit for r in tree.runs if r.instance in theirs)
+            found = conflicts(tree, with_made(tree, made))
+            expected = [b if ours >> n & 1 else b & ours for n, b in enumerate(flow.conflicts)]
+            assert found == expected, seed
+            left_out += found != list(flow.conflicts)
+            # A plan for nothing is empty, and one for all orders this too.
+            assert bool(plan_for(tree, found, DEFAULT_TARGET).plan.ops) <= any(found)
+    assert left_out > 20

@@ -1,0 +1,37 @@
+"""`eliminate` leaves what is needed, and `needed` names nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from order_steps.random_sections import kernel_flows, straight_line
+from tile_passes.order.confirm import orders
+from tile_passes.order.eliminate_redundant import eliminate, needed
+from tile_passes.order.flow import Flow
+from tile_passes.order.plan_section import place_all
+
+
+def spared(flow: Flow) -> int:
+    """How many ops are taken away."""
+    placed = place_all(flow)
+    plan = placed.plan
+    assert orders(flow, plan)
+    for op in needed(placed):
+        assert not orders(flow, plan.without(op)), op
+    less = eliminate(placed).plan
+    assert orders(flow, less)
+    for op in less.ops:
+        assert not orders(flow, less.without(op)), op
+    return len(plan.ops) - len(less.ops)
+
+
+@pytest.mark.parametrize("first", range(0, 50, 25))
+def test_kernels(first: int) -> None:
+    seeds = range(first, first + 25)
+    assert sum(spared(flow) for seed in seeds for flow in kernel_flows(seed)) > 0
+
+
+def test_straight_lines() -> None:
+    """The reduction leaves nothing to take away."""
+    for seed in range(40):
+        assert spared(straight_line(seed)) == 0
