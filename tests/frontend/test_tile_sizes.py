@@ -7,8 +7,8 @@ import random
 import pytest
 
 import tile_frontend as T
+from tile_frontend.advice.products import Tiles, fits, unit_of
 from tile_ir import TARGETS, KernelError, dtype_of
-from tile_ir.costs.product_time import Tiles, fits, unit_of
 from tile_ir.machine import Memory
 
 RANDOM = random.Random(14)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tile_frontend import tile
+from tile_frontend.advice.configs import recommend_configs
+from tile_frontend.advice.tiles import recommend_tiles
 from tile_frontend.arguments.copy_extents import copy
 from tile_frontend.arguments.op_functions import table_functions
 from tile_frontend.arguments.print_values import print_value
@@ -36,10 +38,8 @@ from tile_frontend.language.control import assume, dump_tensor, func_attr, loop_
 from tile_frontend.language.kernel_frames import Else, If, Kernel, Scope, Then
 from tile_frontend.language.loops import Parallel, Pipelined, grid, serial, unroll
 from tile_frontend.language.persistent import Persistent
-from tile_frontend.language.proposed_configs import recommend_configs
 from tile_frontend.language.reinterpret_buffer import reinterpretcast, reshape, view
 from tile_frontend.language.swizzle import use_swizzle
-from tile_frontend.language.tile_sizes import recommend_tiles
 from tile_frontend.tracing.dtype_names import DataType
 from tile_ir import OPS, Func
 

@@ -1,1 +1,1 @@
-"""The time model: cycles of an instruction, and of whole kernels by their tile sizes."""
+"""The time model: rates and latencies of a chip, and the cycles of one instruction."""

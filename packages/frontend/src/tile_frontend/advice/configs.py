@@ -1,6 +1,6 @@
 """`T.recommend_configs`: configurations worth trying for common kinds of kernels, best guess first.
 
-What each takes is told by `tile_ir`: `product_time`, `row_work_time` and `attention_time`.
+`products`, `rows` and `attention` compute the cycles of each.
 """
 
 from __future__ import annotations
@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from tile_frontend.language.tile_sizes import chip_named, tiles_that_fit
+from tile_frontend.advice import attention, products, rows
+from tile_frontend.advice.tiles import chip_named, tiles_that_fit
 from tile_frontend.tracing.dtype_names import element_type
 from tile_frontend.tracing.faults import Fault
 from tile_ir import DType, Target, did_you_mean, round_up
-from tile_ir.costs import attention_time as attention
-from tile_ir.costs import product_time as product
-from tile_ir.costs import row_work_time as row_work
 from tile_ir.costs.timing import timing_of
 
 # Rows and columns of tiles that are looked at.
@@ -87,14 +85,14 @@ def recommend_configs(
 
 
 def _gemm(sizes: Sequence[int], dtype: DType, chip: Target) -> Iterator[_Guess]:
-    work = product.Product(sizes[0], sizes[1], sizes[2], dtype)
+    work = products.Product(sizes[0], sizes[1], sizes[2], dtype)
     for tiles in tiles_that_fit(work, chip):
-        cycles = product.modelled_cycles(work, tiles, chip)
-        yield _Guess(tiles._asdict(), cycles, product.least_cycles(work, tiles, chip))
+        cycles = products.modelled_cycles(work, tiles, chip)
+        yield _Guess(tiles._asdict(), cycles, products.least_cycles(work, tiles, chip))
 
 
 def _elementwise(sizes: Sequence[int], dtype: DType, chip: Target) -> Iterator[_Guess]:
-    work = row_work.RowWork(sizes[0], sizes[1], dtype, 2, ("add",))
+    work = rows.RowWork(sizes[0], sizes[1], dtype, 2, ("add",))
     for m in _upto(_ROWS, work.rows):
         for n in _upto(_COLUMNS, round_up(work.columns, _COLUMNS[0])):
             yield from _of_rows(work, m, n, chip, {"block_M": m, "block_N": n})
@@ -102,17 +100,17 @@ def _elementwise(sizes: Sequence[int], dtype: DType, chip: Target) -> Iterator[_
 
 def _reduction(sizes: Sequence[int], dtype: DType, chip: Target) -> Iterator[_Guess]:
     steps = ("reduce_max", "exp", "reduce_sum")
-    work = row_work.RowWork(sizes[0], sizes[1], dtype, 1, steps, ("sub", "mul"))
+    work = rows.RowWork(sizes[0], sizes[1], dtype, 1, steps, ("sub", "mul"))
     for m in _upto(_ROWS, work.rows):
         yield from _of_rows(work, m, work.columns, chip, {"block_M": m})
 
 
 def _of_rows(
-    work: row_work.RowWork, m: int, n: int, chip: Target, values: dict[str, int]
+    work: rows.RowWork, m: int, n: int, chip: Target, values: dict[str, int]
 ) -> Iterator[_Guess]:
-    if row_work.versions_that_fit(work, m, n, chip):
-        cycles = row_work.modelled_cycles(work, m, n, chip)
-        yield _Guess(values, cycles, row_work.least_cycles(work, m, n, chip))
+    if rows.versions_that_fit(work, m, n, chip):
+        cycles = rows.modelled_cycles(work, m, n, chip)
+        yield _Guess(values, cycles, rows.least_cycles(work, m, n, chip))
 
 
 def _attention(sizes: Sequence[int], dtype: DType, chip: Target) -> Iterator[_Guess]:

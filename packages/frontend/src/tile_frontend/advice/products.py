@@ -10,22 +10,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from tile_frontend.advice.modelled_ops import corner, cycles_from_hbm, operation, tile
+from tile_ir import BOOL, Const, DType, Memory, Region, Target, k0_elements, round_up
 from tile_ir.costs.instruction_cost import Assumed, cost
 from tile_ir.costs.timing import timing_of
-from tile_ir.dtypes import BOOL, DType
-from tile_ir.expr import Buffer, Const
-from tile_ir.layout.footprint import k0_elements, matrix_footprint, round_up
-from tile_ir.location import Loc
-from tile_ir.machine import Memory
-from tile_ir.nodes import Op, Region, Slice
-from tile_ir.ops import OPS
-from tile_ir.target import Target
+from tile_ir.layout.footprint import matrix_footprint
 
 # Of each operand there are two in l0, and two in l1.
 VERSIONS = 2
 # More of k in l0 at a time gains nothing.
 LONGEST_STEP = 128
-NOWHERE = Loc("", 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +119,7 @@ def least_cycles(product: Product, tiles: Tiles, target: Target) -> float:
 
 
 def _from_hbm(product: Product, target: Target) -> float:
-    hbm = timing_of(target)["hbm_bandwidth"] * 1e3 / target.clock_mhz
-    return product.dtype.bytes_of((product.m + product.n) * product.k) / hbm
+    return cycles_from_hbm(product.dtype.bytes_of((product.m + product.n) * product.k), target)
 
 
 def _depth(whole: int, k: int, room: int) -> int:
@@ -146,16 +139,16 @@ def load_cycles(
 ) -> float:
     """Cycles to load rows of `whole` elements in pieces of so many columns, of which the last is as
     much cheaper as it is smaller."""
-    src, dst = _tile(Memory.GM, dtype, rows, pitch), _tile(Memory.L1, dtype, rows, columns)
-    op = _op("copy_gm_l1", _corner(src, rows, columns), Region.whole(dst))
+    src, dst = tile(Memory.GM, dtype, rows, pitch), tile(Memory.L1, dtype, rows, columns)
+    op = operation("copy_gm_l1", corner(src, rows, columns), Region.whole(dst))
     return cost(op, target, Assumed(in_l2, target.cube_cores)).busy * whole / columns
 
 
 @lru_cache(maxsize=8192)
 def _product(m: int, n: int, k: int, dtype: DType, target: Target) -> float:
-    a, b = _tile(Memory.L0A, dtype, m, k), _tile(Memory.L0B, dtype, k, n)
-    c = _tile(Memory.L0C, target.accumulators[dtype], m, n)
-    op = _op("mma", *map(Region.whole, (a, b, c)), Const(True, BOOL))
+    a, b = tile(Memory.L0A, dtype, m, k), tile(Memory.L0B, dtype, k, n)
+    c = tile(Memory.L0C, target.accumulators[dtype], m, n)
+    op = operation("mma", *map(Region.whole, (a, b, c)), Const(True, BOOL))
     return cost(op, target).busy
 
 
@@ -166,32 +159,18 @@ def _into_l0(m: int, n: int, k: int, dtype: DType, target: Target) -> float:
         ("copy_l1_l0a", Memory.L0A, (m, k)),
         ("copy_l1_l0b", Memory.L0B, (k, n)),
     ):
-        tiles = (_tile(place, dtype, *sides) for place in (Memory.L1, memory))
-        found += cost(_op(name, *map(Region.whole, tiles)), target).busy
+        tiles = (tile(place, dtype, *sides) for place in (Memory.L1, memory))
+        found += cost(operation(name, *map(Region.whole, tiles)), target).busy
     return found
 
 
 @lru_cache(maxsize=8192)
 def _result(pitch: int, m: int, n: int, dtype: DType, target: Target) -> float:
-    src = _tile(Memory.L0C, target.accumulators[dtype], m, n)
+    src = tile(Memory.L0C, target.accumulators[dtype], m, n)
     kind = dtype if dtype.size > 1 else src.dtype
-    dst = _tile(Memory.GM, kind, m, max(pitch, n))
-    op = _op("copy_l0c_gm", Region.whole(src), _corner(dst, m, n))
+    dst = tile(Memory.GM, kind, m, max(pitch, n))
+    op = operation("copy_l0c_gm", Region.whole(src), corner(dst, m, n))
     return cost(op, target, Assumed(cores=target.cube_cores)).busy
-
-
-def _tile(memory: Memory, dtype: DType, rows: int, columns: int) -> Buffer:
-    return Buffer("tile", memory, dtype, (Const(rows), Const(columns)), NOWHERE)
-
-
-def _corner(buffer: Buffer, rows: int, columns: int) -> Region:
-    return Region(buffer, tuple(Slice(Const(0), Const(size)) for size in (rows, columns)))
-
-
-def _op(name: str, *operands: Region | Const) -> Op:
-    """With none of the options an operation has."""
-    record = OPS[name]
-    return Op(record, operands, (False,) * len(record.attrs), NOWHERE)
 
 
 __all__ = [

@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tile_ir.costs.product_time import VERSIONS, Product, load_cycles, step_of_k, tile_cycles
-from tile_ir.costs.row_work_time import RowWork, vector_cycles
+from tile_frontend.advice.products import VERSIONS, Product, load_cycles, step_of_k, tile_cycles
+from tile_frontend.advice.rows import RowWork, vector_cycles
+from tile_ir import FLOAT32, DType, Memory, Target
 from tile_ir.costs.timing import timing_of
-from tile_ir.dtypes import FLOAT32, DType
-from tile_ir.machine import Memory
-from tile_ir.target import Target
 
 # Scores that the vector cores of a block take at a time.
 SCORES = 16384

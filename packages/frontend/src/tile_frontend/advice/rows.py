@@ -1,6 +1,6 @@
 """What vector work on the rows of matrices takes on a chip, by the sizes of its tiles: elementwise
 operations and reductions, as costs of the time model. Tiles are dealt out to all cores, and the two
-vector cores of a block take half of the rows of each. Products are in `product_time`.
+vector cores of a block take half of the rows of each. Products are in `products`.
 """
 
 from __future__ import annotations
@@ -9,20 +9,25 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tile_frontend.advice.modelled_ops import NOWHERE, corner, cycles_from_hbm, operation, tile
+from tile_ir import (
+    BLOCK_BYTES,
+    FLOAT32,
+    OPS,
+    REPEAT_BYTES,
+    Buffer,
+    Const,
+    DType,
+    Memory,
+    Op,
+    Region,
+    Target,
+    round_up,
+)
 from tile_ir.costs.instruction_cost import Assumed, Cost, cost
 from tile_ir.costs.timing import timing_of
-from tile_ir.dtypes import FLOAT32, DType
-from tile_ir.expr import Buffer, Const
-from tile_ir.layout.footprint import round_up
-from tile_ir.layout.geometry import BLOCK_BYTES, REPEAT_BYTES
-from tile_ir.location import Loc
-from tile_ir.machine import Memory
-from tile_ir.nodes import Op, Region, Slice
-from tile_ir.ops import OPS
 from tile_ir.ops.reduce import by_blocks
-from tile_ir.target import Target
 
-NOWHERE = Loc("", 1, 1)
 # Of ub, for numbers of rows and what operations keep for themselves.
 ASIDE = 1 / 8
 
@@ -101,8 +106,8 @@ def _round(work: RowWork, m: int, n: int, columns: int, target: Target) -> _Roun
     cycles = max(*busy, store.done + flag, chain / 2) if overlaps else chain
     wide = _width(min(n, work.columns), work.dtype)
     if columns < wide:
-        tile = _buffer(Memory.UB, work.dtype, _of_a_core(m), wide)
-        fill = work.reads * cost(_op("fill", Region.whole(tile), Const(0)), target).done
+        filled = Region.whole(tile(Memory.UB, work.dtype, _of_a_core(m), wide))
+        fill = work.reads * cost(operation("fill", filled, Const(0)), target).done
         cycles = max(cycles, fill + chain - (store.done if overlaps else 0))
     return _Round(cycles, shared, chain)
 
@@ -122,8 +127,7 @@ def _rounds(work: RowWork, m: int, n: int, target: Target) -> int:
 
 def _memory(work: RowWork, target: Target) -> float:
     """Cycles until all is read once; what is written stays in L2."""
-    bytes_read = work.reads * work.dtype.bytes_of(work.rows * work.columns)
-    return bytes_read / (timing_of(target)["hbm_bandwidth"] * 1e3 / target.clock_mhz)
+    return cycles_from_hbm(work.reads * work.dtype.bytes_of(work.rows * work.columns), target)
 
 
 def _of_a_round(
@@ -135,12 +139,11 @@ def _of_a_round(
     if m == 1 and work.one_by_one:
         wide = _width(math.ceil(wide / 2), work.dtype)
         columns = min(columns, wide)
-    far = _buffer(Memory.GM, work.dtype, work.rows, work.columns)
-    near = _buffer(Memory.UB, work.dtype, rows, wide)
-    sizes = (Slice(Const(0), Const(rows)), Slice(Const(0), Const(columns)))
-    part, tile = Region(far, sizes), Region(near, sizes)
-    load = cost(_op("copy_gm_ub", part, tile), target, assumed)
-    store = cost(_op("copy_ub_gm", tile, part), target, assumed)
+    far = tile(Memory.GM, work.dtype, work.rows, work.columns)
+    near = tile(Memory.UB, work.dtype, rows, wide)
+    part, own = corner(far, rows, columns), corner(near, rows, columns)
+    load = cost(operation("copy_gm_ub", part, own), target, assumed)
+    store = cost(operation("copy_ub_gm", own, part), target, assumed)
     # A load starts when the pipe is done with the one before, which may still be on its way.
     loads = Cost(work.reads * load.busy, (work.reads - 1) * load.busy + load.done)
     vector = vector_cycles(work, rows, wide, target)
@@ -152,8 +155,8 @@ def vector_cycles(work: RowWork, rows: int, columns: int, target: Target) -> flo
     A cast costs what an addition does, a reduction that of its lanes once more, and what has a
     number for each row an instruction for each row, or for each strip as wide as a repeat."""
     dtype = work.computed
-    tile = _buffer(Memory.UB, dtype, rows, _width(columns, dtype))
-    line = _buffer(Memory.UB, dtype, rows, 1)
+    whole = tile(Memory.UB, dtype, rows, _width(columns, dtype))
+    line = tile(Memory.UB, dtype, rows, 1)
     casts = ("add", "add") if dtype is not work.dtype else ()
     done = 0.0
     for name in (*work.steps, *casts):
@@ -161,11 +164,11 @@ def vector_cycles(work: RowWork, rows: int, columns: int, target: Target) -> flo
             done += _reduce(name, rows, _width(columns, dtype), dtype, target)
             done += cost(_same("add", line), target).done
         else:
-            done += cost(_same(name, tile), target).done
+            done += cost(_same(name, whole), target).done
     lanes = dtype.elements_in(REPEAT_BYTES)
     for name in work.by_row:
-        row = cost(_same(name, _buffer(Memory.UB, dtype, 1, _width(columns, dtype))), target).busy
-        strip = cost(_same(name, _buffer(Memory.UB, dtype, rows, lanes)), target).busy
+        row = cost(_same(name, tile(Memory.UB, dtype, 1, _width(columns, dtype))), target).busy
+        strip = cost(_same(name, tile(Memory.UB, dtype, rows, lanes)), target).busy
         done += min(rows * row, math.ceil(columns / lanes) * strip)
         # Numbers become blocks of eight, of rows that fill no block after two more instructions.
         done += cost(_same("add", line), target).done
@@ -185,10 +188,10 @@ def _reduce(name: str, rows: int, columns: int, dtype: DType, target: Target) ->
         return _reduced(name, rows, columns, dtype, target) + _reduce(
             name, rows, values, dtype, target
         )
-    strip = cost(_same("add", _buffer(Memory.UB, dtype, rows, lanes)), target).done
+    strip = cost(_same("add", tile(Memory.UB, dtype, rows, lanes)), target).done
     strips, tail = divmod(columns, lanes)
     left = max(0, strips - 2)
-    of_a_row = cost(_same("add", _buffer(Memory.UB, dtype, max(1, left), lanes)), target).busy
+    of_a_row = cost(_same("add", tile(Memory.UB, dtype, max(1, left), lanes)), target).busy
     onto = min(left * strip, rows * of_a_row)
     whole = _reduced(name, rows, lanes, dtype, target)
     return strip + onto + (strip if tail else 0) + whole
@@ -196,14 +199,14 @@ def _reduce(name: str, rows: int, columns: int, dtype: DType, target: Target) ->
 
 def _reduced(name: str, rows: int, columns: int, dtype: DType, target: Target) -> float:
     """By instructions that reduce blocks or repeats."""
-    tile, line = (_buffer(Memory.UB, dtype, rows, size) for size in (columns, 1))
-    whole = (Region.whole(tile), Region.whole(line), Region.whole(tile))
+    rows_of, line = (tile(Memory.UB, dtype, rows, size) for size in (columns, 1))
+    whole = (Region.whole(rows_of), Region.whole(line), Region.whole(rows_of))
     return cost(Op(OPS[name], whole, (-1, True), NOWHERE), target).done
 
 
 def _same(name: str, buffer: Buffer) -> Op:
     """An operation all of whose operands are one buffer."""
-    return _op(name, *(Region.whole(buffer),) * len(OPS[name].operands))
+    return operation(name, *(Region.whole(buffer),) * len(OPS[name].operands))
 
 
 def _of_a_core(m: int) -> int:
@@ -213,16 +216,6 @@ def _of_a_core(m: int) -> int:
 def _width(columns: int, dtype: DType) -> int:
     """Rows in ub start at multiples of a block."""
     return round_up(columns, dtype.elements_in(BLOCK_BYTES))
-
-
-def _buffer(memory: Memory, dtype: DType, rows: int, columns: int) -> Buffer:
-    return Buffer("tile", memory, dtype, (Const(rows), Const(columns)), NOWHERE)
-
-
-def _op(name: str, *operands: Region | Const) -> Op:
-    """With none of the options an operation has."""
-    record = OPS[name]
-    return Op(record, operands, tuple(0.0 for _ in record.attrs), NOWHERE)
 
 
 __all__ = ["RowWork", "least_cycles", "modelled_cycles", "vector_cycles", "versions_that_fit"]

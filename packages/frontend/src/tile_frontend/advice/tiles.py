@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_frontend.tracing.dtype_names import element_type
-from tile_frontend.tracing.faults import Fault
-from tile_ir import TARGETS, DType, Target, chosen_target, round_up
-from tile_ir.costs.product_time import (
+from tile_frontend.advice.products import (
     VERSIONS,
     Product,
     Tiles,
@@ -16,6 +13,9 @@ from tile_ir.costs.product_time import (
     step_of_k,
     unit_of,
 )
+from tile_frontend.tracing.dtype_names import element_type
+from tile_frontend.tracing.faults import Fault
+from tile_ir import TARGETS, DType, Target, chosen_target, round_up
 
 # Sides of tiles that are looked at, and steps of k that a round may load.
 LONGEST_SIDE = 512

@@ -1,0 +1,1 @@
+"""Recommend tile sizes and configurations of common kernels by the time model."""
