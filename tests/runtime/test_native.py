@@ -131,7 +131,7 @@ def test_progress_is_told(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("sys.stderr", told)
     clock = iter([0.0, 1.0, 12.0, 13.0, 20.0])
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
-    with build_simulator._Progress("tile_simulator_runner", 3) as progress:
+    with build_simulator._BuildProgress("tile_simulator_runner", 3) as progress:
         for _ in range(3):
             progress.step()
     lines = [line.rstrip() for line in told.getvalue().replace("\r", "\n").splitlines()]

@@ -21,7 +21,7 @@ from tile_ir.switches import override, switch
 from tile_runtime import jit
 from tile_runtime.tuning.autotuner import autotune
 from tile_runtime.tuning.results import ResultStore, TuningResults
-from tile_runtime.tuning.trial import DIED, RIGHT, TIMED_OUT, WRONG, Outcome
+from tile_runtime.tuning.trial import DIED, RIGHT, TIMED_OUT, WRONG, TrialOutcome
 from tile_runtime.tuning.worker_processes import Workers
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
@@ -145,14 +145,14 @@ class _Dying:
         self.times, self.seconds = times, seconds
         self.file = str(ResultStore().path.parent / f"died-{times}")
 
-    def __call__(self) -> Outcome:
+    def __call__(self) -> TrialOutcome:
         died = os.path.getsize(self.file) if os.path.exists(self.file) else 0
         if died < self.times:
             with open(self.file, "a") as file:
                 file.write("x")
             os.kill(os.getpid(), signal.SIGKILL)
         time.sleep(self.seconds)
-        return Outcome(RIGHT, 1.0)
+        return TrialOutcome(RIGHT, 1.0)
 
 
 def test_two_workers_of_dask_with_one_killed_find_the_same() -> None:

@@ -110,7 +110,7 @@ def cxx_expr(expr: Expr, known: Known, loc: Loc, context: int = 0) -> str:
 
     Raises KernelError for functions the scalar unit does not have.
     """
-    text, level = _Writer(known, loc).spell(expr)
+    text, level = _ExpressionWriter(known, loc).spell(expr)
     return f"({text})" if level < context else text
 
 
@@ -142,7 +142,7 @@ def _float(value: float) -> str:
     return f"tile::float_from_bits(0x{'7F' if value > 0 else 'FF'}800000u)"
 
 
-class _Writer:
+class _ExpressionWriter:
     def __init__(self, known: Known, loc: Loc) -> None:
         self.known = known
         self.ranges = known.ranges

@@ -38,7 +38,7 @@ Told = Callable[[str, str, bool], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class BuildOrder:
     """What is to be built. `paths` are folders that modules of the project are imported from."""
 
     folder: Path
@@ -59,7 +59,7 @@ class Result:
     error: BuildError | None = None
 
 
-def build_kernels(kernels: Kernels, order: Order, told: Told) -> Iterator[Result]:
+def build_kernels(kernels: Kernels, order: BuildOrder, told: Told) -> Iterator[Result]:
     """Build the families one after another, the variants of each in processes of their own.
 
     What is wrong with one does not keep the others from being built.
@@ -81,7 +81,7 @@ def build_kernels(kernels: Kernels, order: Order, told: Told) -> Iterator[Result
 class _Workers:
     """Processes that build variants: new ones where one of the last has died."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: BuildOrder) -> None:
         self._order = order
         self._pool: ProcessPoolExecutor | None = None
 
@@ -123,7 +123,7 @@ class _Files:
 def _build(
     family: Family,
     folder: Path,
-    order: Order,
+    order: BuildOrder,
     fingerprint: dict[str, str],
     workers: _Workers,
     told: Told,
@@ -345,4 +345,4 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-__all__ = ["Order", "Result", "build_kernels"]
+__all__ = ["BuildOrder", "Result", "build_kernels"]

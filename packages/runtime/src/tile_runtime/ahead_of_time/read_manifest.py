@@ -52,7 +52,7 @@ def read_manifest(path: Path) -> Manifest:
 
     Raises BuildError (`manifest`) that says where the text is no manifest; FileNotFoundError.
     """
-    top = _Reader(path, "", _parsed(path))
+    top = _ManifestReader(path, "", _parsed(path))
     if top.fields.get("schema_version") != SCHEMA_VERSION:
         raise broken(path, f"is not of schema_version {SCHEMA_VERSION}")
     schema = tuple(
@@ -77,7 +77,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _ManifestReader:
     """An object of a manifest, at a place in it."""
 
     path: Path
@@ -96,20 +96,20 @@ class _Reader:
             raise broken(self.path, f"{self._at(name)} is neither a number nor a text")
         return value
 
-    def part(self, name: str) -> _Reader:
+    def part(self, name: str) -> _ManifestReader:
         return self._object(self._at(name), self.fields.get(name))
 
-    def all(self, name: str) -> Iterator[_Reader]:
+    def all(self, name: str) -> Iterator[_ManifestReader]:
         """The objects of a list."""
         values = self.fields.get(name)
         if not isinstance(values, list):
             raise broken(self.path, f"has no list of {self._at(name)}")
         return (self._object(f"{self._at(name)}[{n}]", value) for n, value in enumerate(values))
 
-    def _object(self, place: str, value: object) -> _Reader:
+    def _object(self, place: str, value: object) -> _ManifestReader:
         if not isinstance(value, dict):
             raise broken(self.path, f"{place} is no object")
-        return _Reader(self.path, place, value)
+        return _ManifestReader(self.path, place, value)
 
     def _at(self, name: str) -> str:
         return f"{self.place}.{name}" if self.place else name
@@ -129,7 +129,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
     return manifest if isinstance(manifest, dict) else {}
 
 
-def _variant(read: _Reader, schema: tuple[DispatchField, ...]) -> KnownVariant:
+def _variant(read: _ManifestReader, schema: tuple[DispatchField, ...]) -> KnownVariant:
     files = {}
     for name in ("generated_source", "compiled_binary"):
         place, digest = read.text(name), read.text(f"{name}_sha256")

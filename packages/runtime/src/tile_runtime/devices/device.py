@@ -13,7 +13,7 @@ from tile_ir import Func, Target
 
 if TYPE_CHECKING:
     from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
-    from tile_runtime.launcher.check_arguments import Plan
+    from tile_runtime.launcher.check_arguments import CallPlan
     from tile_runtime.launcher.remember_call import Repeat
     from tile_runtime.launcher.signature import Signature
 
@@ -42,7 +42,7 @@ class KernelFiles:
         return self.folder / "kernel.tir"
 
 
-class Launch(Protocol):
+class KernelLaunch(Protocol):
     """Runs a loaded kernel once: the simulator to its end, an NPU until it is queued."""
 
     def __call__(self, call: Bound) -> None: ...
@@ -56,7 +56,7 @@ class Launch(Protocol):
     def remember(
         self,
         binder: ArgumentBinder,
-        plan: Plan,
+        plan: CallPlan,
         arguments: tuple[Any, ...],
         watchers: Sequence[ContextVar[Any]],
     ) -> Repeat | None:
@@ -84,5 +84,7 @@ class Device(Protocol):
         """Make a shared object of sources that include from `headers`, for a chip. BuildError if
         the compiler is missing or fails."""
 
-    def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
+    def load(
+        self, files: KernelFiles, signature: Signature, func: Func, target: Target
+    ) -> KernelLaunch:
         """Load a shared object. BuildError if it can not be loaded."""

@@ -16,10 +16,10 @@ from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.cann import cann_home, find_device_compiler
 from tile_runtime.devices.compile_device import FLAGS, device_command
 from tile_runtime.devices.compile_host import run_compiler
-from tile_runtime.devices.device import KernelFiles, Launch
+from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.devices.launch_errors import launch_error
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
-from tile_runtime.launcher.check_arguments import Plan
+from tile_runtime.launcher.check_arguments import CallPlan
 from tile_runtime.launcher.native import extension
 from tile_runtime.launcher.remember_call import Repeat, remember_call
 from tile_runtime.launcher.signature import Signature, launcher_kinds
@@ -46,7 +46,9 @@ class NpuDevice:
         )
         run_compiler(command, sources[0].name)
 
-    def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
+    def load(
+        self, files: KernelFiles, signature: Signature, func: Func, target: Target
+    ) -> KernelLaunch:
         kinds = launcher_kinds(signature)
         try:
             kernel = extension().Kernel(str(files.library), "tile_entry", kinds, simulated=False)
@@ -88,7 +90,7 @@ class _NpuLaunch:
     def remember(
         self,
         binder: ArgumentBinder,
-        plan: Plan,
+        plan: CallPlan,
         arguments: tuple[Any, ...],
         watchers: Sequence[ContextVar[Any]],
     ) -> Repeat | None:

@@ -15,10 +15,10 @@ from tile_ir.costs.timing import timing_of
 from tile_ir.switches import OVERRIDES, switch
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command, run_compiler
-from tile_runtime.devices.device import KernelFiles, Launch
+from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.devices.output_gaps import gap_hint, gap_text, read_hint
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
-from tile_runtime.launcher.check_arguments import Plan
+from tile_runtime.launcher.check_arguments import CallPlan
 from tile_runtime.launcher.native import launcher
 from tile_runtime.launcher.remember_call import Repeat, remember_call
 from tile_runtime.launcher.signature import Signature, launcher_kinds
@@ -62,7 +62,9 @@ class SimulatorDevice:
         includes = [include_directory(), headers]
         run_compiler(host_command(find_compiler(), sources, output, includes), sources[0].name)
 
-    def load(self, files: KernelFiles, signature: Signature, func: Func, target: Target) -> Launch:
+    def load(
+        self, files: KernelFiles, signature: Signature, func: Func, target: Target
+    ) -> KernelLaunch:
         kinds = launcher_kinds(signature)
         names = [*(p.name for p in signature.params), *signature.symbols]
         try:
@@ -105,7 +107,7 @@ class SimulatorLaunch:
     def remember(
         self,
         binder: ArgumentBinder,
-        plan: Plan,
+        plan: CallPlan,
         arguments: tuple[Any, ...],
         watchers: Sequence[ContextVar[Any]],
     ) -> Repeat | None:

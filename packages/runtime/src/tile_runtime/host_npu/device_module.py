@@ -11,7 +11,7 @@ import torch
 
 from tile_ir import Target, did_you_mean
 from tile_runtime.host_npu.graphs import NPUGraph, graph
-from tile_runtime.host_npu.streams import Event, Stream, current_stream, stream
+from tile_runtime.host_npu.streams import Event, HostStream, current_stream, stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def npu_module(target: Target) -> ModuleType:
     vars(module).update(
         Event=Event,
         NPUGraph=NPUGraph,
-        Stream=Stream,
+        Stream=HostStream,
         config=_settings(),
         current_device=lambda: 0,
         current_stream=current_stream,

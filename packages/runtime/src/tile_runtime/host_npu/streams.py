@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class Stream:
+class HostStream:
     """A queue in which nothing ever waits."""
 
     def __init__(self, device: Any = None, priority: int = 0, **ignored: Any) -> None:
@@ -57,10 +57,10 @@ class Event:
     def wait(self, stream: Any = None) -> None: ...
 
 
-DEFAULT_STREAM = Stream()
+DEFAULT_STREAM = HostStream()
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: Any = None) -> HostStream:
     """The one queue there is."""
     return DEFAULT_STREAM
 

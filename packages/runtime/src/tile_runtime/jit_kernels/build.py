@@ -33,7 +33,7 @@ from tile_ir.switches import switch
 from tile_passes import PassOptions, PassResult, left_by
 from tile_runtime.cache.fingerprint import sources_digest
 from tile_runtime.cache.kernel_cache import META, KernelCache, kernel_cache
-from tile_runtime.devices.device import Device, KernelFiles, Launch
+from tile_runtime.devices.device import Device, KernelFiles, KernelLaunch
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.jit_kernels.refused_source import refused_source
 from tile_runtime.launcher.signature import Signature, signature_of
@@ -82,7 +82,7 @@ class Built:
 
     files: KernelFiles
     signature: Signature
-    launch: Launch
+    launch: KernelLaunch
     timings: Timings
     lowered: Func | None = None
     owner: Any = field(default=None, repr=False)
@@ -186,7 +186,7 @@ def _remark(slug: str, message: str, place: list[Any] | None, hint: str | None) 
 
 
 def _build_into_cache(job: Job, cache: KernelCache, key: str) -> Built:
-    steps = _Steps(job)
+    steps = _BuildSteps(job)
 
     def fill(folder: Path) -> None:
         with _failed_source_kept(job, cache, folder):
@@ -207,7 +207,7 @@ def _build_uncached(job: Job) -> Built:
     owner = tempfile.TemporaryDirectory(prefix="tile-ascend-")
     folder = Path(owner.name)
     cache = kernel_cache()
-    steps = _Steps(job)
+    steps = _BuildSteps(job)
     with _failed_source_kept(job, cache, folder):
         steps.write(folder)
     if switch("keep_cpp"):
@@ -231,7 +231,7 @@ def _failed_source_kept(job: Job, cache: KernelCache, folder: Path) -> Iterator[
         raise refused_source(told, job.func.name, lines, job.func) from None
 
 
-class _Steps:
+class _BuildSteps:
     """The steps of one build, with their times."""
 
     def __init__(self, job: Job) -> None:
@@ -244,7 +244,7 @@ class _Steps:
     def write(self, folder: Path) -> None:
         """Lower, emit and compile into the folder; `meta.json` comes last."""
         job, files = self.job, self.job.files(folder)
-        clock = _Clock()
+        clock = _StageClock()
         lowered = lower(job.func, job.target, job.options)
         warn(lowered.remarks)
         if self.proven:
@@ -276,7 +276,7 @@ class _Steps:
         (folder / META).write_text(json.dumps(meta, indent=2) + "\n")
 
     def load(self, folder: Path, owner: Any) -> Built:
-        clock = _Clock()
+        clock = _StageClock()
         files = self.job.files(folder)
         assert self.signature is not None, "write() ran"
         launch = self.job.device.load(files, self.signature, self.job.compiled, self.job.target)
@@ -287,7 +287,7 @@ class _Steps:
         )
 
 
-class _Clock:
+class _StageClock:
     """A stop watch: seconds since the last lap."""
 
     def __init__(self) -> None:

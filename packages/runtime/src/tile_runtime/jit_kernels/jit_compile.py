@@ -178,7 +178,7 @@ def compile_func(
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CompileOrder:
     """What a function and the arguments of `compile` ask for, before anything is built. `outputs`
     and `workspaces` are positions of parameters, never negative."""
 
@@ -197,7 +197,7 @@ class Order:
         return printed(job.func, job.target, job.options, self.outputs, self.workspaces)
 
 
-def order_of(prim_func: Func, options: CompileOptions) -> Order:
+def order_of(prim_func: Func, options: CompileOptions) -> CompileOrder:
     """KernelError for what is no kernel and for arguments that do not fit it."""
     if not isinstance(prim_func, Func):
         raise KernelError(
@@ -218,7 +218,7 @@ def order_of(prim_func: Func, options: CompileOptions) -> Order:
         )
     with told_at(prim_func.loc, prim_func.sources):
         job = _job(prim_func, resolve_target(options), pass_options(options.pass_configs), options)
-    return Order(job, outputs, workspaces)
+    return CompileOrder(job, outputs, workspaces)
 
 
 def compile_printed(
@@ -234,7 +234,7 @@ def compile_printed(
     from tile_ir import parse
 
     func = replace(parse(text, "<a pickled kernel>"), sources=sources)
-    order = Order(_job(func, TARGETS[chip], passes, options), outputs, workspaces)
+    order = CompileOrder(_job(func, TARGETS[chip], passes, options), outputs, workspaces)
     return _kernel(order, options)
 
 
@@ -244,7 +244,7 @@ def _job(func: Func, target: Target, passes: PassOptions, options: CompileOption
 
 
 def _kernel(
-    order: Order,
+    order: CompileOrder,
     options: CompileOptions,
     trace_seconds: float = 0.0,
     retrace: Callable[[], Func] | None = None,

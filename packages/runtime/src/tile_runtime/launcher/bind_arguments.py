@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from tile_ir import DType, Func, written_buffers
-from tile_runtime.launcher.check_arguments import ArgumentChecker, Plan
+from tile_runtime.launcher.check_arguments import ArgumentChecker, CallPlan
 from tile_runtime.launcher.recording_modes import recording_mode
 from tile_runtime.launcher.scalar_arguments import Value
 from tile_runtime.launcher.signature import Signature
@@ -34,7 +34,7 @@ class Bound(NamedTuple):
     outputs: list[torch.Tensor]
     allocated: tuple[int, ...]
     returned: tuple[int, ...]
-    repeated: Plan | None = None
+    repeated: CallPlan | None = None
 
 
 class ArgumentBinder:
@@ -98,16 +98,16 @@ class ArgumentBinder:
     def bound(
         self,
         values: tuple[Value, ...],
-        plan: Plan,
+        plan: CallPlan,
         keep: list[torch.Tensor],
-        repeated: Plan | None = None,
+        repeated: CallPlan | None = None,
     ) -> Bound:
         """A call by this plan, with what it allocated."""
         outputs = [keep[k] for k in self._outputs]
         where = self._allocated, self._returned
         return Bound(values, plan.sizes, plan.device, keep, outputs, *where, repeated)
 
-    def slots(self, plan: Plan) -> dict[str, Any]:
+    def slots(self, plan: CallPlan) -> dict[str, Any]:
         """What a call by this plan takes and allocates, for `remember_call`."""
         checker = self._checker
         return {

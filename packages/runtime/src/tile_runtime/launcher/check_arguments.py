@@ -36,7 +36,7 @@ from tile_runtime.launcher.torch_dtypes import dtype_name, torch_dtype
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CallPlan:
     """What follows from the shapes of a call. `sizes` are bytes per argument of `call`, 0 for
     scalars and symbols."""
 
@@ -78,7 +78,7 @@ class ArgumentChecker:
             for n, i in enumerate(self.input_positions)
             if isinstance(p := params[i], ScalarParam)
         )
-        self.last_plan: Plan | None = None
+        self.last_plan: CallPlan | None = None
         # Sizes that depend on the value of a scalar may differ at every call.
         scalars = {p.name for _, _, p in self.scalar_slots}
         tensors = (p for p in params if isinstance(p, TensorParam))
@@ -86,7 +86,7 @@ class ArgumentChecker:
 
     def examine(
         self, arguments: tuple[Any, ...], described: bool = False
-    ) -> tuple[tuple[Any, ...], Plan]:
+    ) -> tuple[tuple[Any, ...], CallPlan]:
         """Check the arguments and plan the call; also drop surplus arguments. Shapes of the last
         call have its plan. Of tensors that are only `described` the shapes and types count, and
         their sizes and scalars may be symbolic."""
@@ -129,7 +129,9 @@ class ArgumentChecker:
             allocations.append((i, shape, torch_dtype(tensor, self.func)))
             sizes[i] = seen_bytes(tensor.dtype, math.prod(shape))
         symbols = tuple(self._symbol(name, values) for name in self.signature.symbols)
-        plan = Plan(shapes, device, (*sizes, *(0 for _ in symbols)), symbols, tuple(allocations))
+        plan = CallPlan(
+            shapes, device, (*sizes, *(0 for _ in symbols)), symbols, tuple(allocations)
+        )
         if conforms and self._by_shapes and not described:
             self.last_plan = plan
         return arguments, plan

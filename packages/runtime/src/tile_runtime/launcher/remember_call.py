@@ -15,7 +15,7 @@ import torch
 
 from tile_ir.switches import OVERRIDES
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
-from tile_runtime.launcher.check_arguments import Plan
+from tile_runtime.launcher.check_arguments import CallPlan
 from tile_runtime.launcher.recording_modes import QUESTIONS, in_forward_mode
 from tile_runtime.launcher.tensor_memory import asks_for_wrapper
 
@@ -27,7 +27,7 @@ def remember_call(
     module: Any,
     kernel: Any,
     binder: ArgumentBinder,
-    plan: Plan,
+    plan: CallPlan,
     arguments: tuple[Any, ...],
     watchers: Sequence[ContextVar[Any]],
     finish: Callable[[Bound, Any, str], None],

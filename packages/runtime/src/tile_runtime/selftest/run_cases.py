@@ -36,7 +36,7 @@ _CALLS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CaseRow:
     """What became of a case, or of one kernel of it. `error` is in shares of what is allowed; times
     are in microseconds, of the model and of the device's events."""
 
@@ -86,36 +86,36 @@ def find_cases(root: Path, pattern: str) -> list[Case]:
     return chosen
 
 
-def run_cases(cases: Sequence[Case], on_npu: bool) -> Iterator[Row]:
+def run_cases(cases: Sequence[Case], on_npu: bool) -> Iterator[CaseRow]:
     """A row for each case, and on an NPU for each of its kernels."""
     for case in cases:
         run = _run_op if case.file.suffix == ".tir" else _run_script
         yield from run(case, on_npu)
 
 
-def _run_script(case: Case, on_npu: bool) -> Iterator[Row]:
+def _run_script(case: Case, on_npu: bool) -> Iterator[CaseRow]:
     calls, problem = run_example(case.file)
     if problem is not None:
-        yield Row(case.name, "fails", detail=problem)
+        yield CaseRow(case.name, "fails", detail=problem)
     elif not calls:
-        yield Row(case.name, "fails", detail="it calls no kernel")
+        yield CaseRow(case.name, "fails", detail="it calls no kernel")
     elif on_npu:
         for call in calls:
             yield _told(f"{case.name} {call.name}", lambda c=call: _on_npu(c))  # type: ignore[misc]
     else:
         kernels = f"{len(calls)} kernel{'s' * (len(calls) != 1)}"
-        yield Row(case.name, "ok", detail=f"{kernels}; compared by the script")
+        yield CaseRow(case.name, "ok", detail=f"{kernels}; compared by the script")
 
 
-def _run_op(case: Case, on_npu: bool) -> Iterator[Row]:
+def _run_op(case: Case, on_npu: bool) -> Iterator[CaseRow]:
     func = parse(case.file.read_text().partition(_EXPECTED)[0], str(case.file))
     made = op_kernel(func)
     if isinstance(made, str):
-        yield Row(case.name, "not run", detail=made)
+        yield CaseRow(case.name, "not run", detail=made)
         return
     tensors = [_tensor(a, p) for a, p in zip(made.arrays, made.func.tensors, strict=True)]
 
-    def run() -> Row:
+    def run() -> CaseRow:
         with override(target="sim"):
             call = KernelCall("", compile(made.func), tuple(tensors))
             if on_npu:
@@ -130,17 +130,17 @@ def _run_op(case: Case, on_npu: bool) -> Iterator[Row]:
     yield _told(case.name, run)
 
 
-def _told(name: str, run: Callable[[], Row]) -> Row:
+def _told(name: str, run: Callable[[], CaseRow]) -> CaseRow:
     """The row of a run under its name; an error of it is a row as well."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # what kernels print
             row = run()
     except (TileError, RuntimeError) as error:
-        return Row(name, "fails", detail=f"{error}".partition("\n")[0])
-    return Row(name, row.verdict, row.error, row.modelled, row.measured, row.detail)
+        return CaseRow(name, "fails", detail=f"{error}".partition("\n")[0])
+    return CaseRow(name, row.verdict, row.error, row.modelled, row.measured, row.detail)
 
 
-def _on_npu(call: KernelCall) -> Row:
+def _on_npu(call: KernelCall) -> CaseRow:
     """The call on the simulator and on the device: results and times. The device makes it several
     times, by Python and then as it is remembered, and from a graph."""
     with override(target="sim", time=True):
@@ -158,7 +158,7 @@ def _on_npu(call: KernelCall) -> Row:
         row = max((_compared(found, wanted, how) for found, _ in runs), key=lambda r: r.error or 0)
         inputs = runs[0][1]
         measured = do_bench(lambda: kernel(*inputs), warmup=_WARMUP, rep=_REPEAT) * 1e3
-    return Row("", row.verdict, row.error, modelled, measured, row.detail)
+    return CaseRow("", row.verdict, row.error, modelled, measured, row.detail)
 
 
 def _run(call: KernelCall) -> tuple[float | None, list[torch.Tensor], tuple[Any, ...]]:
@@ -196,9 +196,9 @@ def _left(made: Any, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
     return [x.cpu() for x in (*results, *inputs) if isinstance(x, torch.Tensor)]
 
 
-def _compared(found: list[torch.Tensor], wanted: list[torch.Tensor], how: str) -> Row:
+def _compared(found: list[torch.Tensor], wanted: list[torch.Tensor], how: str) -> CaseRow:
     error = difference(found, wanted)
-    return Row("", "ok" if error <= 1 else "differs", error, detail=how)
+    return CaseRow("", "ok" if error <= 1 else "differs", error, detail=how)
 
 
 def _tensor(array: Any, param: Any) -> torch.Tensor:
@@ -207,4 +207,4 @@ def _tensor(array: Any, param: Any) -> torch.Tensor:
     return torch.from_numpy(array.copy().view(np.uint8).reshape(-1)).view(kind).view(array.shape)
 
 
-__all__ = ["Case", "Row", "find_cases", "run_cases"]
+__all__ = ["Case", "CaseRow", "find_cases", "run_cases"]

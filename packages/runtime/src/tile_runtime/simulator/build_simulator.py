@@ -179,13 +179,13 @@ def _build(
     if not may_build:
         raise NotBuilt(f"{name} is not built yet")
     folder.mkdir(parents=True, exist_ok=True)
-    with _Progress(name, len(sources)) as progress, _locked(folder / "lock"):
+    with _BuildProgress(name, len(sources)) as progress, _locked(folder / "lock"):
         if not target.exists():
             _compile_and_link(compiler, sources, flags, includes, target, progress)
     return target
 
 
-class _Progress:
+class _BuildProgress:
     """Says on standard error what is built and how far it is: on a terminal in one line."""
 
     def __init__(self, name: str, files: int) -> None:
@@ -208,7 +208,7 @@ class _Progress:
                 self._told = now
                 self._say(text, "\n")
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> _BuildProgress:
         return self
 
     def __exit__(self, kind: object, *rest: object) -> None:
@@ -227,7 +227,7 @@ def _compile_and_link(
     flags: Sequence[str],
     includes: Sequence[str],
     target: Path,
-    progress: _Progress,
+    progress: _BuildProgress,
 ) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
 

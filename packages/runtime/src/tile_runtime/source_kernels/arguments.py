@@ -23,7 +23,7 @@ NULL, BUFFER, INTEGER, REAL = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ArgumentCell:
     """One argument. `memory` is a flat uint8 array; `target` what is written back after the run;
     `shares` the argument whose memory this is too. `points` is the number of words at the end of
     the memory that are numbers of cells: the run puts their addresses there. A cell that is
@@ -46,7 +46,7 @@ def bind(
     kernel: KernelDeclaration,
     args: Mapping[str, Any] | Sequence[Any],
     unwritten: Collection[str] = (),
-) -> list[Cell]:
+) -> list[ArgumentCell]:
     """Cells for the parameters up to the last one given; those behind it take their default.
     `unwritten` names the arrays that hold nothing yet.
 
@@ -62,8 +62,8 @@ def bind(
                 f"{kernel.name}: no argument for `{parameter.type} {parameter.name}`{behind}",
                 parameter.loc,
             )
-    cells: list[Cell] = []
-    listed: list[Cell] = []
+    cells: list[ArgumentCell] = []
+    listed: list[ArgumentCell] = []
     for parameter in kernel.parameters[:given]:
         value = values[parameter.name]
         if isinstance(value, (list, tuple)):
@@ -78,8 +78,8 @@ def bind(
 
 
 def _with_fresh(
-    cells: Sequence[Cell], unwritten: Collection[str], kernel: KernelDeclaration
-) -> list[Cell]:
+    cells: Sequence[ArgumentCell], unwritten: Collection[str], kernel: KernelDeclaration
+) -> list[ArgumentCell]:
     """The cells, those that `unwritten` names as memory that holds nothing. A name may be that of
     a list: all its arrays. A string is one name."""
     fresh: dict[int, int] = {}
@@ -99,16 +99,16 @@ def _with_fresh(
     return [replace(c, fresh=fresh[i]) if i in fresh else c for i, c in enumerate(cells)]
 
 
-def _is_named(cell: Cell, name: str) -> bool:
+def _is_named(cell: ArgumentCell, name: str) -> bool:
     return cell.target is not None and name in (cell.name, cell.name.partition("[")[0])
 
 
-def _element_bytes(cell: Cell) -> int:
+def _element_bytes(cell: ArgumentCell) -> int:
     target = cell.target
     return int(target.element_size() if isinstance(target, torch.Tensor) else target.dtype.itemsize)
 
 
-def _tensor(parameter: KernelParameter, index: int, value: Any) -> Cell:
+def _tensor(parameter: KernelParameter, index: int, value: Any) -> ArgumentCell:
     """An array of a list, as an argument behind those of the kernel."""
     cell = _cell(parameter, value)
     if cell.kind != BUFFER:
@@ -116,7 +116,7 @@ def _tensor(parameter: KernelParameter, index: int, value: Any) -> Cell:
     return replace(cell, name=f"{parameter.name}[{index}]", listed=True)
 
 
-def _list_cell(parameter: KernelParameter, tensors: Sequence[Any], first: int) -> Cell:
+def _list_cell(parameter: KernelParameter, tensors: Sequence[Any], first: int) -> ArgumentCell:
     """Arrays as ListTensorDesc reads them: where the pointers begin, a word of rank and index and
     the shape of every tensor, and the pointers; for these the numbers of the cells."""
     shapes = [tuple(getattr(t, "shape", (len(memoryview(t).cast("B")),))) for t in tensors]
@@ -128,7 +128,7 @@ def _list_cell(parameter: KernelParameter, tensors: Sequence[Any], first: int) -
         words += [len(shape) | i << 32, *shape]
     pointers = [first + i for i in range(len(shapes))]
     memory = np.array([8 * (1 + len(words)), *words, *pointers], np.uint64).view(np.uint8)
-    return Cell(parameter.name, BUFFER, memory=memory, points=len(shapes))
+    return ArgumentCell(parameter.name, BUFFER, memory=memory, points=len(shapes))
 
 
 def _by_name(kernel: KernelDeclaration, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,16 +158,16 @@ def _in_order(kernel: KernelDeclaration, args: Sequence[Any]) -> dict[str, Any]:
     return dict(zip((p.name for p in kernel.parameters), args, strict=False))
 
 
-def _cell(parameter: KernelParameter, value: Any) -> Cell:
+def _cell(parameter: KernelParameter, value: Any) -> ArgumentCell:
     name = parameter.name
     if value is None:
-        return Cell(name, NULL)
+        return ArgumentCell(name, NULL)
     if isinstance(value, torch.Tensor):
         if value.device.type != "cpu":
             raise _unfit(parameter, f"a tensor on {value.device}; the simulator needs it on cpu")
         type_ = _type(parameter, str(value.dtype).removeprefix("torch."))
         memory = value.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
-        return Cell(name, BUFFER, type_, memory=memory, target=value)
+        return ArgumentCell(name, BUFFER, type_, memory=memory, target=value)
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise _unfit(parameter, "an array of Python objects")
@@ -175,17 +175,17 @@ def _cell(parameter: KernelParameter, value: Any) -> Cell:
             parameter, value.dtype.newbyteorder("=").name
         )  # fmt: skip
         memory = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        return Cell(name, BUFFER, type_, memory=memory, target=value)
+        return ArgumentCell(name, BUFFER, type_, memory=memory, target=value)
     if isinstance(value, np.void):
-        return Cell(name, BUFFER, memory=np.frombuffer(value.tobytes(), np.uint8))
+        return ArgumentCell(name, BUFFER, memory=np.frombuffer(value.tobytes(), np.uint8))
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int):
         if not -(1 << 63) <= value < 1 << 64:
             raise _unfit(parameter, f"{value}, which has over 64 bits")
-        return Cell(name, INTEGER, number=int(value))
+        return ArgumentCell(name, INTEGER, number=int(value))
     if isinstance(value, float):
-        return Cell(name, REAL, number=value)
+        return ArgumentCell(name, REAL, number=value)
     try:
         flat = memoryview(value).cast("B")
     except TypeError:
@@ -193,7 +193,7 @@ def _cell(parameter: KernelParameter, value: Any) -> Cell:
             parameter,
             f"a {type(value).__name__}; give an array, a CPU tensor, a number, bytes or None",
         ) from None
-    return Cell(name, BUFFER, memory=np.frombuffer(bytes(flat), np.uint8))
+    return ArgumentCell(name, BUFFER, memory=np.frombuffer(bytes(flat), np.uint8))
 
 
 def _type(parameter: KernelParameter, name: str) -> int:
@@ -210,7 +210,7 @@ def _unfit(parameter: KernelParameter, what: str) -> CallError:
     )
 
 
-def _share(cells: list[Cell], kernel: KernelDeclaration) -> None:
+def _share(cells: list[ArgumentCell], kernel: KernelDeclaration) -> None:
     """Two arguments with the same memory share a buffer, as on a device."""
     arrays = [(i, c) for i, c in enumerate(cells) if c.target is not None]
     for at, (i, cell) in enumerate(arrays):

@@ -49,7 +49,7 @@ STAND_INS = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class CompileOptions:
+class SourceOptions:
     """Folders, macros (`NAME` or `NAME=value`) and where quoted includes are looked for first."""
 
     includes: tuple[Path, ...] = ()
@@ -65,7 +65,7 @@ class CompiledSource:
     owner: Any = field(default=None, repr=False)
 
 
-def compile_source(unit: str, name: str, options: CompileOptions, text: str) -> CompiledSource:
+def compile_source(unit: str, name: str, options: SourceOptions, text: str) -> CompiledSource:
     """The library of a translation unit, compiled now or before.
 
     `name` and `text` are the user's source, for errors. Raises BuildError at its line.
@@ -84,7 +84,7 @@ def compile_source(unit: str, name: str, options: CompileOptions, text: str) -> 
     return CompiledSource(folder / "kernel.so")
 
 
-def _key(unit: str, options: CompileOptions) -> str:
+def _key(unit: str, options: SourceOptions) -> str:
     compiler = find_compiler()
     parts = (
         "source", unit, *map(str, options.includes), "", *options.defines, str(options.folder),
@@ -97,13 +97,13 @@ def _key(unit: str, options: CompileOptions) -> str:
     return digest.hexdigest()
 
 
-def _fill(folder: Path, unit: str, name: str, options: CompileOptions, text: str) -> None:
+def _fill(folder: Path, unit: str, name: str, options: SourceOptions, text: str) -> None:
     _compile(folder, unit, name, options, text)
     meta = {"source": name, "headers": _user_headers(folder / "kernel.d", folder)}
     (folder / META).write_text(json.dumps(meta, indent=2) + "\n")
 
 
-def _compile(folder: Path, unit: str, name: str, options: CompileOptions, text: str) -> Path:
+def _compile(folder: Path, unit: str, name: str, options: SourceOptions, text: str) -> Path:
     source, library = folder / "kernel.cpp", folder / "kernel.so"
     source.write_text(unit)
     command = [

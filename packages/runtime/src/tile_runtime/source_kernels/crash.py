@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tile_ir import BuildError
 from tile_runtime.simulator.simulation_error import Fault
-from tile_runtime.source_kernels.arguments import Cell
+from tile_runtime.source_kernels.arguments import ArgumentCell
 from tile_runtime.source_kernels.compile_source import addresses_to_lines
 from tile_runtime.source_kernels.isolated_run import Ended
 from tile_runtime.source_kernels.run_files import (
@@ -26,7 +26,7 @@ _PAGE = 4096
 
 
 def fault_of(
-    ended: Ended, cells: Sequence[Cell], library: Path, source: str, timeout: float
+    ended: Ended, cells: Sequence[ArgumentCell], library: Path, source: str, timeout: float
 ) -> Fault | None:
     """The fault of a run, None for a clean one. BuildError if the library could not be loaded."""
     record = ended.record
@@ -49,7 +49,7 @@ def fault_of(
     return _crash(ended, cells, library, source)
 
 
-def _crash(ended: Ended, cells: Sequence[Cell], library: Path, source: str) -> Fault:
+def _crash(ended: Ended, cells: Sequence[ArgumentCell], library: Path, source: str) -> Fault:
     """The fault of a process that ended without a word of the simulator."""
     record = ended.record
     number = record.signal or -ended.code
@@ -70,7 +70,9 @@ def _crash(ended: Ended, cells: Sequence[Cell], library: Path, source: str) -> F
     return _told(kind, text, ended, library, source)
 
 
-def _meaning(number: int, name: str, ended: Ended, cells: Sequence[Cell]) -> tuple[str, str]:
+def _meaning(
+    number: int, name: str, ended: Ended, cells: Sequence[ArgumentCell]
+) -> tuple[str, str]:
     record = ended.record
     if number in (signal.SIGSEGV, signal.SIGBUS):
         if record.on_stack:
@@ -96,7 +98,7 @@ def _meaning(number: int, name: str, ended: Ended, cells: Sequence[Cell]) -> tup
     return "signal", f"the process ended with {name}"
 
 
-def _beside(ended: Ended, cells: Sequence[Cell]) -> str:
+def _beside(ended: Ended, cells: Sequence[ArgumentCell]) -> str:
     record = ended.record
     cell = cells[record.nearest_buffer]
     return (

@@ -14,7 +14,7 @@ import numpy as np
 from tile_ir import BuildError
 from tile_runtime.simulator.simulation_error import Fault
 from tile_runtime.simulator.timeline import ACCESS, EVENT, PADDING, TOTALS
-from tile_runtime.source_kernels.arguments import BUFFER, INTEGER, REAL, Cell
+from tile_runtime.source_kernels.arguments import BUFFER, INTEGER, REAL, ArgumentCell
 
 _REQUEST = struct.Struct("<IIIIQIIQIIII")
 _ARGUMENT = struct.Struct("<IIQQQQdIIII64s")
@@ -104,7 +104,7 @@ class RunFiles:
     """Request, record and console of one run, and the timeline if it is timed. They have no name,
     so none can be left behind."""
 
-    def __init__(self, options: RunOptions, cells: Sequence[Cell]) -> None:
+    def __init__(self, options: RunOptions, cells: Sequence[ArgumentCell]) -> None:
         self._descriptors: list[int] = []
         try:
             self.request = self._open("tile-request")
@@ -122,7 +122,9 @@ class RunFiles:
         self._descriptors.append(descriptor)
         return descriptor
 
-    def _write_request(self, options: RunOptions, cells: Sequence[Cell]) -> list[tuple[int, int]]:
+    def _write_request(
+        self, options: RunOptions, cells: Sequence[ArgumentCell]
+    ) -> list[tuple[int, int]]:
         constants = options.timing or {}
         position = _pages(
             _REQUEST.size + len(cells) * _ARGUMENT.size + len(constants) * _CONSTANT.size

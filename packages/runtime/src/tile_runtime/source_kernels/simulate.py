@@ -26,11 +26,11 @@ from tile_ir.costs.timing import timing_of
 from tile_ir.switches import SWITCHES, switch
 from tile_runtime.simulator.simulation_error import Fault, SimulationError
 from tile_runtime.simulator.timeline import Timeline, timeline_from
-from tile_runtime.source_kernels.arguments import BUFFER, Cell, bind
+from tile_runtime.source_kernels.arguments import BUFFER, ArgumentCell, bind
 from tile_runtime.source_kernels.compile_kernel_part import compile_kernel_part
 from tile_runtime.source_kernels.compile_source import (
     CompiledSource,
-    CompileOptions,
+    SourceOptions,
     compile_source,
 )
 from tile_runtime.source_kernels.core_macros import branches_of_no_core, core_macros
@@ -145,7 +145,7 @@ def simulate(
     seconds = _seconds(timeout)
     given = sum(not cell.listed for cell in cells)
     macros = (*core_macros(declared.type), *defines)
-    compile_options = CompileOptions(tuple(folders[1:]), macros, folder)
+    compile_options = SourceOptions(tuple(folders[1:]), macros, folder)
 
     def library_of(part: str) -> CompiledSource:
         others = second_sources(text, declared.name, part, folders)
@@ -156,7 +156,7 @@ def simulate(
 
     wanted = (declared.name, *re.findall(r"\w+", expression))
     compiled = compile_kernel_part(text, name, wanted, library_of)
-    program = _Program(
+    program = _SourceProgram(
         compiled.library.library, cells, declared, KernelSource(name, text, folder), target, seconds
     )
     result, lost = program.run(options)
@@ -173,11 +173,11 @@ def simulate(
 
 
 @dataclass(frozen=True, slots=True)
-class _Program:
+class _SourceProgram:
     """A compiled kernel and its arguments; `seconds` is how long it may run."""
 
     library: Path
-    cells: Sequence[Cell]
+    cells: Sequence[ArgumentCell]
     declared: KernelDeclaration
     source: KernelSource
     target: Target
@@ -343,7 +343,7 @@ def _unfit(
     )  # fmt: skip
 
 
-def _outputs(files: RunFiles, cells: Sequence[Cell], *, write_back: bool) -> dict[str, Any]:
+def _outputs(files: RunFiles, cells: Sequence[ArgumentCell], *, write_back: bool) -> dict[str, Any]:
     outputs: dict[str, Any] = {}
     for index, cell in enumerate(cells):
         if cell.kind != BUFFER or cell.target is None:

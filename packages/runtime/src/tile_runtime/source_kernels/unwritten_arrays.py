@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from tile_ir import Loc
 from tile_runtime.devices.output_gaps import gap_text
 from tile_runtime.simulator.simulation_error import Fault, SimulationError
-from tile_runtime.source_kernels.arguments import Cell
+from tile_runtime.source_kernels.arguments import ArgumentCell
 from tile_runtime.source_kernels.declaration import KernelDeclaration
 from tile_runtime.source_kernels.fault_report import KernelSource
 
@@ -20,7 +20,7 @@ _HINT = (
 
 def gap_errors(
     gaps: Iterable[tuple[int, int, int, int]],
-    cells: Sequence[Cell],
+    cells: Sequence[ArgumentCell],
     kernel: KernelDeclaration,
     source: KernelSource,
 ) -> list[SimulationError]:
@@ -33,7 +33,7 @@ def gap_errors(
 
 
 def _gap_error(
-    cell: Cell, gap: tuple[int, int, int], kernel: KernelDeclaration, source: KernelSource
+    cell: ArgumentCell, gap: tuple[int, int, int], kernel: KernelDeclaration, source: KernelSource
 ) -> SimulationError:
     text = gap_text(cell.name, tuple(cell.target.shape), *gap)
     loc = _place(cell, kernel)
@@ -43,6 +43,6 @@ def _gap_error(
     return SimulationError(fault, text, loc, hint, {source.name: source.text})
 
 
-def _place(cell: Cell, kernel: KernelDeclaration) -> Loc | None:
+def _place(cell: ArgumentCell, kernel: KernelDeclaration) -> Loc | None:
     name = cell.name.partition("[")[0]
     return next((p.loc for p in kernel.parameters if p.name == name), kernel.loc)

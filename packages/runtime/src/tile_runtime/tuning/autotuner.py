@@ -24,7 +24,7 @@ from tile_ir import KernelError, TileError
 from tile_runtime.jit_kernels.factory_calls import memo_key
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
-from tile_runtime.tuning.candidates import Candidates
+from tile_runtime.tuning.candidates import ConfigCandidates
 from tile_runtime.tuning.options import TuneOptions
 from tile_runtime.tuning.results import TuningResults, config_text
 from tile_runtime.tuning.search import search
@@ -186,7 +186,7 @@ def _tune(
     configs: list[Config],
     options: TuneOptions,
 ) -> JITKernel:
-    found = search(Candidates(factory, args, kwargs, options, _inputs.get()), configs)
+    found = search(ConfigCandidates(factory, args, kwargs, options, _inputs.get()), configs)
     best = found.best
     if best is None:
         call = partial(factory, *args, **kwargs, **configs[0])

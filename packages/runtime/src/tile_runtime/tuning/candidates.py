@@ -25,15 +25,15 @@ from tile_runtime.jit_kernels.profiler import do_bench
 from tile_runtime.jit_kernels.tensor_supply import Declared, supply_tensors
 from tile_runtime.launcher.signature import Param, signature_of
 from tile_runtime.tuning.options import TuneOptions
-from tile_runtime.tuning.results import Row, config_text
+from tile_runtime.tuning.results import TrialRow, config_text
 from tile_runtime.tuning.trial import (
     REFUSED,
     RIGHT,
     TIMED_OUT,
     WRONG,
     Config,
-    Outcome,
     Trial,
+    TrialOutcome,
     failed,
     pack,
     unpack,
@@ -73,7 +73,7 @@ class _Traced:
 
 
 @dataclass
-class Candidates:
+class ConfigCandidates:
     """Makes candidates of the configurations of one call of a factory."""
 
     factory: Callable[..., JITKernel]
@@ -99,14 +99,16 @@ class Candidates:
         module = getattr(factory, "__module__", "")
         self.labels = {"study": _digest(self._judged, module, *labels.values())[:16], **labels}
 
-    def candidate(self, config: Config) -> Candidate | Outcome:
+    def candidate(self, config: Config) -> Candidate | TrialOutcome:
         """The factory called with a configuration, for as long as a trial may take; what came of it
         if that is no kernel."""
         seconds = self.options.timeout
         try:
             makes, declared, about = _within(seconds, partial(self._called, config))
         except TimeoutError:
-            return Outcome(TIMED_OUT, None, f"the factory has not returned after {seconds:g} s")
+            return TrialOutcome(
+                TIMED_OUT, None, f"the factory has not returned after {seconds:g} s"
+            )
         except (TileError, AssertionError) as error:  # it may refuse sizes by asserting
             return failed(REFUSED, error)
         key = _digest(self._judged, about, self._described(declared), config_text(config))
@@ -119,7 +121,7 @@ class Candidates:
             options.switches(apart), options.timeout,
         )  # fmt: skip
 
-    def looked_at(self, candidate: Candidate, outcome: Outcome) -> Outcome:
+    def looked_at(self, candidate: Candidate, outcome: TrialOutcome) -> TrialOutcome:
         """The outcome after the author's own check of the results that came back, if there are
         any."""
         check = self.options.manual_check_prog
@@ -133,13 +135,13 @@ class Candidates:
             return failed(WRONG, error)
         return replace(outcome, results=None)
 
-    def row(self, config: Config, found: Candidate | None, outcome: Outcome) -> Row:
+    def row(self, config: Config, found: Candidate | None, outcome: TrialOutcome) -> TrialRow:
         """What is kept of an outcome."""
         text = config_text(config)
         reference = None
         if found is not None and outcome.state is RIGHT:
             reference = self._inputs_of(found).reference
-        return Row(
+        return TrialRow(
             key=found.key if found is not None else _digest(self.labels["study"], text),
             config=text, state=outcome.state, milliseconds=outcome.milliseconds,
             reference=reference, problem=outcome.problem, slug=outcome.slug,

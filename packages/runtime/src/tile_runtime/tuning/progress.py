@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tile_runtime.tuning.results import Row
+from tile_runtime.tuning.results import TrialRow
 
 
 @contextmanager
-def shown(total: int) -> Iterator[Callable[[Row], None]]:
+def shown(total: int) -> Iterator[Callable[[TrialRow], None]]:
     """What is called with each row as it is known. In pipes nothing is said."""
     if not sys.stderr.isatty():
         yield lambda row: None
@@ -27,7 +27,7 @@ def shown(total: int) -> Iterator[Callable[[Row], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total, best="")
 
-        def tell(row: Row) -> None:
+        def tell(row: TrialRow) -> None:
             nonlocal best
             bar.advance(task)
             if row.milliseconds is not None and row.milliseconds < best:

@@ -27,7 +27,7 @@ _BUSY_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TrialRow:
     """A configuration that was tried. `key` stands for all that its time depends on, `study` for
     the call it was a configuration of, which `factory` and `arguments` show; `config` is JSON.
     `reference` are the milliseconds of the reference, `given` the seconds it might take, `ended` is
@@ -56,7 +56,7 @@ class Row:
         return found
 
 
-_COLUMNS = tuple(f.name for f in fields(Row))
+_COLUMNS = tuple(f.name for f in fields(TrialRow))
 _TABLE = f"create table if not exists rows ({', '.join(_COLUMNS)}, primary key (key))"
 _INSERT = f"insert or replace into rows values ({', '.join('?' * len(_COLUMNS))})"
 
@@ -68,7 +68,7 @@ class ResultStore:
         self.path = get_cache_dir() / "tuning.sqlite"
         self._used = bool(switch("cache"))
 
-    def read(self, key: str, seconds: float) -> Row | None:
+    def read(self, key: str, seconds: float) -> TrialRow | None:
         """What is known of a configuration; nothing if its time was up and it may take longer
         now."""
         found = self._rows("select * from rows where key = ?", key)
@@ -76,7 +76,7 @@ class ResultStore:
             return None
         return found[0] if found else None
 
-    def write(self, row: Row) -> None:
+    def write(self, row: TrialRow) -> None:
         """Keep a row; what an executor lost is missing, not known."""
         if self._used and row.state != LOST:
             with self._opened() as database:
@@ -84,17 +84,17 @@ class ResultStore:
 
     def studies(self) -> list[TuningResults]:
         """All that is there, that which was worked at last first."""
-        found: dict[str, list[Row]] = {}
+        found: dict[str, list[TrialRow]] = {}
         for row in self._rows("select * from rows order by ended"):
             found.setdefault(row.study, []).append(row)
         by_time = sorted(found.values(), key=lambda rows: -rows[-1].ended)
         return [TuningResults(tuple(rows)) for rows in by_time]
 
-    def _rows(self, query: str, *values: object) -> list[Row]:
+    def _rows(self, query: str, *values: object) -> list[TrialRow]:
         if not self._used or not self.path.is_file():
             return []
         with self._opened() as database:
-            return [Row(*found) for found in database.execute(query, values)]
+            return [TrialRow(*found) for found in database.execute(query, values)]
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -143,10 +143,10 @@ class ResultStore:
 class TuningResults:
     """All configurations of one call that were tried, in the order in which they ended."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TrialRow, ...]
 
     @property
-    def best(self) -> Row | None:
+    def best(self) -> TrialRow | None:
         """The fastest right one; of equal ones the first by its configuration."""
         return min(self._right(), key=_speed, default=None)
 
@@ -191,11 +191,11 @@ class TuningResults:
         first = self.rows[0]
         return f"{first.factory}({first.arguments}) on {first.chip}, {first.objective}"
 
-    def _right(self) -> list[Row]:
+    def _right(self) -> list[TrialRow]:
         return [row for row in self.rows if row.state == RIGHT]
 
 
-def _speed(row: Row) -> tuple[bool, float, str]:
+def _speed(row: TrialRow) -> tuple[bool, float, str]:
     return row.milliseconds is None, row.milliseconds or 0.0, row.config
 
 

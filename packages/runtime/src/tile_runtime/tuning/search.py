@@ -21,11 +21,11 @@ from typing import Any
 
 from tile_ir import KernelError, Stopped
 from tile_ir.switches import switch
-from tile_runtime.tuning.candidates import Candidate, Candidates
+from tile_runtime.tuning.candidates import Candidate, ConfigCandidates
 from tile_runtime.tuning.progress import shown
 from tile_runtime.tuning.proposals import proposals
-from tile_runtime.tuning.results import ResultStore, Row, TuningResults
-from tile_runtime.tuning.trial import LOST, Config, Outcome, Trial, run_trial
+from tile_runtime.tuning.results import ResultStore, TrialRow, TuningResults
+from tile_runtime.tuning.trial import LOST, Config, Trial, TrialOutcome, run_trial
 from tile_runtime.tuning.worker_processes import end_workers, run_apart
 
 # Of an executor that does not say how many it runs at a time.
@@ -37,17 +37,17 @@ class _Crew:
     """Who runs trials: how one is handed over, how many at a time, and whether in processes that
     end when their time is up."""
 
-    submit: Callable[[Trial], Future[Outcome]]
+    submit: Callable[[Trial], Future[TrialOutcome]]
     in_flight: int
     apart: bool
 
 
-def search(candidates: Candidates, configs: Sequence[Config]) -> TuningResults:
+def search(candidates: ConfigCandidates, configs: Sequence[Config]) -> TuningResults:
     """All that was tried or known of the configurations, in the order in which it ended.
 
     Raises Stopped for an interrupt; what was measured until then is kept.
     """
-    rows: list[Row] = []
+    rows: list[TrialRow] = []
     total = min(candidates.options.most or len(configs), len(configs))
     try:
         _try_all(candidates, configs, total, rows)
@@ -57,24 +57,24 @@ def search(candidates: Candidates, configs: Sequence[Config]) -> TuningResults:
 
 
 def _try_all(
-    candidates: Candidates, configs: Sequence[Config], total: int, rows: list[Row]
+    candidates: ConfigCandidates, configs: Sequence[Config], total: int, rows: list[TrialRow]
 ) -> None:
     """Add a row for each configuration as it ends."""
     options = candidates.options
     left = proposals(configs, options.sampler, options.most)
     store = ResultStore()
-    running: dict[Future[Outcome], Candidate] = {}
+    running: dict[Future[TrialOutcome], Candidate] = {}
 
     with _crew(options.executor) as crew, shown(total) as tell:
 
-        def ended(config: Config, row: Row) -> None:
+        def ended(config: Config, row: TrialRow) -> None:
             rows.append(row)
             left.tell(config, row.milliseconds)
             tell(row)
 
         def start(config: Config) -> None:
             found = candidates.candidate(config)
-            if isinstance(found, Outcome):
+            if isinstance(found, TrialOutcome):
                 row = candidates.row(config, None, found)
                 store.write(row)
                 ended(config, row)
@@ -105,11 +105,11 @@ def _stopped(tried: int, total: int) -> Stopped:
     return Stopped(f"tuning was stopped after {tried} of {total} configurations: {known}")
 
 
-def _outcome(future: Future[Outcome]) -> Outcome:
+def _outcome(future: Future[TrialOutcome]) -> TrialOutcome:
     try:
         return future.result()
     except (BrokenExecutor, CancelledError, OSError) as error:
-        return Outcome(LOST, None, f"the executor: {error or type(error).__name__}")
+        return TrialOutcome(LOST, None, f"the executor: {error or type(error).__name__}")
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def _crew(executor: Any) -> Iterator[_Crew]:
     pool.shutdown()
 
 
-def _run_here(trial: Trial) -> Future[Outcome]:
-    found: Future[Outcome] = Future()
+def _run_here(trial: Trial) -> Future[TrialOutcome]:
+    found: Future[TrialOutcome] = Future()
     found.set_result(run_trial(trial))
     return found

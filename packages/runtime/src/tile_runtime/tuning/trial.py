@@ -61,7 +61,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialOutcome:
     """What came of a trial: its state and milliseconds, or what is wrong, with the slug if it is an
     error of ours. `seconds` is how long it took to find out; `results` are pickled."""
 
@@ -73,7 +73,7 @@ class Outcome:
     results: bytes | None = None
 
 
-def run_trial(trial: Trial) -> Outcome:
+def run_trial(trial: Trial) -> TrialOutcome:
     """Build, check and time, in this process."""
     started = time.perf_counter()
     with override(**trial.switches):
@@ -86,14 +86,14 @@ def run_trial(trial: Trial) -> Outcome:
         except (TileError, AssertionError) as error:
             return failed(WRONG, error, started)
     seconds = time.perf_counter() - started
-    return Outcome(RIGHT, milliseconds, seconds=seconds, results=results)
+    return TrialOutcome(RIGHT, milliseconds, seconds=seconds, results=results)
 
 
-def failed(state: str, error: Exception, started: float | None = None) -> Outcome:
+def failed(state: str, error: Exception, started: float | None = None) -> TrialOutcome:
     """The outcome for an error, or for an assertion, which may say nothing."""
     slug = error.slug if isinstance(error, TileError) else ""
     seconds = 0.0 if started is None else time.perf_counter() - started
-    return Outcome(state, None, str(error) or "refused by an assertion", slug, seconds)
+    return TrialOutcome(state, None, str(error) or "refused by an assertion", slug, seconds)
 
 
 def pack(inputs: list[Any], expected: Any) -> bytes:

@@ -25,7 +25,7 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from typing import IO, Any
 
-from tile_runtime.tuning.trial import DIED, LOST, TIMED_OUT, Outcome, Trial, run_trial
+from tile_runtime.tuning.trial import DIED, LOST, TIMED_OUT, Trial, TrialOutcome, run_trial
 
 # A process without work leaves after so many seconds.
 _IDLE_SECONDS = 60.0
@@ -36,7 +36,7 @@ _READY = b"ready"
 _COMMAND = "from tile_runtime.tuning.worker_processes import serve; serve()"
 
 
-def run_apart(trial: Trial) -> Outcome:
+def run_apart(trial: Trial) -> TrialOutcome:
     """`run_trial` in another process, for as many seconds as the trial may take. A process that
     dies may have been ended by somebody else, so the trial gets a second one."""
     return _workers().run(partial(run_trial, trial), trial.seconds)
@@ -55,7 +55,7 @@ class Workers:
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
 
-    def run(self, job: Callable[[], Outcome], seconds: float) -> Outcome:
+    def run(self, job: Callable[[], TrialOutcome], seconds: float) -> TrialOutcome:
         """The outcome of a job; which is told of it too if it takes longer, or if its process ends
         twice."""
         for _ in range(2):
@@ -67,15 +67,15 @@ class Workers:
                 problem = f"its process ended: {worker.end()}"
                 if self._drop(worker):
                     continue
-                return Outcome(LOST, None, problem)
+                return TrialOutcome(LOST, None, problem)
             if found is not None:
                 self._put_back(worker)
                 return found
             worker.end()
             self._drop(worker)
             taken = time.monotonic() - started
-            return Outcome(TIMED_OUT, None, f"not done after {seconds:g} s", seconds=taken)
-        return Outcome(DIED, None, problem)
+            return TrialOutcome(TIMED_OUT, None, f"not done after {seconds:g} s", seconds=taken)
+        return TrialOutcome(DIED, None, problem)
 
     def close(self) -> None:
         """End all; what they were doing is lost."""
@@ -127,7 +127,7 @@ class _Worker:
         )
         self._started = False
 
-    def answer(self, job: Callable[[], Outcome], seconds: float) -> Outcome | None:
+    def answer(self, job: Callable[[], TrialOutcome], seconds: float) -> TrialOutcome | None:
         """What came of the job; None if that takes longer. EOFError if the process ends."""
         if not self._started:
             if self._read(_START_SECONDS) != _READY:

@@ -41,7 +41,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tile_runtime.ahead_of_time.build_kernels import Order, build_kernels
+    from tile_runtime.ahead_of_time.build_kernels import BuildOrder, build_kernels
     from tile_runtime.ahead_of_time.find_kernels import find_kernels
     from tile_runtime.ahead_of_time.toolchain import toolchain
 
@@ -52,8 +52,8 @@ def run(options: argparse.Namespace) -> int:
     kernels = find_kernels(folder, options.kernels)
     jobs = options.jobs or _usual_jobs()
     root = options.output_root.resolve()
-    order = Order(folder, root, chosen, jobs, options.force, tuple(paths))
-    progress = _Progress(sum(len(f.specs) for f in kernels.families.values()))
+    order = BuildOrder(folder, root, chosen, jobs, options.force, tuple(paths))
+    progress = _CompileProgress(sum(len(f.specs) for f in kernels.families.values()))
     failed = len(kernels.broken)
     for error in kernels.broken.values():
         print(error, file=sys.stderr)
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-class _Progress:
+class _CompileProgress:
     """Says on standard error which variant is done."""
 
     def __init__(self, variants: int) -> None:

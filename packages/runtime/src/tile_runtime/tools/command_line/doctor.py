@@ -19,7 +19,7 @@ from typing import Any
 from tile_ir import BuildError
 from tile_runtime.scripts.columns import columns
 from tile_runtime.tools.command_line import npu_findings
-from tile_runtime.tools.command_line.finding import Finding
+from tile_runtime.tools.command_line.finding import DoctorFinding
 
 # Oldest compilers the simulator is written for.
 OLDEST = {"g++": 11, "clang++": 14}
@@ -54,41 +54,41 @@ def run(options: argparse.Namespace) -> int:
     return int(broken)
 
 
-def check_python(build: bool) -> Finding:
+def check_python(build: bool) -> DoctorFinding:
     found = platform.python_version()
-    return Finding(
+    return DoctorFinding(
         "Python", sys.version_info >= (3, 10), f"{found} ({sys.executable})",
         "install Python 3.10 or newer",
     )  # fmt: skip
 
 
-def check_compiler(build: bool) -> Finding:
+def check_compiler(build: bool) -> DoctorFinding:
     from tile_runtime.devices.compile_host import find_compiler
 
     try:
         words = find_compiler()
     except BuildError as error:
-        return Finding("C++ compiler", False, error.message, error.hint)
+        return DoctorFinding("C++ compiler", False, error.message, error.hint)
     done = subprocess.run([*words, "-dumpfullversion"], capture_output=True, text=True)
     version = done.stdout.strip()
     if done.returncode != 0 or not version:
-        return Finding("C++ compiler", False, f"{words[0]} does not run", "reinstall it")
+        return DoctorFinding("C++ compiler", False, f"{words[0]} does not run", "reinstall it")
     kind = "clang++" if "clang" in os.path.basename(words[0]) else "g++"
     major = version.partition(".")[0]
     works = not major.isdigit() or int(major) >= OLDEST[kind]
-    return Finding(
+    return DoctorFinding(
         "C++ compiler", works, f"{' '.join(words)} {version}",
         f"install {kind} {OLDEST[kind]} or newer",
     )  # fmt: skip
 
 
-def check_simulator(build: bool) -> Finding:
+def check_simulator(build: bool) -> DoctorFinding:
     from tile_runtime.launcher.native import simulator_library
 
     return _built("simulator", simulator_library, build)
 
 
-def check_runner(build: bool) -> Finding:
+def check_runner(build: bool) -> DoctorFinding:
     """The program in which `tile-ascend sim` runs kernels: it starts, and finds its libraries."""
     from tile_runtime.launcher.native import runner_program
 
@@ -103,11 +103,11 @@ def check_runner(build: bool) -> Finding:
         problem = str(error)
     if not problem:
         return finding
-    return Finding("runner", False, f"{finding.detail} does not start: {problem}",
+    return DoctorFinding("runner", False, f"{finding.detail} does not start: {problem}",
                    "remove the file; it is built anew")  # fmt: skip
 
 
-def check_launcher(build: bool) -> Finding:
+def check_launcher(build: bool) -> DoctorFinding:
     from tile_runtime.launcher.native import (
         launcher,
         launcher_library,
@@ -121,50 +121,50 @@ def check_launcher(build: bool) -> Finding:
     try:
         launcher()
     except (ImportError, RuntimeError) as error:
-        return Finding("launcher", False, f"{finding.detail} can not be loaded: {error}",
+        return DoctorFinding("launcher", False, f"{finding.detail} can not be loaded: {error}",
                        "remove the file; it is built anew")  # fmt: skip
     return finding
 
 
-def _built(name: str, library: Callable[..., Path], build: bool) -> Finding:
+def _built(name: str, library: Callable[..., Path], build: bool) -> DoctorFinding:
     """Whether a native part is there, building it if that is wanted."""
     try:
-        return Finding(name, True, str(library(may_build=build)))
+        return DoctorFinding(name, True, str(library(may_build=build)))
     except BuildError as error:
         if error.slug == "not-built":
             what = "the first use builds it, and so does `tile-ascend doctor --build`"
-            return Finding(name, True, what, later=True)
-        return Finding(name, False, error.message, error.hint)
+            return DoctorFinding(name, True, what, later=True)
+        return DoctorFinding(name, False, error.message, error.hint)
 
 
-def check_torch(build: bool) -> Finding:
+def check_torch(build: bool) -> DoctorFinding:
     fix = "pip install torch -c constraints.txt"
     if find_spec("torch") is None:
-        return Finding("torch", False, "torch is not installed", fix)
+        return DoctorFinding("torch", False, "torch is not installed", fix)
     if not build:  # importing it takes longer than everything else here
-        return Finding("torch", True, version("torch"), fix)
+        return DoctorFinding("torch", True, version("torch"), fix)
     try:
         import torch
     except (ImportError, OSError) as error:
-        return Finding("torch", False, str(error), fix)
-    return Finding("torch", True, torch.__version__, fix)
+        return DoctorFinding("torch", False, str(error), fix)
+    return DoctorFinding("torch", True, torch.__version__, fix)
 
 
-def check_cache(build: bool) -> Finding:
+def check_cache(build: bool) -> DoctorFinding:
     from tile_runtime.cache.kernel_cache import kernel_cache
 
     cache = kernel_cache()
     try:
         cache.scratch().rmdir()
     except BuildError as error:
-        return Finding("cache", False, error.message, error.hint)
+        return DoctorFinding("cache", False, error.message, error.hint)
     size = cache.size()
-    return Finding(
+    return DoctorFinding(
         "cache", True, f"{cache.root}: {size.kernels} kernels, {size.bytes / 1e6:.1f} MB"
     )
 
 
-CHECKS: tuple[Callable[[bool], Finding], ...] = (
+CHECKS: tuple[Callable[[bool], DoctorFinding], ...] = (
     check_python,
     check_compiler,
     check_torch,

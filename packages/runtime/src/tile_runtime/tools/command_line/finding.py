@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing looked at. `needed`: without it kernels can not run on the simulator. `later`: the
     first use makes it."""
 

@@ -13,22 +13,22 @@ from typing import Any
 from tile_ir import TARGETS, BuildError
 from tile_ir.switches import is_chosen, switch
 from tile_runtime.devices.cann import find_cann, find_device_compiler
-from tile_runtime.tools.command_line.finding import Finding
+from tile_runtime.tools.command_line.finding import DoctorFinding
 
 # Where the driver shows its devices.
 DEVICES = Path("/dev")
 _DEVICE = re.compile(r"davinci\d+$")
 
 
-def _absent(name: str, detail: str, fix: str | None) -> Finding:
-    return Finding(name, False, detail, fix, needed=False)
+def _absent(name: str, detail: str, fix: str | None) -> DoctorFinding:
+    return DoctorFinding(name, False, detail, fix, needed=False)
 
 
-def _there(name: str, detail: str) -> Finding:
-    return Finding(name, True, detail, needed=False)
+def _there(name: str, detail: str) -> DoctorFinding:
+    return DoctorFinding(name, True, detail, needed=False)
 
 
-def check_driver(build: bool) -> Finding:
+def check_driver(build: bool) -> DoctorFinding:
     found = sorted(p.name for p in DEVICES.glob("davinci*") if _DEVICE.match(p.name))
     if not found:
         return _absent(
@@ -38,7 +38,7 @@ def check_driver(build: bool) -> Finding:
     return _there("NPU driver", ", ".join(found))
 
 
-def check_cann(build: bool) -> Finding:
+def check_cann(build: bool) -> DoctorFinding:
     cann = find_cann()
     if cann is None:
         return _absent(
@@ -60,7 +60,7 @@ def check_cann(build: bool) -> Finding:
     return _there("CANN", f"{told} ({cann.told_by})")
 
 
-def check_bisheng(build: bool) -> Finding:
+def check_bisheng(build: bool) -> DoctorFinding:
     try:
         program = find_device_compiler()
     except BuildError as error:
@@ -76,7 +76,7 @@ def check_bisheng(build: bool) -> Finding:
     return _there("bisheng", f"{program}: {(done.stdout.splitlines() or ['?'])[0]}")
 
 
-def check_torch_npu(build: bool) -> Finding:
+def check_torch_npu(build: bool) -> DoctorFinding:
     from tile_runtime.devices.choose_device import NO_DEVICE, npu_problem
 
     problem = npu_problem()
@@ -89,7 +89,7 @@ def check_torch_npu(build: bool) -> Finding:
     )  # fmt: skip
 
 
-def check_npu(build: bool) -> Finding:
+def check_npu(build: bool) -> DoctorFinding:
     """The chip, its cores by whoever tells of them, and whether kernels are compiled for it."""
     from tile_runtime.devices.choose_device import npu_problem
 
@@ -136,7 +136,7 @@ def _version(package: str) -> str:
         return "of unknown version"
 
 
-CHECKS: tuple[Callable[[bool], Finding], ...] = (
+CHECKS: tuple[Callable[[bool], DoctorFinding], ...] = (
     check_driver,
     check_cann,
     check_bisheng,

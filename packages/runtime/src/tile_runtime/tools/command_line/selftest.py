@@ -10,7 +10,7 @@ from tile_ir import BuildError
 from tile_ir.switches import override
 
 if TYPE_CHECKING:
-    from tile_runtime.selftest.run_cases import Row
+    from tile_runtime.selftest.run_cases import CaseRow
 
 
 def add_parser(commands: Any) -> None:
@@ -63,7 +63,7 @@ def _chip(on_npu: bool) -> str:
         return chip_name()
 
 
-def _row_line(row: Row, width: int) -> str:
+def _row_line(row: CaseRow, width: int) -> str:
     error = "" if row.error is None else f"{row.error:.2g}"
     times = _us(row.modelled), _us(row.measured)
     return _line(row.name, width, row.verdict, error, *times, row.detail)

@@ -10,7 +10,7 @@ from tile_runtime.tools.report.timed_run import TimedRun, place_text
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """An event of the path; times in microseconds. `index` is -1 where steps are left out."""
 
     index: int
@@ -23,7 +23,7 @@ class Step:
     left_out: int = 0
 
 
-def critical_steps(run: TimedRun, count: int) -> list[Step]:
+def critical_steps(run: TimedRun, count: int) -> list[PathStep]:
     """The path in order of time; what one pipe does of one line without a wait is one step, and
     steps in the middle are left out beyond `count`."""
     path = list(run.timeline.critical_path())[::-1]
@@ -33,7 +33,7 @@ def critical_steps(run: TimedRun, count: int) -> list[Step]:
     half = count // 2
     head, tail = parts[:half], parts[half - count :]
     left_out = sum(map(len, parts)) - sum(map(len, head)) - sum(map(len, tail))
-    gap = Step(-1, left_out=left_out)
+    gap = PathStep(-1, left_out=left_out)
     return [*(_stretch(run, p) for p in head), gap, *(_stretch(run, p) for p in tail)]
 
 
@@ -51,7 +51,7 @@ def _stretches(run: TimedRun, path: list[int]) -> list[list[int]]:
     return found
 
 
-def _stretch(run: TimedRun, part: list[int]) -> Step:
+def _stretch(run: TimedRun, part: list[int]) -> PathStep:
     first = _step(run, part[0])
     if len(part) == 1:
         return first
@@ -61,14 +61,14 @@ def _stretch(run: TimedRun, part: list[int]) -> Step:
     )
 
 
-def _step(run: TimedRun, index: int) -> Step:
+def _step(run: TimedRun, index: int) -> PathStep:
     timeline = run.timeline
     event = timeline.events[index]
     place = run.cpp_place(int(event["file"]), int(event["line"]))
     waited = float(event["waited"]) / timeline.mhz
     reason = REASONS[event["reason"]]
     flag = flag_text(event)
-    return Step(
+    return PathStep(
         index,
         float(event["begin"]) / timeline.mhz,
         float(max(event["end"], event["complete"])) / timeline.mhz,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tile_runtime.tools.report.number_text import microseconds
-from tile_runtime.tools.report.why.finding import Finding, percents, plural
+from tile_runtime.tools.report.why.finding import Cause, percents, plural
 from tile_runtime.tools.report.why.measures import Measures
 
 # Shares of the time from which on a cause is the answer.
@@ -20,12 +20,12 @@ MANY_STARTS = 0.2
 _ALIKE = 0.2
 
 
-def launch_findings(m: Measures) -> Iterator[Finding]:
+def launch_findings(m: Measures) -> Iterator[Cause]:
     line = m.run.timeline
     start = line.totals["start_cycles"] / line.mhz + line.totals["launch_us"]
     share = start / line.task_microseconds
     if share >= MOSTLY_LAUNCH:
-        yield Finding(
+        yield Cause(
             "launch",
             f"launching: {microseconds(start)} of {microseconds(line.task_microseconds)} go by "
             f"before the {plural(m.chains.used, 'core')} it starts "
@@ -35,7 +35,7 @@ def launch_findings(m: Measures) -> Iterator[Finding]:
         )
 
 
-def idle_findings(m: Measures) -> Iterator[Finding]:
+def idle_findings(m: Measures) -> Iterator[Cause]:
     chains = m.chains
     idle = 1 - chains.taken / (chains.cores * m.body)
     if idle < MANY_IDLE:
@@ -49,7 +49,7 @@ def idle_findings(m: Measures) -> Iterator[Finding]:
     if spans[longest] > (1 + _ALIKE) * mean and on_used > unused:
         # A run may have no line that it spends time at.
         most = f"; that block's core spends most at {m.line_text(places[0])}" if places else ""
-        yield Finding(
+        yield Cause(
             "imbalance",
             f"one core: block {chains.blocks[longest]} takes {m.time(spans[longest])}, the mean of "
             f"{plural(count, 'block')} {m.time(mean)}, and {percents(idle)} of the cores' time is "
@@ -60,7 +60,7 @@ def idle_findings(m: Measures) -> Iterator[Finding]:
             places,
         )
     elif unused >= on_used:
-        yield Finding(
+        yield Cause(
             "few blocks",
             f"idle cores: {plural(count, 'block')} on {chains.cores} cores",
             "cut the work into more blocks: smaller tiles, or the reduction split over blocks",
@@ -69,7 +69,7 @@ def idle_findings(m: Measures) -> Iterator[Finding]:
     else:
         rounds = -(-count // chains.cores)
         left = count - (rounds - 1) * chains.cores
-        yield Finding(
+        yield Cause(
             "last round",
             f"the last round: {plural(count, 'block')} on {chains.cores} cores take {rounds} "
             f"rounds, and the last one keeps {plural(left, 'core')} busy",
@@ -78,12 +78,12 @@ def idle_findings(m: Measures) -> Iterator[Finding]:
         )
 
 
-def start_findings(m: Measures) -> Iterator[Finding]:
+def start_findings(m: Measures) -> Iterator[Cause]:
     chain = m.chains.last
     share = m.chains.gaps / m.body
     if share >= MANY_STARTS:
         each = m.chains.gaps / (len(chain) - 1)
-        yield Finding(
+        yield Cause(
             "block starts",
             f"the start of blocks: {len(m.chains.blocks):,} blocks on {m.chains.cores} cores, "
             f"{m.time(each)} before each, {percents(share)} of the time",

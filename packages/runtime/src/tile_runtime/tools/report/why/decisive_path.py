@@ -25,7 +25,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PathPart:
     """Cycles of the path of one pipe, from one C++ line: `core` is a kind of core ("aic", "aiv");
     handing over is the scalar unit's, for the line it hands over."""
 
@@ -41,14 +41,14 @@ class DecisivePath:
     """`parts`, most cycles first, and how often the path goes from one kind of core to the other.
     Together they are the time that blocks take on the core that ends last."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PathPart, ...]
     crossings: int
 
     @property
     def cycles(self) -> float:
         return sum(part.cycles for part in self.parts)
 
-    def sums(self, key: Callable[[Part], Key]) -> dict[Key, float]:
+    def sums(self, key: Callable[[PathPart], Key]) -> dict[Key, float]:
         """Cycles of the parts with one key, most first."""
         found: dict[Key, float] = {}
         for part in self.parts:
@@ -74,7 +74,7 @@ def decisive_path(timeline: Timeline, chains: CoreChains) -> DecisivePath:
     unique, inverse = np.unique(keys, axis=0, return_inverse=True)
     sums = np.bincount(inverse.ravel(), weights=cycles, minlength=len(unique))
     parts = [
-        Part(
+        PathPart(
             "aiv" if v else "aic", PIPES[p], DOINGS[d], (timeline.strings[f], int(n)), float(c)
         )
         for (v, p, d, f, n), c in zip(unique.tolist(), sums, strict=True)

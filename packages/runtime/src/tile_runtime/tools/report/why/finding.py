@@ -8,7 +8,7 @@ from tile_runtime.tools.report.timed_run import Place
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Cause:
     """`bound` names the cause in a word or two; `says` goes on after "bound by"; `change` is what
     to do, an imperative; `places` are the lines it is about, the most important first. `share` is
     how much of the time goes there, 0 to 1."""

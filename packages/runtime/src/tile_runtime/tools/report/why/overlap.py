@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 
 from tile_runtime.tools.report.kernel_facts import SourceLoop
 from tile_runtime.tools.report.timed_run import Place, place_text
-from tile_runtime.tools.report.why.decisive_path import Part
-from tile_runtime.tools.report.why.finding import Finding, percents
+from tile_runtime.tools.report.why.decisive_path import PathPart
+from tile_runtime.tools.report.why.finding import Cause, percents
 from tile_runtime.tools.report.why.measures import Measures
 
 # Both kinds of core have at least this share of the critical path where they take turns.
 BOTH_KINDS = 0.15
 
 
-def waiting_findings(m: Measures) -> Iterator[Finding]:
+def waiting_findings(m: Measures) -> Iterator[Cause]:
     """One finding: cores that take turns, or pipes of one core that do."""
     whole = m.path.cycles
     kinds = m.path.sums(lambda p: p.core)
@@ -24,7 +24,7 @@ def waiting_findings(m: Measures) -> Iterator[Finding]:
     if len(kinds) == 2 and min(kinds.values()) >= BOTH_KINDS * whole and m.path.crossings > 1:
         cube = _places(m, lambda part: part.core == "aic")
         places = cube[:1] + _places(m, lambda part: part.core == "aiv")[:1]
-        yield Finding(
+        yield Cause(
             "turns of cores",
             f"cube and vector cores that take turns: the critical path goes from one to the other "
             f"{m.path.crossings} times in {_chain(m)}, {percents(kinds['aic'] / whole)} of it on "
@@ -46,7 +46,7 @@ def waiting_findings(m: Measures) -> Iterator[Finding]:
         for pipe, share, at in parts
     )
     places = [place for *_, at in parts for place in at]
-    yield Finding(
+    yield Cause(
         "no overlap",
         f"pipes that wait for each other: none is busy more than {percents(busiest)} of the time, "
         f"and on the critical path they take turns: {turns}",
@@ -65,7 +65,7 @@ def _places_of(m: Measures, core: str, pipe: str) -> list[Place]:
     return _places(m, lambda part: (part.core, part.pipe) == (core, pipe))
 
 
-def _places(m: Measures, wanted: Callable[[Part], bool]) -> list[Place]:
+def _places(m: Measures, wanted: Callable[[PathPart], bool]) -> list[Place]:
     """The lines that have most of some parts of the path."""
     sums = m.path.sums(lambda part: m.run.shown_place(part.place) if wanted(part) else None)
     return [place for place in sums if place is not None]

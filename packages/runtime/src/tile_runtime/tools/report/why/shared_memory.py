@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tile_ir import TARGETS
 from tile_ir.costs.timing import timing_of
-from tile_runtime.tools.report.why.finding import Finding, percents
+from tile_runtime.tools.report.why.finding import Cause, percents
 from tile_runtime.tools.report.why.line_work import share_of_lines
 from tile_runtime.tools.report.why.measures import Measures
 
@@ -18,7 +18,7 @@ AGAIN = 1.3
 _TRANSFERS = ("MTE2", "MTE3", "FIX")
 
 
-def memory_findings(m: Measures) -> Iterator[Finding]:
+def memory_findings(m: Measures) -> Iterator[Cause]:
     """At most one: HBM, or else L2."""
     totals = m.run.timeline.totals
     target = TARGETS.get(m.run.soc)
@@ -44,7 +44,7 @@ def memory_findings(m: Measures) -> Iterator[Finding]:
         yield _at_its_lines(m, "L2", l2, change)
 
 
-def _at_its_lines(m: Measures, memory: str, share: float, change: str) -> Finding:
+def _at_its_lines(m: Measures, memory: str, share: float, change: str) -> Cause:
     said = f"{memory}: {percents(share)} of its bandwidth is in use"
     found = share_of_lines(m.lines, lambda key: key[1] in _TRANSFERS)
     if found:
@@ -52,4 +52,4 @@ def _at_its_lines(m: Measures, memory: str, share: float, change: str) -> Findin
     if m.off_line.share >= 0.5:
         said += f"; most rows ({m.off_line.size:.0f} bytes) do not start on multiples of 512 bytes"
         change = "pad rows in global memory to multiples of 512 bytes, or give blocks whole rows"
-    return Finding(memory, said, change, share, tuple(line.place for line, _ in found[:2]))
+    return Cause(memory, said, change, share, tuple(line.place for line, _ in found[:2]))

@@ -15,7 +15,7 @@ from tile_runtime.tools.report.why.across_the_chip import (
     launch_findings,
     start_findings,
 )
-from tile_runtime.tools.report.why.finding import Finding, percents
+from tile_runtime.tools.report.why.finding import Cause, percents
 from tile_runtime.tools.report.why.measures import Measures
 from tile_runtime.tools.report.why.shared_memory import memory_findings
 from tile_runtime.tools.report.why.within_a_core import core_findings
@@ -55,7 +55,7 @@ def verdict(m: Measures) -> Verdict:
     )
 
 
-def _found(m: Measures) -> list[Finding]:
+def _found(m: Measures) -> list[Cause]:
     """All that hold. No schedule makes launching quicker or more of the memory; of the rest, what
     takes most of the cores' time comes first, and what a core does has the time it is at work."""
     idle, starts = [*idle_findings(m)], [*start_findings(m)]
@@ -76,5 +76,5 @@ def _distance(m: Measures) -> str:
     return f"at {percents(roof.share)} of the roofline ({roof.bound} alone: {least})"
 
 
-def _sentence(finding: Finding) -> str:
+def _sentence(finding: Cause) -> str:
     return f"Then by {finding.says}: {finding.change}."

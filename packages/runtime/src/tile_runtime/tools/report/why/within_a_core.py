@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_runtime.tools.report.number_text import binary
-from tile_runtime.tools.report.why.finding import Finding, percents
+from tile_runtime.tools.report.why.finding import Cause, percents
 from tile_runtime.tools.report.why.line_work import LineWork, share_of_lines
 from tile_runtime.tools.report.why.measures import Measures
 from tile_runtime.tools.report.why.overlap import waiting_findings
@@ -33,7 +33,7 @@ NAMES = {
 }  # fmt: skip
 
 
-def core_findings(m: Measures) -> Iterator[Finding]:
+def core_findings(m: Measures) -> Iterator[Cause]:
     """What the core that ends last is held back by: one finding, with others beside it."""
     if not m.path.parts:
         return
@@ -63,12 +63,12 @@ def core_findings(m: Measures) -> Iterator[Finding]:
         yield from waiting_findings(m)
 
 
-def _one_lane(m: Measures) -> Iterator[Finding]:
+def _one_lane(m: Measures) -> Iterator[Cause]:
     vector = [load for load in m.loads if load.pipe == "V"]
     pairs = m.chains.cores < m.run.timeline.vector_cores
     share = vector[0].busy / m.path.cycles if vector else 0.0
     if pairs and len(vector) == 1 and share >= MOSTLY_BUSY:
-        yield Finding(
+        yield Cause(
             "one lane",
             "one of two vector cores: the other one of each block calculates nothing",
             "let both work (`threads=2`, or by `vid`)",
@@ -76,7 +76,7 @@ def _one_lane(m: Measures) -> Iterator[Finding]:
         )
 
 
-def _scalar(m: Measures) -> Finding | None:
+def _scalar(m: Measures) -> Cause | None:
     share = m.decisive((("aic", "S"), ("aiv", "S")))
     flags = sum(p.cycles for p in m.path.parts if p.doing == "flag") / max(m.path.cycles, 1e-9)
     share -= flags
@@ -95,7 +95,7 @@ def _scalar(m: Measures) -> Finding | None:
         )
     else:
         change = _HAND_OVER_LESS
-    return Finding(
+    return Cause(
         "scalar",
         f"the scalar unit: {percents(share)} of the critical path, most of it "
         f"({percents(cycles / m.path.cycles)}) at {m.line_text(place)}",
@@ -105,16 +105,16 @@ def _scalar(m: Measures) -> Finding | None:
     )
 
 
-def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Finding:
+def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Cause:
     """A pipe that has too much to do, by what it does."""
     said = f"{NAMES[load.pipe]}, {how}"
     if load.pipe == "S":
         line = max(m.lines, key=lambda work: work.instructions, default=None)
         if line is None:
-            return Finding("scalar", said, _HAND_OVER_LESS, share)
+            return Cause("scalar", said, _HAND_OVER_LESS, share)
         part = line.instructions / sum(work.instructions for work in m.lines)
         said += f"; {percents(part)} of the instructions are at {m.line_text(line.place)}"
-        return Finding("scalar", said, _HAND_OVER_LESS, share, (line.place,))
+        return Cause("scalar", said, _HAND_OVER_LESS, share, (line.place,))
     wanted = (load.core[:3], load.pipe)
     lines = share_of_lines(m.lines, lambda key: key == wanted)
     line, part = lines[0]
@@ -132,10 +132,10 @@ def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Finding:
     else:
         bound, more, change = _PIPE_BOUNDS[load.pipe]
     places = tuple(work.place for work, of_it in lines[:3] if of_it >= 0.1)
-    return Finding(bound, said + more, change, share, places)
+    return Cause(bound, said + more, change, share, places)
 
 
-def _banks(m: Measures, load: PipeLoad, said: str, share: float) -> Finding:
+def _banks(m: Measures, load: PipeLoad, said: str, share: float) -> Cause:
     """Vector instructions that take long because their operands meet in a bank."""
     # Where several lines conflict, one that room helps says what to do.
     worst = next((bank for bank in m.banks if bank.changes), m.banks[0])
@@ -149,7 +149,7 @@ def _banks(m: Measures, load: PipeLoad, said: str, share: float) -> Finding:
         else "put the operands of an instruction where they do not meet: no room in UB that fits "
         "does so at that line"
     )
-    return Finding("bank conflicts", said, change, share, (worst.place,))
+    return Cause("bank conflicts", said, change, share, (worst.place,))
 
 
 _HAND_OVER_LESS = "hand over fewer and longer instructions: larger tiles, several rows at a time"
@@ -233,7 +233,7 @@ def _transfers(m: Measures, load: PipeLoad) -> tuple[str, str, str]:
     )
 
 
-def _latency(m: Measures, load: PipeLoad, on_path: float) -> Finding | None:
+def _latency(m: Measures, load: PipeLoad, on_path: float) -> Cause | None:
     """Instructions that wait for the result of the one before, where that is most of it."""
     kind = load.core[:3]
     waiting = [p for p in m.path.parts if (p.core, p.pipe, p.doing) == (kind, load.pipe, "latency")]
@@ -241,7 +241,7 @@ def _latency(m: Measures, load: PipeLoad, on_path: float) -> Finding | None:
     if share < MUCH_LATENCY:
         return None
     place = m.run.shown_place(waiting[0].place)
-    return Finding(
+    return Cause(
         "latency",
         f"the latency of {NAMES[load.pipe]}: {percents(on_path / m.path.cycles)} of the critical "
         f"path, {percents(share)} of that waiting for the result of the instruction before, "
