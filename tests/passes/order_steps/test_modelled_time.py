@@ -11,11 +11,12 @@ from order_steps.random_sections import kernel_flows
 from tile_ir import DEFAULT_TARGET, Section
 from tile_ir.costs.instruction_cost import cost
 from tile_ir.machine import Pipe
+from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
 from tile_passes.order.channels import Flag, Plan
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.eliminate_redundant import eliminate
 from tile_passes.order.flow import flow_of
-from tile_passes.order.modelled_time import ASSUMED_ROUNDS, ModelledTime
+from tile_passes.order.modelled_time import ModelledTime
 from tile_passes.order.plan_section import place_all
 from tile_passes.order.spill import SPILLS, TOLERANCE, full_barrier, spill
 from tile_passes.order.tree import Tree, Work
@@ -47,7 +48,7 @@ CASES = {
     "rounds of a known number": Case(("for %i: int32 in serial(0, 5) @0:4:1 {", EXP, "}"), 0, 5),
     "no round": Case(("for %i: int32 in serial(0, 0) @0:4:1 {", EXP, "}"), 0, 0),
     "rounds of an unknown number": Case(
-        ("for %i: int32 in serial(0, %cid) @0:4:1 {", EXP, "}"), 0, ASSUMED_ROUNDS
+        ("for %i: int32 in serial(0, %cid) @0:4:1 {", EXP, "}"), 0, ASSUMED_ITERATIONS
     ),
     "the likely branch": Case(("if %cid < 1 unlikely @0:4:1 {", LOAD, "} else {", EXP, "}"), 0, 1),
 }

@@ -25,6 +25,9 @@ from tile_ir import (
     written_buffers,
 )
 from tile_ir.analysis import constant_trips
+from tile_ir.costs.instruction_cost import Cost
+from tile_passes.clock.loop_timetable import SETTLED
+from tile_passes.clock.pipe_clock import PipeClock
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.pipeline import taken_to
 from tile_passes.pipeline_across_cores import (
@@ -33,7 +36,6 @@ from tile_passes.pipeline_across_cores import (
     stages_that_fit,
 )
 from tile_passes.pipelining.assign_stages import OneStage, Stages
-from tile_passes.pipelining.in_order_clock import SETTLED
 from tile_passes.pipelining.plan_pipeline import plan_pipeline
 from tile_passes.pipelining.rounds_behind import costs_of
 from tile_passes.pipelining.schedule import Schedule
@@ -164,7 +166,7 @@ def _in_order(
     had its version of a buffer."""
     begins: dict[tuple[int, int], float] = {}
     ends: dict[tuple[int, int], float] = {}
-    free: dict[tuple[str, Pipe], float] = {}
+    clock: PipeClock[tuple[str, Pipe]] = PipeClock()
     least = max(2, stages.loop.stages)
     for turn in range(RUN + max((work.stage for work in steps), default=0)):
         for n, work in enumerate(steps):
@@ -178,9 +180,8 @@ def _in_order(
                 for buffer in other.uses & work.writes:
                     earlier = at - max(least, stages.versions.get(buffer, 1))
                     ready.append(ends.get((m, earlier), 0.0))
-            pipe = work.core, work.pipe
-            begins[n, at] = max(free.get(pipe, 0.0), *ready)
-            free[pipe] = ends[n, at] = begins[n, at] + work.cycles
+            took = Cost(work.cycles, work.cycles)
+            begins[n, at], ends[n, at] = clock.run((work.core, work.pipe), took, max(ready))
     return begins, ends
 
 

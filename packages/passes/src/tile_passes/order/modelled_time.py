@@ -1,36 +1,34 @@
-"""How long a section takes under a plan, by the cost query: what one plan costs more than another.
+"""Time a section under a plan of flags and barriers, in modelled core cycles.
 
-Every pipe works in order, an operation as long as `tile_ir.cost` says, and waits where the plan
-says. Loops are run for as many rounds as they have residues and one more, and go on as the last of
-these did; a branch is taken unless it is unlikely. Not here: flags of the kernel's author, which
-are the same in all plans, and when the scalar unit gets to an instruction.
+Pipes take instructions in order (`clock`) and wait where the plan says. A loop is run for as many
+iterations as it has residues and one more; the others take as long as the last of these. A branch
+is taken unless it is unlikely. Left out: flags of the kernel's author, which are the same in all
+plans, and when the scalar unit issues an instruction.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tile_ir import Pipe, Target
 from tile_ir.costs.instruction_cost import Cost, cost
+from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS, PipeClock
 from tile_passes.order.channels import Action, Barrier, Do, Flag, Plan, PointToPoint, Signal, SyncOp
 from tile_passes.order.tree import Block, Branch, Repeat, Tree, Work
 
-# Rounds of a loop whose number is not known.
-ASSUMED_ROUNDS = 16
-
 
 class ModelledTime:
-    """Call it with a plan: core cycles. Costs of statements are asked for once."""
+    """Call it with a plan to get core cycles. The cost of each statement is computed once."""
 
     def __init__(self, tree: Tree, target: Target) -> None:
         self.tree, self.target = tree, target
         self.costs: dict[Work, Cost] = {}
 
     def __call__(self, plan: Plan) -> float:
-        clock = _Clock(self, plan)
-        clock.block(self.tree.root)
-        return max(clock.done.values())
+        run = _Run(self, plan)
+        run.block(self.tree.root)
+        return run.clock.end
 
     def of(self, work: Work) -> Cost:
         if work not in self.costs:
@@ -38,15 +36,14 @@ class ModelledTime:
         return self.costs[work]
 
 
-class _Clock:
-    """When each pipe takes the next operation and has done the last, and when flags were set."""
+class _Run:
+    """A section on the clock, and when the flags of a plan were set."""
 
     def __init__(self, costs: ModelledTime, plan: Plan) -> None:
         self.costs, self.plan = costs, plan
-        self.free = dict.fromkeys(costs.tree.pipes, 0.0)
-        self.done = self.free.copy()
+        self.clock: PipeClock[Pipe] = PipeClock(costs.tree.pipes)
         self.flags: dict[Signal, deque[float]] = defaultdict(deque)
-        # The steps of each block, which loops run again and again.
+        # The steps of each block, which loops repeat.
         self.known: dict[Block, list[Work | Block | Repeat | Action]] = {}
 
     def block(self, block: Block) -> None:
@@ -55,7 +52,7 @@ class _Clock:
         for step in self.known[block]:
             match step:
                 case Work():
-                    self.work(step)
+                    self.clock.run(step.pipe, self.costs.of(step))
                 case Block():
                     self.block(step)
                 case Repeat():
@@ -76,25 +73,18 @@ class _Clock:
             yield from self.plan.after(block, item.position)
         yield from self.plan.before(block, len(block.items))
 
-    def work(self, item: Work) -> None:
-        found, pipe = self.costs.of(item), item.pipe
-        start = self.free[pipe]
-        self.free[pipe] = start + found.busy
-        self.done[pipe] = max(self.done[pipe], start + found.done)
-
     def loop(self, loop: Repeat) -> None:
-        rounds = min(loop.most, ASSUMED_ROUNDS)
+        trips = min(loop.most, ASSUMED_ITERATIONS)
         self.rounds(loop, Do.SET)
-        begun, run = 0.0, min(int(rounds), loop.modulus + 1)
+        begun, run = 0.0, min(int(trips), loop.modulus + 1)
         for _ in range(run):
-            begun = max(self.done.values())
+            begun = self.clock.end
             self.block(loop.body)
-        self.later((rounds - run) * (max(self.done.values()) - begun))
+        self.later((trips - run) * (self.clock.end - begun))
         self.rounds(loop, Do.WAIT)
 
     def later(self, cycles: float) -> None:
-        for times in (self.free, self.done):
-            times.update((pipe, time + cycles) for pipe, time in times.items())
+        self.clock.advance(cycles)
         for flag, sets in self.flags.items():
             self.flags[flag] = deque(time + cycles for time in sets)
 
@@ -106,9 +96,9 @@ class _Clock:
     def action(self, do: Do, op: SyncOp) -> None:
         match op:
             case Barrier(pipe=Pipe.ALL):
-                self.wait(self.free, max(self.done.values()))
+                self.clock.wait(self.costs.tree.pipes, self.clock.end)
             case Barrier(pipe=pipe):
-                self.wait((pipe,), self.done[pipe])
+                self.clock.wait((pipe,), self.clock.done[pipe])
             case PointToPoint():
                 self.signal(op, Do.SET)
                 self.signal(op, Do.WAIT)
@@ -118,12 +108,9 @@ class _Clock:
                 self.signal(op, do)
 
     def signal(self, op: Signal, do: Do, times: int = 1) -> None:
+        clock, pipes = self.clock, self.costs.tree.pipes
         for _ in range(times):
             if do is Do.SET:
-                self.flags[op].append(max(self.free[op.source], self.done[op.source]))
+                self.flags[op].append(max(clock.free[op.source], clock.done[op.source]))
             elif sets := self.flags[op]:
-                self.wait(self.free if op.target is Pipe.S else (op.target,), sets.popleft())
-
-    def wait(self, pipes: Iterable[Pipe], time: float) -> None:
-        for pipe in pipes:
-            self.free[pipe] = max(self.free[pipe], time)
+                clock.wait(pipes if op.target is Pipe.S else (op.target,), sets.popleft())

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from tile_ir import Buffer
-from tile_passes.pipelining.in_order_clock import Timetable
+from tile_passes.clock.loop_timetable import Timetable
 from tile_passes.pipelining.round_units import Order, Round, Unit
 
 # Places to cut a round in two that are tried.
@@ -45,7 +45,7 @@ def as_written(round_: Round) -> Arrangement:
 
 
 def arrangements(
-    round_: Round, alone: Timetable, busiest: float, most: int
+    round_: Round, alone: Timetable[Unit], busiest: float, most: int
 ) -> Iterator[Arrangement]:
     """Orders to try, with at most so many rounds between first and last stage. `alone`: one round
     by itself; `busiest`: cycles of the pipe that has most to do."""

@@ -31,10 +31,11 @@ from tile_ir import (
 )
 from tile_ir.analysis import constant_trips
 from tile_passes.analysis.memory_use import memory_max_live
+from tile_passes.clock.iteration_work import IterationWork
+from tile_passes.clock.loop_timetable import Timetable
 from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.given_order import given_order
-from tile_passes.pipelining.in_order_clock import RoundWork, Timetable
 from tile_passes.pipelining.in_schedule import in_schedule
 from tile_passes.pipelining.modulo_schedule import (
     Arrangement,
@@ -43,7 +44,7 @@ from tile_passes.pipelining.modulo_schedule import (
     versions_of,
 )
 from tile_passes.pipelining.plan_versions import Candidates, fits, that_fit, version_candidates
-from tile_passes.pipelining.round_units import owners, round_of
+from tile_passes.pipelining.round_units import Unit, owners, round_of
 from tile_passes.pipelining.schedule import Schedule
 
 # The part of the time that another order, or another stage, has to leave to be worth it.
@@ -117,7 +118,7 @@ class _Planner:
         self.loop = given.loop
         self.fresh = (*given.handed, *given.others)
         self.round = round_of(func, self.loop, self.fresh)
-        self.work = RoundWork(
+        self.work = IterationWork(
             self.loop, self.round.units, owners(func), _handed(func), func.launch.blocks,
             given.core, target,
         )  # fmt: skip
@@ -221,7 +222,7 @@ class _Planner:
             return None
         return {b: found[b] for b in self.fresh if b in found}
 
-    def timed(self, arrangement: Arrangement, versions: Mapping[Buffer, int]) -> Timetable:
+    def timed(self, arrangement: Arrangement, versions: Mapping[Buffer, int]) -> Timetable[Unit]:
         return Timetable(self.work, arrangement.units, arrangement.stage, versions, self.trips)
 
     def fixed(self) -> Fixed | None:

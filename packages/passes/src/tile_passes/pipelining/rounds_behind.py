@@ -17,10 +17,8 @@ from tile_ir import Core, For, If, Op, Pipe, Stmt, Target, bodies, pipe_of
 from tile_ir.analysis import constant_trips
 from tile_ir.costs.instruction_cost import Assumed, Cost, cost
 from tile_ir.costs.timing import DEFAULT_TIMING
+from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
 from tile_passes.pipelining.steps import Step
-
-# Rounds of an inner loop whose number is not known.
-ASSUMED_ROUNDS = 16
 
 
 def rounds_behind(
@@ -73,7 +71,7 @@ def costs_of(
             yield pipe_of(stmt), Cost(one.busy * times, one.done * times)
         case For():
             trips = constant_trips(stmt)
-            times *= ASSUMED_ROUNDS if trips is None else trips
+            times *= ASSUMED_ITERATIONS if trips is None else trips
     for body in bodies(stmt):
         for inner in body:
             yield from costs_of(inner, target, times, sure)

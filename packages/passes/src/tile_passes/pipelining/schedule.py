@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tile_ir import Buffer, Core, For, Pipe, pipe_of, walk_ops
-from tile_passes.pipelining.in_order_clock import RoundWork, Timetable
+from tile_passes.clock.iteration_work import IterationWork
+from tile_passes.clock.loop_timetable import Timetable
 from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
 from tile_passes.pipelining.round_units import Round, Unit
 
@@ -38,9 +39,9 @@ class Schedule:
     core: Core
     round: Round
     arrangement: Arrangement
-    times: Timetable
-    text: Timetable
-    work: RoundWork
+    times: Timetable[Unit]
+    text: Timetable[Unit]
+    work: IterationWork[Unit]
     versions: Mapping[Buffer, int]
     handed: tuple[Buffer, ...]
     asked: int

@@ -1,0 +1,147 @@
+"""Time a pipelined loop: its units in some order, each some iterations behind.
+
+Pipes take instructions in the order of the text. The scalar unit issues them, and waits where it
+reads an element. Flags cost nothing here; they only delay instructions that need a result.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, NamedTuple
+
+from tile_ir import Buffer, Pipe
+from tile_passes.clock.iteration_work import IterationWork, Touch, Unit, Work
+from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS, PipeClock
+
+# Iterations that are run before the loop drains, and after how many of them the interval is taken
+# from the rest.
+RUN, SETTLED = 10, 5
+# Accesses to the bytes of a buffer that are looked back at.
+MOST_USES = 8
+
+
+class Timetable(Generic[Unit]):
+    """Core cycles of a loop with its units in this order, each as many iterations behind as its
+    stage says. The loop is run when a time is first asked for."""
+
+    def __init__(
+        self,
+        work: IterationWork[Unit],
+        order: Sequence[Unit],
+        stage: Mapping[Unit, int],
+        versions: Mapping[Buffer, int],
+        trips: int | None,
+    ) -> None:
+        self._work, self._order, self._stage, self._versions = work, order, stage, versions
+        self._trips = ASSUMED_ITERATIONS if trips is None else trips
+
+    @property
+    def interval(self) -> float:
+        """From the end of one iteration to the end of the next."""
+        return self._run.interval
+
+    @property
+    def whole(self) -> float:
+        """From the start of the loop to its end."""
+        return self._run.whole
+
+    @property
+    def starts(self) -> Mapping[Unit, float]:
+        """When each unit of an iteration from the middle starts."""
+        return self._run.starts
+
+    @property
+    def ends(self) -> Mapping[Unit, float]:
+        """When its results can be used."""
+        return self._run.ends
+
+    @cached_property
+    def _run(self) -> _Run[Unit]:
+        behind = max(self._stage.values(), default=0)
+        run = max(1, min(self._trips, RUN + behind))
+        clock = _CoreClock(self._versions)
+        ends = [0.0] * run
+        middle = min(SETTLED, run - 1)
+        starts: dict[Unit, float] = {}
+        lasts: dict[Unit, float] = {}
+        for number in range(run + behind):
+            for unit in self._order:
+                at = number - self._stage[unit]
+                if 0 <= at < run:
+                    start, end = clock.unit(self._work.of(unit, at), at)
+                    ends[at] = max(ends[at], end)
+                    if at == middle:
+                        starts[unit], lasts[unit] = start, end
+        # While the loop drains no iteration starts any more, so their ends lie closer together.
+        last = max(run - 1 - behind, min(run - 1, middle + 1))
+        interval = (ends[last] - ends[middle]) / (last - middle) if last > middle else max(ends)
+        whole = max(ends) + (self._trips - run) * interval if self._trips else 0.0
+        return _Run(interval, whole, starts, lasts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run(Generic[Unit]):
+    interval: float
+    whole: float
+    starts: Mapping[Unit, float]
+    ends: Mapping[Unit, float]
+
+
+class _Use(NamedTuple):
+    """An access of a pipe until some time; `number` counts the instructions of the clock."""
+
+    touch: Touch
+    pipe: Pipe
+    until: float
+    number: int
+
+
+class _CoreClock:
+    """The pipes of one core, and until when the versions of its buffers are in use."""
+
+    def __init__(self, versions: Mapping[Buffer, int]) -> None:
+        self.versions = versions
+        self.pipes: PipeClock[Pipe] = PipeClock()
+        self.used: dict[tuple[Buffer, int], deque[_Use]] = defaultdict(
+            lambda: deque(maxlen=MOST_USES)
+        )
+        # Instructions so far, and those before the last barrier of the vector pipe.
+        self.number = self.barrier = 0
+
+    def unit(self, works: Sequence[Work], iteration: int) -> tuple[float, float]:
+        """Run the instructions of a unit in an iteration; return their start and end."""
+        times = [self.work(work, iteration) for work in works]
+        if not times:
+            return self.pipes.free[Pipe.S], self.pipes.free[Pipe.S]
+        return min(start for start, _ in times), max(done for _, done in times)
+
+    def work(self, work: Work, iteration: int) -> tuple[float, float]:
+        # A pipe waits for its own results on the vector pipe only: elsewhere they are in order.
+        pipe, ready = work.pipe, 0.0
+        slots = [(t, (t.buffer, iteration % self.versions.get(t.buffer, 1))) for t in work.touches]
+        for touch, slot in slots:
+            for use in self.used[slot]:
+                if use.pipe is not pipe:
+                    if use.until > ready and touch.meets(use.touch):
+                        ready = use.until
+                elif (
+                    pipe is Pipe.V
+                    and use.number > self.barrier
+                    and use.touch.writes
+                    and touch.meets(use.touch)
+                ):
+                    ready, self.barrier = max(ready, self.pipes.done[pipe]), self.number
+        self.number += 1
+        if pipe is Pipe.S:
+            start, done = self.pipes.run(pipe, work.cost, ready)
+        else:
+            start, done = self.pipes.issue(pipe, work.cost, ready, by=Pipe.S)
+        for touch, slot in slots:
+            self.used[slot].append(_Use(touch, pipe, done, self.number))
+        return start, done
+
+
+__all__ = ["SETTLED", "Timetable"]
