@@ -13,10 +13,8 @@ from pathlib import Path
 from tile_runtime.tools.command_line import main
 
 SCALE = """
-import tilelang
-import tilelang.language as T
-
-from ....common.spec import DispatchField, TilelangKernel, register_kernel
+import tile_frontend as T
+from tile_runtime.ahead_of_time import DispatchField, TilelangKernel, lower, register_kernel
 from .sizes import ROWS
 
 WIDTHS = (64, 128)
@@ -50,9 +48,21 @@ class Scale(TilelangKernel):
     @staticmethod
     def generate_source(width, dtype):
         config = {"tl.ascend_auto_sync": True}
-        with tilelang.tvm.transform.PassContext(opt_level=3, config=config):
-            return tilelang.engine.lower(build(width)).kernel_source
+        return lower(build(width), pass_configs=config).kernel_source
 """
+# The same as an engine writes it. Its names bring torch into every process.
+ENGINES_SCALE = (
+    SCALE.replace(
+        "import tile_frontend as T\nfrom tile_runtime.ahead_of_time import",
+        "import tilelang\nimport tilelang.language as T\nfrom ....common.spec import",
+    )
+    .replace("lower, register", "register")
+    .replace(
+        "        return lower(build(width), pass_configs=config)",
+        "        with tilelang.tvm.transform.PassContext(opt_level=3, config=config):\n"
+        "            return tilelang.engine.lower(build(width))",
+    )
+)
 # A source of its own making: quick to emit, and nothing compiles it.
 PLAIN = '''
 from tile_runtime.ahead_of_time import DispatchField, TileKernel, register_kernel

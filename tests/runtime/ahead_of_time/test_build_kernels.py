@@ -14,7 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from ahead_of_time.kernel_folders import PLAIN, SCALE, compile_kernels, compiled, write
+from ahead_of_time.kernel_folders import (
+    ENGINES_SCALE,
+    PLAIN,
+    SCALE,
+    compile_kernels,
+    compiled,
+    write,
+)
 from tile_ir.switches import override
 from tile_runtime.ahead_of_time import build_key
 from tile_runtime.ahead_of_time.find_kernels import find_kernels
@@ -253,7 +260,7 @@ def test_an_engines_own_tree(tmp_path: Path) -> None:
     root = tmp_path / "engine" / "compiler" / "tilelang"
     text = PLAIN.replace("tile_runtime.ahead_of_time", "compiler.tilelang.common.spec")
     text = text.replace("TileKernel", "TilelangKernel")
-    kernels = write(root / "targets" / "ascend", add=text, scale=SCALE, sizes="ROWS = 8\n")
+    kernels = write(root / "targets" / "ascend", add=text, scale=ENGINES_SCALE, sizes="ROWS = 8\n")
     (root / "common").mkdir()
     (root / "common" / "spec.py").write_text("raise ImportError('the declarations are ours')")
     assert compiled(compile_kernels(tmp_path, "--from", str(kernels))) == 4

@@ -8,10 +8,10 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ParamSpec, TypeAlias, overload
+from typing import Any, ParamSpec, overload
 
 from tile_ir import (
     TARGETS,
@@ -19,14 +19,19 @@ from tile_ir import (
     KernelError,
     Target,
     TileError,
-    did_you_mean,
     print_func,
 )  # fmt: skip
 from tile_ir.switches import switch
 from tile_passes import PassOptions
-from tile_runtime.devices.choose_device import chip_name, current_device
+from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.device import Device
 from tile_runtime.jit_kernels.build import Job, build
+from tile_runtime.jit_kernels.compile_options import (
+    CompileOptions,
+    Flags,
+    Indices,
+    resolve_target,
+)
 from tile_runtime.jit_kernels.compiled_kernel import printed
 from tile_runtime.jit_kernels.factory_calls import (
     Factory,
@@ -42,26 +47,7 @@ from tile_runtime.launcher.signature import resolve_indices
 from tile_runtime.options.code_generators import code_generator
 from tile_runtime.options.pass_configs import pass_options
 
-Indices: TypeAlias = "int | Sequence[int] | None"
-Flags: TypeAlias = "Sequence[str] | str | None"
 P = ParamSpec("P")
-
-
-@dataclass(frozen=True, slots=True)
-class CompileOptions:
-    """Arguments `jit` and `compile` share."""
-
-    out_idx: Indices = None
-    workspace_idx: Indices = None
-    target: str = "auto"
-    platform: str = "auto"
-    execution_backend: str = "cython"
-    verbose: bool = False
-    pass_configs: Mapping[Any, Any] | None = None
-    debug_root_path: str | os.PathLike[str] | None = None
-    # Further options of the device compiler; the simulator has no use for them.
-    compile_flags: Flags = None
-    run_mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,39 +289,6 @@ def _device(options: CompileOptions) -> Device:
             f"compile_flags is {flags!r}, expected a string or a list of strings",
         )
     return current_device(words, simulate=options.run_mode == "sim")
-
-
-def resolve_target(options: CompileOptions) -> Target:
-    """The chip to compile for: that of the switch `soc` or of the device, or the first of the
-    platform's family.
-
-    Raises KernelError for what this compiler does not make.
-    """
-    if options.execution_backend != "cython":
-        raise KernelError(
-            "execution-backend",
-            f"execution_backend {options.execution_backend!r} is not supported, expected 'cython'",
-            hint="leave it out; TILE_TARGET chooses between sim and npu",
-        )
-    soc = chip_name(simulate=options.run_mode == "sim")
-    if soc not in TARGETS:
-        raise KernelError(
-            "soc",
-            f"the switch soc or the device is {soc!r}, which is not in the chip table",
-            hint=did_you_mean(soc, TARGETS) or f"one of {', '.join(TARGETS)}",
-        )
-    target = TARGETS[soc]
-    if options.platform in ("auto", target.architecture):
-        return target
-    for candidate in TARGETS.values():
-        if candidate.architecture == options.platform:
-            return candidate
-    families = sorted({t.architecture for t in TARGETS.values()})
-    raise KernelError(
-        "platform",
-        f"platform {options.platform!r} is not supported, "
-        f"expected 'auto', {' or '.join(repr(f) for f in families)}",
-    )
 
 
 def _decorate(factory: Factory, options: CompileOptions) -> Factory:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_ir import Func, KernelError, warn
 from tile_passes import run_pipeline
-from tile_runtime.jit_kernels.jit_compile import CompileOptions, resolve_target
+from tile_runtime.jit_kernels.compile_options import CompileOptions, resolve_target
 from tile_runtime.launcher.signature import Param, signature_of
 from tile_runtime.options.code_generators import code_generator
 from tile_runtime.options.pass_configs import pass_options

@@ -23,7 +23,7 @@ def provide_imports() -> None:
     compat.install()
     if not npu_available():
         from tile_runtime import host_npu
-        from tile_runtime.jit_kernels.jit_compile import CompileOptions, resolve_target
+        from tile_runtime.jit_kernels.compile_options import CompileOptions, resolve_target
 
         host_npu.install(resolve_target(CompileOptions()))
 

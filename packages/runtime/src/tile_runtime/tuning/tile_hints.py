@@ -27,7 +27,7 @@ from tile_ir import (
     dtype_of,
 )
 from tile_ir.costs.instruction_cost import Assumed, cost
-from tile_runtime.jit_kernels.jit_compile import CompileOptions, resolve_target
+from tile_runtime.jit_kernels.compile_options import CompileOptions, resolve_target
 
 # Tiles of this many rows and columns: multiples of a fractal, up to what L0C holds.
 _ROWS = (16, 32, 64, 96, 128, 192, 256)

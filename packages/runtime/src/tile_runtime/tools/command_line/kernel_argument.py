@@ -21,7 +21,7 @@ from tile_runtime.options.code_generators import GENERATORS, code_generator, nam
 if TYPE_CHECKING:
     from tile_ir.code_generator import CodeGenerator
     from tile_passes import PassOptions
-    from tile_runtime.jit_kernels.jit_compile import CompileOptions
+    from tile_runtime.jit_kernels.compile_options import CompileOptions
     from tile_runtime.jit_kernels.kernel import JITKernel
 
 
@@ -200,7 +200,8 @@ def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
     """A function and the arguments of its `jit`; without these the switches alone decide."""
 
     def make() -> JITKernel:
-        from tile_runtime.jit_kernels.jit_compile import CompileOptions, compile_func
+        from tile_runtime.jit_kernels.compile_options import CompileOptions
+        from tile_runtime.jit_kernels.jit_compile import compile_func
 
         return compile_func(func, options or CompileOptions())
 
@@ -211,7 +212,7 @@ def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
         target, passes = _chip_named(switch("soc")), pass_options(None)
         generator = code_generator()
     else:
-        from tile_runtime.jit_kernels.jit_compile import resolve_target
+        from tile_runtime.jit_kernels.compile_options import resolve_target
 
         target, passes = resolve_target(options), pass_options(options.pass_configs)
         generator = code_generator(options.target, func.loc)
