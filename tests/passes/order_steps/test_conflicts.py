@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from order_steps.random_sections import kernel_flows
 from tile_ir import DEFAULT_TARGET
-from tile_ir.nodes import Made
-from tile_passes.order.conflicts import conflicts, with_made
+from tile_passes.order.conflicts import conflicts, with_generated
 from tile_passes.order.plan_section import plan_for
 
 
@@ -21,11 +21,12 @@ def test_conflicts_of_some_statements() -> None:
                 for i in tree.instances
                 if random.Random(seed * 99 + i.bit).random() < 0.3
             }
-            made = frozenset(Made.of(stmt) for stmt in chosen)
-            theirs = [i for i in tree.instances if Made.of(i.item.stmt) in made]
+            for stmt in chosen:
+                object.__setattr__(stmt, "loc", replace(stmt.loc, generated=True))
+            theirs = [i for i in tree.instances if i.item.stmt in chosen]
             ours = sum(1 << i.bit for i in theirs)
             ours |= sum(1 << r.bit for r in tree.runs if r.instance in theirs)
-            found = conflicts(tree, with_made(tree, made))
+            found = conflicts(tree, with_generated(tree))
             expected = [b if ours >> n & 1 else b & ours for n, b in enumerate(flow.conflicts)]
             assert found == expected, seed
             left_out += found != list(flow.conflicts)

@@ -15,7 +15,7 @@ from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.nodes import Automatic, Func, Op, Section
 from tile_ir.opdef import Effect
 from tile_ir.target import Target
-from tile_ir.traversal import walk
+from tile_ir.traversal import has_generated, walk
 
 _IN_CORE = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER})
 _BETWEEN = frozenset({Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL})
@@ -32,7 +32,7 @@ def check_choices(
 
     Addresses: values lost where buffers share bytes, unless the author placed both. Order inside a
     core: all of it where it is automatic; else the races of buffers that share bytes and of
-    statements that the compiler has made, if the author's flags are right by themselves. Order
+    statements that the compiler generated, if the author's flags are right by themselves. Order
     between cores: where it is automatic and the text had none; what each vector core stores is
     the author's, but with `threads=2`.
     """
@@ -40,7 +40,7 @@ def check_choices(
     sharing = Sharing.of(final.launch.allocs, placed)
     found = [*check_memory(final, target, sharing)] if sharing.pairs else []
     automatic = Automatic.SYNC in final.automatic
-    if automatic or sharing or final.made:
+    if automatic or sharing or has_generated(final.launch.body):
         found += _inside(final, None if automatic else sharing, _has(traced, _IN_CORE), target)
     if Automatic.CROSS in final.automatic and not _has(traced, _BETWEEN):
         across = check_across(final, target, lanes_apart=traced.launch.threads != 2)

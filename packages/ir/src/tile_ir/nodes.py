@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tile_ir.diagnostics.errors import KernelError
 from tile_ir.expr import Buffer as Buffer
@@ -191,23 +191,10 @@ def text_of(node: object) -> str:
     raise NotImplementedError(type(node).__name__)
 
 
-class Made(NamedTuple):
-    """What a statement is told by, among those of one line: its place, and the name of its
-    operation (`scalar_unit` for what is none)."""
-
-    loc: Loc
-    name: str
-
-    @staticmethod
-    def of(stmt: Stmt) -> Made:
-        return Made(stmt.loc, stmt.opdef.name if isinstance(stmt, Op) else "scalar_unit")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Func:
     """A kernel: parameters in declaration order (tensors are GM buffers, scalars are variables).
 
-    `made`: the statements that are the compiler's, where the order inside a core is the author's.
     `sources` maps file names to the text they had when the kernel was traced, for diagnostics; it
     is not part of the printed form. `remarks` is what passes have to tell the user, `expansions`
     are the calls of macros; nor are they.
@@ -219,7 +206,6 @@ class Func:
     phase: Phase
     loc: Loc
     automatic: frozenset[Automatic] = frozenset()
-    made: frozenset[Made] = frozenset()
     sources: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     remarks: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
     expansions: tuple[Expansion, ...] = field(default=(), compare=False, repr=False)

@@ -219,6 +219,16 @@ def _map_slice(s: Slice, fn: Callable[[Expr], Expr]) -> Slice:
     return Slice(offset, extent, s.stride)
 
 
+def generated(stmt: Stmt) -> Stmt:
+    """Return the statement with the origin of one that the compiler added."""
+    return replace(stmt, loc=replace(stmt.loc, generated=True))
+
+
+def has_generated(body: Body) -> bool:
+    """Whether the compiler added one of the statements."""
+    return any(stmt.loc.generated for stmt in walk(body))
+
+
 def replace_buffers(body: Body, new: Mapping[Buffer, Buffer]) -> Body:
     """Every use of a buffer that has a replacement is one of that."""
 
@@ -274,6 +284,8 @@ __all__ = [
     "breaks",
     "buffers",
     "expressions",
+    "generated",
+    "has_generated",
     "loads",
     "map_expressions",
     "map_own_expressions",

@@ -11,7 +11,6 @@ from tile_ir import (
     For,
     Func,
     LoopKind,
-    Made,
     Op,
     Phase,
     Stmt,
@@ -25,7 +24,7 @@ from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.verification.phases import PLAIN_LOOPS
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import tiles_of
-from tile_passes.lowering.made import behind_all, leaves, made, reads_element
+from tile_passes.lowering.generated import behind_all, mark_generated, reads_element
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.lowering.turns import has_turns, turns_in
 from tile_passes.lowering.wide_products import in_pieces
@@ -49,7 +48,7 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
         return func
     launch = replace(func.launch, body=body, allocs=(*func.launch.allocs, *builder.allocs))
     remarks = (*func.remarks, *builder.remarks)
-    return replace(func, launch=launch, remarks=remarks, made=func.made | builder.made)
+    return replace(func, launch=launch, remarks=remarks)
 
 
 def _body(body: Body, ranges: Ranges, builder: Builder, func: Func) -> Body:
@@ -60,10 +59,9 @@ def _body(body: Body, ranges: Ranges, builder: Builder, func: Func) -> Body:
 def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:
     if isinstance(stmt, Op):
         pieces = lower_op(stmt, known, builder)
-        if Made.of(stmt) in func.made:
-            builder.made.update(map(Made.of, leaves(pieces)))
+        if stmt.loc.generated:
             return pieces
-        builder.made.update(made(func, pieces))
+        pieces = mark_generated(func, pieces)
         return behind_all(func, pieces, stmt.loc) if reads_element(stmt) else pieces
     inside = ranges_inside(stmt, known)
     builder = _inside(stmt, builder, func)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from tile_ir import (
@@ -36,7 +36,7 @@ from tile_ir import (
 from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.ops.rules import elements_bound
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.made import behind_all, made
+from tile_passes.lowering.generated import behind_all, mark_generated
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.parallel.nest import Unsuitable
 from tile_passes.parallel.row_loops import RowLoop, divisors, elements_of_rows, merged, row_loop
@@ -58,8 +58,7 @@ def merge_rows(func: Func, target: Target) -> Func:
     body = merger.body(func.launch.body, launch_ranges(func))
     if body is func.launch.body:
         return func
-    new = func.with_body(body, allocs=(*func.launch.allocs, *merger.allocs))
-    return replace(new, made=func.made | merger.builder.made)
+    return func.with_body(body, allocs=(*func.launch.allocs, *merger.allocs))
 
 
 @dataclass(eq=False)
@@ -80,8 +79,7 @@ class _Merger:
             except Unsuitable:
                 pass
             else:
-                self.builder.made.update(made(self.func, steps))
-                return behind_all(self.func, steps, stmt.loc)
+                return behind_all(self.func, mark_generated(self.func, steps), stmt.loc)
         inside = ranges_inside(stmt, known)
         return (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)
 

@@ -14,7 +14,6 @@ from tile_ir import (
     Const,
     DType,
     Func,
-    Made,
     Memory,
     Op,
     Phase,
@@ -23,6 +22,7 @@ from tile_ir import (
     Stmt,
     Target,
     bodies,
+    generated,
     is_contiguous,
     round_up,
     simplify,
@@ -48,7 +48,7 @@ def stage_conversions(func: Func, target: Target) -> Func:
     if body is func.launch.body:
         return func
     allocs = (*func.launch.allocs, *stages.allocs)
-    return replace(func.with_body(body, allocs=allocs), made=func.made | stages.made)
+    return func.with_body(body, allocs=allocs)
 
 
 @dataclass(eq=False)
@@ -58,7 +58,6 @@ class _Stages:
     target: Target
     names: FreeNames
     allocs: list[Alloc] = field(default_factory=list)
-    made: set[Made] = field(default_factory=set)
 
     def body(self, body: Body) -> Body:
         return with_statements(body, (new for stmt in body for new in self.statements(stmt)))
@@ -79,8 +78,8 @@ class _Stages:
             steps = self.cast(tile, src, stmt), replace(stmt, operands=(tile, dst))
         else:
             steps = replace(stmt, operands=(src, tile)), self.cast(dst, tile, stmt)
-        self.made.add(Made.of(steps[0]))
-        yield from steps
+        yield generated(steps[0])
+        yield steps[1]
 
     def cast(self, dst: Region, src: Region, copy: Op) -> Op:
         mode = cast_mode_of_copy(src.dtype, dst.dtype, self.target)

@@ -44,7 +44,7 @@ from tile_ir.analysis import Ranges, interval, launch_ranges, loop_range, ranges
 from tile_passes.analysis.own_lines import OwnLines
 from tile_passes.analysis.unscoped_stores import unscoped_stores_are_of_vector
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.made import made
+from tile_passes.lowering.generated import mark_generated
 from tile_passes.parallel.accesses import access
 from tile_passes.parallel.attempts import Attempts, elements_read
 from tile_passes.parallel.by_element import stored_to_tile
@@ -121,7 +121,7 @@ class _Stager:
         used = {buffer for stmt in walk(body) for buffer in buffers_of(stmt)}
         own = tuple(a for a in self.temporaries.allocs if a.buffer in used)
         new = replace(launch, body=body, allocs=(*launch.allocs, *own))
-        return replace(self.func, launch=new, made=self.func.made | self.builder.made)
+        return replace(self.func, launch=new)
 
     def body(self, body: Body, known: Ranges, place: _Place) -> Body:
         result: list[Stmt] = []
@@ -153,9 +153,7 @@ class _Stager:
             return []
         if place.in_loop and self.own_lines.has(store, place.one_lane):
             return []
-        copied = self.attempts.element_copied(store, known)
-        self.builder.made.update(made(self.func, tuple(copied)))
-        return copied
+        return list(mark_generated(self.func, tuple(self.attempts.element_copied(store, known))))
 
     def bursts_of(self, loop: For, known: Ranges) -> tuple[For, list[Stmt]]:
         """The loop with stores to tiles in place of those to boxes of gm, and the copies behind."""
@@ -163,9 +161,8 @@ class _Stager:
         for loops, store in [*_stores_in(loop)]:
             found = self.burst(loops, store, known) if _may_wait(store, loop) else None
             if found is not None:
-                filling, copy = found
+                filling, *copy = mark_generated(self.func, (found[0], *found[1]))
                 loop = _with_statement(loop, store, filling)
-                self.builder.made.update(made(self.func, (filling, *copy)))
                 copies += copy
         return loop, copies
 

@@ -44,7 +44,7 @@ from tile_ir.analysis import (
     with_ranges,
 )
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.made import behind_all, made
+from tile_passes.lowering.generated import behind_all, mark_generated
 from tile_passes.memory.overflow import overflow_by_tile
 from tile_passes.parallel.attempts import Attempts, elements_read
 from tile_passes.parallel.by_element import stored_by_copies
@@ -101,8 +101,7 @@ class _Vectorizer:
         own = tuple(a for a in self.temporaries.allocs if a.buffer in used)
         new = replace(launch, body=body, allocs=(*launch.allocs, *own))
         remarks = (*self.func.remarks, *self.remarks)
-        locs = self.func.made | self.builder.made
-        return replace(self.func, launch=new, remarks=remarks, made=locs)
+        return replace(self.func, launch=new, remarks=remarks)
 
     def body(self, body: Body, ranges: Ranges) -> Body:
         result: list[Stmt] = []
@@ -115,7 +114,7 @@ class _Vectorizer:
                 inside = ranges_inside(stmt, known)
                 pieces = (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)
             else:
-                self.builder.made.update(made(self.func, pieces))
+                pieces = mark_generated(self.func, pieces)
             result += pieces
             self.values.before.append(stmt)
         del self.values.before[outside:]

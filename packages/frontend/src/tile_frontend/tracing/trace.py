@@ -34,7 +34,6 @@ from tile_ir import (
     Let,
     Load,
     Loc,
-    Made,
     Op,
     Phase,
     Stmt,
@@ -45,6 +44,7 @@ from tile_ir import (
     chosen_target,
     constant_value,
     core_of,
+    generated,
     rewrite,
     simplify,
     substitute,
@@ -108,8 +108,6 @@ class Trace:
     depth: int = 0
     prologue: list[Stmt] = field(default_factory=list)
     remarks: list[Diagnostic] = field(default_factory=list)
-    # Statements that stand for a part of a call: ordered by the compiler, not by the author.
-    made: set[Made] = field(default_factory=set)
     # Buffers that were handed to operations as working memory, which these do not use.
     lent: set[Buffer] = field(default_factory=set)
     # Copies to buffers of an open memory that say how much of a register is read.
@@ -159,7 +157,7 @@ class Trace:
     def emit_step(self, pending: Pending) -> None:
         """Emit one of several statements that a single call stands for, but not the last."""
         self.emit_pending(pending)
-        self.made.add(Made.of(pending.stmt))
+        self._bodies[-1].append(generated(self._bodies[-1].pop()))
 
     def _check_core(self, op: Op) -> None:
         core = core_of(op)
@@ -278,7 +276,7 @@ class Trace:
         h = self.header
         launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, body, h.loc)
         return Func(
-            self.name, self.params, launch, Phase.BUILT, self.loc, made=frozenset(self.made),
+            self.name, self.params, launch, Phase.BUILT, self.loc,
             sources=dict(self.sources), remarks=tuple(self.remarks), expansions=tuple(self.calls),
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ from tile_ir.check_sync.state import NUMBER, Flag, Raised, S, State, merged
 from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.expr import Const, Expr, Var, constant_value, reads_memory, walk_expr
 from tile_ir.machine import Memory, Pipe
-from tile_ir.nodes import Body, Break, For, Func, If, Let, Made, Op, Section, Stmt, While
+from tile_ir.nodes import Body, Break, For, Func, If, Let, Op, Section, Stmt, While
 from tile_ir.opdef import Effect, pipe_of
 from tile_ir.scalars.affine import resolved, simplify
 from tile_ir.target import Target
@@ -130,10 +130,10 @@ class AbstractInterpreter:
         state.execute(site.pipe, self.sites.bit(site, NEAR))
 
     def is_told(self, earlier: AccessSite, later: AccessSite, hazard: Hazard) -> bool:
-        """All races, or those of sharing and of statements that the compiler has made."""
+        """All races, or those of sharing and of statements that the compiler generated."""
         if self.sharing is None or self.sharing.clash(hazard.first, hazard.second):
             return True
-        return bool({Made.of(earlier.stmt), Made.of(later.stmt)} & self.func.made)
+        return earlier.stmt.loc.generated or later.stmt.loc.generated
 
     def site(self, stmt: Stmt, part: str, context: Context) -> AccessSite | None:
         """The site of a statement in this context; None if it touches nothing."""

@@ -46,7 +46,6 @@ from tile_ir.nodes import (
     Launch,
     Let,
     LoopKind,
-    Made,
     Op,
     Operand,
     Phase,
@@ -119,16 +118,14 @@ class _Reader:
             number, name = nodes.pop(0).children  # type: ignore[union-attr]
             self.files[int(str(number))] = json.loads(str(name))
         name, phase, automatic, loc, *rest = nodes
-        params = tuple(self.param(node) for node in rest[:-2])
-        launch, made = self.launch(rest[-1]), iter(_children(rest[-2]))
+        params = tuple(self.param(node) for node in rest[:-1])
         return Func(
             json.loads(str(name)),
             params,
-            launch,
+            self.launch(rest[-1]),
             self.word(phase, Phase, upper=True),
             self.loc(loc),
             frozenset(self.word(n, Automatic) for n in _children(automatic)),
-            frozenset(Made(self.loc(loc), str(name)) for name, loc in zip(made, made, strict=True)),
         )
 
     def word(self, node: Node, enum: Any, upper: bool = False) -> Any:
@@ -150,10 +147,10 @@ class _Reader:
         return DTYPES[name]
 
     def loc(self, node: Node) -> Loc:
-        number, line, column = (int(str(t)) for t in _children(node))
+        number, line, column = (int(str(t)) for t in _children(node)[:3])
         if number not in self.files:
             raise self.fail(node, "ir-file", f"file {number} is not declared")
-        return Loc(self.files[number], line, column)
+        return Loc(self.files[number], line, column, generated=len(_children(node)) > 3)
 
     def define(self, node: Node, dtype: DType) -> Var:
         var = Var(str(node)[1:], dtype)

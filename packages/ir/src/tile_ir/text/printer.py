@@ -151,9 +151,6 @@ class _Printer:
                 self.line(1, f"tensor ${param.name}: {param.dtype} {shape} {self.at(param.loc)}")
             else:
                 self.line(1, f"scalar %{param.name}: {param.dtype}")
-        if func.made:
-            made = (f"{name} {self.at(loc)}" for loc, name in sorted(func.made))
-            self.line(1, f"made {' '.join(made)}")
         threads = "any" if launch.threads is None else str(launch.threads)
         self.line(
             1,
@@ -173,7 +170,7 @@ class _Printer:
 
     def at(self, loc: Loc) -> str:
         number = self.files.setdefault(loc.file, len(self.files))
-        return f"@{number}:{loc.line}:{loc.column}"
+        return f"@{number}:{loc.line}:{loc.column}{' generated' if loc.generated else ''}"
 
     def alloc(self, alloc: Alloc) -> str:
         b = alloc.buffer

@@ -59,7 +59,7 @@ class Timetable(Generic[Unit]):
         return self._run.ends
 
     @cached_property
-    def _run(self) -> _Run[Unit]:
+    def _run(self) -> _Timetable[Unit]:
         behind = max(self._stage.values(), default=0)
         run = max(1, min(self._trips, RUN + behind))
         clock = _CoreClock(self._versions)
@@ -79,11 +79,11 @@ class Timetable(Generic[Unit]):
         last = max(run - 1 - behind, min(run - 1, middle + 1))
         interval = (ends[last] - ends[middle]) / (last - middle) if last > middle else max(ends)
         whole = max(ends) + (self._trips - run) * interval if self._trips else 0.0
-        return _Run(interval, whole, starts, lasts)
+        return _Timetable(interval, whole, starts, lasts)
 
 
 @dataclass(frozen=True, slots=True)
-class _Run(Generic[Unit]):
+class _Timetable(Generic[Unit]):
     interval: float
     whole: float
     starts: Mapping[Unit, float]

@@ -18,7 +18,6 @@ from tile_ir import (
     Func,
     KernelError,
     Loc,
-    Made,
     Memory,
     Op,
     Operand,
@@ -54,8 +53,6 @@ class Builder:
     shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
     turns: Mapping[Op, Expr] = field(default_factory=dict)
     remarks: list[Diagnostic] = field(default_factory=list)
-    # The statements that lowering has made.
-    made: set[Made] = field(default_factory=set)
     # Sizes in which the matrices of l0a and l0b are used, all over the function.
     register_sizes: dict[Buffer, set[tuple[Expr, ...]]] = field(default_factory=dict)
 

@@ -16,7 +16,7 @@ from tile_ir.analysis import Sharing
 from tile_ir.costs.instruction_cost import cost
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
-from tile_passes.order.conflicts import conflicts, with_made
+from tile_passes.order.conflicts import conflicts, with_generated
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.flow import flow_of
 from tile_passes.order.plan_section import plan_for
@@ -31,8 +31,8 @@ Pair = frozenset[Buffer]
 
 def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
     """The planned function with flags and barriers between accesses of buffers that share bytes by
-    the compiler's choice, where those of its author do not order them already; for statements of
-    the compiler's beside them, too, since one barrier may serve both."""
+    the compiler's choice, where those of its author do not order them already; for generated
+    statements beside them, too, since one barrier may serve both."""
     if not sharing:
         return func
     made: list[SyncOp] = []
@@ -40,7 +40,7 @@ def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
     def plan(tree: Tree, target: Target) -> Allocation:
         wanted = _of_sharing(tree, conflicts(tree, _that_share(tree, sharing)), sharing)
         if any(wanted):
-            own = conflicts(tree, with_made(tree, func.made))
+            own = conflicts(tree, with_generated(tree))
             wanted = [a | b for a, b in zip(wanted, own, strict=True)]
         found = plan_for(tree, wanted, target)
         made.extend(found.plan.ops)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tile_ir import Buffer, For, Made, Memory, Region, Stmt
+from tile_ir import Buffer, For, Memory, Region, Stmt
 from tile_ir.analysis import Sight, Touch, ever_meet_in, is_rounds
 from tile_passes.order.earlier_runs import look_back_only
 from tile_passes.order.tree import Instance, Tree
@@ -58,12 +58,12 @@ def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
     return result
 
 
-def with_made(tree: Tree, made: frozenset[Made]) -> list[int]:
-    """For every instance the bits of those with which it makes a pair that has a statement of the
-    compiler's."""
-    is_ours = [Made.of(instance.item.stmt) in made for instance in tree.instances]
-    ours = sum(1 << bit for bit, own in enumerate(is_ours) if own)
-    return [-1 if own else ours for own in is_ours]
+def with_generated(tree: Tree) -> list[int]:
+    """Return for every instance the bits of the instances that it pairs with such that one of the
+    two is a generated statement."""
+    generated = [instance.item.stmt.loc.generated for instance in tree.instances]
+    bits = sum(1 << bit for bit, own in enumerate(generated) if own)
+    return [-1 if own else bits for own in generated]
 
 
 def meet(tree: Tree, one: _Access, two: _Access) -> bool:
