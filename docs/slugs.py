@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 # Classes with a slug as first argument, and the error the user gets from them.
@@ -39,20 +40,28 @@ class Use:
     message: str
 
 
-def uses(root: Path) -> list[Use]:
-    """Every use of a slug in the packages."""
+@cache
+def uses(root: Path) -> tuple[Use, ...]:
+    """Every use of a slug in the packages. Only files with a word of interest are parsed."""
     found: list[Use] = []
-    trees = {path: ast.parse(path.read_text()) for path in sorted(root.glob(PYTHON))}
+    texts = {path: path.read_text() for path in sorted(root.glob(PYTHON))}
+    trees: dict[Path, ast.Module] = {}
     # A function with a slug serves the modules of its package.
     functions: dict[str, dict[str, tuple[str, int]]] = {}
-    for path, tree in trees.items():
-        functions.setdefault(package_of(path), {}).update(_functions_with_slug(tree))
-    for path, tree in trees.items():
-        found += _python_uses(module_name(path), tree, functions[package_of(path)])
+    for path, text in texts.items():
+        own = functions.setdefault(package_of(path), {})
+        if re.search(r"\bslug\b", text):
+            trees[path] = ast.parse(text)
+            own.update(_functions_with_slug(trees[path]))
+    for path, text in texts.items():
+        own = functions[package_of(path)]
+        if re.search(rf"\b({'|'.join([*ERROR_OF, *own])})\b", text):
+            tree = trees.get(path) or ast.parse(text)
+            found += _python_uses(module_name(path), tree, own)
     for path in sorted(root.glob("packages/runtime/src/tile_runtime/simulator/src/*.cpp")):
         for slug in SIMULATOR_RAISE.findall(path.read_text()):
             found.append(Use(slug, "SimulationError", f"simulator/src/{path.name}", ""))
-    return found
+    return tuple(found)
 
 
 def module_name(path: Path) -> str:

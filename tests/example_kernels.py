@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import pytest
 from bench.without_flags import without_flags
 
 from tile_ir import Func
@@ -21,6 +25,12 @@ SCRIPTS = sorted(EXAMPLES.glob("[0-9]*.py"))
 
 # What kernels without flags leave to the compiler.
 AUTOMATIC_SYNC = pass_options({PassConfigKey.TL_ASCEND_AUTO_SYNC: True}).automatic
+
+
+def script_case(script: Path, slow: Sequence[str]) -> Any:
+    """A script as a case of a test; slow ones run with `--all` only."""
+    marks = [pytest.mark.exhaustive] if script.stem in slow else []
+    return pytest.param(script, id=script.stem, marks=marks)
 
 
 def load(stem: str) -> ModuleType:
@@ -34,6 +44,7 @@ def load(stem: str) -> ModuleType:
     return module
 
 
+@cache
 def traced() -> dict[str, Func]:
     """Every kernel with flags of its own that the examples build, by a name of its own."""
     add = load("01_vector_add").vector_add.__wrapped__
@@ -55,6 +66,7 @@ def traced() -> dict[str, Func]:
     }
 
 
+@cache
 def automatic() -> dict[str, Func]:
     """A kernel of every example without flags; AUTOMATIC_SYNC makes them complete."""
     return {

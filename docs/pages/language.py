@@ -17,7 +17,14 @@ from pages import language_examples
 from pages.legality import known_slugs, slugs_of, slugs_raised_in
 from pages.markdown import ASIDE, NOTE, block, code, table
 from pages.op_examples import FRAGMENT
-from pages.operations import GENERAL, anchor, cast_table, errors_line, families, op_section
+from pages.operations import (
+    anchor,
+    cast_table,
+    errors_line,
+    families,
+    general_slugs,
+    op_section,
+)
 from pages.signatures import native_parameters
 from tile_codegen_ascendc import emit
 from tile_frontend.language.callable_dtypes import DTypeName
@@ -85,7 +92,7 @@ with half as many columns; `T.reinterpretcast` names those of a tile in ub as in
 
 @cache
 def language_page() -> str:
-    general = quoted(GENERAL)
+    general = quoted(general_slugs())
     compiled = quoted(slugs_raised_in("tile_passes.lower"))
     parts = [
         NOTE,
@@ -148,7 +155,7 @@ def name_section(title: str, value: Any) -> str:
     """Something of the language that is no operation."""
     parts = [f"### {title}\n", f"{code(spelling(title, value))}: {document(value)}\n"]
     found = slugs_of([value, *methods(value)], known_slugs())
-    parts += [f"{line}\n" for line in errors_line([s for s in found if s not in GENERAL])]
+    parts += [f"{line}\n" for line in errors_line([s for s in found if s not in general_slugs()])]
     return "\n".join([*parts, *([lines_with(title)] if lines_with(title) else [])])
 
 

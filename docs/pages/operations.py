@@ -4,6 +4,7 @@ writes. Those of the language are in language.md."""
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from pages.legality import known_slugs, rule_text, rules, slugs_of
 from pages.markdown import NOTE, block, cell, code, listed, table
@@ -15,10 +16,14 @@ from tile_ir import DEFAULT_TARGET, OPS, Composite, OpDef
 from tile_ir.opdef import REQUIRED, AttrDef, check_op
 from tile_runtime.tools.command_line.ops import language_name, operand_text, placements
 
-# What every call of an operation can run into; a section lists what comes on top.
-GENERAL = slugs_of([calls.bind, calls.build_op, check_op], known_slugs())
 # Lines of C++ that show what an operation becomes; what needs more is cut.
 MOST_LINES = 8
+
+
+@cache
+def general_slugs() -> list[str]:
+    """The slugs that every call of an operation can report; a section lists the others."""
+    return slugs_of([calls.bind, calls.build_op, check_op], known_slugs())
 
 
 def anchor(name: str) -> str:
@@ -44,7 +49,7 @@ def op_section(opdef: OpDef) -> str:
         return "\n".join(lines) + "\n"
     function = native(opdef)
     found = slugs_of([function, type(function).__call__, *rules(opdef)], known_slugs())
-    lines += errors_line([s for s in found if s not in GENERAL])
+    lines += errors_line([s for s in found if s not in general_slugs()])
     return "\n".join(lines) + "\n" + example(op_example(opdef))
 
 

@@ -32,6 +32,8 @@ from .kernel_batch import KernelBatch
 FOLDER = example_kernels.EXAMPLES / "developer"
 SCRIPTS = sorted(FOLDER.glob("*.py"))
 PACKAGES = Path(__file__).parents[2] / "packages"
+# These run 8 to 13 s; the kernels of all scripts are small in the other tests.
+SLOW = ("top_k_routing", "dequantised_gemm")
 SEEDS = 50
 LEVELS = ("CHECKS_DEVICE", "CHECKS_STRICT")
 OPTIONS = (
@@ -47,7 +49,7 @@ SUBSETS = [
 ]
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("script", [example_kernels.script_case(p, SLOW) for p in SCRIPTS])
 def test_script_matches_torch_at_strict(script: Path) -> None:
     paths = [str(p) for p in PACKAGES.glob("*/src")]
     environment = {
