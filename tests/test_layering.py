@@ -31,14 +31,17 @@ PACKAGES = ROOT / "packages"
 # import name: what its modules may import besides themselves and the standard library.
 MAY_IMPORT = {
     "tile_ir": {"numpy", "lark"},
+    "tile_checkers": {"tile_ir"},
     "tile_frontend": {"tile_ir"},
     "tile_passes": {"tile_ir", "networkx"},
     "tile_codegen_ascendc": {"tile_ir", "jinja2"},
     "tile_runtime": {
-        "tile_ir", "tile_frontend", "tile_passes", "numpy", "torch", "torch_npu", "pybind11",
+        "tile_ir", "tile_checkers", "tile_frontend", "tile_passes", "numpy", "torch", "torch_npu", "pybind11",
         "jinja2", "rich", "optuna",
     },
 }  # fmt: skip
+# Packages that the distribution of another one ships.
+SHIPPED_BY = {"tile_checkers": "tile_ir"}
 # Extras that are declared for those who bring an object of theirs, and imported by nobody here.
 BROUGHT = {"dask"}
 # Not there where passes alone are installed.
@@ -255,6 +258,7 @@ def test_package_imports_only_what_it_may(package: str) -> None:
 
 
 def project_of(package: str) -> dict[str, Any]:
+    package = SHIPPED_BY.get(package, package)
     file = PACKAGES / package.removeprefix("tile_") / "pyproject.toml"
     project: dict[str, Any] = tomllib.loads(file.read_text())["project"]
     return project
@@ -271,18 +275,43 @@ def test_dependencies_are_declared_where_they_are_used(package: str) -> None:
         for requirement in (*project["dependencies"], *(r for extra in extras for r in extra))
     }
     found = imports_of(package)
+    # What the same distribution ships needs no declaration.
+    shipped = {n: SHIPPED_BY.get(n, n) for n in MAY_IMPORT}
+    found = {n: where for n, where in found.items() if shipped.get(n) != shipped[package]}
     # Imported by the name that the registry has for it.
     registered = set(GENERATORS.values()) if package == "tile_runtime" else set()
-    missing = [found[name] for name in found if name not in declared]
+    missing = [found[n] for n in found if shipped.get(n, n) not in declared]
     assert not missing, "\n".join(missing)
     # numpy is loaded by name when the IR first needs it; for type checkers it is imported.
-    trees = [ast.parse(path.read_text()) for path in modules() if package_of(path) == package]
+    together = {n for n in MAY_IMPORT if shipped[n] == shipped[package]}
+    trees = [ast.parse(path.read_text()) for path in modules() if package_of(path) in together]
     used = {name for tree in trees for name, _ in imported(tree, checked=True)} | registered
     unused = declared.keys() - used - BROUGHT
     assert not unused, f"{package} declares what it does not import: {unused}"
     for name in declared.keys() & MAY_IMPORT.keys():
         wanted = f"{name.replace('_', '-')}=={project_of(name)['version']}"
         assert declared[name] == wanted, f"{package} declares {declared[name]}"
+
+
+def constants_of(package: str) -> dict[str, str]:
+    """The numbers that the modules of a package name at their top, each with one place."""
+    return {
+        target.id: place(path)
+        for path in modules()
+        if package_of(path) == package
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name) and isinstance(node.value.value, (int, float))
+    }
+
+
+def test_checkers_share_no_constant_with_passes() -> None:
+    """What a pass bounds its search by must not bound the search for its mistakes."""
+    ours, theirs = constants_of("tile_checkers"), constants_of("tile_passes")
+    assert ours and theirs
+    shared = {f"{name}: {ours[name]}, {theirs[name]}" for name in ours.keys() & theirs.keys()}
+    assert not shared
 
 
 def test_what_builds_a_wheel_needs_the_standard_library_only() -> None:

@@ -7,10 +7,9 @@ import example_kernels
 import pytest
 
 import tile_frontend as T
+from tile_checkers import check_memory, check_sync
 from tile_codegen_ascendc import emit
 from tile_ir import DEFAULT_TARGET, TARGETS, Func, KernelError, Memory, Op
-from tile_ir.check_memory import check_memory
-from tile_ir.check_sync import check_sync
 from tile_ir.switches import override
 from tile_ir.traversal import walk_ops
 from tile_passes import PassOptions, run_pipeline

@@ -19,9 +19,8 @@ import example_kernels
 import numpy as np
 import pytest
 
+from tile_checkers import check_memory, check_sync
 from tile_ir import DEFAULT_TARGET, Automatic, Buffer, Func, KernelError, interpret, print_func
-from tile_ir.check_memory import check_memory
-from tile_ir.check_sync import check_sync
 from tile_ir.expr import constant_value
 from tile_passes import PassOptions, run_pipeline
 from tile_runtime.launcher.native import launcher

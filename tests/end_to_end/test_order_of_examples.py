@@ -13,8 +13,8 @@ from bench.order_quality import BACK_TO_BACK, left_to_compiler, ordered_by
 from example_kernels import automatic, traced, unsynchronised
 from fuzz.minimality import Minimality, minimality
 
+from tile_checkers import check_sync
 from tile_ir import DEFAULT_TARGET, Func, Op, Section
-from tile_ir.check_sync import check_sync
 from tile_ir.machine import Pipe
 from tile_ir.nodes import Body, For, While
 from tile_ir.opdef import pipe_of

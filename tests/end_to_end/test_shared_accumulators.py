@@ -11,9 +11,8 @@ import pytest
 import torch
 
 import tile_frontend as T
+from tile_checkers import check_memory, check_sync
 from tile_ir import DEFAULT_TARGET, Automatic, Func, KernelError
-from tile_ir.check_memory import check_memory
-from tile_ir.check_sync import check_sync
 from tile_passes import PassOptions, run_pipeline
 from tile_runtime import PassConfigKey, compile
 

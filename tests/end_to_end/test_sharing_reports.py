@@ -118,7 +118,7 @@ def test_a_kernel_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
         proofs.append(given)
         return ()
 
-    monkeypatch.setattr("tile_ir.check_choices.check_choices", counted)
+    monkeypatch.setattr("tile_checkers.check_choices", counted)
     with override(prove=False):
         kernel = compile(four_tiles(), out_idx=[1], pass_configs=PLANNED)
         kernel(torch.zeros(8))

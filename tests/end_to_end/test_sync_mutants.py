@@ -12,10 +12,10 @@ import example_kernels
 import numpy as np
 import pytest
 
+from tile_checkers import check_sync
+from tile_checkers.section.loops import SYNC
 from tile_codegen_ascendc import DEVICE_HEADER_DIR
 from tile_ir import DEFAULT_TARGET, Func
-from tile_ir.check_sync import check_sync
-from tile_ir.check_sync.loops import SYNC
 from tile_ir.costs.timing import timing_of
 from tile_ir.traversal import rewrite, walk_ops
 from tile_runtime.launcher.native import launcher

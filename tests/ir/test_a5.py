@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 import tile_ir
+from tile_checkers import check_memory
 from tile_ir import DEFAULT_TARGET, TARGETS, Core, IRError, KernelError, Memory, Pipe
-from tile_ir.check_memory import check_memory
 from tile_ir.costs.timing import timing_of
 from tile_ir.verification.verifier import problems
 

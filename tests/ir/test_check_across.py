@@ -14,14 +14,14 @@ import example_kernels
 import pytest
 from kept_cases import kept_number
 
+from tile_checkers import block as across
+from tile_checkers import check_choices
+from tile_checkers.block import check_across
+from tile_checkers.block.rounds import Depth, Rounds
+from tile_checkers.block.streams import CROSS
+from tile_checkers.block.values import Values
 from tile_ir import DEFAULT_TARGET, For, Func, Op, parse
 from tile_ir.analysis.intervals import EVERYTHING
-from tile_ir.check_choices import check_choices
-from tile_ir.check_sync import across
-from tile_ir.check_sync.across import check_across
-from tile_ir.check_sync.across.rounds import Depth, Rounds
-from tile_ir.check_sync.across.streams import CROSS
-from tile_ir.check_sync.across.values import Values
 from tile_ir.expr import Var
 from tile_ir.traversal import rewrite, walk, walk_ops, written_buffers
 from tile_passes import run_pipeline

@@ -14,8 +14,8 @@ import golden
 import pytest
 
 import tile_ir
+from tile_checkers import check_memory
 from tile_ir import DEFAULT_TARGET, Buffer, Func, Memory, Op, Region, Section
-from tile_ir.check_memory import check_memory
 from tile_ir.expr import Var
 from tile_ir.machine import Pipe
 from tile_passes import run_pipeline

@@ -11,6 +11,8 @@ import golden
 import pytest
 
 import tile_ir
+from tile_checkers import check_sync
+from tile_checkers.section.loops import SYNC
 from tile_ir import (
     DEFAULT_TARGET,
     OPS,
@@ -27,8 +29,6 @@ from tile_ir import (
     Section,
     Slice,
 )
-from tile_ir.check_sync import check_sync
-from tile_ir.check_sync.loops import SYNC
 from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import Const, Var
 from tile_ir.traversal import rewrite, walk_ops

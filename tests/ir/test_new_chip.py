@@ -60,9 +60,9 @@ SCRIPT = """
 import json, sys
 import tile_ir
 from tile_ir import Automatic
-from tile_ir.check_sync import check_sync
-from tile_ir.verifier import problems
-from tile_ir.walk import walk_ops
+from tile_checkers import check_sync
+from tile_ir.verification.verifier import problems
+from tile_ir import walk_ops
 from tile_passes import PassOptions, run_pipeline
 
 kernel, wrong = (tile_ir.parse(text) for text in json.load(sys.stdin))

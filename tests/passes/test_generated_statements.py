@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 import tile_ir
+from tile_checkers import check_choices
 from tile_ir import DEFAULT_TARGET, Automatic, Func, Op, Phase
-from tile_ir.check_choices import check_choices
 from tile_ir.expr import Const
 from tile_ir.opdef import Effect
 from tile_ir.traversal import walk

@@ -12,10 +12,8 @@ from kept_cases import kept
 from orders_by_hand import ordered_by_hand, with_ub
 
 import tile_ir
+from tile_checkers import check_choices, check_memory, check_sync
 from tile_ir import DEFAULT_TARGET, Diagnostic, Func, KernelError, Memory, Op
-from tile_ir.check_choices import check_choices
-from tile_ir.check_memory import check_memory
-from tile_ir.check_sync import check_sync
 from tile_ir.costs.instruction_cost import cost
 from tile_ir.opdef import Effect
 from tile_ir.traversal import walk, walk_ops

@@ -15,8 +15,8 @@ import pytest
 from kept_cases import kept
 
 import tile_ir
+from tile_checkers import check_memory
 from tile_ir import DEFAULT_TARGET, Func, KernelError, Memory, Target
-from tile_ir.check_memory import check_memory
 from tile_ir.interpreter import interpret
 from tile_passes import apply_passes
 from tile_passes.analysis.memory_use import memory_bound, memory_max_live, memory_peak

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tile_checkers import check_sync
 from tile_ir import parse
-from tile_ir.check_sync import check_sync
 from tile_ir.chips import DEFAULT_TARGET
 from tile_passes.accept_manual_sync import accept_manual_sync
 

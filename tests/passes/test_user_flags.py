@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 import tile_ir
+from tile_checkers import check_sync
 from tile_ir import DEFAULT_TARGET
-from tile_ir.check_sync import check_sync
 from tile_passes import apply_passes
 
 HEAD = """func "k" phase planned @0:1:1 {

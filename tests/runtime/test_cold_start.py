@@ -49,7 +49,7 @@ print(*sorted(set(sys.modules) - before))
 # What only those need who trace nothing but read text, or lower, emit, prove, report or tune.
 NEEDLESS = (
     "lark", "networkx", "jinja2", "rich", "tile_ir.text.parser", "tile_ir.interpreter",
-    "tile_ir.check_sync", "tile_passes.pipeline", "tile_passes.driver", "tile_runtime.tools",
+    "tile_checkers", "tile_passes.pipeline", "tile_passes.driver", "tile_runtime.tools",
     "tile_runtime.tuning", "tile_runtime.source_kernels", "tile_runtime.host_npu",
 )  # fmt: skip
 

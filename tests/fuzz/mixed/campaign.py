@@ -27,8 +27,8 @@ from fuzz.mixed.verdict import (
 )
 from fuzz.shrink import shrink
 from fuzz.verdict import Failure
+from tile_checkers import check_sync
 from tile_ir import Core, For, Func, If, Op, While
-from tile_ir.check_sync import check_sync
 from tile_ir.traversal import walk
 
 FOUND = Path(__file__).parent / "found"

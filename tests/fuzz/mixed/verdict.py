@@ -15,9 +15,8 @@ from fuzz.machine import Outcome, run
 from fuzz.machine.assemble import NotAssembled
 from fuzz.mixed.together import MOST_WHILE_ROUNDS, run_together
 from fuzz.verdict import Failure, joined, run_failure, same
+from tile_checkers import check_memory, check_sync
 from tile_ir import DEFAULT_TARGET, Buffer, Diagnostic, Func, KernelError, TileError
-from tile_ir.check_memory import check_memory
-from tile_ir.check_sync import check_sync
 from tile_passes import PassOptions, run_passes
 from tile_passes.pipeline import PIPELINE
 from tile_passes.streams.handovers import find_handovers

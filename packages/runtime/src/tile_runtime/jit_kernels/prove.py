@@ -19,7 +19,7 @@ def prove(traced: Func, lowered: Func, target: Target) -> None:
     that went through passes of its own, or not through all, is run as it is."""
     if traced.phase is lowered.phase or lowered.phase is not Phase.SYNCED:
         return
-    from tile_ir.check_choices import check_choices
+    from tile_checkers import check_choices
 
     for finding in check_choices(traced, lowered, target):
         ours = _as_ours(finding)
@@ -31,7 +31,7 @@ def tell_ours(
 ) -> list[Diagnostic]:
     """The findings of the checkers, in their order; what the compiler chose is told as its own,
     also what no other checker found."""
-    from tile_ir.check_choices import check_choices
+    from tile_checkers import check_choices
 
     chosen = {_key(d): d for d in check_choices(traced, lowered, target)}
     told = [_as_ours(d) if chosen.pop(_key(d), None) else d for d in findings]

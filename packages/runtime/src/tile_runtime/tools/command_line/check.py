@@ -31,9 +31,8 @@ def run(options: argparse.Namespace) -> int:
     addresses goes through the pipeline before, and flags are looked at once they are final. The
     exit code is 1 if there is any error; what is right, or could not be proven, is a warning.
     What the compiler chose wrongly is told as its own mistake, not the author's."""
+    from tile_checkers import check_memory, check_sync
     from tile_ir import Phase
-    from tile_ir.check_memory import check_memory
-    from tile_ir.check_sync import check_sync
     from tile_ir.verification.verifier import problems
     from tile_runtime.jit_kernels.build import lower
     from tile_runtime.jit_kernels.prove import tell_ours

@@ -1,0 +1,28 @@
+"""Independent checkers of final kernels: memory, the order inside a core, the order between cores.
+
+Each one proves a property for all sizes, trip counts and branch outcomes, from the text of a
+function alone: it imports the IR (`tile_ir`) and shares no rule, constant or result with the passes
+whose decisions it checks.
+
+* `check_memory` (PLANNED or SYNCED): no statement overwrites bytes of another buffer that holds a
+  value which is read later.
+* `check_sync` (SYNCED): a flag, a barrier or a cross-core counter orders every two accesses that
+  may touch a common byte, one of them writing; every flag is set once before each wait, and none
+  is left set. `section` checks one core, `block` the cores of a block against each other.
+* `check_choices` (SYNCED): the same, without what the author of the kernel decided.
+
+Contract: a function without findings has the property in every run. A finding of severity error
+names two statements and what is missing between them. What a checker cannot decide is a finding
+too: `sync-unproved` between cores, `flag-id-unknown` and `sync-too-many-states` inside one. It
+names the reason, and the simulator decides such a kernel run by run.
+
+Not here: addresses, alignment and sizes (the verifier), and order between blocks.
+"""
+
+from __future__ import annotations
+
+from tile_checkers.choices import check_choices
+from tile_checkers.memory import check_memory
+from tile_checkers.sync import check_sync
+
+__all__ = ["check_choices", "check_memory", "check_sync"]

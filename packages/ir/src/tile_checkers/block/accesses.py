@@ -1,0 +1,324 @@
+"""What the streams of a block do to gm, one execution after the other, and which two of them
+nothing orders."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_checkers.block.choices import Path, normal_form
+from tile_checkers.block.clocks import WIDTH, Clock
+from tile_checkers.block.samples import Guard, Sample, Samples, meet_somewhere
+from tile_checkers.block.streams import Site
+from tile_checkers.block.values import WRITTEN, Key, Values
+from tile_checkers.section.state import S
+from tile_ir import (
+    Binary,
+    Buffer,
+    Expr,
+    Load,
+    Region,
+    Slice,
+    Var,
+    constant_value,
+    linear_form,
+    map_region,
+    print_expr,
+    replace_in,
+    simplify,
+    walk_expr,
+)
+from tile_ir.analysis import Ranges, Touch, apart, element
+from tile_ir.analysis.residues import periods
+
+
+class _Everything(frozenset[Any]):
+    """Names mean the same on all cores: loop variables have been replaced by what they are."""
+
+    def __contains__(self, item: object) -> bool:
+        return True
+
+    # It has no elements of its own, but is not what has none.
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+_EVERYTHING = _Everything()
+
+# After so many executions of two sites that may meet, or one that does, no more are looked at.
+MOST_TRIES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One execution of a site: its number on its pipe, and what it touched."""
+
+    number: int
+    key: Key | None
+    regions: tuple[Region, ...]
+    guards: tuple[Guard, ...]
+    rounds: tuple[Expr | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Two executions in no certain order that touch the same bytes, or may do so if that is not
+    `certain`: `sample` has the numbers with which they do. `alike` ones are of one statement, in
+    the same round of all loops, and touch the same."""
+
+    first: Site
+    second: Site
+    one: Touch
+    two: Touch
+    certain: bool
+    alike: bool
+    sample: Sample
+
+    @property
+    def kind(self) -> str:
+        if not self.one.writes:
+            return "WAR"
+        return "WAW" if self.two.writes else "RAW"
+
+
+@dataclass(slots=True)
+class Accesses:
+    """Everything done so far. `skipped` are variables of loops of which rounds were left
+    out, in multiples of `period`."""
+
+    known: Ranges
+    samples: Samples
+    period: int
+    done: dict[Site, list[Done]] = field(default_factory=dict)
+    skipped: set[Var] = field(default_factory=set)
+    tries: dict[tuple[Site, Site], int] = field(default_factory=dict)
+    regions: dict[tuple[Site, Key], tuple[Region, ...]] = field(default_factory=dict)
+    met: dict[tuple[Site, Key | None, Site, Key | None], int | None] = field(default_factory=dict)
+    writers: dict[Buffer, list[Site]] = field(default_factory=dict)
+    hit: dict[tuple[Site, Key, Load], bool] = field(default_factory=dict)
+    versions: dict[tuple[Load, tuple[tuple[int, int, int], ...]], Var] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        self.done, self.skipped, self.versions = {}, set(), {}
+
+    def element(self, load: Load, core: int, seen: Clock, path: Path) -> Expr | None:
+        """What a core reads that has `seen` so much, as a name for it: the same on all cores that
+        have seen the same, since whatever is written there comes before, or after, each of them.
+        None where something written is not surely seen."""
+        behind: list[tuple[int, int, int]] = []
+        for site in self.writers.get(load.buffer, ()):
+            if not self.skipped.isdisjoint(site.loops):
+                return None
+            own = site.core == core and site.pipe == S
+            over = seen[site.core * WIDTH + site.pipe]
+            for done in self.done.get(site, ()):
+                if self._hits(site, done, load, path):
+                    if done.number > over and not own:
+                        return None
+                    behind.append((site.core, site.pipe, done.number))
+        if not behind:
+            return load
+        at = (load, tuple(behind))
+        if at not in self.versions:
+            name = f"{print_expr(load)}{WRITTEN}{len(self.versions)}"
+            self.versions[at] = Var(name, load.dtype)
+        return self.versions[at]
+
+    def _hits(self, site: Site, done: Done, load: Load, path: Path) -> bool:
+        """Whether an execution of a site may write an element."""
+        if done.key is not None and (site, done.key, load) in self.hit:
+            return self.hit[site, done.key, load]
+        path.proofs += 1
+        place, known = element(load.buffer, load.indices), {**self.known, **site.known}
+        found = any(
+            t.writes and r.buffer is load.buffer and not apart(r, place, _EVERYTHING, known)
+            for t, r in zip(site.touches, done.regions, strict=True)
+        )
+        if done.key is not None:
+            self.hit[site, done.key, load] = found
+        return found
+
+    def execute(
+        self,
+        site: Site,
+        number: int,
+        clock: Clock,
+        values: Values,
+        guards: tuple[Guard, ...],
+        path: Path,
+    ) -> Iterator[Meeting]:
+        """A site runs; those before it, on other cores, that it does not come after."""
+        now = self._now(site, number, values, guards)
+        for other in site.partners:
+            over = clock[other.core * WIDTH + other.pipe]
+            for then in reversed(self.done.get(other, ())):
+                if then.number <= over or self.tries.get((other, site), 0) >= MOST_TRIES:
+                    break
+                found = self._meeting(other, then, site, now, path)
+                if found is not None:
+                    yield found
+        self.done.setdefault(site, []).append(now)
+
+    def _meeting(
+        self, other: Site, then: Done, site: Site, now: Done, path: Path
+    ) -> Meeting | None:
+        which = self._meet(other, then, site, now, path)
+        if which is None:
+            return None
+        # Rounds left out may take other ways than those that stand for them.
+        every = self.skipped.isdisjoint((*other.loops, *site.loops))
+        if every and (
+            _exclude_each_other(then.guards, now.guards)
+            # The way may have been chosen since.
+            or any(path.truth(c) is (not truth) for c, truth in then.guards)
+        ):
+            return None
+        if every and self._parted_by(path.fixed(), other, then, site, now):
+            return None
+        a, b = divmod(which, len(site.touches))
+        alike = other.stmt is site.stmt and then.rounds == now.rounds
+        alike = alike and then.regions == now.regions
+        certain: bool | None = alike
+        sample: Sample = {}
+        if not alike:
+            guards = (*then.guards, *now.guards)
+            path.proofs += 10
+            samples = self.samples.fitting(path)
+            one, two = then.regions[a], now.regions[b]
+            certain, sample = meet_somewhere(one, two, guards, samples)
+            if certain is False and every:
+                return None
+            more = MOST_TRIES if certain else 1
+            self.tries[other, site] = self.tries.get((other, site), 0) + more
+        return Meeting(other, site, other.touches[a], site.touches[b], bool(certain), alike, sample)
+
+    def _parted_by(
+        self, fixed: Mapping[Expr, Expr], other: Site, then: Done, site: Site, now: Done
+    ) -> bool:
+        """Whether two executions have no bytes in common once these parts are numbers."""
+        if not fixed:
+            return False
+
+        def put_in(expr: Expr) -> Expr:
+            return simplify(replace_in(expr, fixed.get))
+
+        one, two = (tuple(map_region(r, put_in) for r in d.regions) for d in (then, now))
+        return self._judge(other, one, site, two, _EVERYTHING) is None
+
+    def _now(self, site: Site, number: int, values: Values, guards: tuple[Guard, ...]) -> Done:
+        rounds = tuple(values.bound.get(v) for v in site.loops)
+        dims = [s for t in site.touches for s in t.region.dims]
+        keys = [values.key(e) for s in dims for e in (s.offset, s.extent)]
+        key: Key | None = None
+        if all(k is not None for k in keys):
+            key = tuple(n for k in keys if k is not None for n in k)
+            found = self.regions.get((site, key))
+            if found is not None:
+                return Done(number, key, found, guards, rounds)
+        regions = tuple(
+            Region(
+                t.region.buffer,
+                tuple(
+                    Slice(values.value(s.offset), values.value(s.extent), s.stride)
+                    for s in t.region.dims
+                ),
+            )
+            for t in site.touches
+        )
+        if key is not None:
+            self.regions[site, key] = regions
+        return Done(number, key, regions, guards, rounds)
+
+    def _meet(self, one: Site, then: Done, two: Site, now: Done, path: Path) -> int | None:
+        """Which touches of two executions may have bytes in common."""
+        if self.skipped and not self._moves_along(one, two):
+            at: tuple[Site, Key | None, Site, Key | None] = (one, None, two, None)
+            regions, same = (one.regions, two.regions), frozenset(self.known)
+        else:
+            at = (one, then.key, two, now.key)
+            regions, same = (then.regions, now.regions), _EVERYTHING
+            if then.key is None or now.key is None:
+                path.proofs += 2
+                return self._judge(one, regions[0], two, regions[1], same)
+        if at not in self.met:
+            path.proofs += 2
+            self.met[at] = self._judge(one, regions[0], two, regions[1], same)
+        return self.met[at]
+
+    def _judge(
+        self,
+        one: Site,
+        first: tuple[Region, ...],
+        two: Site,
+        second: tuple[Region, ...],
+        same: Collection[Var],
+    ) -> int | None:
+        known = {**one.known, **two.known}
+        found = None
+        for i, (a, x) in enumerate(zip(one.touches, first, strict=True)):
+            for j, (b, y) in enumerate(zip(two.touches, second, strict=True)):
+                if a.conflicts(b) and not apart(x, y, same, known):
+                    which = i * len(two.touches) + j
+                    if a.writes and not b.writes:
+                        return which
+                    found = which if found is None else found
+        return found
+
+    def _moves_along(self, one: Site, two: Site) -> bool:
+        """Whether two sites meet in rounds so far apart, whichever these are: both go on by the
+        same steps in the loops of which rounds are left out."""
+        a = [v for v in one.loops if v in self.skipped]
+        b = [v for v in two.loops if v in self.skipped]
+        for x, r in zip(one.touches, one.regions, strict=True):
+            for y, q in zip(two.touches, two.regions, strict=True):
+                if not x.conflicts(y):
+                    continue
+                for s, t in zip(r.dims, q.dims, strict=False):
+                    steps = _steps(s.offset, a, self.period)
+                    others = _steps(t.offset, b, self.period)
+                    if steps is None or steps != others:
+                        return False
+        return True
+
+
+def _exclude_each_other(one: Iterable[Guard], two: Iterable[Guard]) -> bool:
+    """Whether no run fulfils both: a condition that holds for one does not for the other."""
+    guards = tuple(one)
+    return any(told_by(guards, c) is (not truth) for c, truth in two)
+
+
+def told_by(guards: Iterable[Guard], condition: Expr) -> bool | None:
+    """What a condition is where others hold or do not: those that are the same, or its contrary."""
+    key, direct = normal_form(condition)
+    for c, truth in guards:
+        other, way = normal_form(c)
+        if other == key:
+            return (truth is way) is direct
+    return None
+
+
+def _steps(offset: Expr, loops: list[Var], period: int) -> tuple[int, ...] | None:
+    """By how much an offset goes on with each loop; None if that is not so simple. What is left of
+    a division comes back, and rounds are left out in whole periods."""
+    terms, _ = linear_form(offset)
+    steps = dict.fromkeys(loops, 0)
+    for atom, factor in terms.items():
+        if isinstance(atom, Var):
+            if atom in steps:
+                steps[atom] = factor
+        elif any(v in steps for v in walk_expr(atom)) and not _comes_back(atom, loops, period):
+            return None
+    return tuple(s for s in steps.values() if s)
+
+
+def _comes_back(atom: Expr, loops: list[Var], period: int) -> bool:
+    if not (isinstance(atom, Binary) and atom.op == "%" and constant_value(atom.right)):
+        return False
+    return not any(period % m for v in loops for m in periods(atom, v))
+
+
+__all__ = ["Accesses", "Meeting", "told_by"]

@@ -1,0 +1,153 @@
+"""The cross-core counters of a block: who raises which, and what a wait learns.
+
+A counter holds tokens, one for each time it is raised, with what was complete then; a wait takes
+the oldest. Sets of both vector cores make one token together
+(docs/hardware/flags.md#flags-between-cores).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass, field
+
+from tile_checkers.block.clocks import WAITS, WIDTH, Clock, CoreClocks, joined
+from tile_checkers.section.state import NUMBER
+from tile_ir import Op, Pipe
+
+# A core, and the number of one of its counters.
+Counter = tuple[int, int]
+
+
+@dataclass(slots=True)
+class Tokens:
+    """One counter: what it holds, and where its waits stood among all waits of its core."""
+
+    waiting: deque[tuple[Clock, Op]] = field(default_factory=deque)
+    raised: int = 0
+    mode: int | None = None
+    waits: list[int] = field(default_factory=list)
+    last_wait: Op | None = None
+    most: int = 0
+
+    def over(self, core: int, clock: Clock) -> int:
+        """How many waits are surely over where a clock is known."""
+        return bisect_right(self.waits, clock[core * WIDTH + WAITS])
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What is wrong with a set: a slug's word, and the other line that matters."""
+
+    kind: str
+    counter: Counter
+    other: Op | None
+
+
+class Counters:
+    """All counters of a block with these cores; core 0 is the cube core."""
+
+    def __init__(self, cores: tuple[int, ...], limit: int) -> None:
+        self.cores = cores
+        self.limit = limit
+        self.lanes = tuple(c for c in cores if c > 0)
+        self.tokens: dict[Counter, Tokens] = {}
+        # Sets of vector cores that wait for the other one, by mode and number.
+        self.halves: dict[tuple[int, int], dict[int, deque[tuple[Clock, Op]]]] = {}
+        # The last set of a number by a core: its pipe, and its place there.
+        self.last: dict[tuple[int, int], tuple[int, int, Op]] = {}
+
+    def of(self, core: int, number: int) -> Tokens:
+        return self.tokens.setdefault((core, number), Tokens())
+
+    def set(self, core: int, clocks: CoreClocks, number: int, op: Op) -> list[Trouble]:
+        """A core sets a flag, once the earlier work of a pipe is complete."""
+        pipe, mode = NUMBER[Pipe(op.attr("pipe"))], op.attr("mode")
+        troubles = []
+        clock = clocks.before(pipe, own=True)
+        last = self.last.get((core, number))
+        if last is not None and last[0] != pipe and clock[clocks.base + last[0]] < last[1]:
+            troubles.append(Trouble("order", (core, number), last[2]))
+        self.last[core, number] = pipe, clocks.issue(pipe), op
+        if core == 0:
+            targets = self.lanes if mode == 2 else (0,)
+            parties: tuple[int, ...] = (0,)
+        else:
+            targets = tuple(c for c in self.cores if c == 0) if mode == 2 else self.lanes
+            parties = self.lanes
+        complete = self._complete((mode, number), core, parties, clock, op)
+        if complete is not None:
+            for target in targets:
+                troubles += self._raise(target, number, mode, complete, op)
+        return troubles
+
+    def _complete(
+        self,
+        key: tuple[int, int],
+        core: int,
+        parties: tuple[int, ...],
+        clock: Clock,
+        op: Op,
+    ) -> Clock | None:
+        """What is complete once all parties have set, if they have."""
+        if len(parties) == 1:
+            return clock
+        halves = self.halves.setdefault(key, {c: deque() for c in parties})
+        halves[core].append((clock, op))
+        if not all(halves.values()):
+            return None
+        for _, queue in halves.items():
+            clock = joined(clock, queue.popleft()[0])
+        return clock
+
+    def _raise(self, core: int, number: int, mode: int, clock: Clock, op: Op) -> list[Trouble]:
+        tokens = self.of(core, number)
+        troubles = []
+        over = tokens.over(core, clock)
+        if tokens.mode not in (None, mode) and over < tokens.raised:
+            troubles.append(Trouble("mode", (core, number), None))
+        tokens.mode = mode
+        tokens.raised += 1
+        tokens.most = max(tokens.most, tokens.raised - over)
+        if tokens.raised - over > self.limit:
+            troubles.append(Trouble("overflow", (core, number), tokens.last_wait))
+        tokens.waiting.append((clock, op))
+        return troubles
+
+    def wait(self, core: int, clocks: CoreClocks, number: int, op: Op) -> bool:
+        """Take a token, if there is one."""
+        tokens = self.of(core, number)
+        if not tokens.waiting:
+            return False
+        clock, _ = tokens.waiting.popleft()
+        tokens.waits.append(clocks.receive(clock))
+        tokens.last_wait = op
+        return True
+
+    def held(self) -> int:
+        """How many tokens all counters together may have had to hold at most."""
+        return sum(t.most for t in self.tokens.values())
+
+    def peak(self) -> int:
+        """The most that any counter may have had to hold."""
+        return max((t.most for t in self.tokens.values()), default=0)
+
+    def alone(self) -> list[tuple[int, int, Op]]:
+        """Sets of one vector core that the other one has not joined: core, number, and where."""
+        return [
+            (core, number, queue[0][1])
+            for (_, number), halves in self.halves.items()
+            for core, queue in halves.items()
+            if queue
+        ]
+
+    def left(self) -> list[tuple[Counter, int, Op]]:
+        """Counters that are not back at zero, by how much, and who raised them last."""
+        return [
+            (counter, len(t.waiting), t.waiting[-1][1])
+            for counter, t in self.tokens.items()
+            if t.waiting
+        ]
+
+
+__all__ = ["Counter", "Counters", "Tokens", "Trouble"]

@@ -1,0 +1,306 @@
+"""The instruction streams of a block, cut down to what matters between them: signals to other
+cores, accesses to gm that may meet those of another stream, and what orders these in the core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from tile_checkers.section.loops import SYNC
+from tile_checkers.section.state import NUMBER, PIPES, S
+from tile_ir import (
+    Body,
+    Break,
+    Buffer,
+    Const,
+    Core,
+    Effect,
+    Expr,
+    For,
+    Func,
+    If,
+    Let,
+    Load,
+    Memory,
+    Op,
+    Pipe,
+    Region,
+    Section,
+    Stmt,
+    Store,
+    Var,
+    While,
+    bodies,
+    expressions,
+    loads,
+    pipe_of,
+    reads_memory,
+    resolved,
+    walk_expr,
+)
+from tile_ir import walk as walk_statements
+from tile_ir.analysis import (
+    EVERYTHING,
+    Ranges,
+    Touch,
+    apart,
+    interval,
+    launch_ranges,
+    ranges_inside,
+)
+from tile_ir.analysis.accesses import touches
+from tile_ir.analysis.regions import defined_region
+
+CROSS = frozenset({Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL})
+NAMES = ("the cube core", "vector core 0", "vector core 1")
+
+
+@dataclass(eq=False, slots=True)
+class Site:
+    """What a statement does to gm by one pipe in one stream. `partners` are the sites of other
+    streams that may meet it in some iteration. `regions` are in terms of loop variables and what is
+    the same everywhere; `loops` are the variables around it, outermost first."""
+
+    core: int
+    stmt: Stmt
+    pipe: int
+    touches: tuple[Touch, ...]
+    regions: tuple[Region, ...]
+    loops: tuple[Var, ...]
+    known: Ranges
+    partners: list[Site] = field(default_factory=list)
+
+    def written(self) -> frozenset[Buffer]:
+        return frozenset(t.region.buffer for t in self.touches if t.writes)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One core of the block: what it runs, and its number as the launch gives it."""
+
+    core: int
+    body: Body
+    given: Mapping[Var, Expr]
+    sites: Mapping[int, tuple[Site, ...]]
+    pairs: bool
+
+    @property
+    def name(self) -> str:
+        return NAMES[self.core]
+
+
+def streams_of(func: Func) -> tuple[Stream, ...]:
+    """The streams of a block that have something to do with each other; none if none have."""
+    lanes = (1,) if func.launch.threads == 1 else (1, 2)
+    found = []
+    for section in func.launch.body:
+        if isinstance(section, Section):
+            found += [(c, section.body) for c in ((0,) if section.core is Core.CUBE else lanes)]
+    if len(found) == 1 and not _signals(found[0][1]):
+        return ()
+    whole = {core: tuple(s for c, b in found if c == core for s in b) for core, _ in found}
+    scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
+    known = scalars | launch_ranges(func)
+    given: dict[int, dict[Var, Expr]] = {
+        core: {func.launch.lane: Const(max(0, core - 1), func.launch.lane.dtype)} for core in whole
+    }
+    sites = {c: list(_sites(c, body, known, given[c])) for c, body in sorted(whole.items())}
+    _pair(sites, frozenset(known))
+    asked = _elements_asked(whole.values())
+    result = []
+    for core, body in sorted(whole.items()):
+        of_stmt: dict[int, tuple[Site, ...]] = {}
+        for site in sites[core]:
+            if site.partners or not asked.isdisjoint(site.written()):
+                of_stmt[id(site.stmt)] = (*of_stmt.get(id(site.stmt), ()), site)
+        pairs = any(site.partners for found in of_stmt.values() for site in found)
+        left = _pruned(body, frozenset(of_stmt), _waits_for_nothing(body, of_stmt.values()))
+        result.append(Stream(core, left, given[core], of_stmt, pairs))
+    if any(s.pairs or _signals(s.body) for s in result):
+        return tuple(result)
+    return ()
+
+
+def _elements_asked(whole: Iterable[Body]) -> frozenset[Buffer]:
+    """The tensors of which the scalar units read elements: what is written there may decide how
+    cores go on."""
+    return frozenset(
+        x.buffer
+        for body in whole
+        for stmt in walk_statements(body)
+        for x in loads(stmt)
+        if x.buffer.memory is Memory.GM
+    )
+
+
+def _signals(body: Body) -> bool:
+    return any(isinstance(s, Op) and s.opdef.effect in CROSS for s in walk_statements(body))
+
+
+# Sites -------------------------------------------------------------------------------------------
+
+
+def _sites(core: int, body: Body, known: Ranges, given: dict[Var, Expr]) -> Iterator[Site]:
+    yield from _sites_in(core, body, known, given, ())
+
+
+def _sites_in(
+    core: int, body: Body, known: Ranges, values: dict[Var, Expr], loops: tuple[Var, ...]
+) -> Iterator[Site]:
+    for stmt in body:
+        yield from _sites_of(core, stmt, known, values, loops)
+        inner = (*loops, stmt.var) if isinstance(stmt, For) else loops
+        for block in bodies(stmt):
+            yield from _sites_in(core, block, ranges_inside(stmt, known), values, inner)
+        if isinstance(stmt, Let):
+            if stmt.var.dtype.is_integer:
+                known = {**known, stmt.var: interval(resolved(stmt.value, values), known)}
+            if not reads_memory(stmt.value):
+                values = {**values, stmt.var: stmt.value}
+
+
+def _sites_of(
+    core: int, stmt: Stmt, known: Ranges, values: dict[Var, Expr], loops: tuple[Var, ...]
+) -> Iterator[Site]:
+    if isinstance(stmt, Op) and stmt.opdef.effect is Effect.CACHE:
+        return  # a store writes its line back itself; dropping clean lines changes nothing
+    first = sum(1 for x in loads(stmt) if x.buffer.memory is not Memory.VAR)
+    everywhere: dict[Buffer, int] = _Anywhere()
+    found = touches(stmt, everywhere, known, values)
+    # Elements are read, and stored, by the scalar unit.
+    for own, touched in ((False, found[:first]), (True, found[first:])):
+        of_gm = tuple(t for t in touched if t.region.memory is Memory.GM)
+        if of_gm:
+            pipe = NUMBER[pipe_of(stmt)] if own and isinstance(stmt, Op) else S
+            regions = tuple(defined_region(t.region, values) for t in of_gm)
+            yield Site(core, stmt, pipe, of_gm, regions, loops, known)
+
+
+class _Anywhere(dict[Buffer, int]):
+    """Addresses of buffers, where these do not matter."""
+
+    def __missing__(self, buffer: Buffer) -> int:
+        return 0
+
+
+def _pair(sites: dict[int, list[Site]], everywhere: frozenset[Var]) -> None:
+    """Sites of different streams that may have a byte in common, one of them writing it."""
+    of_buffer: dict[tuple[int, Buffer], list[Site]] = {}
+    for core, mine in sites.items():
+        for site in mine:
+            for t in site.touches:
+                at = of_buffer.setdefault((core, t.region.buffer), [])
+                if site not in at:
+                    at.append(site)
+    for (core, buffer), mine in of_buffer.items():
+        for other in sites:
+            if other <= core:
+                continue
+            for a in mine:
+                for b in of_buffer.get((other, buffer), ()):
+                    if b not in a.partners and _may_meet(a, b, everywhere):
+                        a.partners.append(b)
+                        b.partners.append(a)
+
+
+def _may_meet(a: Site, b: Site, everywhere: frozenset[Var]) -> bool:
+    known = {**a.known, **b.known}
+    for x, one in zip(a.touches, a.regions, strict=True):
+        for y, two in zip(b.touches, b.regions, strict=True):
+            if x.conflicts(y) and not apart(one, two, everywhere, known):
+                return True
+    return False
+
+
+# What is left out --------------------------------------------------------------------------------
+
+
+def _waits_for_nothing(body: Body, found: Iterable[tuple[Site, ...]]) -> frozenset[int]:
+    """Barriers, by their identity, of pipes that do nothing others have to do with."""
+    ops = [s for s in walk_statements(body) if isinstance(s, Op)]
+    sets = (s for s in ops if s.opdef.effect is Effect.SET_CROSS_FLAG)
+    busy = {Pipe.ALL, *(Pipe(s.attr("pipe")) for s in sets)}
+    busy |= {PIPES[site.pipe] for sites in found for site in sites}
+    barriers = (s for s in ops if s.opdef.effect is Effect.BARRIER)
+    return frozenset(id(s) for s in barriers if pipe_of(s) not in busy)
+
+
+def _pruned(body: Body, essential: frozenset[int], idle: frozenset[int]) -> Body:
+    """The statements that matter, without `idle` ones. What is named in them matters too."""
+    needed: frozenset[Var | Buffer] = frozenset()
+    while True:
+        kept = _kept(body, essential, idle, needed, False)
+        named = frozenset(_named(kept))
+        if named <= needed:
+            return kept
+        needed |= named
+
+
+def _kept(
+    body: Body,
+    essential: frozenset[int],
+    idle: frozenset[int],
+    needed: frozenset[Var | Buffer],
+    around: bool,
+) -> Body:
+    """`around` says that a loop around is kept, so that leaving it matters."""
+    result: list[Stmt] = []
+    for stmt in body:
+        match stmt:
+            case Let(var=var):
+                keep = var in needed or id(stmt) in essential
+            case Store(buffer=buffer):
+                keep = buffer in needed or id(stmt) in essential
+            case Op():
+                effect = stmt.opdef.effect
+                keep = effect in SYNC | CROSS or effect is Effect.CACHE or id(stmt) in essential
+                keep = keep and id(stmt) not in idle
+            case Break():
+                keep = around
+            case If(then=then, orelse=orelse):
+                one = _kept(then, essential, idle, needed, around)
+                two = _kept(orelse, essential, idle, needed, around)
+                if one or two or id(stmt) in essential:
+                    result.append(_copy(stmt, replace(stmt, then=one, orelse=two), essential))
+                continue
+            case For(body=inside) | While(body=inside):
+                if _kept(inside, essential, idle, needed, False) or id(stmt) in essential:
+                    kept = _kept(inside, essential, idle, needed, True)
+                    result.append(_copy(stmt, replace(stmt, body=kept), essential))
+                continue
+            case _:
+                keep = False
+        if keep:
+            result.append(stmt)
+    return tuple(result)
+
+
+def _copy(stmt: Stmt, kept: Stmt, essential: frozenset[int]) -> Stmt:
+    """What stands for a statement whose own accesses are looked up by its identity."""
+    return stmt if id(stmt) in essential else kept
+
+
+def _named(body: Body) -> Iterator[Var | Buffer]:
+    for stmt in walk_statements(body):
+        for expr in _asked(stmt):
+            for e in walk_expr(expr):
+                if isinstance(e, Var):
+                    yield e
+                if isinstance(e, Load) and e.buffer.memory is Memory.VAR:
+                    yield e.buffer
+
+
+def _asked(stmt: Stmt) -> Iterator[Expr]:
+    """The expressions of a statement whose values matter: not those of places on the chip."""
+    if not isinstance(stmt, Op):
+        yield from expressions(stmt)
+        return
+    for operand in stmt.operands:
+        if isinstance(operand, Expr):
+            yield operand
+        elif operand is not None and operand.memory is Memory.GM:
+            for s in operand.dims:
+                yield from (s.offset, s.extent)
+
+
+__all__ = ["CROSS", "NAMES", "Site", "Stream", "streams_of"]

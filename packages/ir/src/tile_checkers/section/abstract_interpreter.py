@@ -1,0 +1,399 @@
+"""An abstract interpreter: the statements of a section, with all states they can be reached in.
+
+What synchronisation does to a state is in `state`, what conflicts in `access_sites`, how a loop is
+looked at in `loops`, what is said about findings in `findings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tile_checkers.section.access_sites import NEAR, AccessSite, AccessSites, Hazard
+from tile_checkers.section.conditions import Place, decide
+from tile_checkers.section.context import Context, defined_inside, iteration
+from tile_checkers.section.findings import Findings
+from tile_checkers.section.loops import FLAGS, MOST_STATES, Plan, Worklist, plan_of
+from tile_checkers.section.remainders import ended_before, entered, events, not_entered
+from tile_checkers.section.state import NUMBER, Flag, S, State, merged
+from tile_ir import (
+    Body,
+    Break,
+    Const,
+    Diagnostic,
+    Effect,
+    Expr,
+    For,
+    Func,
+    If,
+    Let,
+    Memory,
+    Op,
+    Pipe,
+    Section,
+    Stmt,
+    Target,
+    Var,
+    While,
+    constant_value,
+    loads,
+    pipe_of,
+    reads_memory,
+    resolved,
+    simplify,
+)
+from tile_ir import walk as walk_statements
+from tile_ir.analysis import (
+    EVERYTHING,
+    Interval,
+    Ranges,
+    Sharing,
+    Touch,
+    decided,
+    launch_ranges,
+    trip_count,
+)
+from tile_ir.analysis.accesses import touches
+from tile_ir.analysis.branch_feasibility import Facts, facts_of
+
+States = list[State]
+
+
+@dataclass(slots=True)
+class Leaving:
+    """States in which a loop is left by `break`."""
+
+    states: States = field(default_factory=list)
+
+
+class AbstractInterpreter:
+    """Goes through one section; with `sharing`, no other races than those of the compiler's choices
+    are told. To confirm an alarm, the rounds of every short loop are told apart."""
+
+    def __init__(
+        self, func: Func, target: Target, sharing: Sharing | None, confirming: bool
+    ) -> None:
+        self.func, self.target = func, target
+        self.sharing, self.confirming = sharing, confirming
+        self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
+        self.sites = AccessSites()
+        self.findings = Findings(self.sites)
+        self.known_sites: dict[tuple[int, str, tuple[Any, ...]], AccessSite | None] = {}
+        self.plans: dict[tuple[int, tuple[Any, ...]], Plan] = {}
+        self.decided: dict[tuple[Any, ...], bool | None] = {}
+        self.meanings: dict[tuple[Any, ...], tuple[Expr, dict[bool, Facts]]] = {}
+        self.flags_inside: dict[int, bool] = {}
+        self.leaving: list[Leaving] = []
+
+    def section(self, section: Section) -> list[Diagnostic]:
+        scalars: Ranges = {p: EVERYTHING for p in self.func.params if isinstance(p, Var)}
+        context = Context(scalars | launch_ranges(self.func), {}, {})
+        for state in self.block(section.body, [State()], context):
+            for flag, raised in state.flags.items():
+                self.findings.left_set(flag, raised)
+        return self.findings.all()
+
+    # Statements ----------------------------------------------------------------------------------
+
+    def block(self, body: Body, states: States, context: Context) -> States:
+        for stmt in body:
+            if not states:
+                break
+            states = self.statement(stmt, states, context)
+            if isinstance(stmt, Let):
+                context = context.let(stmt)
+        return states
+
+    def statement(self, stmt: Stmt, states: States, context: Context) -> States:
+        if not isinstance(stmt, While):
+            self.read_scalars(stmt, states, context)
+        match stmt:
+            case Op():
+                if stmt.opdef.effect in FLAGS:
+                    return self.limited(stmt, merged(self.flag(stmt, states, context)))
+                self.operation(stmt, states, context)
+            case If():
+                return self.branch(stmt, states, context)
+            case For() | While():
+                return self.loop(stmt, states, context)
+            case Break():
+                self.leaving[-1].states += [s.copy() for s in states]
+                return []
+        return states
+
+    def read_scalars(self, stmt: Stmt, states: States, context: Context) -> None:
+        """Elements that the scalar unit reads, and what a store of its writes."""
+        site = self.site(stmt, "scalar", context)
+        if site is not None:
+            for state in states:
+                self.run(site, state)
+
+    def operation(self, op: Op, states: States, context: Context) -> None:
+        match op.opdef.effect:
+            case Effect.BARRIER | Effect.SYNC_ALL:
+                pipe = pipe_of(op)
+                for state in states:
+                    if pipe is Pipe.ALL:
+                        state.barrier_all()
+                    else:
+                        state.barrier(NUMBER[pipe], self.sites.of_pipe[NUMBER[pipe]])
+            case _:
+                site = self.site(op, "operation", context)
+                if site is not None:
+                    for state in states:
+                        self.run(site, state)
+
+    def run(self, site: AccessSite, state: State) -> None:
+        candidates = state.open[site.pipe]
+        if candidates:
+            candidates &= self.sites.may_conflict(site)
+            if candidates and not self.findings.full():
+                for earlier, hazard in self.sites.hazards(site, candidates):
+                    if self.is_told(earlier, site, hazard):
+                        self.findings.race(earlier, site, hazard)
+        state.execute(site.pipe, self.sites.bit(site, NEAR))
+
+    def is_told(self, earlier: AccessSite, later: AccessSite, hazard: Hazard) -> bool:
+        """All races, or those of sharing and of statements that the compiler generated."""
+        if self.sharing is None or self.sharing.clash(hazard.first, hazard.second):
+            return True
+        return earlier.stmt.loc.generated or later.stmt.loc.generated
+
+    def site(self, stmt: Stmt, part: str, context: Context) -> AccessSite | None:
+        """The site of a statement in this context; None if it touches nothing."""
+        key = (id(stmt), part, context.key)
+        if key not in self.known_sites:
+            self.known_sites[key] = self.new_site(stmt, part, context)
+        return self.known_sites[key]
+
+    def new_site(self, stmt: Stmt, part: str, context: Context) -> AccessSite | None:
+        found: tuple[Touch, ...] = touches(stmt, self.addresses, context.known, context.values)
+        pipe, in_order = S, False
+        if isinstance(stmt, Op):
+            # Loads come first; the scalar unit does them before it issues the operation.
+            count = sum(1 for x in loads(stmt) if x.buffer.memory is not Memory.VAR)
+            found = found[:count] if part == "scalar" else found[count:]
+            if part == "operation":
+                pipe, in_order = NUMBER[pipe_of(stmt)], stmt.opdef.in_order
+        if not found:
+            return None
+        return self.sites.new(
+            stmt,
+            pipe,
+            in_order,
+            found,
+            context.path,
+            context.frames,
+            context.known,
+            context.plain,
+            context.values,
+        )
+
+    # Flags ---------------------------------------------------------------------------------------
+
+    def flag(self, op: Op, states: States, context: Context) -> States:
+        """The states behind a set or a wait; more of them where it names one of several flags."""
+        source = NUMBER[Pipe(op.attr("src_pipe"))]
+        target = NUMBER[Pipe(op.attr("dst_pipe"))]
+        event = op.operand("event_id")
+        assert isinstance(event, Expr), "the verifier has checked it"
+        number = constant_value(simplify(resolved(event, context.values)))
+        if number is not None:
+            cases = [(number, state) for state in states]
+        else:
+            named = simplify(resolved(event, context.plain))
+            cases = [case for state in states for case in events(named, state)]
+        if states and not cases:
+            self.findings.unknown_id(op, event)
+            return states
+        for number, state in cases:
+            if number >= self.target.events_per_pair:
+                self.findings.undocumented_id(op, number, self.target.events_per_pair)
+            self.one_flag(op, (source, target, number), state)
+        return [state for _, state in cases]
+
+    def one_flag(self, op: Op, flag: Flag, state: State) -> None:
+        source, target, _ = flag
+        if op.opdef.effect is Effect.SET_FLAG:
+            if flag in state.flags:
+                self.findings.set_twice(op, flag, state.flags[flag])
+            elif state.open[source] & self.sites.all_waits(flag):
+                self.findings.set_early(op, flag)
+            state.raise_flag(flag, self.sites.of_pipe[source], op.loc)
+        elif flag in state.flags:
+            state.lower_flag(flag, self.sites.wait_bit(flag, id(op), target))
+        else:
+            self.findings.wait_in_vain(op, flag)
+
+    # Branches ------------------------------------------------------------------------------------
+
+    def branch(self, stmt: If, states: States, context: Context) -> States:
+        condition, implied = self.meaning(stmt, context)
+        certain = self.decision(stmt, context)
+        # Only where flags are at stake: other facts are joined behind the branch.
+        remember = self.has_flags(stmt) and not reads_memory(condition)
+        inside = {v: replace(context, facts=(*context.facts, *implied[v])) for v in (True, False)}
+        result: States = []
+        for state in states:
+            truth = certain if certain is not None else state.conditions.get(condition)
+            if truth is None and remember and state.facts:
+                facts = (*context.facts, *state.facts)
+                truth = decided(condition, context.known, facts)
+            for value, body in ((True, stmt.then), (False, stmt.orelse)):
+                if truth is (not value):
+                    continue
+                mine = state.copy()
+                if truth is None and remember:
+                    mine.conditions[condition] = value
+                result += self.block(body, [mine], inside[value])
+        return self.limited(stmt, merged(result))
+
+    def meaning(self, stmt: If, context: Context) -> tuple[Expr, dict[bool, Facts]]:
+        """The condition with definitions put in, and what follows from it either way."""
+        key = (id(stmt), context.key)
+        if key not in self.meanings:
+            implied = {v: facts_of(stmt.condition, v, context.plain) for v in (True, False)}
+            self.meanings[key] = simplify(resolved(stmt.condition, context.plain)), implied
+        return self.meanings[key]
+
+    def decision(self, stmt: If, context: Context) -> bool | None:
+        key = (id(stmt), context.key, context.places)
+        if key not in self.decided:
+            self.decided[key] = decide(
+                stmt.condition,
+                context.known,
+                context.values,
+                context.plain,
+                context.places,
+                context.facts,
+            )
+        return self.decided[key]
+
+    def has_flags(self, stmt: Stmt) -> bool:
+        if id(stmt) not in self.flags_inside:
+            self.flags_inside[id(stmt)] = any(
+                isinstance(s, Op) and s.opdef.effect in FLAGS for s in walk_statements((stmt,))
+            )
+        return self.flags_inside[id(stmt)]
+
+    def limited(self, stmt: Stmt, states: States) -> States:
+        if len(states) > MOST_STATES:
+            self.findings.too_many(stmt)
+            return states[:MOST_STATES]
+        return states
+
+    # Loops ---------------------------------------------------------------------------------------
+
+    def loop(self, loop: For | While, states: States, context: Context) -> States:
+        key = (id(loop), context.key)
+        if key not in self.plans:
+            about = context.known, context.values, context.facts
+            self.plans[key] = plan_of(loop, *about, self.confirming)
+        plan = self.plans[key]
+        self.leaving.append(Leaving())
+        if plan.unrolled is not None and isinstance(loop, For):
+            after = self.unrolled(loop, plan.unrolled, states, context)
+        else:
+            after = self.repeated(loop, plan, states, context)
+        after += self.leaving.pop().states
+        return self.limited(loop, merged(after))
+
+    def unrolled(
+        self, loop: For, values: tuple[int, ...], states: States, context: Context
+    ) -> States:
+        for value in values:
+            number = Const(value, loop.var.dtype)
+            inside = replace(
+                context,
+                known={**context.known, loop.var: Interval.exactly(value)},
+                values={**context.values, loop.var: number},
+                plain={**context.plain, loop.var: number},
+                path=(*context.path, (id(loop), value)),
+                key=(*context.key, (id(loop), value)),
+            )
+            states = self.block(loop.body, states, inside)
+        return states
+
+    def repeated(self, loop: For | While, plan: Plan, states: States, context: Context) -> States:
+        """All iterations, until nothing new comes round."""
+        depth = len(context.frames)
+        frame = (id(loop), context.key)
+        after: States = [] if plan.least >= 1 else [s.copy() for s in states]
+        counted = self.count_of(loop, plan, context)
+        for state in after:
+            state.facts |= counted(None)
+        if isinstance(loop, While):
+            self.read_scalars(loop, states, context)
+            after = [s.copy() for s in states]
+        bounds = self.bounds_of(loop, plan, context)
+        after = list(not_entered(plan, bounds, after))
+        local = defined_inside(loop)
+        worklist = Worklist()
+        for node, state in entered(plan, bounds, states) if plan.most > 0 else ():
+            worklist.arrive(node, state)
+        while worklist.waiting:
+            node, chosen = worklist.take()
+            inside = iteration(loop, plan, node, frame, context)
+            ended = self.block(loop.body, chosen, inside)
+            if isinstance(loop, While):
+                self.read_scalars(loop, ended, context)
+            if plan.may_end(*node):
+                for state in ended:
+                    last = state.copy()
+                    last.facts |= counted(node[1])
+                    if ended_before(bounds, node[0] + 1, plan.modulus, last):
+                        after.append(last)
+            following = list(plan.following(*node))
+            if following:
+                self.shift(ended, frame, depth, False, local)
+                for state in ended:
+                    for later in following:
+                        worklist.arrive(later, state)
+        if worklist.full:
+            self.findings.too_many(loop)
+        self.shift(after, frame, depth, True, local)
+        leaving = self.leaving[-1].states
+        self.shift(leaving, frame, depth, True, local)
+        return after
+
+    def bounds_of(
+        self, loop: For | While, plan: Plan, context: Context
+    ) -> tuple[Expr, Expr] | None:
+        """Start and stop, of a loop in which flags are chosen by what is left of its variable."""
+        if isinstance(loop, While) or plan.modulus == 1 or not self.has_flags(loop):
+            return None
+        start, stop = (simplify(resolved(e, context.plain)) for e in (loop.start, loop.stop))
+        return start, stop
+
+    def count_of(
+        self, loop: For | While, plan: Plan, context: Context
+    ) -> Callable[[Place | None], frozenset[Expr]]:
+        """What the place of the last iteration, or that there was none, says of the bounds."""
+        nothing: frozenset[Expr] = frozenset()
+        if isinstance(loop, While) or not plan.peeled or not self.has_flags(loop):
+            return lambda place: nothing
+        trips = trip_count(loop, context.plain)
+        if isinstance(trips, Const) or reads_memory(trips):
+            return lambda place: nothing
+
+        def facts(place: Place | None) -> frozenset[Expr]:
+            # Weaker ones too: what states have in common is what they share by name.
+            count = 0 if place is None else place.before + 1
+            found = {simplify(trips - i) for i in range(1, count + 1)}
+            if place is None or not place.more_before:
+                found |= {simplify(i - trips) for i in range(count, plan.peeled + 1)}
+            return frozenset(found)
+
+        return facts
+
+    def shift(
+        self, states: Iterable[State], frame: Any, depth: int, leaving: bool, local: frozenset[Var]
+    ) -> None:
+        """A loop goes on, or is left: what ran inside it did so in an earlier iteration now."""
+        moves = self.sites.next_iteration(frame, depth, leaving)
+        for state in states:
+            state.move(moves, local)
+
+
+__all__ = ["AbstractInterpreter"]

@@ -1,0 +1,267 @@
+"""Access sites: places of the text that touch memory, what they touch, and which may conflict.
+
+A site has a bit for every relation an earlier execution of it can stand in to the present point:
+NEAR (the same iteration of all loops around both), or the depth of the outermost loop of which it
+belongs to an earlier iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_checkers.section.state import PIPES, Moves, S
+from tile_ir import Expr, For, Let, Loc, Region, Stmt, Var, While, linear_form
+from tile_ir.analysis import Ranges, Touch, apart, is_rounds, widened
+from tile_ir.analysis.regions import defined_region
+
+NEAR = -1
+
+
+@dataclass(slots=True, eq=False)
+class ByteRange:
+    """Bits of the sites that read and write a range of bytes, and the other ranges it overlaps."""
+
+    place: Any
+    low: float
+    high: float
+    readers: int = 0
+    writers: int = 0
+    unordered: int = 0
+    overlapping: list[ByteRange] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class AccessSite:
+    """A statement's accesses by one pipe, in one residue of the loops around it. `path` is what
+    stands around and before it; entries other than statements tell unrolled iterations apart.
+    `by_residue` gives the variables of loops as rounds and residues."""
+
+    number: int
+    stmt: Stmt
+    pipe: int
+    in_order: bool
+    touches: tuple[Touch, ...]
+    path: tuple[Any, ...]
+    known: Ranges
+    values: Mapping[Var, Expr]
+    by_residue: Mapping[Var, Expr]
+    bits: dict[int, int] = field(default_factory=dict)
+    regions: dict[tuple[int, bool], Region] = field(default_factory=dict)
+
+    @property
+    def loc(self) -> Loc:
+        return self.stmt.loc
+
+    def region(self, i: int, in_residue: bool = False) -> Region:
+        """The elements a touch takes in, with definitions put in; if asked for, those of this
+        residue, in terms of the rounds of loops."""
+        if (i, in_residue) not in self.regions:
+            region, values = self.touches[i].region, self.by_residue if in_residue else self.values
+            found = widened(defined_region(region, values), PIPES[self.pipe])
+            self.regions[i, in_residue] = found
+        return self.regions[i, in_residue]
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """Two touches that nothing orders; `first` ran earlier in program order."""
+
+    first: Touch
+    second: Touch
+
+    @property
+    def kind(self) -> str:
+        if not self.first.writes:
+            return "WAR"
+        return "WAW" if self.second.writes else "RAW"
+
+
+class AccessSites:
+    """All sites of one section, by bit."""
+
+    def __init__(self) -> None:
+        self.by_bit: list[tuple[AccessSite | None, int]] = []
+        self.of_pipe = [0] * len(PIPES)
+        self.byte_ranges: dict[tuple[Any, float, float], ByteRange] = {}
+        self.of_place: dict[Any, list[ByteRange]] = {}
+        self.inside: dict[Any, list[AccessSite]] = {}
+        self.masks: dict[int, tuple[int, int]] = {}
+        self.moves: dict[tuple[Any, int, bool], tuple[int, int, list[tuple[int, int]]]] = {}
+        self.pairs: dict[tuple[int, int], Hazard | None] = {}
+        self.waits: dict[Any, dict[int, int]] = {}
+        self.count = 0
+
+    def new(
+        self,
+        stmt: Stmt,
+        pipe: int,
+        in_order: bool,
+        touched: tuple[Touch, ...],
+        path: tuple[Any, ...],
+        frames: tuple[Any, ...],
+        known: Ranges,
+        values: Mapping[Var, Expr],
+        by_residue: Mapping[Var, Expr],
+    ) -> AccessSite:
+        number = self.count
+        site = AccessSite(number, stmt, pipe, in_order, touched, path, known, values, by_residue)
+        self.count += 1
+        for frame in frames:
+            self.inside.setdefault(frame, []).append(site)
+        return site
+
+    def bit(self, site: AccessSite, relation: int) -> int:
+        found = site.bits.get(relation)
+        if found is None:
+            found = self._allocate(site, relation, site.pipe)
+            site.bits[relation] = found
+            for t in site.touches:
+                byte_range = self._byte_range(t)
+                if t.unordered:
+                    byte_range.unordered |= found
+                elif t.writes:
+                    byte_range.writers |= found
+                else:
+                    byte_range.readers |= found
+        return found
+
+    def wait_bit(self, flag: Any, wait: int, pipe: int) -> int:
+        """Stands for: the flag has been waited for by a statement, but the pipe may not have got
+        through. Statements are told apart, so that a wait that is over stays so when a loop repeats
+        another one."""
+        of_flag = self.waits.setdefault(flag, {})
+        if wait not in of_flag:
+            of_flag[wait] = self._allocate(None, NEAR, pipe)
+        return of_flag[wait]
+
+    def all_waits(self, flag: Any) -> int:
+        """The bits of all waits for a flag."""
+        return sum(self.waits.get(flag, {}).values())
+
+    def _allocate(self, site: AccessSite | None, relation: int, pipe: int) -> int:
+        bit = 1 << len(self.by_bit)
+        self.by_bit.append((site, relation))
+        self.of_pipe[pipe] |= bit
+        return bit
+
+    def _byte_range(self, t: Touch) -> ByteRange:
+        key = (t.place, t.low, t.high)
+        byte_range = self.byte_ranges.get(key)
+        if byte_range is None:
+            byte_range = ByteRange(*key)
+            others = self.of_place.setdefault(t.place, [])
+            others.append(byte_range)
+            for other in others:
+                if other.low < t.high and t.low < other.high:
+                    byte_range.overlapping.append(other)
+                    if other is not byte_range:
+                        other.overlapping.append(byte_range)
+            self.byte_ranges[key] = byte_range
+        return byte_range
+
+    def may_conflict(self, site: AccessSite) -> int:
+        """Bits of sites whose bytes overlap, one of both writing. Of its own pipe too, unless that
+        orders it."""
+        version = len(self.by_bit)
+        cached = self.masks.get(site.number)
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        mask = 0
+        for t in site.touches:
+            for byte_range in self._byte_range(t).overlapping:
+                mask |= byte_range.writers
+                if t.writes:
+                    mask |= byte_range.readers
+                if not t.unordered:
+                    mask |= byte_range.unordered
+        if site.in_order or site.pipe == S:
+            mask &= ~self.of_pipe[site.pipe]
+        self.masks[site.number] = version, mask
+        return mask
+
+    def hazards(self, site: AccessSite, candidates: int) -> Iterator[tuple[AccessSite, Hazard]]:
+        """The candidates that really conflict with a site that runs now."""
+        while candidates:
+            index = (candidates & -candidates).bit_length() - 1
+            candidates &= candidates - 1
+            key = (site.number, index)
+            earlier, relation = self.by_bit[index]
+            if earlier is None:
+                continue
+            if key not in self.pairs:
+                self.pairs[key] = _hazard(earlier, relation, site)
+            found = self.pairs[key]
+            if found is not None:
+                yield earlier, found
+
+    def next_iteration(self, frame: Any, depth: int, leaving: bool) -> Moves:
+        """How bits change when a loop begins another iteration, or when it is left."""
+        key = (frame, depth, leaving)
+        cached = self.moves.get(key)
+        inside = self.inside.get(frame, [])
+        version = sum(len(site.bits) for site in inside)
+        if cached is None or cached[0] != version:
+            moves, mask = [], 0
+            target = NEAR if leaving else depth
+            for site in inside:
+                for relation, bit in list(site.bits.items()):
+                    deeper = relation >= depth if leaving else relation == NEAR or relation > depth
+                    if deeper and relation != target:
+                        moves.append((bit, self.bit(site, target)))
+                        mask |= bit
+            version = sum(len(site.bits) for site in inside)
+            cached = version, mask, moves
+            self.moves[key] = cached
+        return cached[1], cached[2]
+
+
+def _rounds_between(earlier: AccessSite, later: AccessSite, var: Var) -> tuple[int, int]:
+    """The number of residues, and what is left of the distance of two iterations divided by it."""
+    both = (earlier.by_residue, later.by_residue)
+    forms = [linear_form(values[var]) for values in both if var in values]
+    if len(forms) != 2 or any(len(terms) != 1 for terms, _ in forms):
+        return 1, 0
+    ((one, first), (two, second)) = ((next(iter(t.values())), c) for t, c in forms)
+    if one != two or one <= 1:
+        return 1, 0
+    return one, (second - first) % one
+
+
+def _hazard(earlier: AccessSite, relation: int, later: AccessSite) -> Hazard | None:
+    """Two touches that an earlier and a later execution may have in conflict."""
+    common = 0
+    for x, y in zip(earlier.path, later.path, strict=False):
+        if x is not y and (isinstance(x, (For, While, Let)) or x != y):
+            break
+        common += 1
+    around = earlier.path[:common]
+    loops = [i for i, s in enumerate(around) if isinstance(s, (For, While))]
+    moving: Var | None = None
+    if relation != NEAR and relation < len(loops):
+        loop = around[loops[relation]]
+        moving = loop.var if isinstance(loop, For) else None
+        around = around[: loops[relation]]
+    by = (1, 0) if moving is None else _rounds_between(earlier, later, moving)
+    same = {s.var for s in around if isinstance(s, (For, Let))}
+    local = {s.var for s in (*earlier.path, *later.path) if isinstance(s, (For, Let))}
+    known = {**earlier.known, **later.known}
+    everywhere = {v for v in known if v not in local}
+    # The rounds of all residues are any two.
+    fixed = {v for v in same | everywhere if not is_rounds(v)}
+    found: list[Hazard] = []
+    for i, a in enumerate(earlier.touches):
+        for j, b in enumerate(later.touches):
+            if not a.conflicts(b):
+                continue
+            x, y = earlier.region(i), later.region(j)
+            if apart(x, y, same | everywhere, known, moving, None, by):
+                continue
+            if not apart(earlier.region(i, True), later.region(j, True), fixed, known):
+                found.append(Hazard(a, b))
+    # An operation that works in place reads first.
+    return min(found, key=lambda h: h.kind != "RAW", default=None)
+
+
+__all__ = ["NEAR", "AccessSite", "AccessSites", "Hazard"]

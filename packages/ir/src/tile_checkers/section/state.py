@@ -1,0 +1,168 @@
+"""What is known at a point of the program, as bits: one per access site.
+
+Data and the rules of each synchronisation; which bits there are is in `access_sites`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tile_ir import Expr, Loc, Pipe, Var, walk_expr
+
+PIPES: tuple[Pipe, ...] = tuple(p for p in Pipe if p is not Pipe.ALL)
+NUMBER: dict[Pipe, int] = {p: i for i, p in enumerate(PIPES)}
+S = NUMBER[Pipe.S]
+
+# Source pipe, target pipe, event id.
+Flag = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """A flag that is set: what may still be under way once somebody has waited for it."""
+
+    open: int
+    loc: Loc
+
+
+@dataclass(slots=True)
+class State:
+    """`open[p]`: sites of which some execution may not be complete before whatever pipe p does
+    next. `flags`: those that are surely set; all others are surely clear. `conditions`: what was
+    decided on the path here. `facts`: what is not negative, from how often loops ran.
+    `remainders`: what an expression divided by a number leaves, where flags are chosen by it."""
+
+    open: list[int] = field(default_factory=lambda: [0] * len(PIPES))
+    flags: dict[Flag, Raised] = field(default_factory=dict)
+    conditions: dict[Expr, bool] = field(default_factory=dict)
+    facts: frozenset[Expr] = frozenset()
+    remainders: dict[tuple[Expr, int], int] = field(default_factory=dict)
+
+    def copy(self) -> State:
+        return State(
+            list(self.open),
+            dict(self.flags),
+            dict(self.conditions),
+            self.facts,
+            dict(self.remainders),
+        )
+
+    def configuration(self) -> frozenset[Flag]:
+        return frozenset(self.flags)
+
+    def execute(self, pipe: int, bit: int) -> None:
+        """A site runs: nobody knows of its end, and no flag that is set already does. The scalar
+        unit does one thing after the other."""
+        for p in range(len(PIPES)):
+            if p != pipe or p != S:
+                self.open[p] |= bit
+        for flag, raised in self.flags.items():
+            if not raised.open & bit:
+                self.flags[flag] = Raised(raised.open | bit, raised.loc)
+
+    def raise_flag(self, flag: Flag, own: int, loc: Loc) -> None:
+        """Set once all earlier work of the source pipe (`own`) is complete."""
+        self.flags[flag] = Raised(self.open[flag[0]] & ~own, loc)
+
+    def lower_flag(self, flag: Flag, waited: int) -> None:
+        """The target waits: it knows what the flag carries, and from now on nobody else knows that
+        it `waited`. What the scalar unit waits for holds back all pipes."""
+        raised = self.flags.pop(flag)
+        target = flag[1]
+        for p in range(len(PIPES)):
+            if p == target or target == S:
+                self.open[p] &= raised.open
+            else:
+                self.open[p] |= waited
+        for other, r in self.flags.items():
+            if not r.open & waited and target != S:
+                self.flags[other] = Raised(r.open | waited, r.loc)
+
+    def barrier(self, pipe: int, own: int) -> None:
+        self.open[pipe] &= ~own
+
+    def barrier_all(self) -> None:
+        self.open = [0] * len(PIPES)
+
+    def move(self, moves: Moves, local: frozenset[Var]) -> None:
+        """Begin another iteration, or leave a loop: bits change, and variables get other values."""
+        self.open = [moved(bits, moves) for bits in self.open]
+        for flag, raised in self.flags.items():
+            bits = moved(raised.open, moves)
+            if bits != raised.open:
+                self.flags[flag] = Raised(bits, raised.loc)
+
+        def stays(expr: Expr) -> bool:
+            return not any(e in local for e in walk_expr(expr))
+
+        self.facts = frozenset(filter(stays, self.facts))
+        self.remainders = {k: r for k, r in self.remainders.items() if stays(k[0])}
+        self.conditions = {c: v for c, v in self.conditions.items() if stays(c)}
+
+    def join(self, other: State) -> bool:
+        """Take in what may be so on another way with the same flags set; whether that is news."""
+        changed = False
+        for p, bits in enumerate(other.open):
+            if bits & ~self.open[p]:
+                self.open[p] |= bits
+                changed = True
+        for flag, raised in other.flags.items():
+            mine = self.flags[flag]
+            if raised.open & ~mine.open:
+                self.flags[flag] = Raised(mine.open | raised.open, mine.loc)
+                changed = True
+        common = {c: v for c, v in self.conditions.items() if other.conditions.get(c) is v}
+        if len(common) != len(self.conditions):
+            self.conditions = common
+            changed = True
+        if not self.facts <= other.facts:
+            self.facts &= other.facts
+            changed = True
+        agreed = dict(_in_common(self.remainders, other.remainders))
+        if agreed != self.remainders:
+            self.remainders = agreed
+            changed = True
+        return changed
+
+
+Moves = tuple[int, list[tuple[int, int]]]
+
+
+def moved(bits: int, moves: Moves) -> int:
+    mask, pairs = moves
+    if not bits & mask:
+        return bits
+    result = bits & ~mask
+    for old, new in pairs:
+        if bits & old:
+            result |= new
+    return result
+
+
+Remainders = dict[tuple[Expr, int], int]
+
+
+def _in_common(one: Remainders, two: Remainders) -> Iterator[tuple[tuple[Expr, int], int]]:
+    """What both say: 1 and 4 of 6 are 1 of 3."""
+    for (expr, modulus), r in one.items():
+        for (same, m), other in two.items():
+            common = math.gcd(modulus, m, r - other)
+            if same == expr and common > 1:
+                yield (expr, common), r % common
+
+
+def merged(states: Iterable[State]) -> list[State]:
+    """The states, one for every set of flags that are set."""
+    result: dict[frozenset[Flag], State] = {}
+    for state in states:
+        key = state.configuration()
+        if key in result:
+            result[key].join(state)
+        else:
+            result[key] = state
+    return list(result.values())
+
+
+__all__ = ["NUMBER", "PIPES", "Flag", "Moves", "Raised", "S", "State", "merged"]

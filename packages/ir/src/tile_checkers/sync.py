@@ -1,0 +1,31 @@
+"""Proof that flags and barriers suffice, for all trip counts and branch outcomes, from text alone.
+
+Each core section goes through an abstract interpreter, which knows at every point, for every pipe,
+which earlier accesses may not be complete before what that pipe does next. The order between the
+cores of a block is looked at in `across`. Nothing of the passes is used here; the order rules are
+those of docs/hardware/flags.md.
+"""
+
+from __future__ import annotations
+
+from tile_checkers.block import check_across
+from tile_checkers.section.check_section import check_section
+from tile_ir import DEFAULT_TARGET, Diagnostic, Func, Section, Target
+
+
+def check_sync(func: Func, target: Target = DEFAULT_TARGET) -> tuple[Diagnostic, ...]:
+    """Everything a SYNCED function leaves to chance, in textual order: pairs of accesses that no
+    flag or barrier orders, and flags that may be set twice, waited for in vain or left set.
+
+    Empty if it is proven that there is nothing. Works for any function whose buffers have
+    addresses.
+    """
+    found: list[Diagnostic] = []
+    for stmt in func.launch.body:
+        if isinstance(stmt, Section):
+            found += check_section(func, stmt, target)
+    found += check_across(func, target)
+    return tuple(sorted(found, key=lambda d: (d.loc or func.loc, d.slug, d.message)))
+
+
+__all__ = ["check_sync"]
