@@ -102,7 +102,7 @@ class Compilation:
         try:
             for line in self._part("headers").splitlines():
                 known, _, path = line.partition(" ")
-                if file_hash(path) != known:
+                if file_hash(self.unmarked(path)) != known:
                     return None
             said = self.unmarked(self._part("said"))
             os.utime(self.entry)

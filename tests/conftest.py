@@ -12,6 +12,7 @@ TILE_TEST_PROPERTIES (`make nightly-properties`) they draw others at every run, 
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import re
@@ -80,6 +81,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = {item for found in cases.values() for item in _kept(found)}
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+def pytest_collection_finish() -> None:
+    """Every full collection of garbage would walk all test items, some seconds in a run."""
+    gc.freeze()
 
 
 def _part(config: pytest.Config) -> bool:

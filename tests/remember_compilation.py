@@ -89,7 +89,7 @@ def compile_and_keep(compilation: Compilation) -> int:
         os.mkdir(new)
         copy(compilation.output, os.path.join(new, "output"))
         for name, text in (
-            ("headers", "".join(f"{file_hash(f)} {f}\n" for f in headers)),
+            ("headers", "".join(f"{file_hash(f)} {compilation.marked(f)}\n" for f in headers)),
             ("dependencies", compilation.marked(dependencies)),
             ("said", compilation.marked(done.stderr)),
         ):

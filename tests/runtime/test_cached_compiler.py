@@ -48,6 +48,19 @@ def test_what_was_made_is_found_from_elsewhere(command: str, tmp_path: Path) -> 
     assert calls(tmp_path) == 1
 
 
+def test_a_header_beside_the_source_moves_with_it(command: str, tmp_path: Path) -> None:
+    for place, value in (("a", 1), ("b", 1), ("c", 2)):
+        folder = tmp_path / place
+        folder.mkdir()
+        (folder / "own.h").write_text(f"#define OWN {value}\n")
+        (folder / "k.cpp").write_text('#include "own.h"\nint own() { return OWN; }\n')
+        output = str(folder / "k.o")
+        assert run([command, "-c", str(folder / "k.cpp"), "-o", output]).returncode == 0
+    assert calls(tmp_path) == 2
+    objects = [(tmp_path / place / "k.o").read_bytes() for place in "abc"]
+    assert objects[0] == objects[1] != objects[2]
+
+
 def test_this_process_finds_what_was_made(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

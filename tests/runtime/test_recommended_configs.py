@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kept_cases import kept_number
 
 import tile_frontend as T
 from tile_ir import KernelError
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.usefixtures("quick_kernels")
 DEVELOPER = Path(__file__).parents[2] / "examples" / "developer"
 # Times that differ by less are the same.
 SAME = 0.01
-# So many of all proposals are run, from the first to the last.
-PART = 9
+# So many of all proposals are run, from the first to the last; fewer without `--all`.
+PART = max(4, kept_number(9))
 
 
 @T.jit(

@@ -22,7 +22,7 @@ from ahead_of_time.kernel_folders import (
     compiled,
     write,
 )
-from tile_ir.switches import override
+from tile_ir.switches import override, switch
 from tile_runtime.ahead_of_time import build_key
 from tile_runtime.ahead_of_time.find_kernels import find_kernels
 from tile_runtime.cache.fingerprint import compiler_identity
@@ -363,6 +363,7 @@ def test_linked_and_run_by_cmake(tmp_path: Path) -> None:
     shutil.copytree(repository / "examples" / "aot", tmp_path / "first")
     here = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
+    environment["CXX"] = str(switch("cxx"))
 
     def run(project: Path) -> str:
         command = ["sh", "-ec", "\n".join(steps)]
