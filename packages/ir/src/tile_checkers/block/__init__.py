@@ -18,7 +18,6 @@ from contextlib import suppress
 from tile_checkers.block.accesses import Accesses
 from tile_checkers.block.choices import Again, Impossible, Path
 from tile_checkers.block.findings import Findings
-from tile_checkers.block.rounds import Depth
 from tile_checkers.block.run import BlockRun, Budget, Stop, TooLong
 from tile_checkers.block.samples import Samples
 from tile_checkers.block.shape import shape_of
@@ -27,10 +26,9 @@ from tile_checkers.block.values import Values
 from tile_ir import Diagnostic, Func, Target, Var, written_buffers
 from tile_ir.analysis import EVERYTHING, Ranges, launch_ranges, own_lane_part, uses_lane
 
-# Statements run at most: with every round of every loop; with just enough rounds of long loops to
-# see that nothing changes; with enough to overflow a counter in the innermost loops, then in all;
-# and with all rounds again, to confirm what was found in fewer.
-WHOLE, BRIEF, SHORT, LONG, CONFIRM = 8_000, 240_000, 60_000, 80_000, 40_000
+# Statements run at most: with every iteration of every loop; with the middle of long loops left
+# out; and with every iteration again on one path, where something was found without them.
+WHOLE, CUT, CONFIRM = 8_000, 240_000, 240_000
 MOST_WAYS = 400
 
 
@@ -41,27 +39,10 @@ def check_across(func: Func, target: Target, lanes_apart: bool = False) -> list[
     if not streams:
         return []
     proof = _Proof(func, streams, target, lanes_apart)
-    whole = proof.attempt(WHOLE)
-    if whole is not None and not whole.growing:
-        return whole.all()
-    brief = proof.attempt(BRIEF, reduced=True, depth=Depth.BRIEF)
-    if brief is not None and not brief.growing and not brief.errors():
-        return brief.all()
-    # What goes wrong in some numbers of rounds only may be due to rounds that were left out.
-    short = proof.attempt(SHORT, reduced=True) or brief
-    if short is not None and short.proved():
-        return short.all()
-    depth = Depth.SHORT
-    if short is not None and short.growing:
-        # What rises in few rounds may come to an end in many, or pass what a counter holds.
-        long = proof.attempt(LONG, reduced=True, depth=Depth.LONG)
-        if long is not None and long.proved():
-            return long.all()
-        if long is not None and long.errors():
-            depth = Depth.LONG
-    # What was found in fewer rounds than there are may be due to that.
-    confirmed = proof.attempt(CONFIRM, depth=depth) if short is not None else None
-    found = confirmed or short
+    found = proof.attempt(WHOLE, long=False)
+    if found is None or found.growing:
+        # What rises in few iterations may end in many, or pass what a counter holds.
+        found = proof.attempt(CUT, long=True) or found
     return proof.given_up() if found is None else found.all()
 
 
@@ -92,31 +73,23 @@ class _Proof:
         alike = not uses_lane(self.func)
         return Findings(own_lane_part(self.func), alike, limit, self.lanes_apart)
 
-    def attempt(
-        self, statements: int, reduced: bool = False, depth: Depth = Depth.SHORT
-    ) -> Findings | None:
-        """What is found on all ways; None if the budget does not last."""
+    def attempt(self, statements: int, long: bool) -> Findings | None:
+        """What is found on all ways; None if the budget does not last. A `long` attempt runs loops
+        as often as overflows a counter, and leaves out the middle of their iterations."""
         self.accesses.tries.clear()
         findings, budget, path = self.no_findings(), Budget(statements), Path(self.known)
-        # For ways on which something is found with rounds left out, until one has it with all.
-        again = Budget(BRIEF) if reduced else None
-        # What was found with rounds left out was wrong at least once, and nothing was right yet.
-        doubtful = False
+        again = Budget(CONFIRM)
         for _ in range(MOST_WAYS):
             try:
-                trial = self._way(path, findings, budget, reduced, depth)
+                trial = self._way(path, findings, budget, long)
             except TooLong:
                 self.partly = findings
                 return None
             if trial is not None:
-                if again is not None and trial.errors():
-                    whole = self._in_all_rounds(path, again, depth)
-                    if whole is None:
-                        again = None
-                    else:
-                        trial, doubtful = whole, not whole.errors()
-                        again = again if doubtful else None
-                certain = path.is_certain() and not (doubtful and trial.errors())
+                certain = path.is_certain()
+                if long and trial.errors():
+                    whole = self._in_all_rounds(path, again)
+                    trial, certain = whole or trial, certain and whole is not None
                 findings.certain, findings.way = certain, path.says()
                 findings.take(trial)
             if findings.full() or not path.advance():
@@ -124,15 +97,13 @@ class _Proof:
         self.partly = findings
         return None
 
-    def _way(
-        self, path: Path, findings: Findings, budget: Budget, reduced: bool, depth: Depth
-    ) -> Findings | None:
+    def _way(self, path: Path, findings: Findings, budget: Budget, long: bool) -> Findings | None:
         """What is found on one way; None if no run takes it."""
         while True:
             # What a choice fixes is not known before it is made: begin again with it.
             trial = self.no_findings()
             try:
-                self._run(path, trial, budget, reduced, depth)
+                self._run(path, trial, budget, long, long)
             except Again:
                 findings.certain, findings.way = path.is_certain(), ""
                 findings.take(trial)
@@ -141,35 +112,23 @@ class _Proof:
                 return None
             return trial
 
-    def _in_all_rounds(self, path: Path, budget: Budget, depth: Depth) -> Findings | None:
+    def _in_all_rounds(self, path: Path, budget: Budget) -> Findings | None:
         """What is found on the same way without leaving out rounds; None if that takes too long, or
         if there is more to choose."""
         trial, same = self.no_findings(), path.copy()
         # What has been found once is not looked at again: here it is to be found anew.
         tried, self.accesses.tries = self.accesses.tries, {}
         try:
-            self._run(same, trial, budget, False, depth)
+            self._run(same, trial, budget, False, True)
         except (Again, Impossible, TooLong):
             return None
         finally:
             self.accesses.tries = tried
         return trial if len(same.choices) == len(path.choices) else None
 
-    def _run(
-        self, path: Path, trial: Findings, budget: Budget, reduced: bool, depth: Depth
-    ) -> None:
-        run = BlockRun(
-            self.streams,
-            path,
-            self.values,
-            self.accesses,
-            self.shape,
-            trial,
-            budget,
-            reduced,
-            depth,
-            self.target,
-        )
+    def _run(self, path: Path, trial: Findings, budget: Budget, reduced: bool, long: bool) -> None:
+        shared = self.values, self.accesses, self.shape
+        run = BlockRun(self.streams, path, *shared, trial, budget, reduced, long, self.target)
         with suppress(Stop):
             run.run()
 

@@ -4,7 +4,6 @@ these. And which numbers of rounds are tried where the text does not say."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from enum import Enum, auto
 from functools import cached_property
 
 from tile_checkers.block.streams import CROSS
@@ -39,16 +38,6 @@ from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period, per
 MANY = 17
 # More small numbers of rounds than this are not tried.
 MOST_SMALL = 8
-
-
-class Depth(Enum):
-    """How many rounds are run of loops of which the text does not say how often they run, and which
-    have signals: enough to see what changes from round to round; in the innermost ones so many that
-    a counter overflows; in all of them."""
-
-    BRIEF = auto()
-    SHORT = auto()
-    LONG = auto()
 
 
 class Rounds:
@@ -124,36 +113,23 @@ class Rounds:
         ways = (e for s, e in self.asked if not isinstance(s, (Op, Store)))
         return sorted({m for e in (*ids, *ways) for m in periods(e, var)})
 
-    def tried(self, depth: Depth, phases: int) -> Iterable[int]:
-        """Numbers of rounds that stand for all others; without those that overflow a counter where
-        `depth` says so. `phases` are those of all loops."""
+    def tried(self, long: bool) -> Iterable[int]:
+        """Numbers of rounds that stand for all others, with those that overflow a counter: in the
+        innermost loops that have signals, in all of them where the attempt is `long`."""
         small = min(max(4, self.period + 2), MOST_SMALL)
-        if depth is Depth.BRIEF and self.signals:
-            # Enough to see what rises, in a loop of fewer rounds too, and to meet every slot again.
-            small = max(2 * phases + 4, *(m + 2 for m in self.moduli), 0)
         yield from (2, 1, 0)
         yield from range(3, small)
-        if self.overflows(depth):
+        if self.signals and (long or self.innermost):
             first = max(MANY, small)
             yield from range(first, first + self.phases)
         elif self.period > 1 and small <= self.period:
             yield from range(small, small + self.period)
 
-    def overflows(self, depth: Depth) -> bool:
-        """Whether so many rounds are tried that a counter that rises overflows."""
-        if not self.signals or depth is Depth.BRIEF:
-            return False
-        return self.innermost or depth is Depth.LONG
-
-    def of(
-        self, count: int, values: Values, known: Ranges, depth: Depth, period: int
-    ) -> Iterable[int]:
+    def of(self, count: int, values: Values, known: Ranges, period: int) -> Iterable[int]:
         """Some rounds at both ends, with as many left out as keep the phase of the last one; all
         of them if those between are not alike. `period` is that of all loops, so that those of two
         cores are cut alike."""
-        limit = 2 * period + 2
-        if self.signals and depth is not Depth.BRIEF:
-            limit += MANY
+        limit = 2 * period + 2 + (MANY if self.signals else 0)
         if count <= limit + period or period % self.period:
             return range(count)
         skipped = (count - limit) // period * period
@@ -223,4 +199,4 @@ def _both_ends(first: int, skipped: int, count: int) -> Iterator[int]:
     yield from range(first + skipped, count)
 
 
-__all__ = ["MANY", "Depth", "Rounds"]
+__all__ = ["MANY", "Rounds"]

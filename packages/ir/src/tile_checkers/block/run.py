@@ -17,7 +17,7 @@ from tile_checkers.block.clocks import Clock, CoreClocks, joined
 from tile_checkers.block.counted_while import rounds_left
 from tile_checkers.block.counters import Counters
 from tile_checkers.block.findings import Findings
-from tile_checkers.block.rounds import MANY, Depth
+from tile_checkers.block.rounds import MANY
 from tile_checkers.block.samples import Guard
 from tile_checkers.block.shape import Shape
 from tile_checkers.block.streams import CROSS, NAMES, Stream
@@ -217,12 +217,12 @@ class CoreRun:
         start = self.values.value(loop.start)
         trips = self.values.value(rounds.trips)
         path = self.block.path
-        tried = shape.tried(rounds.trips, self.block.depth)
-        few = shape.few(rounds.trips, self.block.depth)
+        tried = shape.tried(rounds.trips, self.block.long)
+        few = shape.few(rounds.trips, self.block.long)
         count = path.count(trips, rounds.trips, tried, few)
         turns: Sequence[int] = range(count)
         if self.block.reduced:
-            turns = tuple(rounds.of(count, self.values, path.known, self.block.depth, shape.period))
+            turns = tuple(rounds.of(count, self.values, path.known, shape.period))
             if len(turns) < count:
                 self.block.accesses.skipped.add(loop.var)
         held: list[int] = []
@@ -242,10 +242,7 @@ class CoreRun:
         path = self.block.path
         rounds = self.block.shape.of(loop)
         step = rounds.phases
-        depth = self.block.depth
-        if depth is Depth.SHORT and rounds.innermost:
-            return
-        if depth is Depth.LONG and chosen and count < MANY:
+        if count < MANY and chosen if self.block.long else rounds.innermost:
             return
         most = path.most_rounds() if chosen else count
         if len(held) <= 2 * step or (len(held) == count and not chosen):
@@ -283,9 +280,9 @@ class CoreRun:
                 if truth is False:
                     break
                 if truth is None:
-                    shape, depth = self.block.shape, self.block.depth
-                    tried = shape.tried(loop.condition, depth)
-                    few = shape.few(loop.condition, depth)
+                    shape, long = self.block.shape, self.block.long
+                    tried = shape.tried(loop.condition, long)
+                    few = shape.few(loop.condition, long)
                     count = len(held) + path.count(self.left(loop), loop.condition, tried, few)
                     continue
             self.block.budget.spend(path)
@@ -320,7 +317,7 @@ class BlockRun:
         findings: Findings,
         budget: Budget,
         reduced: bool,
-        depth: Depth,
+        long: bool,
         target: Target,
     ) -> None:
         self.path = path
@@ -330,7 +327,7 @@ class BlockRun:
         self.findings = findings
         self.budget = budget
         self.reduced = reduced
-        self.depth = depth
+        self.long = long
         self.growing: list[For | While] = []
         self.counters = Counters(tuple(s.core for s in streams), target.cross_counter_limit)
         accesses.begin()

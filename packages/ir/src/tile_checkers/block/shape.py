@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tile_checkers.block.rounds import Depth, Rounds
+from tile_checkers.block.rounds import Rounds
 from tile_checkers.block.streams import CROSS, Stream
 from tile_ir import Break, Expr, For, If, Let, Op, Var, While, walk_expr
 from tile_ir import walk as walk_statements
@@ -33,18 +33,18 @@ class Shape:
             found = self.rounds[id(loop)] = Rounds(loop)
         return found
 
-    def tried(self, trips: Expr, depth: Depth) -> Iterable[int]:
+    def tried(self, trips: Expr, long: bool) -> Iterable[int]:
         """Numbers of rounds that stand for all others, in every loop that depends on the same
         variables: whichever asks first decides for all of them."""
         mine = self.behind(trips)
-        its = (r.tried(depth, self.phases) for r, others in self.bounds if others & mine)
+        its = (r.tried(long) for r, others in self.bounds if others & mine)
         return dict.fromkeys(n for numbers in its for n in numbers)
 
-    def few(self, trips: Expr, depth: Depth) -> float:
+    def few(self, trips: Expr, long: bool) -> float:
         """Up to so many rounds are tried with so many of all other loops: all ways and ids are met
         again. There is no such number where branches depend on it, or where nested loops have to
         overflow a counter together."""
-        if depth is Depth.LONG or self.behind(trips) & self.deciding:
+        if long or self.behind(trips) & self.deciding:
             return math.inf
         return self.phases + 1
 
