@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from fuzz.barriers import barriers_everywhere
 from fuzz.kernels import argument_sets, small_target
 from fuzz.machine import Outcome, run
 from fuzz.schedules import problem_of_schedules
+from tile_checkers import check_memory, check_sync
 from tile_ir import DEFAULT_TARGET, Func, KernelError, Phase, Target, TileError
 from tile_ir.nodes import Body, Stmt
 from tile_ir.traversal import rewrite, walk
@@ -66,14 +66,9 @@ class Checked:
 
 
 def opinions() -> Opinions:
-    """All there are: passes and checkers that are not written yet are left out."""
-    checkers: list[tuple[str, Checker]] = []
-    for name in ("check_memory", "check_sync"):
-        try:
-            checkers.append((name, getattr(import_module(f"tile_ir.{name}"), name)))
-        except ModuleNotFoundError:
-            continue
-    return Opinions(automatic_order(), tuple(checkers))
+    """The order that passes insert, and the checkers of all they decide."""
+    checkers = (("check_memory", check_memory), ("check_sync", check_sync))
+    return Opinions(automatic_order(), checkers)
 
 
 def automatic_order() -> Order:
