@@ -10,9 +10,9 @@ from fuzz.kernels.random_kernel import random_kernel
 from tile_ir import Automatic, For, Func, Let, LoopKind, Phase
 from tile_ir.nodes import Body, Given, Stmt
 from tile_ir.traversal import bodies, breaks, with_bodies, with_statements
-from tile_passes.pipelining.modulo_schedule import placed, repaired
+from tile_passes.pipelining.dependence_graph import Step, dependence_graph
+from tile_passes.pipelining.modulo_schedule import ordered, raise_stages
 from tile_passes.pipelining.plan_versions import Candidates, version_candidates
-from tile_passes.pipelining.round_units import round_of
 
 MOST_STAGES = 4
 
@@ -49,12 +49,13 @@ def in_given_orders(func: Func, rng: random.Random) -> Func:
 def _any_order(func: Func, loop: Candidates, rng: random.Random) -> tuple[Given, ...]:
     if any(breaks(loop.loop.body)):
         return ()
-    round_ = round_of(func, loop.loop, (*loop.handed, *loop.others))
-    stage = {u: rng.randrange(3) for u in round_.units}
-    keys = {u: (rng.random(), 0, 0) for u in round_.units}
-    if not repaired(round_.orders, stage, 3):
+    steps = [Step(stmt, None) for stmt in loop.loop.body]
+    iteration = dependence_graph(func, loop.loop, steps, (*loop.handed, *loop.others))
+    stage = {u: rng.randrange(3) for u in iteration.units}
+    keys = {u: (rng.random(), 0, 0) for u in iteration.units}
+    if not raise_stages(iteration, stage, 3):
         return ()
-    units = placed(round_, stage, keys)
+    units = ordered(iteration, stage, keys)
     said: dict[Stmt, tuple[int, int]] = {}
     for unit in units or ():
         for s in unit.stmts:

@@ -6,11 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tile_ir import Automatic, Diagnostic, For, Func, Phase, Target, walk
+from tile_ir import (
+    Automatic,
+    Diagnostic,
+    For,
+    Func,
+    LoopKind,
+    Phase,
+    Stmt,
+    Target,
+    rewrite,
+    walk,
+)
 from tile_passes.passdef import ir_pass
-from tile_passes.pipelining.in_schedule import in_schedule
-from tile_passes.pipelining.plan_pipeline import plan_pipeline
 from tile_passes.pipelining.schedule import Schedule
+from tile_passes.pipelining.skew_loops import skew_loops
+from tile_passes.pipelining.software_pipeline import pipeline_core
 
 
 @ir_pass(needs=Phase.SPLIT, gives=Phase.PIPELINED)
@@ -26,11 +37,18 @@ def inject_pipeline(func: Func, target: Target) -> Func:
     their order where a break leaves the loop and where flags or output stand in it; nothing where
     the order inside a core is the author's.
     """
-    plan = plan_pipeline(func, target)
+    plan = pipeline_core(func, target)
     remarks = tuple(_short_of_memory(s) for s in plan if s.short) + tuple(_unheard(func))
     if remarks:
         func = replace(func, remarks=func.remarks + remarks)
-    return in_schedule(func, plan, target)
+    func = skew_loops(func, plan, target)
+    return func.with_body(rewrite(func.launch.body, _serial))
+
+
+def _serial(stmt: Stmt) -> Stmt:
+    if isinstance(stmt, For) and stmt.kind is LoopKind.PIPELINED:
+        return replace(stmt, kind=LoopKind.SERIAL, stages=0, given=())
+    return stmt
 
 
 def _unheard(func: Func) -> Iterator[Diagnostic]:

@@ -6,9 +6,7 @@ iteration is kept and used for all others unless the loop variable matters.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tile_ir import (
@@ -18,6 +16,7 @@ from tile_ir import (
     Core,
     Expr,
     For,
+    Func,
     If,
     Let,
     Memory,
@@ -38,6 +37,8 @@ from tile_ir import (
     reads_memory,
     substitute,
     walk_expr,
+    walk_ops,
+    written_buffers,
 )
 from tile_ir import walk as walk_statements
 from tile_ir.analysis import constant_trips, regions_of
@@ -61,7 +62,7 @@ class Statements(Protocol):
 Unit = TypeVar("Unit", bound=Statements)
 
 
-class Touch(NamedTuple):
+class BoxAccess(NamedTuple):
     """Elements of a buffer: in each dimension the first and the one behind the last, where known.
     `buffer` is the owner of the bytes."""
 
@@ -69,7 +70,7 @@ class Touch(NamedTuple):
     box: Box | None
     writes: bool
 
-    def meets(self, other: Touch) -> bool:
+    def meets(self, other: BoxAccess) -> bool:
         if not self.writes and not other.writes:
             return False
         if self.box is None or other.box is None or len(self.box) != len(other.box):
@@ -80,46 +81,41 @@ class Touch(NamedTuple):
         return True
 
 
-class Work(NamedTuple):
+class Instruction(NamedTuple):
     """One instruction, or several in a row on one pipe; on pipe S the scalar unit does it itself
     and issues nothing meanwhile."""
 
     pipe: Pipe
     cost: Cost
-    touches: tuple[Touch, ...]
+    touches: tuple[BoxAccess, ...]
 
 
 class IterationWork(Generic[Unit]):
     """The instructions of each unit in each iteration, listed on demand.
 
-    `owner`: whose bytes a buffer names. `handed`: the tensors that the kernel both writes and
-    reads. They lie in L2, as do operands of products, which many blocks load; everything else that
-    vector cores move comes from HBM or is new to L2. As many cores move bytes at a time as the
-    launch has blocks, all cores if that number is known at run time only.
+    `owner`: whose bytes a buffer names. Tensors that the kernel both writes and reads lie in L2, as
+    do operands of products, which many blocks load; everything else that vector cores move comes
+    from HBM or is new to L2. As many cores move bytes at a time as the launch has blocks, all cores
+    if that number is known at run time only.
     """
 
     def __init__(
-        self,
-        loop: For,
-        units: Sequence[Unit],
-        owner: Mapping[Buffer, Buffer],
-        handed: frozenset[Buffer],
-        blocks: Expr,
-        core: Core,
-        target: Target,
+        self, func: Func, loop: For, owner: Mapping[Buffer, Buffer], core: Core, target: Target
     ) -> None:
-        self.loop, self.units, self.owner, self.target = loop, units, owner, target
-        self.core, self.handed = core, handed
-        known = constant_value(blocks)
+        self.loop, self.owner, self.core, self.target = loop, owner, core, target
+        body = func.launch.body
+        read = {r.buffer for op in walk_ops(body) for r, access in accesses(op) if access.reads}
+        self.handed = written_buffers(body) & read
+        known = constant_value(func.launch.blocks)
         self.blocks = target.cube_cores if known is None else min(known, target.cube_cores)
         self.costs: dict[Op, Cost] = {}
-        self.regions: dict[tuple[Stmt, bool], tuple[tuple[Touch, Region | None], ...]] = {}
+        self.regions: dict[tuple[Stmt, bool], tuple[tuple[BoxAccess, Region | None], ...]] = {}
         # Other tensors delay nothing.
         self.tensors = _written_and_read(loop.body)
-        self.known: dict[tuple[Unit, int], tuple[Work, ...]] = {}
+        self.known: dict[tuple[Unit, int], tuple[Instruction, ...]] = {}
         self.varies: dict[Unit, bool] = {}
 
-    def of(self, unit: Unit, iteration: int) -> tuple[Work, ...]:
+    def of(self, unit: Unit, iteration: int) -> tuple[Instruction, ...]:
         if unit not in self.varies:
             self.varies[unit] = self._varies(unit)
         key = (unit, iteration if self.varies[unit] else 0)
@@ -128,15 +124,6 @@ class IterationWork(Generic[Unit]):
             values: dict[Var, Expr] = {self.loop.var: Const(start + iteration)}
             self.known[key] = tuple(self._body(unit.stmts, values, 1.0))
         return self.known[key]
-
-    @cached_property
-    def busiest(self) -> tuple[Pipe, float]:
-        """The pipe that is occupied longest in an iteration, and for how many cycles."""
-        found: dict[Pipe, float] = defaultdict(float)
-        for unit in self.units:
-            for work in self.of(unit, 0):
-                found[work.pipe] += work.cost.busy
-        return max(found.items(), key=lambda pair: pair[1], default=(Pipe.S, 0.0))
 
     def _varies(self, unit: Unit) -> bool:
         """Whether its instructions, or elements that others wait for, depend on the iteration."""
@@ -150,11 +137,11 @@ class IterationWork(Generic[Unit]):
                     asked += [e for s in region.dims for e in (s.offset, s.extent)]
         return any(part == self.loop.var for e in asked for part in walk_expr(e))
 
-    def _body(self, body: Body, values: dict[Var, Expr], times: float) -> Iterator[Work]:
+    def _body(self, body: Body, values: dict[Var, Expr], times: float) -> Iterator[Instruction]:
         for stmt in body:
             yield from self._stmt(stmt, values, times)
 
-    def _stmt(self, stmt: Stmt, values: dict[Var, Expr], times: float) -> Iterator[Work]:
+    def _stmt(self, stmt: Stmt, values: dict[Var, Expr], times: float) -> Iterator[Instruction]:
         own = bool(loads(stmt))
         if own or isinstance(stmt, Store):
             yield self._scalar(stmt, values, times)
@@ -174,7 +161,9 @@ class IterationWork(Generic[Unit]):
                 for inner in bodies(stmt):
                     yield from self._body(inner, dict(values), times * ASSUMED_ITERATIONS)
 
-    def _loop(self, loop: For, var: Var, values: dict[Var, Expr], times: float) -> Iterator[Work]:
+    def _loop(
+        self, loop: For, var: Var, values: dict[Var, Expr], times: float
+    ) -> Iterator[Instruction]:
         trips = constant_trips(loop, values)
         trips = ASSUMED_ITERATIONS if trips is None else max(0, trips)
         shown = min(trips, INNER_ITERATIONS)
@@ -183,19 +172,19 @@ class IterationWork(Generic[Unit]):
             inside = {**values, var: start + number}
             yield from self._body(loop.body, inside, times * trips / shown)
 
-    def _scalar(self, stmt: Stmt, values: Mapping[Var, Expr], times: float) -> Work:
+    def _scalar(self, stmt: Stmt, values: Mapping[Var, Expr], times: float) -> Instruction:
         touches = tuple(self._touches(stmt, values, scalar=True))
         whole = stmt if not isinstance(stmt, Op) else None
         each = TIMING.scalar_local * len(touches)
         cycles = cost(whole, self.target).busy if whole is not None else each
-        return Work(Pipe.S, Cost(cycles * times, cycles * times), touches)
+        return Instruction(Pipe.S, Cost(cycles * times, cycles * times), touches)
 
-    def _op(self, op: Op, values: Mapping[Var, Expr], times: float) -> Work:
+    def _op(self, op: Op, values: Mapping[Var, Expr], times: float) -> Instruction:
         if op not in self.costs:
             self.costs[op] = cost(op, self.target, self._assumed(op))
         one = self.costs[op]
         took = Cost(one.busy * times, one.busy * (times - 1) + one.done)
-        return Work(pipe_of(op), took, tuple(self._touches(op, values, scalar=False)))
+        return Instruction(pipe_of(op), took, tuple(self._touches(op, values, scalar=False)))
 
     def _assumed(self, op: Op) -> Assumed:
         if self.core is Core.CUBE:
@@ -204,16 +193,16 @@ class IterationWork(Generic[Unit]):
         lanes = self.target.vector_cores // self.target.cube_cores
         return Assumed(in_l2=self.handed.issuperset(moved), cores=self.blocks * lanes)
 
-    def _touches(self, stmt: Stmt, values: Mapping[Var, Expr], scalar: bool) -> Iterator[Touch]:
+    def _touches(self, stmt: Stmt, values: Mapping[Var, Expr], scalar: bool) -> Iterator[BoxAccess]:
         key = stmt, scalar
         if key not in self.regions:
             self.regions[key] = tuple(self._found(stmt, scalar))
         for touch, moving in self.regions[key]:
             if moving is not None:
-                touch = Touch(touch.buffer, _box(moving, values), touch.writes)
+                touch = BoxAccess(touch.buffer, _box(moving, values), touch.writes)
             yield touch
 
-    def _found(self, stmt: Stmt, scalar: bool) -> Iterator[tuple[Touch, Region | None]]:
+    def _found(self, stmt: Stmt, scalar: bool) -> Iterator[tuple[BoxAccess, Region | None]]:
         """Every access, with its region if the box depends on variables."""
         for region, access, _, pipe in regions_of(stmt):
             if (pipe is None) is not scalar:
@@ -222,7 +211,7 @@ class IterationWork(Generic[Unit]):
                 continue
             owner = self.owner.get(region.buffer, region.buffer)
             box = _box(region, {}) if owner is region.buffer else None
-            yield Touch(owner, box, access.writes), region if box and None in box else None
+            yield BoxAccess(owner, box, access.writes), region if box and None in box else None
 
 
 def _written_and_read(body: Body) -> set[Buffer]:
@@ -245,4 +234,4 @@ def _box(region: Region, values: Mapping[Var, Expr]) -> Box:
     return tuple(found)
 
 
-__all__ = ["IterationWork", "Touch", "Work"]
+__all__ = ["BoxAccess", "Instruction", "IterationWork"]

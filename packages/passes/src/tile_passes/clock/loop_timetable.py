@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Generic, NamedTuple
 
 from tile_ir import Buffer, Pipe
-from tile_passes.clock.iteration_work import IterationWork, Touch, Unit, Work
+from tile_passes.clock.iteration_work import BoxAccess, Instruction, IterationWork, Unit
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS, PipeClock
 
 # Iterations that are run before the loop drains, and after how many of them the interval is taken
@@ -82,6 +82,12 @@ class Timetable(Generic[Unit]):
         return _Timetable(interval, whole, starts, lasts)
 
 
+def spans(works: Sequence[Instruction]) -> list[tuple[float, float]]:
+    """Start and end of each of these instructions, where they run by themselves."""
+    clock = _CoreClock({})
+    return [clock.work(work, 0) for work in works]
+
+
 @dataclass(frozen=True, slots=True)
 class _Timetable(Generic[Unit]):
     interval: float
@@ -90,10 +96,10 @@ class _Timetable(Generic[Unit]):
     ends: Mapping[Unit, float]
 
 
-class _Use(NamedTuple):
+class _PastAccess(NamedTuple):
     """An access of a pipe until some time; `number` counts the instructions of the clock."""
 
-    touch: Touch
+    touch: BoxAccess
     pipe: Pipe
     until: float
     number: int
@@ -105,20 +111,20 @@ class _CoreClock:
     def __init__(self, versions: Mapping[Buffer, int]) -> None:
         self.versions = versions
         self.pipes: PipeClock[Pipe] = PipeClock()
-        self.used: dict[tuple[Buffer, int], deque[_Use]] = defaultdict(
+        self.used: dict[tuple[Buffer, int], deque[_PastAccess]] = defaultdict(
             lambda: deque(maxlen=MOST_USES)
         )
         # Instructions so far, and those before the last barrier of the vector pipe.
         self.number = self.barrier = 0
 
-    def unit(self, works: Sequence[Work], iteration: int) -> tuple[float, float]:
+    def unit(self, works: Sequence[Instruction], iteration: int) -> tuple[float, float]:
         """Run the instructions of a unit in an iteration; return their start and end."""
         times = [self.work(work, iteration) for work in works]
         if not times:
             return self.pipes.free[Pipe.S], self.pipes.free[Pipe.S]
         return min(start for start, _ in times), max(done for _, done in times)
 
-    def work(self, work: Work, iteration: int) -> tuple[float, float]:
+    def work(self, work: Instruction, iteration: int) -> tuple[float, float]:
         # A pipe waits for its own results on the vector pipe only: elsewhere they are in order.
         pipe, ready = work.pipe, 0.0
         slots = [(t, (t.buffer, iteration % self.versions.get(t.buffer, 1))) for t in work.touches]
@@ -140,8 +146,8 @@ class _CoreClock:
         else:
             start, done = self.pipes.issue(pipe, work.cost, ready, by=Pipe.S)
         for touch, slot in slots:
-            self.used[slot].append(_Use(touch, pipe, done, self.number))
+            self.used[slot].append(_PastAccess(touch, pipe, done, self.number))
         return start, done
 
 
-__all__ = ["SETTLED", "Timetable"]
+__all__ = ["SETTLED", "Timetable", "spans"]

@@ -5,19 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_ir import For, Func, Let, Op, Stmt, Target, pipe_of
+from tile_ir import For, Func, Let, Op, Pipe, Stmt, Target, pipe_of, walk_ops
 from tile_ir.costs.instruction_cost import cost
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.memory.overflow import table_of_versions
 from tile_passes.pipeline import taken_to
-from tile_passes.pipeline_across_cores import (
-    pipeline_across_cores,
-    pipelined_loops,
-    stages_that_fit,
+from tile_passes.pipeline_across_cores import pipeline_across_cores
+from tile_passes.pipelining.schedule import OneStage, Schedule
+from tile_passes.pipelining.software_pipeline import (
+    loops_over_cores,
+    pipeline_core,
+    pipeline_cores,
 )
-from tile_passes.pipelining.assign_stages import OneStage
-from tile_passes.pipelining.plan_pipeline import plan_pipeline
-from tile_passes.pipelining.schedule import Schedule
 
 
 def explain_stages(func: Func, target: Target) -> str:
@@ -29,7 +28,7 @@ def explain_stages(func: Func, target: Target) -> str:
     func = taken_to(func, pipeline_across_cores, target)
     lines = [
         line
-        for loop in pipelined_loops(func.launch.body)
+        for loop in loops_over_cores(func.launch.body)
         for line in ("", *_told(func, loop, target))
     ]
     head = f"{func.name} ({func.loc.file}:{func.loc.line})"
@@ -38,21 +37,23 @@ def explain_stages(func: Func, target: Target) -> str:
 
 def _told(func: Func, loop: For, target: Target) -> Iterator[str]:
     where = f"loop `{loop.var.name}` at line {loop.loc.line}"
-    stages = stages_that_fit(func, loop, target)
+    stages = pipeline_cores(func, loop, target)
     if isinstance(stages, OneStage):
         yield f"{where}: one stage, because {stages.reason} (line {stages.loc.line})"
         return
-    used = len(set(stages.stage.values()))
-    rounds = "a round" if stages.last == 1 else f"{stages.last} rounds"
+    stage, last = stages.arrangement.stage, stages.arrangement.last
+    used = len(set(stage.values()))
+    rounds = "a round" if last == 1 else f"{last} rounds"
     behind = f"{used} stages, the last {rounds} behind the first"
-    yield f"{where}: {behind if stages.last else 'one stage, as nothing comes back'}"
+    yield f"{where}: {behind if last else 'one stage, as nothing comes back'}"
     yield "stage  core    pipe   cycles  statement"
-    for step in sorted(stages.stage, key=lambda s: stages.stage[s]):
-        core = step.core.value if step.core else "both"
-        pipe, cycles = _time(step.stmt, target)
-        what = step.stmt.opdef.name if isinstance(step.stmt, Op) else "several"
-        place = f"{what} (line {step.stmt.loc.line})"
-        yield f"{stages.stage[step]:>5}  {core:<6}  {pipe:<5}  {cycles:>6}  {place}"
+    for unit in stages.arrangement.units:
+        (stmt,) = unit.stmts
+        core = unit.core.value if unit.core else "both"
+        pipe, cycles = _time(stmt, target)
+        what = stmt.opdef.name if isinstance(stmt, Op) else "several"
+        place = f"{what} (line {stmt.loc.line})"
+        yield f"{stage[unit]:>5}  {core:<6}  {pipe:<5}  {cycles:>6}  {place}"
     versions = ", ".join(f"`{b.name}` {n}" for b, n in stages.versions.items())
     yield f"versions: {versions}"
 
@@ -65,7 +66,7 @@ def explain_schedules(func: Func, target: Target) -> str:
     A function before phase SPLIT is taken there first. Raises what the passes raise.
     """
     func = taken_to(func, inject_pipeline, target)
-    plan = plan_pipeline(func, target)[::-1]
+    plan = pipeline_core(func, target)[::-1]
     lines = [line for schedule in plan for line in ("", *_scheduled(func, schedule, target))]
     head = f"{func.name} ({func.loc.file}:{func.loc.line})"
     none = ["", "no pipelined loop whose order is the compiler's"]
@@ -82,12 +83,17 @@ def _scheduled(func: Func, schedule: Schedule, target: Target) -> Iterator[str]:
     saved = f", {schedule.text.interval:.0f} in the order of the text" if schedule.skewed else ""
     yield f"a round every {times.interval:.0f} cycles{saved}: {schedule.bound}"
     yield "stage  cycle  cycles  pipe       statement"
-    for row in schedule.rows:
-        pipes = " ".join(pipe.value for pipe in row.pipes)
-        names = dict.fromkeys(_name(s) for s in row.unit.stmts if not isinstance(s, Let))
-        lines = [s.loc.line for s in row.unit.stmts if not isinstance(s, Let)]
+    starts, ends = times.starts, times.ends
+    first = min(starts.values(), default=0.0)
+    for unit in schedule.arrangement.units:
+        at, cycles = (starts[unit] - first) % (times.interval or 1), ends[unit] - starts[unit]
+        used = dict.fromkeys(pipe_of(op) for op in walk_ops(unit.stmts)) or (Pipe.S,)
+        pipes = " ".join(pipe.value for pipe in used)
+        names = dict.fromkeys(_name(s) for s in unit.stmts if not isinstance(s, Let))
+        lines = [s.loc.line for s in unit.stmts if not isinstance(s, Let)]
         what = f"{', '.join(names)} (line {min(lines, default=loop.loc.line)})"
-        yield f"{row.stage:>5}  {row.cycle:>5.0f}  {row.cycles:>6.0f}  {pipes:<9}  {what}"
+        stage = schedule.arrangement.stage[unit]
+        yield f"{stage:>5}  {at:>5.0f}  {cycles:>6.0f}  {pipes:<9}  {what}"
     if schedule.versions:
         counts = ", ".join(f"`{b.name}` {n}" for b, n in schedule.versions.items())
         yield f"versions: {counts}"

@@ -27,19 +27,18 @@ from tile_ir import (
 from tile_ir.analysis import constant_trips
 from tile_ir.costs.instruction_cost import Cost
 from tile_passes.clock.loop_timetable import SETTLED
+from tile_passes.clock.occupancy import costs_of
 from tile_passes.clock.pipe_clock import PipeClock
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.pipeline import taken_to
-from tile_passes.pipeline_across_cores import (
-    pipeline_across_cores,
-    pipelined_loops,
-    stages_that_fit,
+from tile_passes.pipeline_across_cores import pipeline_across_cores
+from tile_passes.pipelining.dependence_graph import Unit
+from tile_passes.pipelining.schedule import OneStage, Schedule, Stages
+from tile_passes.pipelining.software_pipeline import (
+    loops_over_cores,
+    pipeline_core,
+    pipeline_cores,
 )
-from tile_passes.pipelining.assign_stages import OneStage, Stages
-from tile_passes.pipelining.plan_pipeline import plan_pipeline
-from tile_passes.pipelining.rounds_behind import costs_of
-from tile_passes.pipelining.schedule import Schedule
-from tile_passes.pipelining.steps import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +79,15 @@ def loop_schedules(func: Func, target: Target) -> list[LoopSchedule]:
     """Of all pipelined loops of a function, as the passes find them; raises what these raise."""
     lowered = taken_to(func, pipeline_across_cores, target)
     found = []
-    for loop in pipelined_loops(lowered.launch.body):
-        stages = stages_that_fit(lowered, loop, target)
+    for loop in loops_over_cores(lowered.launch.body):
+        stages = pipeline_cores(lowered, loop, target)
         if isinstance(stages, Stages):
             found.append(_across_cores(stages, target))
         elif len(_cores(loop.body)) > 1:
             found.append(_one_stage(loop.loc, loop.var.name, stages))
     told = {(s.file, s.line) for s in found}
     split = taken_to(func, inject_pipeline, target)
-    for schedule in plan_pipeline(split, target):
+    for schedule in pipeline_core(split, target):
         loc = schedule.loop.loc
         if (loc.file, loc.line) not in told:
             found.append(_inside_a_core(schedule))
@@ -105,7 +104,7 @@ def _one_stage(loc: Loc, var: str, stages: OneStage) -> LoopSchedule:
 
 
 def _across_cores(stages: Stages, target: Target) -> LoopSchedule:
-    steps = [_StepWork.of(step, stages.stage[step], target) for step in stages.stage]
+    steps = [_StepWork.of(u, stages.arrangement.stage[u], target) for u in stages.iteration.units]
     begins, ends = _in_order(steps, stages)
     first = min((begins[n, MIDDLE] for n in range(len(steps))), default=0.0)
     last = [max((ends[n, at] for n in range(len(steps))), default=0.0) for at in range(RUN)]
@@ -125,7 +124,7 @@ def _across_cores(stages: Stages, target: Target) -> LoopSchedule:
     return LoopSchedule(
         loc.file, loc.line, stages.loop.var.name, interval,
         f"{pipe.value.upper()} of the {core} core, which has most to do, works {most:.0f} of them",
-        "" if stages.last else "nothing comes back to a kind of core from the other",
+        "" if stages.arrangement.last else "nothing comes back to a kind of core from the other",
         statements, _versions(stages.versions),
     )  # fmt: skip
 
@@ -148,13 +147,14 @@ class _StepWork:
     writes: frozenset[Buffer]
 
     @staticmethod
-    def of(step: Step, stage: int, target: Target) -> _StepWork:
-        costs = [*costs_of(step.stmt, target)]
-        pipe = max(costs, key=lambda pair: pair[1].done)[0] if costs else Pipe.S
-        uses = frozenset(b for s in walk((step.stmt,)) for b in buffers_of(s))
+    def of(unit: Unit, stage: int, target: Target) -> _StepWork:
+        (stmt,) = unit.stmts
+        costs = [*costs_of(stmt, target)]
+        pipe = max(costs, key=lambda found: found[1].done)[0] if costs else Pipe.S
+        uses = frozenset(b for s in walk(unit.stmts) for b in buffers_of(s))
         return _StepWork(
-            step.stmt, stage, step.core.value if step.core else "both", pipe,
-            sum(cost.done for _, cost in costs), uses, written_buffers((step.stmt,)),
+            stmt, stage, unit.core.value if unit.core else "both", pipe,
+            sum(cost.done for _, cost, _ in costs), uses, written_buffers(unit.stmts),
         )  # fmt: skip
 
 

@@ -1,2 +1,6 @@
-"""What pipelined loops are made of: versions of buffers inside a core (`plan_versions`), stages
-over both kinds of core (`assign_stages`), and accesses that name their version (`in_versions`)."""
+"""Software pipelining of loops, on one core and over both kinds of core.
+
+`software_pipeline` is the entry. It builds a dependence graph (`dependence_graph`), finds an order
+and stages (`modulo_schedule`, `assign_stages`), counts versions of buffers (`plan_versions`) and
+gives a plan (`schedule`) that `skew_loops` writes.
+"""

@@ -1,42 +1,42 @@
-"""The order and the stages that the author of a pipelined loop gives, for the statements that
-lowering has made of his: followed as they are, or an error that says what they break."""
+"""Take the order and the stages that the author of a loop gives, or report what they break.
+
+They are given for the statements of the text; lowering has made several of each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tile_ir import For, Given, KernelError, Let, Loc, Stmt, Var
+from tile_passes.pipelining.dependence_graph import Iteration, Unit
 from tile_passes.pipelining.modulo_schedule import Arrangement, broken
-from tile_passes.pipelining.round_units import Round, Unit
 
 _HINT = "`order` is each statement's place in a new round, `stage` how many rounds it is behind"
 
 
-def given_order(round_: Round) -> Arrangement:
-    """The arrangement that the loop gives. Raises KernelError where it breaks an order that the
-    statements must keep."""
-    said = _said(round_.loop)
-    of_unit = {unit: _of(unit, said) for unit in round_.units}
-    place = {unit: i for i, unit in enumerate(round_.units)}
-    units = sorted(round_.units, key=lambda u: (of_unit[u].order, place[u]))
-    found = Arrangement(tuple(units), {u: of_unit[u].stage for u in units})
-    wrong = broken(round_, found)
+def given_order(iteration: Iteration) -> Arrangement:
+    """The arrangement that the loop gives. Raises KernelError where it breaks a dependence."""
+    said = _said(iteration.loop)
+    of_unit = {unit: _of(unit, said) for unit in iteration.units}
+    units = tuple(sorted(iteration.units, key=lambda u: of_unit[u].order))
+    found = Arrangement(units, {u: of_unit[u].stage for u in units})
+    wrong = broken(iteration, found)
     if wrong is None:
         return found
-    first, then = _loc(wrong.first), _loc(wrong.then)
-    rounds = "of a round" if wrong.distance == 0 else "of a round before"
+    first, then, distance, buffer = wrong
+    rounds = "of a round before" if distance else "of a round"
     raise KernelError(
         "loop-schedule",
-        f"line {then.line} comes after line {first.line} {rounds}, as both use "
-        f"`{wrong.about.name}` and one of them writes it; by these lists it comes first",
-        then,
+        f"line {_loc(then).line} comes after line {_loc(first).line} {rounds}, as both use "
+        f"`{buffer.name}` and one of them writes it; by these lists it comes first",
+        _loc(then),
         _HINT,
     )
 
 
 def _said(loop: For) -> dict[Stmt, Given]:
-    """What is said of the statement that each of these was made of: they stand in its order, at its
-    place in the text."""
+    """What is given for the statement that each of these was made of: they stand in its order, at
+    its place in the text."""
     found: dict[Stmt, Given] = {}
     at = 0
     for stmt in loop.body:

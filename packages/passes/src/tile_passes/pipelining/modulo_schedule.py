@@ -1,30 +1,36 @@
-"""Orders of the statements of a loop in which rounds overlap: a stage for each, the rounds it is
-behind, and a place in the new round. Which of them is best is for the clock to say.
+"""Schedule the units of an iteration modulo an initiation interval.
 
-A round alone takes some time; cut into pieces of the initiation interval, what begins in the
-second piece is a stage behind what begins in the first, and the new round has all pieces on top of
-each other. What the orders between units do not allow is put right, or left out.
+A new iteration of the pipelined loop starts every initiation interval. A unit that starts in the
+k-th interval of its own iteration is in stage k: the new loop executes it k iterations behind. The
+interval is at least what the busiest pipe takes for an iteration (ResMII), and what a cycle of
+dependences takes for each iteration that it spans (RecMII). The scheduler tries intervals from
+there on, with a table of the pipes that are reserved in each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import networkx as nx
 
-from tile_ir import Buffer
-from tile_passes.clock.loop_timetable import Timetable
-from tile_passes.pipelining.round_units import Order, Round, Unit
+from tile_ir import Buffer, Pipe
+from tile_passes.clock.occupancy import Occupancy, Resource, Times
+from tile_passes.pipelining.dependence_graph import Iteration, Unit
 
-# Places to cut a round in two that are tried.
+# Places to cut an iteration in two that are tried.
 MOST_CUTS = 4
+# Intervals that are tried, each so much longer than the one before.
+INTERVALS, LONGER = 12, 1.1
+# The share of itself to which RecMII is computed.
+PRECISION = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrangement:
-    """The units of a round in the order in which a new round has them, and how many rounds each is
-    behind."""
+    """The units of an iteration in the order in which the new loop executes them, and how many
+    iterations each is behind."""
 
     units: tuple[Unit, ...]
     stage: Mapping[Unit, int]
@@ -33,93 +39,191 @@ class Arrangement:
     def last(self) -> int:
         return max(self.stage.values(), default=0)
 
-    def of(self, units: Mapping[Unit, Unit]) -> Arrangement:
-        """The same of other units."""
-        stage = {units[u]: k for u, k in self.stage.items()}
-        return Arrangement(tuple(units[u] for u in self.units), stage)
+
+def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times]) -> float:
+    """Compute the least cycles between the starts of two iterations: max(ResMII, RecMII)."""
+    _, cycles = busiest(use for unit in graph for use in times[unit].uses)
+    return recurrence_interval(graph, times, max(1.0, cycles))
 
 
-def as_written(round_: Round) -> Arrangement:
+def busiest(uses: Iterable[Occupancy]) -> tuple[Resource, float]:
+    """Find the pipe that is occupied longest, and for how many cycles (ResMII)."""
+    total: dict[Resource, float] = defaultdict(float)
+    for use in uses:
+        total[use.resource] += use.cycles
+    return max(total.items(), key=lambda pair: pair[1], default=((None, Pipe.S), 0.0))
+
+
+def recurrence_interval(
+    graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times], least: float
+) -> float:
+    """Compute RecMII: of all cycles of dependences, the most cycles of time for each iteration that
+    one spans; `least` if that is larger. A unit counts with what it occupies one pipe for: units
+    that depend on each other may overlap on other pipes."""
+    taken = {unit: busiest(times[unit].uses)[1] for unit in graph}
+
+    def allowed(interval: float) -> bool:
+        def slack(a: Unit, _: Unit, edges: Mapping[int, Mapping[str, int]]) -> float:
+            # networkx starts from a node of its own, with edges that have no distance.
+            distance = min(edge.get("distance", 0) for edge in edges.values())
+            return distance * interval - taken.get(a, 0.0)
+
+        return not nx.negative_edge_cycle(graph, weight=slack)
+
+    low, high = least, sum(taken.values())
+    if high <= low or allowed(low):
+        return low
+    while high - low > PRECISION * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if allowed(middle) else (middle, high)
+    return high
+
+
+@dataclass(slots=True)
+class ReservationTable:
+    """The spans of an initiation interval for which each pipe is reserved."""
+
+    interval: float
+    reserved: dict[Resource, list[tuple[float, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def first_free(self, uses: Sequence[Occupancy], earliest: float) -> float | None:
+        """The first start from `earliest` on, within an interval, at which all pipes are free."""
+        starts = {earliest}
+        for use in uses:
+            for _, end in self.reserved[use.resource]:
+                starts.add(earliest + (end - use.after - earliest) % self.interval)
+        return next((s for s in sorted(starts) if self._free(uses, s)), None)
+
+    def reserve(self, uses: Sequence[Occupancy], start: float) -> None:
+        for use in uses:
+            self.reserved[use.resource] += self._spans(use, start)
+
+    def _free(self, uses: Sequence[Occupancy], start: float) -> bool:
+        return all(
+            use.cycles <= self.interval
+            and all(
+                end <= low or high <= begin
+                for begin, end in self._spans(use, start)
+                for low, high in self.reserved[use.resource]
+            )
+            for use in uses
+        )
+
+    def _spans(self, use: Occupancy, start: float) -> Iterator[tuple[float, float]]:
+        """The spans of a use within the interval: two where it goes over its end."""
+        begin = (start + use.after) % self.interval
+        end = begin + use.cycles
+        if use.cycles:
+            yield begin, min(end, self.interval)
+        if end > self.interval:
+            yield 0.0, end - self.interval
+
+
+def modulo_schedule(
+    iteration: Iteration, times: Mapping[Unit, Times], interval: float
+) -> dict[Unit, float] | None:
+    """Give each unit a start that its dependences and the pipes allow with such an interval; None
+    where one finds no place."""
+    table, starts = ReservationTable(interval), dict[Unit, float]()
+    for unit in iteration.units:
+        earliest, latest = 0.0, float("inf")
+        for a, _, distance in iteration.graph.in_edges(unit, data="distance"):
+            if a in starts:
+                earliest = max(earliest, starts[a] + times[a].latency - distance * interval)
+        for _, b, distance in iteration.graph.out_edges(unit, data="distance"):
+            if b in starts:
+                latest = min(latest, starts[b] + distance * interval - times[unit].latency)
+        start = table.first_free(times[unit].uses, earliest)
+        if start is None or start > latest:
+            return None
+        table.reserve(times[unit].uses, start)
+        starts[unit] = start
+    return starts
+
+
+def as_written(iteration: Iteration) -> Arrangement:
     """The order of the text, all in one stage."""
-    return Arrangement(round_.units, dict.fromkeys(round_.units, 0))
+    return Arrangement(iteration.units, dict.fromkeys(iteration.units, 0))
 
 
 def arrangements(
-    round_: Round, alone: Timetable[Unit], busiest: float, most: int
+    iteration: Iteration, times: Mapping[Unit, Times], alone: Mapping[Unit, float], most: int
 ) -> Iterator[Arrangement]:
-    """Orders to try, with at most so many rounds between first and last stage. `alone`: one round
-    by itself; `busiest`: cycles of the pipe that has most to do."""
-    begins = [alone.starts[u] for u in round_.units]
-    whole = max(alone.ends.values(), default=0.0)
+    """Yield orders to try, with at most so many iterations between first and last stage.
+
+    `alone`: when each unit starts in an iteration by itself. Some cut such an iteration in two;
+    the last is the modulo schedule of the least interval that has one.
+    """
     seen: set[tuple[int, ...]] = set()
-    for cut in _cuts(begins):
-        stage = {u: int(at >= cut) for u, at in zip(round_.units, begins, strict=True)}
-        yield from _with(
-            round_, stage, dict(zip(round_.units, begins, strict=True)), cut, most, seen
-        )
-    for last in range(2, most + 1):
-        interval = max(busiest, whole / (last + 1), 1.0)
-        stage = {
-            u: min(last, int(at // interval)) for u, at in zip(round_.units, begins, strict=True)
-        }
-        times = dict(zip(round_.units, begins, strict=True))
-        yield from _with(round_, stage, times, interval, most, seen)
+    for cut in _cuts(alone.values()):
+        stage = {u: int(at >= cut) for u, at in alone.items()}
+        yield from _nearest(iteration, stage, alone, cut, most, seen)
+    interval = initiation_interval(iteration.graph, times)
+    for _ in range(INTERVALS):
+        starts = modulo_schedule(iteration, times, interval)
+        if starts is not None:
+            stage = {u: min(most, int(at // interval)) for u, at in starts.items()}
+            yield from _nearest(iteration, stage, starts, interval, most, seen)
+            return
+        interval *= LONGER
 
 
-def _cuts(begins: Sequence[float]) -> list[float]:
+def _cuts(begins: Iterable[float]) -> list[float]:
     found = sorted(set(begins))[1:]
     step = max(1, -(-len(found) // MOST_CUTS))
     return found[::step]
 
 
-def _with(
-    round_: Round,
+def _nearest(
+    iteration: Iteration,
     stage: dict[Unit, int],
-    begins: Mapping[Unit, float],
+    starts: Mapping[Unit, float],
     interval: float,
     most: int,
     seen: set[tuple[int, ...]],
 ) -> Iterator[Arrangement]:
-    """The orders of the new round with these stages, or those that come nearest."""
-    if not repaired(round_.orders, stage, most):
+    """The orders with these stages, or with the nearest that the dependences allow."""
+    if not raise_stages(iteration, stage, most):
         return
-    key = tuple(stage[u] for u in round_.units)
+    key = tuple(stage[u] for u in iteration.units)
     if key in seen or not any(key):
         return
     seen.add(key)
-    place = {u: i for i, u in enumerate(round_.units)}
-    phase = {u: begins[u] - stage[u] * interval for u in round_.units}
-    by_time = {u: (phase[u], stage[u], place[u]) for u in round_.units}
-    by_stage = {u: (float(stage[u]), 0, place[u]) for u in round_.units}
+    place = {u: i for i, u in enumerate(iteration.units)}
+    by_time = {u: (starts[u] - k * interval, k, place[u]) for u, k in stage.items()}
+    by_stage = {u: (float(k), 0, place[u]) for u, k in stage.items()}
     for keys in (by_time, by_stage):
-        units = placed(round_, stage, keys)
+        units = ordered(iteration, stage, keys)
         if units is not None:
             yield Arrangement(units, dict(stage))
 
 
-def repaired(orders: Sequence[Order], stage: dict[Unit, int], most: int) -> bool:
-    """Raise stages until no unit is before what it comes after; whether `most` suffices."""
+def raise_stages(iteration: Iteration, stage: dict[Unit, int], most: int) -> bool:
+    """Raise stages until each unit comes after those it depends on; whether `most` suffices."""
     changed = True
     while changed:
         changed = False
-        for o in orders:
-            least = stage[o.first] - o.distance
-            if stage[o.then] < least:
-                stage[o.then], changed = least, True
-                if least > most:
+        for a, b, distance in iteration.graph.edges(data="distance"):
+            if stage[b] < stage[a] - distance:
+                stage[b], changed = stage[a] - distance, True
+                if stage[b] > most:
                     return False
     return True
 
 
-def placed(
-    round_: Round, stage: Mapping[Unit, int], key: Mapping[Unit, tuple[float, int, int]]
+def ordered(
+    iteration: Iteration, stage: Mapping[Unit, int], key: Mapping[Unit, tuple[float, int, int]]
 ) -> tuple[Unit, ...] | None:
-    """The units by key, but behind those of the same new round that come before them; None where
-    they go round in a circle."""
+    """Sort the units by key, but behind those of the same new iteration that they depend on; None
+    where these form a cycle."""
     graph: nx.DiGraph[Unit] = nx.DiGraph()
-    graph.add_nodes_from(round_.units)
+    graph.add_nodes_from(iteration.units)
     graph.add_edges_from(
-        (o.first, o.then) for o in round_.orders if stage[o.then] + o.distance == stage[o.first]
+        (a, b)
+        for a, b, distance in iteration.graph.edges(data="distance")
+        if stage[b] + distance == stage[a]
     )
     try:
         return tuple(nx.lexicographical_topological_sort(graph, key=key.__getitem__))
@@ -127,34 +231,27 @@ def placed(
         return None
 
 
-def broken(round_: Round, arrangement: Arrangement) -> Order | None:
-    """The first order that an arrangement does not keep."""
+def broken(iteration: Iteration, arrangement: Arrangement) -> tuple[Unit, Unit, int, Buffer] | None:
+    """The first dependence that an arrangement does not keep: source, target, distance, buffer."""
     place = {u: i for i, u in enumerate(arrangement.units)}
     stage = arrangement.stage
-    for o in round_.orders:
-        behind = stage[o.then] + o.distance - stage[o.first]
-        if behind < 0 or (
-            behind == 0 and place[o.then] <= place[o.first] and o.then is not o.first
-        ):
-            return o
+    for a, b, data in iteration.graph.edges(data=True):
+        behind = stage[b] + data["distance"] - stage[a]
+        if behind < 0 or (behind == 0 and place[b] <= place[a] and a is not b):
+            return a, b, data["distance"], data["buffer"]
     return None
-
-
-def versions_of(arrangement: Arrangement, fresh: Sequence[Buffer]) -> dict[Buffer, int]:
-    """How many rounds at once have values in each of the buffers that rounds fill anew."""
-    behind: dict[Buffer, list[int]] = {}
-    for unit, stage in arrangement.stage.items():
-        for buffer, _, _ in unit.touched:
-            behind.setdefault(buffer, []).append(stage)
-    return {b: max(behind[b]) - min(behind[b]) + 1 for b in fresh if b in behind}
 
 
 __all__ = [
     "Arrangement",
+    "ReservationTable",
     "arrangements",
     "as_written",
     "broken",
-    "placed",
-    "repaired",
-    "versions_of",
+    "busiest",
+    "initiation_interval",
+    "modulo_schedule",
+    "ordered",
+    "raise_stages",
+    "recurrence_interval",
 ]

@@ -1,13 +1,13 @@
-"""Which buffers of pipelined loops may get several versions, and whether there is room for them.
+"""Plan how many versions the buffers of pipelined loops have, and check that they have room.
 
-A version of its own for every round in flight takes the reuse of its bytes out of the dependences
-between rounds. Says nothing about order, nor about how many versions a loop asks for.
+With a version for every iteration in flight, the reuse of its bytes is no dependence between
+iterations. Loops of one core and loops over both use the same rules.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 
 from tile_ir import (
@@ -22,23 +22,22 @@ from tile_ir import (
     Func,
     LoopKind,
     Memory,
-    Op,
     Pipe,
     Section,
-    Store,
     Target,
     accesses,
     breaks,
     buffers_of,
     is_constant,
-    loads,
-    pipe_of,
     walk,
     walk_ops,
 )
-from tile_passes.analysis.liveness import liveness
+from tile_ir.analysis import regions_of
+from tile_passes.analysis.liveness import Liveness, liveness
+from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.side_by_side import fit_side_by_side
-from tile_passes.pipelining.in_versions import with_versions
+from tile_passes.pipelining.modulo_schedule import Arrangement
+from tile_passes.pipelining.versions import with_versions
 
 # One part is read, one is to be read next, and one is filled meanwhile.
 LEAST_PARTS = 3
@@ -46,11 +45,11 @@ LEAST_PARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The buffers of a pipelined loop that are filled anew in every round, and not needed after it.
+    """The fresh buffers of a pipelined loop of one core.
 
-    `handed`: those that one pipe writes and another reads, loads first: they are what is waited
-    for. `loaded`: which of them the memory of the chip fills and another pipe only reads; what that
-    pipe changes where it lies comes behind them. `others`: which only one pipe uses.
+    `handed`: those that one pipe writes and another reads, loads first. `loaded`: those of them
+    that are loaded from gm and that another pipe only reads; what that pipe changes in place comes
+    behind them. `others`: those that one pipe uses.
     """
 
     loop: For
@@ -60,31 +59,33 @@ class Candidates:
     others: tuple[Buffer, ...]
 
 
-def version_candidates(func: Func) -> list[Candidates]:
-    """For every pipelined loop, the inner ones first, the buffers whose reuse would keep a round
-    from beginning before the last is over.
+def fresh_buffers(func: Func, live: Liveness, loop: For) -> set[Buffer]:
+    """The buffers that every iteration writes anew and nothing behind the loop needs. None at an
+    address of the author's, and none that share bytes."""
+    allocs = func.launch.allocs
+    needed = next(p.needed for p in live.points if p.stmt is loop)
+    fixed = {a.alias_of for a in allocs} | {
+        a.buffer for a in allocs if a.address is not None or a.alias_of or a.scratch
+    }
+    return {b for b, root in live.roots.items() if b not in fixed and not needed >> root & 1}
 
-    None at an address of the author's, and none where a break leaves the loop: what is in flight
-    then must not depend on the round.
-    """
-    launch = func.launch
-    loops = _inner_first(launch.body, Core.VECTOR)
+
+def version_candidates(func: Func) -> list[Candidates]:
+    """For every pipelined loop of one core, the inner ones first, the buffers whose reuse would
+    delay the next iteration. None where a break leaves the loop: what is in flight then must not
+    depend on the iteration."""
+    loops = _inner_first(func.launch.body, Core.VECTOR)
     if not loops:
         return []
-    fixed = {a.alias_of for a in launch.allocs} | {
-        a.buffer for a in launch.allocs if a.address is not None or a.alias_of or a.scratch
-    }
-    live = liveness(launch.allocs, launch.body)
-    needed = {p.stmt: p.needed for p in live.points if isinstance(p.stmt, For)}
+    live = liveness(func.launch.allocs, func.launch.body)
     taken: set[Buffer] = set()
     found: list[Candidates] = []
     for loop, core in loops:
-        own = dict.fromkeys(b for s in walk(loop.body) for b in buffers_of(s) if b in live.roots)
-        left = any(breaks(loop.body))
-        kept = fixed | taken | set(_filled_in_parts(loop.body))
-        fresh = [
-            b for b in own if not left and b not in kept and not needed[loop] >> live.roots[b] & 1
-        ]
+        own = dict.fromkeys(b for s in walk(loop.body) for b in buffers_of(s))
+        usable: set[Buffer] = set()
+        if not any(breaks(loop.body)):
+            usable = fresh_buffers(func, live, loop) - taken - {*_filled_in_parts(loop.body)}
+        fresh = [b for b in own if b in usable]
         writers, readers = _pipes(loop.body)
         handed = [
             b for b in writers if b in fresh and readers[b] and len(writers[b] | readers[b]) > 1
@@ -113,17 +114,11 @@ def _pipes(body: Body) -> tuple[dict[Buffer, set[Pipe]], dict[Buffer, set[Pipe]]
     writers: dict[Buffer, set[Pipe]] = defaultdict(set)
     readers: dict[Buffer, set[Pipe]] = defaultdict(set)
     for stmt in walk(body):
-        for load in loads(stmt):
-            readers[load.buffer].add(Pipe.S)
-        match stmt:
-            case Op():
-                for region, access in accesses(stmt):
-                    if access is not Access.READ:
-                        writers[region.buffer].add(pipe_of(stmt))
-                    if access is not Access.WRITE:
-                        readers[region.buffer].add(pipe_of(stmt))
-            case Store(buffer=buffer):
-                writers[buffer].add(Pipe.S)
+        for region, access, _, pipe in regions_of(stmt):
+            if access.writes:
+                writers[region.buffer].add(pipe or Pipe.S)
+            if access.reads:
+                readers[region.buffer].add(pipe or Pipe.S)
     return writers, readers
 
 
@@ -140,6 +135,22 @@ def _filled_in_parts(body: Body) -> Iterator[Buffer]:
     for buffer, found in places.items():
         if len(found) >= LEAST_PARTS and {Const(n) for n in range(len(found))} == found:
             yield buffer
+
+
+def versions_of(
+    arrangement: Arrangement, fresh: Iterable[Buffer], handed_over: Set[Buffer] = frozenset()
+) -> dict[Buffer, int]:
+    """How many iterations at once have values in each fresh buffer. One more if it is handed over
+    between cores: then a core need not wait until the other one has taken the last value."""
+    behind: dict[Buffer, list[int]] = defaultdict(list)
+    for unit, stage in arrangement.stage.items():
+        for access in unit.accesses:
+            behind[access.buffer].append(stage)
+    return {
+        b: max(behind[b]) - min(behind[b]) + (2 if b in handed_over else 1)
+        for b in fresh
+        if b in behind
+    }
 
 
 def that_fit(
@@ -168,4 +179,22 @@ def fits(func: Func, count: Mapping[Buffer, int], memory: Memory, target: Target
     return fit_side_by_side(allocs, memory, target, Automatic.MEMORY in func.automatic)
 
 
-__all__ = ["Candidates", "fits", "that_fit", "version_candidates"]
+def overfull_memory(func: Func, target: Target) -> tuple[Memory, int] | None:
+    """The memory that has no room for all that a function needs at a time, and the bytes needed."""
+    allocs, apart = func.launch.allocs, Automatic.MEMORY in func.automatic
+    used = {a.buffer.memory for a in allocs} & target.capacity.keys()
+    if all(fit_side_by_side(allocs, m, target, apart) for m in used):
+        return None  # nearly always: then no live range matters
+    most = memory_max_live(func, target)
+    return next(((m, size) for m, size in most.items() if size > target.capacity[m]), None)
+
+
+__all__ = [
+    "Candidates",
+    "fits",
+    "fresh_buffers",
+    "overfull_memory",
+    "that_fit",
+    "version_candidates",
+    "versions_of",
+]

@@ -1,94 +1,97 @@
-"""What was decided about a pipelined loop inside one core. Data only."""
+"""Record what was decided about a pipelined loop. Data only."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tile_ir import Buffer, Core, For, Pipe, pipe_of, walk_ops
+from tile_ir import Buffer, Core, For, Loc
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
-from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
-from tile_passes.pipelining.round_units import Round, Unit
+from tile_passes.clock.occupancy import times_of_work
+from tile_passes.pipelining.dependence_graph import Iteration, Unit
+from tile_passes.pipelining.modulo_schedule import Arrangement, as_written, busiest
 
 # A pipe that is busy for that part of the interval is never idle.
 NEVER_IDLE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A unit of a new round, in core cycles: `cycle` after the round began, within the interval,
-    for `cycles` until its results can be used, by these pipes."""
+class Pipelined:
+    """A loop as it is written: its units in order and in stages, and how many versions buffers
+    have, as each iteration in flight has bytes of its own."""
 
-    unit: Unit
-    stage: int
-    cycle: float
-    cycles: float
-    pipes: tuple[Pipe, ...]
+    iteration: Iteration
+    arrangement: Arrangement
+    versions: Mapping[Buffer, int]
+
+    @property
+    def loop(self) -> For:
+        return self.iteration.loop
+
+    @property
+    def skewed(self) -> bool:
+        return self.arrangement.units != self.iteration.units or self.arrangement.last > 0
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """One pipelined loop of one core: in which order a new round has the statements, how many
-    rounds each is behind, and when what is done, in modelled core cycles; `text`: in the order of
-    the text. `work`: of a round. `versions` of buffers, of which the loop asks for `asked` of those
-    that are `handed` from pipe to pipe; `short` are those that are loaded and get less. `why` the
-    text stays as it is, where it does."""
+class Stages(Pipelined):
+    """A loop over both kinds of core. `declared`: buffers with versions that are tensors of the
+    author."""
 
-    loop: For
+    declared: frozenset[Buffer]
+
+
+@dataclass(frozen=True, slots=True)
+class OneStage:
+    """Why the statements of a loop stay in one stage, and where that shows."""
+
+    reason: str
+    loc: Loc
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule(Pipelined):
+    """A loop of one core, with its instructions, its modelled times, and those in the order of the
+    text. The loop asks for `asked` versions of the buffers that are `handed` from pipe
+    to pipe; `short` are loaded and get less. `why` the order is that of the text, where it is."""
+
     core: Core
-    round: Round
-    arrangement: Arrangement
+    work: IterationWork[Unit]
     times: Timetable[Unit]
     text: Timetable[Unit]
-    work: IterationWork[Unit]
-    versions: Mapping[Buffer, int]
     handed: tuple[Buffer, ...]
     asked: int
     short: tuple[Buffer, ...]
     why: str
-
-    @property
-    def skewed(self) -> bool:
-        return self.arrangement.units != self.round.units or self.arrangement.last > 0
 
     def as_written(self, why: str) -> Schedule:
         """The order of the text instead, with the versions that the loop asks for."""
         if not self.skewed:
             return self
         versions = {b: min(n, self.asked) for b, n in self.versions.items() if b in self.handed}
-        return replace(
-            self, arrangement=as_written(self.round), times=self.text, versions=versions, why=why
-        )
+        text = as_written(self.iteration)
+        return replace(self, arrangement=text, times=self.text, versions=versions, why=why)
+
+    @property
+    def resource_bound(self) -> tuple[str, float]:
+        """The pipe that is busy longest in an iteration, and for how many cycles."""
+        times = (times_of_work(self.work.of(unit, 0)) for unit in self.iteration.units)
+        (_, pipe), cycles = busiest(use for each in times for use in each.uses)
+        return pipe.value, cycles
 
     @property
     def saturated(self) -> bool:
         """Whether no order is any faster, as a pipe is never idle."""
-        return self.work.busiest[1] >= NEVER_IDLE * self.times.interval
-
-    @property
-    def rows(self) -> list[Row]:
-        """The units in the order of a new round."""
-        starts, ends = self.times.starts, self.times.ends
-        first = min(starts.values(), default=0.0)
-        return [
-            Row(
-                unit,
-                self.arrangement.stage[unit],
-                (starts[unit] - first) % self.times.interval if self.times.interval else 0.0,
-                ends[unit] - starts[unit],
-                tuple(dict.fromkeys(pipe_of(op) for op in walk_ops(unit.stmts))) or (Pipe.S,),
-            )
-            for unit in self.arrangement.units
-        ]
+        return self.resource_bound[1] >= NEVER_IDLE * self.times.interval
 
     @property
     def bound(self) -> str:
-        """What keeps a round from beginning any sooner."""
-        pipe, cycles = self.work.busiest
+        """What keeps an iteration from starting any sooner."""
+        pipe, cycles = self.resource_bound
         if self.saturated:
-            return f"{pipe.value} is never idle"
-        return f"work waits for work, and {pipe.value} is busy for {cycles:.0f} of them"
+            return f"{pipe} is never idle"
+        return f"work waits for work, and {pipe} is busy for {cycles:.0f} of them"
 
 
-__all__ = ["Schedule"]
+__all__ = ["OneStage", "Pipelined", "Schedule", "Stages"]

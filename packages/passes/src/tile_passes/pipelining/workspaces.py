@@ -1,15 +1,14 @@
-"""Which tensors in gm are workspaces of a loop: each round writes what it reads of them, and nobody
-else asks for it, so that every round may have bytes of its own.
+"""Find the tensors in gm that are workspaces of a loop.
 
-Those that the compiler made for a copy stand where the copy does. One that the author declares is
-known by its name, which has "workspace" in it, and is looked at: boxes that the statements of a
-round write, round by round of their own loops and by both vector cores, have to hold all that is
-read behind them.
+Each iteration writes what it reads of a workspace, and nothing outside of the loop accesses it, so
+that every iteration may have bytes of its own. A tensor that the compiler made for one copy is one.
+A tensor of the author's is one if its name has "workspace" in it and the boxes that an iteration
+surely writes hold all that it reads behind them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from tile_ir import (
     Access,
@@ -31,17 +30,16 @@ from tile_ir import (
     bodies,
     buffers_of,
     constant_value,
-    linear_form,
     loads,
     map_region,
     reads_memory,
     resolved,
     simplify,
-    substitute,
     walk,
     walk_expr,
 )
 from tile_ir.analysis import constant_trips
+from tile_passes.analysis.region_sweep import Run, swept_exactly
 
 # How the author names a workspace; languages related to this one know it by the same word.
 NAME = "workspace"
@@ -49,10 +47,8 @@ LANES = 2
 
 
 def workspaces(func: Func, work: Body) -> dict[Buffer, bool]:
-    """The workspaces that are touched in the loop only, each round having its own values there, and
-    whether the author has declared them.
-
-    `work` are the statements of one round in order."""
+    """Map each workspace of a loop to whether the author has declared it. `work` are the statements
+    of one iteration in order."""
     inside = {id(s) for s in walk(work)}
     users: dict[Buffer, list[Stmt]] = {p: [] for p in func.params if isinstance(p, Buffer)}
     for stmt in walk(func.launch.body):
@@ -66,7 +62,7 @@ def workspaces(func: Func, work: Body) -> dict[Buffer, bool]:
         if all(s.loc == buffer.loc for s in stmts):
             if _writes(stmts[0], buffer):
                 found[buffer] = False
-        elif NAME in buffer.name and _Round(func.launch.lane, values, buffer).keeps(work):
+        elif NAME in buffer.name and _Writes(func.launch.lane, values, buffer).hold_reads(work):
             found[buffer] = True
     return found
 
@@ -76,15 +72,15 @@ def _writes(stmt: Stmt, buffer: Buffer) -> bool:
     return any(region.buffer is buffer and access is Access.WRITE for region, access in found)
 
 
-class _Round:
-    """One round, of which the boxes of one tensor are followed that are surely written so far."""
+class _Writes:
+    """The boxes of one tensor that an iteration has surely written so far."""
 
     def __init__(self, lane: Var, values: Mapping[Var, Expr], buffer: Buffer) -> None:
         self.lane, self.values, self.buffer = lane, values, buffer
         self.written: list[Region] = []
 
-    def keeps(self, work: Body) -> bool:
-        """Whether all that is read was written before it in the round."""
+    def hold_reads(self, work: Body) -> bool:
+        """Whether all that the iteration reads was written before in it."""
         return all(self._stmt(s, (), True) for s in work)
 
     def _stmt(self, stmt: Stmt, around: tuple[For, ...], surely: bool) -> bool:
@@ -116,45 +112,26 @@ class _Round:
         return True
 
     def _box(self, region: Region, around: tuple[For, ...]) -> Region | None:
-        """All that the statement touches of the region in all rounds of the loops around it, by
-        both vector cores; None unless these are one run after another."""
+        """The union of a region over all iterations of the loops around it and both vector cores,
+        if it is one box."""
         region = map_region(region, self._spelled)
-        if any(reads_memory(e) for s in region.dims for e in (s.offset, s.extent)):
-            return None
-        moved = [{e for e in walk_expr(s.offset) if isinstance(e, Var)} for s in region.dims]
-        if any(sum(var in names for names in moved) > 1 for var, _, _ in self._turns(around)):
-            return None
-        dims = [self._run(s, around) for s in region.dims]
-        found = tuple(s for s in dims if s is not None)
-        return Region(region.buffer, found) if len(found) == len(dims) else None
-
-    def _run(self, s: Slice, around: tuple[For, ...]) -> Slice | None:
-        turns = {var: (first, count) for var, first, count in self._turns(around)}
-        if any(e in turns for e in walk_expr(s.extent)):
-            return None
-        while left := turns.keys() & set(walk_expr(s.offset)):
-            terms, _ = linear_form(s.offset)
-            extent = constant_value(s.extent)
-            var = next((v for v in left if terms.get(v) == extent), None)
-            if var is None or extent is None or s.stride != 1:
-                return None
-            first, count = turns.pop(var)
-            if count is None:
-                return None
-            s = Slice(simplify(substitute(s.offset, {var: first})), Const(extent * count))
-        return s
-
-    def _turns(self, around: tuple[For, ...]) -> Iterator[tuple[Var, Expr, int | None]]:
-        yield self.lane, Const(0), LANES
-        for loop in reversed(around):
-            yield loop.var, self._spelled(loop.start), constant_trips(loop, self.values)
+        bounds = [e for s in region.dims for e in (s.offset, s.extent)]
+        mentioned = {part for e in bounds for part in walk_expr(e)}
+        runs = [Run(self.lane, Const(0), Const(LANES))]
+        for loop in around:
+            if loop.var in mentioned:
+                start, trips = self._spelled(loop.start), constant_trips(loop, self.values)
+                if trips is None or any(r.var in walk_expr(start) for r in runs):
+                    return None
+                runs.append(Run(loop.var, start, Const(trips)))
+        return None if any(map(reads_memory, bounds)) else swept_exactly(region, runs)
 
     def _spelled(self, expr: Expr) -> Expr:
         return simplify(resolved(expr, self.values))
 
 
 def _holds(outer: Region, inner: Region) -> bool:
-    """Whether one box has all of another."""
+    """Whether one box contains another."""
     return all(a == b or _within(a, b) for a, b in zip(outer.dims, inner.dims, strict=True))
 
 

@@ -1,108 +1,168 @@
-"""What becomes of every pipelined loop inside one core: how many versions its buffers get, in which
-order its statements stand, and what keeps it from being any faster.
+"""Software pipelining: plan how the iterations of a pipelined loop overlap, on one core or on both.
 
-Pipes take their work in program order and wait for flags only, so that versions alone let rounds
-overlap: the text stays as it is if, by the modelled time, its busiest pipe is then never idle.
-Where something stops all that follows it in the text (an element the scalar unit reads, a pipe
-that waits for what comes back to it), statements go to later stages. Says nothing about how that is
-written (`skew`), nor about both kinds of core (`assign_stages`).
+Both planners build a data dependence graph (`dependence_graph`), give each unit a stage, count the
+versions of buffers (`plan_versions`), and check that these have room; `skew_loops` writes the loop.
+
+* On one core, pipes take instructions in program order and wait for flags only. Versions alone let
+  iterations overlap, and the text stays as it is if its busiest pipe is then never idle in modelled
+  time. Otherwise orders and stages are tried (`modulo_schedule`), and the fastest is taken.
+* On both kinds of core, a new stage begins where a value comes back from the other one
+  (`assign_stages`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
 from tile_ir import (
     Automatic,
+    Body,
     Buffer,
     Effect,
+    For,
     Func,
     KernelError,
-    Loc,
+    LoopKind,
     Target,
-    accesses,
     breaks,
     buffer_bytes,
     walk,
     walk_ops,
-    written_buffers,
 )
 from tile_ir.analysis import constant_trips
-from tile_passes.analysis.memory_use import memory_max_live
+from tile_passes.analysis.liveness import liveness
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
+from tile_passes.clock.occupancy import times_of_work
 from tile_passes.memory.overflow import overflow_by_versions
-from tile_passes.memory.side_by_side import fit_side_by_side
+from tile_passes.pipelining.assign_stages import assign_stages
+from tile_passes.pipelining.dependence_graph import (
+    Step,
+    Unit,
+    dependence_graph,
+    owners,
+    steps_of,
+)
 from tile_passes.pipelining.given_order import given_order
-from tile_passes.pipelining.in_schedule import in_schedule
 from tile_passes.pipelining.modulo_schedule import (
     Arrangement,
     arrangements,
     as_written,
+)
+from tile_passes.pipelining.plan_versions import (
+    Candidates,
+    fits,
+    fresh_buffers,
+    overfull_memory,
+    that_fit,
+    version_candidates,
     versions_of,
 )
-from tile_passes.pipelining.plan_versions import Candidates, fits, that_fit, version_candidates
-from tile_passes.pipelining.round_units import Unit, owners, round_of
-from tile_passes.pipelining.schedule import Schedule
+from tile_passes.pipelining.schedule import OneStage, Schedule, Stages
+from tile_passes.pipelining.skew_loops import skew_loops
+from tile_passes.pipelining.workspaces import workspaces
 
 # The part of the time that another order, or another stage, has to leave to be worth it.
 WORTH, STAGE_WORTH = 0.95, 0.99
 # Statements of a function that other orders may make of one loop, and how many are looked at.
 MOST_STATEMENTS = 400
 MOST_TRIED = 3
+# Iterations that the last stage over both cores may be behind unless the loop says so.
+MOST_BEHIND = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """Why no statement of a loop may move, and where that shows."""
+def loops_over_cores(body: Body) -> Iterator[For]:
+    """The pipelined loops that are not in another one; before the cores are split."""
+    for stmt in body:
+        match stmt:
+            case For(kind=LoopKind.PIPELINED):
+                yield stmt
+            case For(body=inside):
+                yield from loops_over_cores(inside)
 
-    reason: str
-    loc: Loc
+
+def pipeline_cores(func: Func, loop: For, target: Target) -> Stages | OneStage:
+    """Plan the stages of a loop over both kinds of core, or say why it has one."""
+    if not {Automatic.SYNC, Automatic.CROSS} <= func.automatic:
+        return OneStage("the order of the pipes or of the cores is the author's", loop.loc)
+    # "auto": as many as their modelled times need, and fewer where these do not fit.
+    for most in [max(1, loop.stages - 1)] if loop.stages else range(MOST_BEHIND, 0, -1):
+        found = _stages(func, loop, most, target)
+        if isinstance(found, Stages):
+            break
+    return found
 
 
-def plan_pipeline(func: Func, target: Target) -> list[Schedule]:
-    """The schedule of every pipelined loop, inner ones first; nothing where the order inside a core
+def _unmovable(loop: For) -> OneStage | None:
+    """What keeps all statements of a loop in their order, if anything does."""
+    for leaving in breaks(loop.body):
+        return OneStage("a break leaves the loop", leaving.loc)
+    for op in walk_ops(loop.body):
+        if op.opdef.effect in (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG):
+            return OneStage("both kinds of core work on it, each waiting for the other", op.loc)
+        if op.opdef.effect is not Effect.DATA:
+            return OneStage(f"{op.opdef.name} stays where it is written", op.loc)
+    return None
+
+
+def _stages(func: Func, loop: For, most: int, target: Target) -> Stages | OneStage:
+    steps: list[Step] = []
+    for stmt in loop.body:
+        found = steps_of(stmt)
+        if found is None:
+            return OneStage("a statement has work for both kinds of core", stmt.loc)
+        steps += found
+    fixed = _unmovable(loop)
+    if fixed is not None:
+        return fixed
+    ours = workspaces(func, tuple(step.stmt for step in steps))
+    if not ours:
+        return OneStage("no copy of it goes from one kind of core to the other", loop.loc)
+    live = liveness(func.launch.allocs, func.launch.body)
+    own = fresh_buffers(func, live, loop)
+    fresh = [*ours, *(a.buffer for a in func.launch.allocs if a.buffer in own)]
+    iteration = dependence_graph(func, loop, steps, fresh)
+    scratch = {a.buffer for a in func.launch.allocs if a.scratch}
+    arrangement = assign_stages(iteration, ours.keys(), scratch, most, target)
+    if isinstance(arrangement, OneStage):
+        return arrangement
+    versions = versions_of(arrangement, fresh, ours.keys())
+    versions = {b: n for b, n in versions.items() if n > 1}
+    declared = frozenset(b for b, by_author in ours.items() if by_author)
+    stages = Stages(iteration, arrangement, versions, declared)
+    overfull = overfull_memory(skew_loops(func, [stages], target), target)
+    if overfull:
+        memory, size = overfull
+        room = f"{size} bytes of {memory.value}, which has {target.capacity[memory]}"
+        return OneStage(f"the versions of more stages take {room}", loop.loc)
+    return stages
+
+
+def pipeline_core(func: Func, target: Target) -> list[Schedule]:
+    """Plan every pipelined loop inside a core, inner ones first; none where the order inside a core
     is the author's."""
     if Automatic.SYNC not in func.automatic:
         return []
     candidates = version_candidates(func)
-    # The most bytes first: who moves them is waited for longest.
+    # The most bytes first: their transfers take longest.
     handed = [b for c in candidates for b in c.handed]
     size = {a.buffer: buffer_bytes(a) for a in func.launch.allocs if a.buffer in handed}
     handed.sort(key=size.__getitem__, reverse=True)
     versions: Mapping[Buffer, int] = that_fit(func, {}, handed, 2, target)
     found: list[Schedule] = []
     for each in candidates:
-        schedule = _Planner(func, each, versions, found, target).schedule()
+        schedule = _CorePlanner(func, each, versions, found, target).schedule()
         versions = {**versions, **schedule.versions}
         found.append(schedule)
-    if any(s.skewed for s in found) and not _have_room(func, found, target):
+    if any(s.skewed for s in found) and overfull_memory(skew_loops(func, found, target), target):
         why = "orders of several loops need more memory"
         return [s if s.loop.given else s.as_written(why) for s in found]
     return found
 
 
-def _have_room(func: Func, schedules: Sequence[Schedule], target: Target) -> bool:
-    """Whether all that is then needed at a time has room: more rounds are in flight."""
-    new = in_schedule(func, schedules, target)
-    used = {a.buffer.memory for a in new.launch.allocs} & target.capacity.keys()
-    apart = Automatic.MEMORY in func.automatic
-    if all(fit_side_by_side(new.launch.allocs, m, target, apart) for m in used):
-        return True
-    most = memory_max_live(new, target)
-    return all(size <= target.capacity[m] for m, size in most.items())
-
-
-def _handed(func: Func) -> frozenset[Buffer]:
-    """What the kernel both writes and reads."""
-    body = func.launch.body
-    read = {r.buffer for op in walk_ops(body) for r, access in accesses(op) if access.reads}
-    return written_buffers(body) & read
-
-
-class _Planner:
+class _CorePlanner:
     """Plans one loop; `versions` is what all loops have, `inner` the loops that are planned."""
 
     def __init__(
@@ -114,14 +174,11 @@ class _Planner:
         target: Target,
     ) -> None:
         self.func, self.given, self.versions, self.target = func, given, versions, target
-        self.inner = inner
-        self.loop = given.loop
+        self.inner, self.loop = inner, given.loop
         self.fresh = (*given.handed, *given.others)
-        self.round = round_of(func, self.loop, self.fresh)
-        self.work = IterationWork(
-            self.loop, self.round.units, owners(func), _handed(func), func.launch.blocks,
-            given.core, target,
-        )  # fmt: skip
+        steps = [Step(stmt, None) for stmt in self.loop.body]
+        self.iteration = dependence_graph(func, self.loop, steps, self.fresh)
+        self.work = IterationWork[Unit](func, self.loop, owners(func), given.core, target)
         self.trips = constant_trips(self.loop)
 
     def schedule(self) -> Schedule:
@@ -144,12 +201,12 @@ class _Planner:
         all_versions = that_fit(self.func, self.versions, handed, stages, self.target)
         versions = {b: all_versions[b] for b in handed if b in all_versions}
         short = tuple(b for b in handed if b in self.given.loaded and versions.get(b, 1) < stages)
-        text = as_written(self.round)
+        text = as_written(self.iteration)
         times = self.timed(text, versions)
-        fixed = self.fixed()
+        fixed = _unmovable(self.loop)
         return Schedule(
-            self.loop, self.given.core, self.round, text, times, times, self.work, versions,
-            handed, stages, short, fixed.reason if fixed else "",
+            self.iteration, text, versions, self.given.core, self.work, times, times, handed,
+            stages, short, fixed.reason if fixed else "",
         )  # fmt: skip
 
     def of_stages(self, stages: int) -> Schedule:
@@ -170,14 +227,15 @@ class _Planner:
                     )
         faster.sort(key=lambda s: s.times.whole)
         for schedule in faster[:MOST_TRIED]:
-            if _have_room(self.func, [*self.inner, schedule], self.target):
+            written = skew_loops(self.func, [*self.inner, schedule], self.target)
+            if not overfull_memory(written, self.target):
                 return schedule
         why = "other orders need more memory" if faster else "no other order is faster"
         return replace(found, why=why)
 
     def of_author(self) -> Schedule:
         """The order and stages that the loop gives, or an error."""
-        fixed = self.fixed()
+        fixed = _unmovable(self.loop)
         if fixed is not None:
             raise KernelError(
                 "loop-schedule",
@@ -187,7 +245,7 @@ class _Planner:
                 "leave out `order` and `stage`",
             )
         text = self.in_text(2)
-        arrangement = given_order(self.round)
+        arrangement = given_order(self.iteration)
         versions = self.needed(arrangement, text.versions)
         if versions is None:
             least = {**text.versions, **versions_of(arrangement, self.fresh)}
@@ -203,11 +261,13 @@ class _Planner:
     def candidates(self, most: int) -> Iterator[Arrangement]:
         size = sum(1 for _ in walk(self.loop.body))
         most = min(most, MOST_STATEMENTS // max(1, size) - 1)
-        alone = Timetable(self.work, self.round.units, as_written(self.round).stage, {}, 1)
         if self.trips is not None:
             most = min(most, self.trips - 1)
         if most > 0:
-            yield from arrangements(self.round, alone, self.work.busiest[1], most)
+            text = as_written(self.iteration)
+            alone = Timetable(self.work, text.units, text.stage, {}, 1).starts
+            unit_times = {u: times_of_work(self.work.of(u, 0)) for u in text.units}
+            yield from arrangements(self.iteration, unit_times, alone, most)
 
     def needed(
         self, arrangement: Arrangement, versions: Mapping[Buffer, int]
@@ -225,16 +285,5 @@ class _Planner:
     def timed(self, arrangement: Arrangement, versions: Mapping[Buffer, int]) -> Timetable[Unit]:
         return Timetable(self.work, arrangement.units, arrangement.stage, versions, self.trips)
 
-    def fixed(self) -> Fixed | None:
-        """What keeps all statements in their order, if anything does."""
-        for leaving in breaks(self.loop.body):
-            return Fixed("a break leaves the loop", leaving.loc)
-        for op in walk_ops(self.loop.body):
-            if op.opdef.effect in (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG):
-                return Fixed("both kinds of core work on it, each waiting for the other", op.loc)
-            if op.opdef.effect is not Effect.DATA:
-                return Fixed(f"{op.opdef.name} stays where it is written", op.loc)
-        return None
 
-
-__all__ = ["Schedule", "plan_pipeline"]
+__all__ = ["loops_over_cores", "pipeline_core", "pipeline_cores"]

@@ -1,5 +1,4 @@
-"""Statements with buffers that have several versions: every access names that of its round. Says
-nothing about which buffers have versions, or how many."""
+"""Give buffers several versions, and let statements name the one that they access."""
 
 from __future__ import annotations
 
@@ -8,7 +7,6 @@ from dataclasses import replace
 
 from tile_ir import (
     Alloc,
-    Body,
     Buffer,
     Const,
     Expr,
@@ -20,32 +18,18 @@ from tile_ir import (
     Slice,
     Stmt,
     Store,
-    bodies,
     buffer_bytes,
     buffers_of,
     map_own_expressions,
     rebuild,
-    with_bodies,
-    with_statements,
 )
 
-# The buffer with its versions, and the number of the one that is meant.
+# The buffer with its versions, and the number of the one that is accessed.
 Version = tuple[Buffer, Expr]
 
 
-def in_versions(body: Body, version: Mapping[Buffer, Version]) -> Body:
-    """The body with these versions of buffers in place of the buffers."""
-    return with_statements(body, (in_version(stmt, version) for stmt in body))
-
-
-def in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
-    """A statement and all inside it."""
-    inner = tuple(in_versions(b, version) for b in bodies(stmt))
-    return with_bodies(own_in_version(stmt, version), inner)
-
-
 def own_in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
-    """A statement; those inside it stay."""
+    """The statement with these versions of buffers; statements inside it stay."""
     if version.keys().isdisjoint(buffers_of(stmt)):
         return stmt
 
@@ -76,8 +60,8 @@ def _operand(operand: Operand, version: Mapping[Buffer, Version]) -> Operand:
 
 
 def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:
-    """The buffer with a first dimension more. Versions begin where a transfer may: rows are added
-    to one in ub that ends elsewhere."""
+    """The buffer with a first dimension more. Versions begin where a transfer may: a buffer in ub
+    that ends elsewhere gets more rows."""
     shape = buffer.static_shape()
     if buffer.memory is Memory.GM or shape is None:
         return replace(buffer, shape=(Const(count), *buffer.shape))
@@ -92,4 +76,4 @@ def _alloc(buffer: Buffer, shape: tuple[int, ...]) -> Alloc:
     return Alloc(replace(buffer, shape=tuple(map(Const, shape))), buffer.loc)
 
 
-__all__ = ["Version", "in_versions", "own_in_version", "with_versions"]
+__all__ = ["Version", "own_in_version", "with_versions"]
