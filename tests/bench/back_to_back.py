@@ -12,10 +12,10 @@ from tile_passes.order.channels import Barrier, Plan, PointToPoint, Reason, Sync
 from tile_passes.order.completion import Completion
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.event_ids import Allocation, colour, live_flags
-from tile_passes.order.flow import Flow, flow_of
+from tile_passes.order.flow_graph import FlowGraph, flow_graph
 from tile_passes.order.sections import order_sections
-from tile_passes.order.transfer import State
 from tile_passes.order.tree import Instance, Tree
+from tile_passes.order.worklist import State
 from tile_passes.passdef import ir_pass
 
 
@@ -34,7 +34,7 @@ def insert_back_to_back(func: Func, target: Target) -> Func:
 
 def plan_back_to_back(tree: Tree, target: Target) -> Allocation:
     """A set and wait at every instance for each pipe it would otherwise not be ordered after."""
-    flow = flow_of(tree, conflicts(tree))
+    flow = flow_graph(tree, conflicts(tree))
     placing = _Placing(flow)
     placing.solve()
     plan = Plan(placing.found)
@@ -45,7 +45,7 @@ def plan_back_to_back(tree: Tree, target: Target) -> Allocation:
 class _Placing(Completion):
     """Notes what is missing, where it is missing, and goes on as if it were there."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: FlowGraph) -> None:
         super().__init__(flow, Plan())
         self.found: dict[SyncOp, None] = {}
 

@@ -20,9 +20,9 @@ from tile_ir.nodes import Body, For, While
 from tile_ir.opdef import pipe_of
 from tile_ir.traversal import walk
 from tile_passes import PIPELINE
-from tile_passes.order.confirm import orders
+from tile_passes.order.completion import orders
 from tile_passes.order.conflicts import conflicts
-from tile_passes.order.flow import flow_of
+from tile_passes.order.flow_graph import flow_graph
 from tile_passes.order.unroll import build_tree
 from tile_passes.plan_memory import plan_memory
 from tile_passes.scalar_reads import name_scalar_reads
@@ -85,7 +85,7 @@ def test_back_to_back_orders_everything(name: str) -> None:
         if isinstance(section, Section):
             tree = build_tree(func, section, DEFAULT_TARGET)
             plan = plan_back_to_back(tree, DEFAULT_TARGET)
-            assert orders(flow_of(tree, conflicts(tree)), plan.plan)
+            assert orders(flow_graph(tree, conflicts(tree)), plan.plan)
 
 
 def test_back_to_back_is_asked_for() -> None:

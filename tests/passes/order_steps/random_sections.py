@@ -15,7 +15,7 @@ from tile_ir.expr import Var
 from tile_ir.nodes import Body, Stmt
 from tile_passes import apply_passes
 from tile_passes.order.conflicts import conflicts
-from tile_passes.order.flow import Flow, flow_of
+from tile_passes.order.flow_graph import FlowGraph, flow_graph
 from tile_passes.order.unroll import build_tree
 from tile_passes.scalar_reads import name_scalar_reads
 
@@ -23,12 +23,12 @@ from tile_passes.scalar_reads import name_scalar_reads
 MOST_INSTANCES = 30
 
 
-def flows_of(func: Func) -> Iterator[tuple[Section, Flow]]:
+def flows_of(func: Func) -> Iterator[tuple[Section, FlowGraph]]:
     """Every section of a planned function whose scalar reads have names."""
     for section in func.launch.body:
         if isinstance(section, Section):
             tree = build_tree(func, section, DEFAULT_TARGET)
-            yield section, flow_of(tree, conflicts(tree))
+            yield section, flow_graph(tree, conflicts(tree))
 
 
 class Unordered(Anything):
@@ -48,7 +48,7 @@ class Unordered(Anything):
         return name_scalar_reads(func.with_body(func.launch.body, allocs=allocs))
 
 
-def straight_line(seed: int) -> Flow:
+def straight_line(seed: int) -> FlowGraph:
     """Up to thirty operations in a row over three buffers of four rows."""
     rng = random.Random(seed)
     program = Unordered(rng)
@@ -69,13 +69,13 @@ def kernel_function(seed: int) -> Func:
 
 
 @lru_cache(maxsize=4096)
-def kernel_flows(seed: int) -> tuple[Flow, ...]:
+def kernel_flows(seed: int) -> tuple[FlowGraph, ...]:
     """The short sections of such a kernel."""
     flows = [flow for _, flow in flows_of(kernel_function(seed))]
     return tuple(f for f in flows if 0 < len(f.tree.instances) <= MOST_INSTANCES)
 
 
-def flow_of_slots(slots: int, ahead: int) -> Flow:
+def flow_of_slots(slots: int, ahead: int) -> FlowGraph:
     """A loop whose rounds use rows of buffers in turn; what is loaded is some rows ahead."""
     text = f"""file 0 "k.py"
 func "k" phase pipelined @0:1:1 {{

@@ -10,13 +10,12 @@ import pytest
 from order_steps.random_sections import flow_of_slots, kernel_flows
 from tile_ir import DEFAULT_TARGET
 from tile_passes.order.channels import Flag, Plan, SyncOp
-from tile_passes.order.confirm import orders
-from tile_passes.order.eliminate_redundant import eliminate
+from tile_passes.order.completion import orders
+from tile_passes.order.eliminate_redundant import eliminate, reduce
 from tile_passes.order.event_ids import allocate_events, live_flags
-from tile_passes.order.flow import Flow, flow_of
+from tile_passes.order.flow_graph import FlowGraph, flow_graph
 from tile_passes.order.placement import place
 from tile_passes.order.plan_section import place_all
-from tile_passes.order.reduce import reduce
 from tile_passes.order.spill import SPILLS, full_barrier
 
 MOST_ROUNDS = 20
@@ -45,15 +44,15 @@ def test_flags_in_flight_have_ids_of_their_own(ids: int) -> None:
     assert beside or ids == 1
 
 
-def hazards_of(flow: Flow, op: SyncOp) -> Flow:
+def hazards_of(flow: FlowGraph, op: SyncOp) -> FlowGraph:
     """Only what the op was placed for."""
     wanted = [0] * len(flow.conflicts)
     for edge in op.reason.edges:
         wanted[edge.later.bit] |= edge.needs
-    return flow_of(flow.tree, wanted)
+    return flow_graph(flow.tree, wanted)
 
 
-def placed_again(flow: Flow, plan: Plan) -> Plan:
+def placed_again(flow: FlowGraph, plan: Plan) -> Plan:
     for _ in range(MOST_ROUNDS):
         edges = reduce(flow, plan).edges()
         if not edges:

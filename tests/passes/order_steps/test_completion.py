@@ -10,12 +10,12 @@ from order_steps.random_sections import kernel_flows
 from tile_ir.machine import Pipe
 from tile_passes.order.channels import Barrier, Flag, Plan, PointToPoint, Reason, SyncOp
 from tile_passes.order.completion import Completion
-from tile_passes.order.flow import Flow
+from tile_passes.order.flow_graph import FlowGraph
 from tile_passes.order.plan_section import place_all
 from tile_passes.order.tree import Block, Branch, Repeat, Work
 
 
-def entries(flow: Flow, plan: Plan) -> list[list[int] | None]:
+def entries(flow: FlowGraph, plan: Plan) -> list[list[int] | None]:
     """What every pipe knows of instances and of earlier runs where each basic block begins."""
     found = Completion(flow, plan)
     found.solve()
@@ -27,7 +27,7 @@ def entries(flow: Flow, plan: Plan) -> list[list[int] | None]:
     ]
 
 
-def blocks_of(flow: Flow) -> list[Block]:
+def blocks_of(flow: FlowGraph) -> list[Block]:
     found = [flow.tree.root]
     for item in flow.tree.root.walk():
         if isinstance(item, Branch):
@@ -37,7 +37,7 @@ def blocks_of(flow: Flow) -> list[Block]:
     return found
 
 
-def any_op(rng: random.Random, flow: Flow) -> SyncOp:
+def any_op(rng: random.Random, flow: FlowGraph) -> SyncOp:
     """Of any kind, anywhere, whether it orders anything or not."""
     work = [item for item in flow.tree.root.walk() if isinstance(item, Work)]
     reason = Reason(rng.choice(work), rng.choice(work))

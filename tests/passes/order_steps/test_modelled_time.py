@@ -15,7 +15,7 @@ from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
 from tile_passes.order.channels import Flag, Plan
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.eliminate_redundant import eliminate
-from tile_passes.order.flow import flow_of
+from tile_passes.order.flow_graph import flow_graph
 from tile_passes.order.modelled_time import ModelledTime
 from tile_passes.order.plan_section import place_all
 from tile_passes.order.spill import SPILLS, TOLERANCE, full_barrier, spill
@@ -78,7 +78,7 @@ def test_pipes_work_side_by_side(name: str) -> None:
 def test_waiting_takes_time() -> None:
     tree = tree_of((LOAD, "exp($b, $a) @0:5:9"))
     time = ModelledTime(tree, DEFAULT_TARGET)
-    plan = place_all(flow_of(tree, conflicts(tree))).plan
+    plan = place_all(flow_graph(tree, conflicts(tree))).plan
     assert [type(op) for op in plan.ops] == [Flag]
     assert time(plan) > time(Plan())
 

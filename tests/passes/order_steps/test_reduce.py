@@ -8,11 +8,11 @@ import pytest
 from order_steps.random_sections import straight_line
 from tile_ir.machine import Pipe
 from tile_passes.order.channels import Plan
-from tile_passes.order.completion import Flow
-from tile_passes.order.reduce import reduce
+from tile_passes.order.eliminate_redundant import reduce
+from tile_passes.order.flow_graph import FlowGraph
 
 
-def all_orders(flow: Flow) -> nx.DiGraph:
+def all_orders(flow: FlowGraph) -> nx.DiGraph:
     """Two nodes for each instance, when it begins and when a flag set behind it is up. A pipe
     begins its work in order; its flag comes after all it began before, and whoever waits begins
     after the flag. A dependence is such a wait, for the instance itself; but a pipe waits for
@@ -43,14 +43,14 @@ def all_orders(flow: Flow) -> nx.DiGraph:
     return graph
 
 
-def waits_of(flow: Flow, graph: nx.DiGraph) -> set[tuple[int, int]]:
+def waits_of(flow: FlowGraph, graph: nx.DiGraph) -> set[tuple[int, int]]:
     """Which instance waits for the flag behind which other one, or by a barrier for its pipe."""
     return {
         (x, y) for (flag, x), (begins, y) in graph.edges if flag == "flag" and begins == "begins"
     }
 
 
-def left(flow: Flow) -> set[tuple[int, int]]:
+def left(flow: FlowGraph) -> set[tuple[int, int]]:
     found = set()
     instances = flow.tree.instances
     for edge in reduce(flow, Plan()).edges():

@@ -18,12 +18,12 @@ from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.conflicts import conflicts, with_generated
 from tile_passes.order.event_ids import Allocation
-from tile_passes.order.flow import flow_of
+from tile_passes.order.flow_graph import flow_graph
 from tile_passes.order.plan_section import plan_for
 from tile_passes.order.sections import order_sections
-from tile_passes.order.transfer import State
 from tile_passes.order.tree import Instance, Tree
 from tile_passes.order.unroll import build_tree
+from tile_passes.order.worklist import State
 from tile_passes.scalar_reads import name_scalar_reads
 
 Pair = frozenset[Buffer]
@@ -101,7 +101,7 @@ class _Reuse(Completion):
     def __init__(
         self, tree: Tree, roots: dict[Buffer, Buffer], found: dict[Pair, float], target: Target
     ) -> None:
-        super().__init__(flow_of(tree, _all_pairs(tree)), Plan())
+        super().__init__(flow_graph(tree, _all_pairs(tree)), Plan())
         self.roots, self.found = roots, found
         self.seen = [0] * len(tree.instances)
         self.uses = _uses(tree, roots, target)

@@ -1,196 +1,255 @@
-"""What each pipe surely knows to be complete, at every point of a section, under a given plan.
+"""Compute which work each pipe knows to be complete, at every point of a section under a plan.
 
-A forward must-dataflow in worklist form over the states of `transfer`; facts meet where control
-flow joins. Needs: the flow of a section and a plan, which it never changes. Gives: what is not
-ordered, and more to those that ask.
+A fact stands for an instance: all its executions so far are complete before whatever the pipe does
+next; what was never executed is complete. A wait has a fact too: its flag may be set again only by
+a pipe that knows the wait is over (docs/hardware/flags.md#flags). The lanes of a state are the
+pipes. Subclasses say what to do at an instance that is not ordered after all it conflicts with.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
-from copy import copy
-from functools import reduce
-from operator import itemgetter, or_
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from tile_ir import Pipe
-from tile_passes.order.channels import (
-    Barrier,
-    Do,
-    Flag,
-    Plan,
-    PointToPoint,
-    Signal,
-    SyncOp,
+from tile_passes.order.channels import Action, Barrier, Do, Flag, Plan, PointToPoint, Signal, SyncOp
+from tile_passes.order.flow_graph import (
+    Access,
+    Break,
+    Enter,
+    FlowGraph,
+    Gap,
+    Rounds,
+    Set,
+    Step,
+    Stop,
+    Wait,
 )
-from tile_passes.order.flow import Changes, Flow
-from tile_passes.order.symmetric_loops import Renaming
-from tile_passes.order.transfer import BARRIER, SET, WAIT, Change, State, Transfer
-from tile_passes.order.tree import Repeat, counted_loops
+from tile_passes.order.tree import EarlierRun, Instance, Residues
+from tile_passes.order.worklist import Dataflow, State
 
 C = TypeVar("C", bound="Completion")
 
 
-class Completion(Transfer):
-    """The analysis under one plan.
-
-    `solve` finds the state at the entry of every basic block; `report` then runs blocks once in
-    their final state, with `reporting` set: all, or those that have something to tell. An analysis
-    of a plan that another one has `solved` takes the states from it.
-    """
+class Completion(Dataflow):
+    """The analysis under one plan, which another analysis may have `solved`."""
 
     # Whether `passed` is to be called.
-    watches_points = False
+    watches_gaps = False
 
-    def __init__(self, flow: Flow, plan: Plan, solved: Completion | None = None) -> None:
-        first = flow.tree.free_bit()
-        width = first + sum(op.slots for op in plan.signals) if solved is None else solved.width
-        super().__init__(flow.index, flow.own, width)
+    def __init__(self, flow: FlowGraph, plan: Plan, solved: Completion | None = None) -> None:
+        super().__init__(flow.successors)
         self.flow, self.tree, self.plan = flow, flow.tree, plan
-        self.first_bit: dict[Signal, int]
-        self.changes: list[list[Change]]
-        self.entries: list[State | None]
-        # The block that is run.
-        self.at = 0
-        if solved is not None:
-            self.first_bit, self.waits = solved.first_bit, solved.waits
-            self.changes, self.entries = solved.changes, solved.entries
-            self.later = solved.later
-            return
-        self.first_bit = {}
-        bit = first
-        for op in plan.signals:
+        self.index, self.own, self.scalar = flow.index, flow.own, flow.index[Pipe.S]
+        self.first_bit: dict[Signal, int] = {}
+        # The waits of each pipe: a flag that it sets carries them along.
+        self.waits = [0] * len(flow.own)
+        self.width: int
+        bit = flow.tree.free_bit()
+        for op in plan.signals if solved is None else ():
             self.first_bit[op] = bit
             self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
             bit += op.slots
-        self.later = self._renamings()
-        self.changes = self._all_changes()
-        self.entries = []
-
-    def bits_of(self, op: Signal) -> int:
-        """The waits of an op."""
-        return ((1 << op.slots) - 1) << self.first_bit[op]
-
-    def solve(self) -> None:
-        self.entries = [None] * len(self.flow.blocks)
-        self.entries[0] = State(self.each * self.lane, {})
-        self.propagate([0])
+        if solved is not None:
+            self.first_bit, self.waits, bit = solved.first_bit, solved.waits, solved.width
+        self.width = bit
+        self.lanes = [pipe * bit for pipe in range(len(flow.own))]
+        self.lane = (1 << bit) - 1
+        # A bit times this is that bit of every pipe.
+        self.each = sum(1 << lane for lane in self.lanes)
+        if solved is None:
+            self.steps = [[*self._planned(steps)] for steps in flow.steps]
+        else:
+            self.steps, self.entries = solved.steps, solved.entries
 
     @classmethod
     def beside(cls: type[C], solved: Completion) -> C:
-        """This analysis of a plan that another one has solved."""
+        """Return this analysis of a plan that another one has solved."""
         return cls(solved.flow, solved.plan, solved)
 
-    def propagate(self, changed: Iterable[int]) -> None:
-        """Run these blocks, and those whose entry holds less for it, the first of them first."""
-        entries, blocks = self.entries, self.flow.blocks
-        waiting = reduce(or_, (1 << number for number in changed), 0)
-        while waiting:
-            first = waiting & -waiting
-            waiting ^= first
-            number = first.bit_length() - 1
-            entry = entries[number]
-            assert entry is not None, "only what is reached is waiting"
-            state = entry.copy() if self.changes[number] else entry
-            self.run(number, state)
-            for successor in blocks[number].successors:
-                known = entries[successor]
-                met = state if known is None else known.met(state)
-                if met is not known:
-                    entries[successor] = met
-                    waiting |= 1 << successor
+    def solve(self) -> None:
+        """Compute the entries of all blocks: at the beginning everything is complete."""
+        self.solve_from(State(self.each * self.lane, {}))
 
     def without(self: C, ops: Iterable[SyncOp]) -> C:
-        """The solved analysis of the plan without these ops, which keep their bits.
+        """Return the solved analysis of the plan without these ops, which keep their bits.
 
-        Without them no state holds more: it is enough to run the blocks they stand in, from the
-        states there are, and those whose entries lose something by it.
+        Without them no state holds more: it is enough to run the blocks in which they stand, from
+        the states there are, and those whose entries lose something by it.
         """
         ops = tuple(ops)
         gone = {id(op) for op in ops}  # hashing them takes longer
-        less = copy(self)
-        less.plan = self.plan.without(*ops)
-        less.changes, less.entries = self.changes.copy(), self.entries.copy()
-        less.reporting = False
+        less = self.weakened()
+        less.plan, less.steps = self.plan.without(*ops), self.steps.copy()
         changed = []
-        for number, changes in enumerate(self.changes):
-            kept = [change for change in changes if id(change[1]) not in gone]
-            if len(kept) < len(changes) and self.entries[number] is not None:
-                less.changes[number] = kept
+        for number, steps in enumerate(self.steps):
+            kept = [step for step in steps if id(step[0]) not in gone]
+            if len(kept) < len(steps) and self.entries[number] is not None:
+                less.steps[number] = kept
                 changed.append(number)
         less.propagate(changed)
         return less
 
-    def report(self, blocks: Iterable[int] | None = None) -> None:
-        self.reporting = True
-        for number in range(len(self.entries)) if blocks is None else blocks:
-            entry = self.entries[number]
-            if entry is not None:
-                self.run(number, entry.copy() if self.changes[number] else entry)
+    def knows(self, pipe: int, known: int) -> int:
+        """Return what the pipe knows, of what all know."""
+        return known >> self.lanes[pipe] & self.lane
+
+    # What subclasses may say ---------------------------------------------------------------------
+
+    def uncovered(self, instance: Instance, need: int, state: State) -> None:
+        """The instance is not ordered after those of `need`."""
+
+    def flag_set(self, flag: int, op: Signal, source: int, state: State) -> None:
+        """Called before every set of a sync op, while `reporting`."""
+
+    def passed(self, gap: Gap, state: State) -> None:
+        """Called behind every item."""
+
+    # The transfer function -----------------------------------------------------------------------
 
     def run(self, number: int, state: State) -> None:
-        """The effect of one basic block on the state at its entry."""
-        self.at = number
-        self.apply(self.changes[number], state)
+        """Apply the steps of a block to a settled state, and settle it. This is where the time of
+        all analyses goes: frequent steps are written out."""
+        known, flags, raised = state.known, state.flags, state.raised
+        own, waits, scalar, reporting = self.own, self.waits, self.scalar, self.reporting
+        lanes, lane, each = self.lanes, self.lane, self.each
+        for step in self.steps[number]:
+            if type(step) is Access:
+                instance, pipe, must, bit = step
+                if need := must & ~(known >> lanes[pipe]):
+                    state.known = known
+                    self.uncovered(instance, need, state)
+                    known = state.known
+                if bit & state.gone:
+                    state.settle()
+                state.gone |= bit
+                known &= ~(bit * each)
+            elif type(step) is Set:
+                op, pipe, flag = step
+                if reporting and op is not None:
+                    state.known = known
+                    self.flag_set(flag, op, pipe, state)
+                flags[flag] = known >> lanes[pipe] & lane | own[pipe] | waits[pipe]
+                raised[flag] = state.gone
+            elif type(step) is Wait:
+                _, pipe, flag, bit = step
+                carried = flags.pop(flag, 0) & (~state.gone | raised.pop(flag, 0))
+                if bit & state.gone:
+                    state.settle()
+                state.gone |= bit
+                known &= ~(bit * each)
+                if pipe == scalar:
+                    # What the scalar unit has waited for is over for all.
+                    known |= (carried | bit) * each
+                else:
+                    known |= carried << lanes[pipe]
+            else:
+                state.known = known
+                match step:
+                    case Stop(pipe=pipe):
+                        self.stop(pipe, state)
+                    case Gap():
+                        self.passed(step, state)
+                    case Enter(runs=runs):
+                        self.enter(runs, state)
+                known = state.known
+        state.known = known
+        state.settle()
 
-    def _renamings(self) -> dict[Repeat, tuple[Renaming, Renaming]]:
-        """By loop: of facts about instances, and about the slots of flags in its rounds."""
-        found: dict[Repeat, tuple[Renaming, Renaming]] = {}
-        for loop, instances in self.flow.symmetric.items():
-            successors = {**instances}
-            for op, bit in self.first_bit.items():
-                if op.slots > 1 and counted_loops(op.block)[-1] is loop:
-                    successors |= {bit + s: bit + (s - 1) % op.slots for s in range(op.slots)}
-            each = {b + lane: then + lane for b, then in successors.items() for lane in self.lanes}
-            found[loop] = Renaming(each), Renaming(successors)
-        return found
+    def stop(self, pipe: int, state: State) -> None:
+        """A barrier of one pipe, or of all: -1."""
+        if pipe < 0:
+            state.known |= self.lane * self.each
+        else:
+            self.learn(pipe, self.own[pipe], state)
 
-    # From a plan to changes ----------------------------------------------------------------------
+    def learn(self, pipe: int, bits: int, state: State) -> None:
+        """A pipe learns; what the scalar unit waits for holds back everything issued after."""
+        state.known |= bits * self.each if pipe == self.scalar else bits << self.lanes[pipe]
 
-    def _all_changes(self) -> list[list[Change]]:
-        """Those of each basic block in order: of the flow, and of the plan."""
-        flow = self.flow
-        added: dict[int, Changes] = defaultdict(list)
-        for gap, actions in self.plan.gaps.items():
-            places = flow.gaps.get(gap, ())
-            for do, op in actions if places else ():
-                by_turn = self._by_turn(do, op)
-                for (number, step), turn in places:
-                    added[number] += [(step, c) for c in by_turn[turn % len(by_turn)]]
-        for loop, flags in self.plan.by_round.items():
-            # What is raised before a loop and taken back after it, of flags whose rounds matter.
-            for (number, step), first, do in flow.ends.get(loop, ()):
-                for flag in flags:
-                    slots = ((first + t) % flag.slots for t in range(flag.distance))
-                    added[number].extend((step, self._signal(flag, slot, do)) for slot in slots)
-        for (number, step), left in flow.breaks:
-            for do, op in self.plan.at_break(left.leave):
-                by_turn = self._by_turn(do, op)
-                added[number] += [(step, c) for c in by_turn[left.turn % len(by_turn)]]
-        found = []
-        for number, changes in enumerate(flow.watched if self.watches_points else flow.changes):
-            if number in added:
-                changes = sorted([*changes, *added[number]], key=itemgetter(0))
-            found.append([change for _, change in changes])
-        return found
+    def enter(self, runs: Iterable[EarlierRun], state: State) -> None:
+        """What was done so far was done before this run of the loop."""
+        state.settle()
+        for run in runs:
+            state.known = _with(state.known, run, self.each)
+            state.flags.update({flag: _with(bits, run, 1) for flag, bits in state.flags.items()})
 
-    def _by_turn(self, do: Do, op: SyncOp) -> list[list[Change]]:
-        """The changes of an action in each turn of the slots of its op."""
+    # From a plan to steps ------------------------------------------------------------------------
+
+    def _planned(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """Yield the steps of a basic block, sync ops in their places."""
+        gaps, by_round = self.plan.gaps, self.plan.by_round
+        for step in steps:
+            if isinstance(step, Gap):
+                if step.behind and self.watches_gaps:
+                    yield step
+                for action in gaps.get(step[:3], ()):
+                    yield from self._steps(action, step.residues)
+            elif isinstance(step, Rounds):
+                for flag in by_round.get(step.loop, ()):
+                    for t in range(flag.distance):
+                        yield self._signal(flag, step.do, step.residue + t)
+            elif isinstance(step, Break):
+                for action in self.plan.at_break(step.leave):
+                    yield from self._steps(action, step.residues)
+            else:
+                yield step
+
+    def _steps(self, action: Action, residues: Residues) -> Iterator[Step]:
+        """Yield the steps of an action, in an iteration with these residues."""
+        do, op = action
+        turn = residues[-1] if residues else 0
         match op:
             case Barrier(pipe=pipe):
-                return [[(BARRIER, op, -1 if pipe is Pipe.ALL else self.index[pipe], 0, 0)]]
+                yield Stop(op, -1 if pipe is Pipe.ALL else self.index[pipe])
             case PointToPoint():
-                return [[self._signal(op, 0, Do.SET), self._signal(op, 0, Do.WAIT)]]
+                yield self._signal(op, Do.SET, 0)
+                yield self._signal(op, Do.WAIT, 0)
             case Flag(slots=slots) if do in (Do.PRIME, Do.DRAIN):
-                sets = Do.SET if do is Do.PRIME else Do.WAIT
-                return [[self._signal(op, slot, sets) for slot in range(slots)]]
-            case Flag(slots=slots):
-                ahead = op.distance if do is Do.SET else 0
-                return [[self._signal(op, (turn + ahead) % slots, do)] for turn in range(slots)]
+                for slot in range(slots):
+                    yield self._signal(op, Do.SET if do is Do.PRIME else Do.WAIT, slot)
+            case Flag():
+                yield self._signal(op, do, turn + op.distance if do is Do.SET else turn)
 
-    def _signal(self, op: Signal, slot: int, do: Do) -> Change:
-        flag = self.first_bit[op] + slot
+    def _signal(self, op: Signal, do: Do, turn: int) -> Step:
+        flag = self.first_bit[op] + turn % op.slots
         if do is Do.SET:
-            return SET, op, self.index[op.source], flag, 0
-        return WAIT, op, self.index[op.target], flag, 1 << flag
+            return Set(op, self.index[op.source], flag)
+        return Wait(op, self.index[op.target], flag, 1 << flag)
+
+
+def _with(bits: int, run: EarlierRun, each: int) -> int:
+    """With the fact of the run as that of its instance, in each set of bits."""
+    done = bits >> run.instance.bit & each
+    return bits & ~(each << run.bit) | done << run.bit
+
+
+# Whether a plan orders every conflict ------------------------------------------------------------
+
+
+class Unordered(Exception):
+    """Something is not ordered."""
+
+
+class Check(Completion):
+    """The analysis of a plan, stopped at the first conflict that the plan does not order: what is
+    not in a state on the way is not in the final one either."""
+
+    def uncovered(self, instance: Instance, need: int, state: State) -> None:
+        raise Unordered
+
+    def suffices_without(self, ops: Iterable[SyncOp]) -> Check | None:
+        """Return the check without these ops, if all is ordered as it is with them."""
+        try:
+            return self.without(ops)
+        except Unordered:
+            return None
+
+
+def orders(flow: FlowGraph, plan: Plan) -> bool:
+    """Return whether the plan orders every conflict."""
+    try:
+        Check(flow, plan).solve()
+    except Unordered:
+        return False
+    return True

@@ -1,90 +1,224 @@
-"""Takes sync ops away that the others make superfluous: in loops, what was placed first may be
-implied by what the next round needs.
+"""The transitive reduction of the dependences: what has to be waited for when the rest follows.
 
-Needs: a plan that orders everything. Gives: one in which every op is needed.
+Needs: control flow, conflicts, and a plan of what is ordered already, which it does not change.
+Gives: a graph whose edges are what is still to be placed.
+
+An edge follows from others where the pipe already knows its source to be complete. So the reduction
+is one run of `completion` over the section, loops unrolled to the residues that slots go by, in
+which an edge counts as satisfied, with all that its source knew, from where it is needed. On a
+straight line this is what `networkx.transitive_reduction` gives, which a test compares, for the
+graph that has two nodes for each instance, its begin and a flag behind it: pipes begin in order, a
+flag comes after all earlier work of its pipe, a barrier after all that its pipe was given, and what
+the scalar unit waits for holds back every pipe. That function takes time and memory by the cube of
+the instances, and knows neither branches nor loops. That what is left suffices on all paths is
+confirmed by `completion` again, when it has been placed.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from enum import IntEnum
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import networkx as nx
 
 from tile_passes.order.channels import Plan, SyncOp
-from tile_passes.order.completion import Completion
-from tile_passes.order.confirm import Check, spared
-from tile_passes.order.flow import Flow
-from tile_passes.order.symmetric_loops import Renaming
-from tile_passes.order.transfer import State
-from tile_passes.order.tree import Block
+from tile_passes.order.completion import Check, Completion
+from tile_passes.order.dependence_graph import Edge, Form
+from tile_passes.order.flow_graph import FlowGraph, Gap
+from tile_passes.order.relations import Place
+from tile_passes.order.tree import (
+    Block,
+    Instance,
+    Residues,
+    Work,
+    nearest_common_ancestor,
+    place_in,
+    unlikely_block,
+)
+from tile_passes.order.worklist import State
 
-# What a pipe knew, and what ops told it.
-_Told: TypeAlias = tuple[int, tuple[tuple[SyncOp, int], ...]]
+if TYPE_CHECKING:
+    # Nodes are statements; the keys of edges number them as they were met, `edge` is their data.
+    ReducedGraph: TypeAlias = nx.MultiDiGraph[Work]
+
+
+class Stage(IntEnum):
+    """What is looked at; the rest is taken for ordered. What rounds carry may follow from the order
+    within them, and what unlikely branches need from what likely work waits for."""
+
+    WITHIN_ROUNDS = 0
+    LIKELY = 1
+    ALL = 2
+
+
+def reduce(flow: FlowGraph, plan: Plan, stage: Stage = Stage.ALL) -> Reduction:
+    """The dependences that neither the plan nor each other imply."""
+    reduction = Reduction(flow, plan, stage)
+    reduction.solve()
+    reduction.report(sorted(reduction.missing))
+    return reduction
+
+
+class _Met(NamedTuple):
+    """An edge, and what its target knows behind it; no edge if that is for a later stage, or if
+    nobody asks for it yet."""
+
+    edge: Edge | None
+    gives: int
+    needs: int
+
+
+class Reduction(Completion):
+    """The analysis that goes on as if what it misses were there; `graph` has that."""
+
+    watches_gaps = True
+
+    def __init__(self, flow: FlowGraph, plan: Plan, stage: Stage) -> None:
+        super().__init__(flow, plan)
+        self.stage = stage
+        self.graph: ReducedGraph = nx.MultiDiGraph()
+        self.numbers = count()
+        # The blocks in which something was not ordered.
+        self.missing: set[int] = set()
+        # What every pipe knew behind each item when it was run last.
+        self.history: dict[tuple[Block, int, Residues], int] = {}
+
+    def edges(self) -> list[Edge]:
+        """In the order in which they are met along the section."""
+        found = sorted(self.graph.edges(keys=True, data="edge"), key=lambda edge: edge[2])
+        return [edge for *_, edge in found]
+
+    def passed(self, gap: Gap, state: State) -> None:
+        self.history[gap.block, gap.position, gap.residues] = state.known
+
+    def uncovered(self, instance: Instance, need: int, state: State) -> None:
+        self.missing.add(self.at)
+        target = self.index[instance.item.pipe]
+        while need:
+            found = [
+                self.edge(source, need & own, instance)
+                for source, own in enumerate(self.own)
+                if need & own
+            ]
+            for met in _irredundant(found) if self.tree.flat else found:
+                self.learn(target, met.gives, state)
+                need &= ~met.gives
+                if self.reporting and met.edge is not None:
+                    edge = met.edge
+                    number = next(self.numbers)
+                    self.graph.add_edge(edge.earlier, edge.later.item, number, edge=edge)
+
+    def edge(self, source: int, need: int, later: Instance) -> _Met:
+        """The edge from the innermost place where one is needed, whatever else it covers."""
+        if self.tree.flat:
+            last = self.tree.instances[need.bit_length() - 1].item
+            place = Place(last, *nearest_common_ancestor(last, later.item))
+            return self.within_round(source, place, later, need)
+        relations = self.flow.relations
+        if self.stage is Stage.WITHIN_ROUNDS:
+            here = relations.within_rounds(need, later)
+            if not here:
+                return _Met(None, need, need)
+            need = here
+        if (need | 1 << later.bit) & self.tree.seldom:
+            found = self.unlikely(source, need, later)
+            if isinstance(found, _Met):
+                return found
+            need = found
+        place, distance = relations.nearest(need, later)
+        if distance == 0:
+            return self.within_round(source, place, later, need)
+        return self.met(Form.CARRIED, source, place, later, distance, need, self.own[source])
+
+    def met(
+        self, form: Form, source: int, place: Place, later: Instance, distance: int,
+        need: int, gives: int,
+    ) -> _Met:  # fmt: skip
+        if not self.reporting:
+            return _Met(None, gives, need)
+        at = place.block, place.first, place.then
+        pipe, orders = self.tree.pipes[source], need & gives
+        return _Met(Edge(form, pipe, place.earlier, later, *at, distance, orders), gives, need)
+
+    def within_round(self, source: int, place: Place, later: Instance, need: int) -> _Met:
+        block, i, j = place.block, place.first, place.then
+        nested = block.bits(j, j + 1) if later.item.block is not block else 0
+        gives = self.own[source] & ~nested
+        if self.tree.pipes[source] is not later.item.pipe:
+            known = self.knows(source, self.history[block, i, later.residues[: block.residues]])
+            gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
+        return self.met(Form.WITHIN, source, place, later, 0, need, gives)
+
+    def unlikely(self, source: int, need: int, later: Instance) -> _Met | int:
+        """What stands inside a branch that hardly ever runs costs nothing where it does not: before
+        what the branch does, or at its end. Or else what is needed besides such branches, which may
+        cover what they need."""
+        own, likely = self.own[source], 0
+        behind: Place | None = None
+        for bit, instance, run in self.tree.facts_of(need):
+            earlier = run or instance.item
+            if (block := unlikely_block(later.item, earlier)) is not None:
+                if self.stage < Stage.ALL:
+                    return _Met(None, need, need)
+                at = place_in(block, later.item)
+                before = Place(instance.item, block, at, at)
+                gives = own & ~block.bits(at, at + 1)
+                return self.met(Form.BEFORE_UNLIKELY, source, before, later, 0, need, gives)
+            if (block := unlikely_block(earlier, later.item)) is not None:
+                end = len(block.items)
+                behind = behind or Place(instance.item, block, end, end)
+            else:
+                likely |= 1 << bit
+        if likely or behind is None:
+            return likely
+        gives = own & behind.block.below[-1]
+        return self.met(Form.BEHIND_UNLIKELY, source, behind, later, 0, need, gives)
+
+
+def _irredundant(found: list[_Met]) -> list[_Met]:
+    """Those whose need the others do not cover."""
+    kept = found.copy()
+    for met in found:
+        others = 0
+        for other in kept:
+            if other is not met:
+                others |= other.gives
+        if not met.needs & ~others:
+            kept.remove(met)
+    return kept
+
+
+# On all paths ------------------------------------------------------------------------------------
 
 
 def eliminate(solved: Completion) -> Completion:
-    """The plan without redundant ops: those in the deepest loops are tried first, since they are
-    run most often, and of these the last placed."""
+    """Return the plan without ops that the others make superfluous: in loops, what was placed
+    first may be implied by what the next iteration needs.
+
+    Ops in the deepest loops are tried first, since they run most often, and of these the last
+    placed.
+    """
     if solved.tree.flat:
         return solved  # the reduction of a straight line is minimal
-    surely = needed(solved)
-    tried = [op for op in reversed(solved.plan.ops) if op not in surely]
-    tried.sort(key=lambda op: -loops_around(op.block))
+    tried = sorted(reversed(solved.plan.ops), key=lambda op: -loops_around(op.block))
     return spared(Check.beside(solved), tried)
 
 
+def spared(check: Check, tried: Sequence[SyncOp]) -> Check:
+    """Return the plan without the ops that are not needed, tried one after another; often none of
+    them is."""
+    if len(tried) > 1 and (less := check.suffices_without(tried)) is not None:
+        return less
+    for op in tried:
+        check = check.suffices_without([op]) or check
+    return check
+
+
 def loops_around(block: Block) -> int:
-    """How many loops a block stands in."""
+    """Return the number of loops around a block."""
     count, loop = 0, block.loop
     while loop is not None:
         count, loop = count + 1, loop.block.loop
     return count
-
-
-def needed(solved: Completion) -> frozenset[SyncOp]:
-    """Ops of a plan that are surely needed: right before an instance, its pipe learns of what it
-    needs from nobody else. With fewer ops no pipe ever knows more, so that none of these can be
-    spared in a smaller plan either."""
-    analysis = _Needed.beside(solved)
-    analysis.report()
-    return frozenset(analysis.found)
-
-
-class _Needed(Completion):
-    def __init__(self, flow: Flow, plan: Plan, solved: Completion | None = None) -> None:
-        super().__init__(flow, plan, solved)
-        self.found: set[SyncOp] = set()
-        # Since its last instance: what a pipe knew without the plan's ops, and what each of these
-        # told it. What is not known on one way to a block is not known in it.
-        self.told: dict[int, _Told] = {}
-        self.inherited: dict[int, dict[int, _Told]] = {}
-
-    def run(self, number: int, state: State) -> None:
-        self.told = self.inherited.pop(number, {}).copy()
-        super().run(number, state)
-        for successor in self.flow.blocks[number].successors:
-            self.inherited.setdefault(successor, self.told)
-
-    def entered(self) -> None:
-        self.told.clear()
-
-    def renamed(self, later: Renaming) -> None:
-        self.told = {
-            pipe: (later(before), tuple((op, later(bits)) for op, bits in by))
-            for pipe, (before, by) in self.told.items()
-        }
-
-    def learned(self, pipe: int, bits: int, op: SyncOp | None, state: State) -> None:
-        before, by = self.told.get(pipe) or (self.knows(pipe, state.known), ())
-        if op is None:
-            self.told[pipe] = before | bits, by
-        else:
-            self.told[pipe] = before, (*by, (op, bits))
-
-    def accessed(self, pipe: int, must: int, state: State) -> None:
-        before, by = self.told.pop(pipe, (0, ()))
-        for op, _ in by:
-            without = before
-            for other, bits in by:
-                if other is not op:
-                    without |= bits
-            if must & ~(self.knows(pipe, state.known) & without):
-                self.found.add(op)

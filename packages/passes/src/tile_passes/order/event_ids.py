@@ -13,16 +13,14 @@ from dataclasses import dataclass, field
 
 from tile_ir import Effect, IRError, Op, Pipe, Target
 from tile_passes.order.channels import Flag, Pair, Plan, Signal
-from tile_passes.order.completion import Completion
-from tile_passes.order.confirm import Check
-from tile_passes.order.eliminate_redundant import needed
-from tile_passes.order.flow import Flow
+from tile_passes.order.completion import Check, Completion
+from tile_passes.order.eliminate_redundant import reduce as reduced
+from tile_passes.order.flow_graph import FlowGraph, Set
 from tile_passes.order.modelled_time import ModelledTime
 from tile_passes.order.placement import place
-from tile_passes.order.reduce import reduce as reduced
 from tile_passes.order.spill import give_up, hold_back, spill
-from tile_passes.order.transfer import SET, State
 from tile_passes.order.tree import Block, Instance, Order, Tree
+from tile_passes.order.worklist import State
 
 # Rounds of spills before a pair of pipes gets no more flags, and before giving up.
 PATIENCE, MOST_ROUNDS = 60, 200
@@ -78,11 +76,10 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
 
 def _eliminate(live: LiveFlags, target: Target) -> Allocation:
     """The plan without what the spills have made superfluous, as far as ids still suffice."""
-    surely = needed(live)
     check = Check.beside(live)
     events = colour(live, live.tree, target)[0]
     for op in reversed(live.plan.ops):
-        if op in surely or (less := check.suffices_without([op])) is None:
+        if (less := check.suffices_without([op])) is None:
             continue
         fewer = live_flags(less.flow, less.plan, less)
         if not fewer.early:
@@ -98,7 +95,7 @@ class LiveFlags(Completion):
     other is set; `early` has the flags whose own last wait may not be; `incomplete` says that some
     conflict is not ordered."""
 
-    def __init__(self, flow: Flow, plan: Plan, solved: Completion | None = None) -> None:
+    def __init__(self, flow: FlowGraph, plan: Plan, solved: Completion | None = None) -> None:
         super().__init__(flow, plan, solved)
         self.signals = dict(enumerate(plan.signals))
         self.early: dict[Signal, None] = {}
@@ -112,9 +109,13 @@ class LiveFlags(Completion):
         }
         pairs: dict[Pair, int] = defaultdict(int)
         for op in self.signals.values():
-            pairs[op.pair] |= self.bits_of(op)
+            pairs[op.pair] |= self._bits(op)
         # The waits of all other flags of the pair.
-        self.rivals = [pairs[op.pair] & ~self.bits_of(op) for op in self.signals.values()]
+        self.rivals = [pairs[op.pair] & ~self._bits(op) for op in self.signals.values()]
+
+    def _bits(self, op: Signal) -> int:
+        """The waits of an op."""
+        return ((1 << op.slots) - 1) << self.first_bit[op]
 
     def rivals_of(self, op: Signal) -> list[Flag]:
         """The flags of several slots that may be in flight when another is set."""
@@ -124,8 +125,8 @@ class LiveFlags(Completion):
 
     def setting(self) -> Iterator[int]:
         """The blocks in which flags of the plan are set."""
-        for number, changes in enumerate(self.changes):
-            if any(kind == SET and op is not None for kind, op, *_ in changes):
+        for number, steps in enumerate(self.steps):
+            if any(isinstance(step, Set) and step.op is not None for step in steps):
                 yield number
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
@@ -149,7 +150,7 @@ class LiveFlags(Completion):
             self.interference[other].add(number)
 
 
-def live_flags(flow: Flow, plan: Plan, solved: Completion | None = None) -> LiveFlags:
+def live_flags(flow: FlowGraph, plan: Plan, solved: Completion | None = None) -> LiveFlags:
     """What may be in flight under a plan, which another analysis may have `solved`."""
     found = LiveFlags(flow, plan, solved)
     if solved is None:

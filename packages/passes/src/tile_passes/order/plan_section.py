@@ -7,35 +7,33 @@ from collections.abc import Iterator, Sequence
 
 from tile_ir import Target
 from tile_passes.order.channels import Plan
-from tile_passes.order.completion import Completion
-from tile_passes.order.confirm import orders
+from tile_passes.order.completion import Completion, orders
 from tile_passes.order.conflicts import conflicts
-from tile_passes.order.eliminate_redundant import eliminate
+from tile_passes.order.eliminate_redundant import Stage, eliminate, reduce
 from tile_passes.order.event_ids import Allocation, allocate_events
-from tile_passes.order.flow import Flow, flow_of
+from tile_passes.order.flow_graph import FlowGraph, flow_graph
 from tile_passes.order.placement import place
-from tile_passes.order.reduce import Stage, reduce
 from tile_passes.order.tree import Tree
 
 
 def plan_section(tree: Tree, target: Target) -> Allocation:
     """What orders one section, with event ids."""
-    return _planned(flow_of(tree, conflicts(tree)), target)
+    return _planned(flow_graph(tree, conflicts(tree)), target)
 
 
 def plan_for(tree: Tree, wanted: Sequence[int], target: Target) -> Allocation:
     """What orders these conflicts of a section besides the flags of its author, which mostly do."""
     if not any(wanted):
         return Allocation(Plan())
-    flow = flow_of(tree, wanted)
+    flow = flow_graph(tree, wanted)
     return Allocation(Plan()) if orders(flow, Plan()) else _planned(flow, target)
 
 
-def _planned(flow: Flow, target: Target) -> Allocation:
+def _planned(flow: FlowGraph, target: Target) -> Allocation:
     return allocate_events(eliminate(place_all(flow)), target)
 
 
-def place_all(flow: Flow) -> Completion:
+def place_all(flow: FlowGraph) -> Completion:
     """A plan for all that is left of the dependences, until a reduction under the plan finds
     nothing: that all is ordered on all paths."""
     plan = Plan()
