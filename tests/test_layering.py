@@ -91,10 +91,10 @@ ROOMS = {
 }  # fmt: skip
 # Names that several unrelated classes still share. The list only becomes shorter.
 SHARED_CLASS_NAMES = {
-    "Access", "Allocation", "Block", "Break", "Choice", "Dependence", "Depth", "Enter", "Fault",
-    "Findings", "Interval", "Item", "Kind", "Leaf", "Leave", "Meeting", "Names", "Place", "Plan",
-    "Reason", "Relations", "Renaming", "Rounds", "Rows", "Scope", "Site", "State", "Touch", "Trace",
-    "_Builder", "_Place", "_State", "_Use", "_Writer",
+    "Access", "Allocation", "Block", "Break", "Choice", "Dependence", "Fault",
+    "Findings", "Interval", "Item", "Kind", "Leaf", "Meeting", "Names", "Place", "Plan",
+    "Reason", "Relations", "Rounds", "Rows", "Scope", "Site", "State", "Touch",
+    "_Builder", "_State", "_Use", "_Writer",
 }  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.
 HEAVY = ("torch", "networkx", "numpy", "lark", "jinja2", "rich")

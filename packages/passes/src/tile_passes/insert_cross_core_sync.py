@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from tile_ir import Automatic, Core, For, Func, IRError, Phase, Target
 from tile_ir.analysis import Ranges, interval, launch_ranges
 from tile_passes.order.core_blocks import Block, breaking_places, build_blocks
+from tile_passes.order.core_completion import core_flow, telling, unordered
 from tile_passes.order.core_dependences import Dependence, find_dependences
 from tile_passes.order.counter_ids import flag_ids
 from tile_passes.order.counters import Signal, propose, throttle
-from tile_passes.order.told import telling, unordered
-from tile_passes.order.trace import Trace, follow
 from tile_passes.order.write_counters import written
 from tile_passes.passdef import ir_pass
 
-# Numbers of rounds all loops are followed with: steady, which shows most, two, and one.
-ROUNDS = (3, 2, 1)
 # How many signals a core may be ahead where nothing else holds it back, and how many credits: both
 # together are what a counter holds at most.
 AHEAD = 7
@@ -64,10 +61,10 @@ def _needed(
 ) -> list[Signal]:
     """The signals that are left when those that tell nothing new are gone: what each wait tells
     that earlier ones have not told, then, one by one, what is told in time without."""
-    traces = follow(root, proposed, found, known, _rounds(root))
-    needed = {s for trace in traces for s in telling(trace, proposed)}
+    flow = core_flow(root, proposed, found, known)
+    needed = telling(flow)
     kept = [s for s in proposed if s in needed]
-    lost = _missing(kept, traces)
+    lost = unordered(flow, kept)
     if lost is not None:
         raise IRError(
             "cross-order",
@@ -79,20 +76,9 @@ def _needed(
     # Credits of outer loops often say what those of inner ones say right before the access.
     for s in sorted((s for s in kept if s.carried), key=lambda s: s.block.depth)[:MOST_TRIED]:
         without = [k for k in kept if k is not s]
-        if _missing(without, traces) is None:
+        if unordered(flow, without) is None:
             kept = without
     return kept
-
-
-def _missing(signals: Sequence[Signal], traces: Sequence[Trace]) -> Dependence | None:
-    """A dependence that these signals do not order, if there is one."""
-    missing = (unordered(trace, signals) for trace in traces)
-    return next((d for d in missing if d is not None), None)
-
-
-def _rounds(root: Block) -> tuple[int, ...]:
-    """The numbers of rounds that are worth following: without a loop all are one."""
-    return ROUNDS if any(block.is_loop for block in root.all_blocks()) else ROUNDS[:1]
 
 
 @dataclass(frozen=True, slots=True)

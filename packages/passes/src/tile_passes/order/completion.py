@@ -19,10 +19,10 @@ from tile_passes.order.flow_graph import (
     Enter,
     FlowGraph,
     Gap,
+    Halt,
     Rounds,
     Set,
     Step,
-    Stop,
     Wait,
 )
 from tile_passes.order.tree import EarlierRun, Instance, Residues
@@ -146,7 +146,7 @@ class Completion(Dataflow):
             else:
                 state.known = known
                 match step:
-                    case Stop(pipe=pipe):
+                    case Halt(pipe=pipe):
                         self.stop(pipe, state)
                     case Gap():
                         self.passed(step, state)
@@ -201,7 +201,7 @@ class Completion(Dataflow):
         turn = residues[-1] if residues else 0
         match op:
             case Barrier(pipe=pipe):
-                yield Stop(op, -1 if pipe is Pipe.ALL else self.index[pipe])
+                yield Halt(op, -1 if pipe is Pipe.ALL else self.index[pipe])
             case PointToPoint():
                 yield self._signal(op, Do.SET, 0)
                 yield self._signal(op, Do.WAIT, 0)

@@ -61,7 +61,7 @@ class Wait(NamedTuple):
     bit: int
 
 
-class Stop(NamedTuple):
+class Halt(NamedTuple):
     """A barrier of one pipe; -1: of all."""
 
     op: Barrier | None
@@ -99,7 +99,7 @@ class Break(NamedTuple):
     residues: Residues
 
 
-Step: TypeAlias = "Access | Set | Wait | Stop | Enter | Gap | Rounds | Break"
+Step: TypeAlias = "Access | Set | Wait | Halt | Enter | Gap | Rounds | Break"
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class _Builder:
             case Effect.BARRIER | Effect.SYNC_ALL:
                 pipe = pipe_of(op)
                 if pipe is Pipe.ALL or pipe in self.index:
-                    yield Stop(None, -1 if pipe is Pipe.ALL else self.index[pipe])
+                    yield Halt(None, -1 if pipe is Pipe.ALL else self.index[pipe])
             case Effect.SET_FLAG | Effect.WAIT_FLAG as effect:
                 event = order.ids[residues]
                 if event is None:
