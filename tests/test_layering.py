@@ -82,11 +82,10 @@ ROOMS = {
     "ahead_of_time": {
         "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
     },
-    "selftest": {"launcher", "jit_kernels", "scripts"},
     "tools.report": {"simulator", "cache", "jit_kernels"},
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
-        "tuning", "scripts", "ahead_of_time", "selftest", "tools.report",
+        "tuning", "scripts", "ahead_of_time", "tools.report",
     },
 }  # fmt: skip
 # Names that several unrelated classes still share. The list only becomes shorter.

@@ -328,13 +328,15 @@ def test_bench_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert all(row.__doc__ for row in (ROWS | ON_REQUEST).values())
 
 
-def test_bench_rows_need_a_checkout(
+def test_developer_tools_need_a_checkout(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tile_runtime.tools.command_line.bench._TESTS", tmp_path)
+    monkeypatch.setattr("tile_runtime.tools.command_line.checkout.CHECKOUT", tmp_path)
     text = run(capsys, "bench", "import_frontend", code=1)
-    assert "in a checkout of the sources, not in this installation" in text
+    assert "error[no-checkout]: measuring the compiler needs a checkout of the sources" in text
     assert "hint: name a kernel: `tile-ascend bench script.py:factory`" in text
+    text = run(capsys, "selftest", code=1)
+    assert "the self-test needs a checkout" in text and "hint: name one: --sources FOLDER" in text
 
 
 def test_emitter_has_its_headers() -> None:

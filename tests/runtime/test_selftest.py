@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from selftest.agreement import difference
+from selftest.op_kernels import OpKernel, op_kernel
 
 import tile_ir
 from npu_double import NpuDouble
-from tile_runtime.selftest.agreement import difference
-from tile_runtime.selftest.op_kernels import OpKernel, op_kernel
 from tile_runtime.tools.command_line import main
 
 ROOT = Path(__file__).parents[2]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tile_ir import CallError, KernelError
+from tile_ir import CallError
+from tile_runtime.tools.command_line.checkout import checkout_module
 from tile_runtime.tools.command_line.kernel_argument import names_a_kernel
 from tile_runtime.tools.command_line.kernel_run import (
     add_run_arguments,
@@ -26,9 +25,6 @@ time on the device, time on this host, rates, and how near they come to what the
 Without one, measure this compiler: compile, cache, call and simulation times of the examples. This
 needs a checkout of the sources, which has the rows in tests/bench.
 """
-# The folder of the rows, and their module.
-_TESTS = Path(__file__).parents[6] / "tests"
-_ROWS = "bench.measurements"
 # Calls that are timed on the host, after the one that is modelled.
 _RUNS = 5
 
@@ -63,17 +59,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _measure_compiler(options: argparse.Namespace) -> int:
-    if not (_TESTS / "bench" / "measurements.py").is_file():
-        raise KernelError(
-            "bench-checkout",
-            "the rows that measure the compiler are in a checkout of the sources, not in this "
-            "installation",
-            hint="name a kernel: `tile-ascend bench script.py:factory`; or run `make bench` in a "
-            "checkout",
-        )
-    if str(_TESTS) not in sys.path:
-        sys.path.insert(0, str(_TESTS))
-    measurements = import_module(_ROWS)
+    measurements = checkout_module(
+        "bench.measurements",
+        "measuring the compiler",
+        "name a kernel: `tile-ascend bench script.py:factory`; or run `make bench` in a checkout",
+    )
     rows = measurements.measure_rows(options.rows, options.examples)
     _show(measurements.table(rows), options.output)
     return 1 if any(row.missed for row in rows) else 0

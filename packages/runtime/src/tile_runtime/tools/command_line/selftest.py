@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tile_ir import BuildError
 from tile_ir.switches import override
-
-if TYPE_CHECKING:
-    from tile_runtime.selftest.run_cases import CaseRow
+from tile_runtime.tools.command_line.checkout import CHECKOUT, checkout_module
 
 
 def add_parser(commands: Any) -> None:
@@ -30,17 +28,18 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a line for each case as it ends; 1 if a result differs or a case fails."""
-    from tile_runtime.selftest.run_cases import find_cases, run_cases
-
+    cases_of = checkout_module(
+        "selftest.run_cases", "the self-test", "name one: --sources FOLDER", options.sources
+    )
     on_npu = options.device == "npu"
     chip = _chip(on_npu)
-    cases = find_cases(options.sources or Path(__file__).parents[6], options.only)
+    cases = cases_of.find_cases(options.sources or CHECKOUT, options.only)
     width = max(len(case.name) for case in cases)
     rows = []
     with override(soc=chip):
         print(f"{len(cases)} cases on {'the NPU and ' if on_npu else ''}the simulator of {chip}")
         print(_line("case", width, "", "error", "modelled", "measured", ""))
-        for row in run_cases(cases, on_npu):
+        for row in cases_of.run_cases(cases, on_npu):
             rows.append(row)
             print(_row_line(row, width), flush=True)
     wrong = sum(row.wrong for row in rows)
@@ -63,7 +62,7 @@ def _chip(on_npu: bool) -> str:
         return chip_name()
 
 
-def _row_line(row: CaseRow, width: int) -> str:
+def _row_line(row: Any, width: int) -> str:
     error = "" if row.error is None else f"{row.error:.2g}"
     times = _us(row.modelled), _us(row.measured)
     return _line(row.name, width, row.verdict, error, *times, row.detail)

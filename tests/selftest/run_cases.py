@@ -13,15 +13,15 @@ from typing import Any
 
 import torch
 
+from selftest.agreement import difference
+from selftest.example_calls import KernelCall, copies, run_example
+from selftest.op_kernels import op_kernel
 from tile_ir import BuildError, TileError, interpret, parse
 from tile_ir.lazy import np
 from tile_ir.switches import override
 from tile_runtime.jit_kernels.jit_compile import compile
 from tile_runtime.jit_kernels.profiler import do_bench
 from tile_runtime.launcher.torch_dtypes import TORCH_DTYPES
-from tile_runtime.selftest.agreement import difference
-from tile_runtime.selftest.example_calls import KernelCall, copies, run_example
-from tile_runtime.selftest.op_kernels import op_kernel
 
 # What follows this line in a golden file is not the kernel.
 _EXPECTED = "# ---- expected\n"
