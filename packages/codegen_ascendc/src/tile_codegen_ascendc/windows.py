@@ -81,6 +81,3 @@ def _bounds(extent: Expr) -> Iterator[Expr]:
         case Binary(op="max", left=left, right=room) if constant_value(left) == 0:
             yield room
     yield extent
-
-
-__all__ = ["Window", "uncertain_windows"]

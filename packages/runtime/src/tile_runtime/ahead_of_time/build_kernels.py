@@ -26,10 +26,11 @@ from tile_runtime.ahead_of_time.build_key import build_key, dependencies_of
 from tile_runtime.ahead_of_time.entry_symbols import KernelAbi, abi_of, with_variant
 from tile_runtime.ahead_of_time.find_kernels import Family, Kernels, find_kernels
 from tile_runtime.ahead_of_time.kernel_spec import KernelCompileSpec
-from tile_runtime.ahead_of_time.manifest import BuiltVariant, KeptFiles, digest_of
+from tile_runtime.ahead_of_time.manifest import BuiltVariant, VariantFiles
 from tile_runtime.ahead_of_time.read_manifest import KnownVariant, read_manifest
 from tile_runtime.ahead_of_time.registry_text import registry_text, variants_text
 from tile_runtime.ahead_of_time.toolchain import Toolchain
+from tile_runtime.cache.fingerprint import file_digest
 
 # What comes of a variant: what went wrong, if something did.
 _Waiting: TypeAlias = "Future[Diagnostic | None]"
@@ -91,7 +92,9 @@ class _Workers:
     def __exit__(self, *raised: object) -> None:
         self.stop()
 
-    def submit(self, file: Path, spec: KernelCompileSpec, folder: Path, files: _Files) -> _Waiting:
+    def submit(
+        self, file: Path, spec: KernelCompileSpec, folder: Path, files: VariantFiles
+    ) -> _Waiting:
         if self._pool is None:
             order = self._order
             setting = (os.fspath(order.folder), order.paths, order.toolchain)
@@ -105,19 +108,6 @@ class _Workers:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Files:
-    """Those of a variant, relative to the kernel's folder."""
-
-    source: str
-    binary: str
-
-    @staticmethod
-    def of(spec: KernelCompileSpec, compiled: bool) -> _Files:
-        stem = f"{spec.variant_key}/{spec.kernel_name}_{spec.variant_key}_kernel"
-        return _Files(f"{stem}.cpp", f"{stem}.o" if compiled else "")
 
 
 def _build(
@@ -140,7 +130,7 @@ def _build(
             due.append(spec)
         else:
             told(family.name, spec.variant_key, False)
-    waiting = {workers.submit(family.file, s, folder, _Files.of(s, compiles)): s for s in due}
+    waiting = {workers.submit(family.file, s, folder, VariantFiles.of(s, compiles)): s for s in due}
     try:
         _finish(waiting, family.name, told)
     except BuildError:
@@ -149,7 +139,7 @@ def _build(
     abi = _common_abi(family, folder, compiles)
     built = [
         BuiltVariant(
-            s, _kept(folder, _Files.of(s, compiles)), keys[s.variant_key],
+            s, VariantFiles.of(s, compiles), keys[s.variant_key],
             order.toolchain.options(), fingerprint,
         )
         for s in family.specs
@@ -161,7 +151,7 @@ def _build(
         raise BuildError("aot-kernel", f"{family.file.name}: {error}") from None
     write_if_changed(folder / manifests.REGISTRY, registry)
     write_if_changed(folder / manifests.VARIANTS, variants)
-    text = manifests.manifest_text(order.toolchain.name, built, family.schema, abi)
+    text = manifests.manifest_text(folder, order.toolchain.name, built, family.schema, abi)
     write_if_changed(folder / manifests.NAME, text)
     for gone in known.keys() - keys.keys():
         shutil.rmtree(folder / gone, ignore_errors=True)
@@ -201,24 +191,14 @@ def _stands(known: KnownVariant | None, key: str, compiles: bool) -> bool:
     """Whether a variant need not be built: its files are those that were made for the key."""
     if known is None or known.cache_key != key or len(known.files) != 1 + compiles:
         return False
-    return all(digest_of(path) == digest for path, digest in known.files.items())
-
-
-def _kept(folder: Path, files: _Files) -> KeptFiles:
-    source, binary = folder / files.source, folder / files.binary
-    return KeptFiles(
-        files.source,
-        files.binary,
-        digest_of(source),
-        digest_of(binary) if files.binary else "",
-    )
+    return all(file_digest(path) == digest for path, digest in known.files.items())
 
 
 def _common_abi(family: Family, folder: Path, compiles: bool) -> KernelAbi:
     """What C++ calls, which is the same for all variants."""
     found: KernelAbi | None = None
     for spec in family.specs:
-        text = (folder / _Files.of(spec, compiles).source).read_text("utf-8")
+        text = (folder / VariantFiles.of(spec, compiles).source).read_text("utf-8")
         abi = abi_of(text, spec.entry_symbol)
         if found is not None and abi != found:
             first = family.specs[0].variant_key
@@ -252,7 +232,7 @@ def _begin(folder: str, paths: Sequence[str], toolchain: Toolchain) -> None:
 
 
 def build_variant(
-    file: str, spec: KernelCompileSpec, folder: str, files: _Files
+    file: str, spec: KernelCompileSpec, folder: str, files: VariantFiles
 ) -> Diagnostic | None:
     """Make the source and the object of one variant; what went wrong if something did."""
     try:
@@ -262,7 +242,7 @@ def build_variant(
     return None
 
 
-def _build_variant(file: str, spec: KernelCompileSpec, folder: Path, files: _Files) -> None:
+def _build_variant(file: str, spec: KernelCompileSpec, folder: Path, files: VariantFiles) -> None:
     found = find_kernels(_Setting.folder, [spec.kernel_name]).families.get(spec.kernel_name)
     if found is None:
         raise BuildError("aot-kernel", f"{file} registers no kernel `{spec.kernel_name}` any more")
@@ -343,6 +323,3 @@ def _alone(folder: Path) -> Iterator[None]:
             else:
                 left.unlink(missing_ok=True)
         yield
-
-
-__all__ = ["BuildOrder", "Result", "build_kernels"]

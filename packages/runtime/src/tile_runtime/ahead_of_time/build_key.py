@@ -140,6 +140,3 @@ def _installed() -> tuple[Path, ...]:
         if spec is not None:
             folders.update(spec.submodule_search_locations or ())
     return tuple(Path(f).resolve() for f in folders if f)
-
-
-__all__ = ["build_key", "compiler_digest", "dependencies_of"]

@@ -60,6 +60,3 @@ def check_wrapper(
             hint="#include XLLM_TL_<KERNEL>_REGISTRY_INC inside a namespace",
         )  # fmt: skip
     return found
-
-
-__all__ = ["check_wrapper"]

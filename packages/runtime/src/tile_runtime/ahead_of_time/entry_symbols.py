@@ -125,6 +125,3 @@ def _parameters(inside: list[Token], entry: str) -> list[Parameter]:
 def _spelled(tokens: list[Token]) -> str:
     text = " ".join(t.text for t in tokens)
     return re.sub(r"\s*(::|[*&<>])\s*", r"\1", text)
-
-
-__all__ = ["KernelAbi", "Parameter", "abi_of", "with_variant"]

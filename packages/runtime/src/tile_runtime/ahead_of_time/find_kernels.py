@@ -204,6 +204,3 @@ def _stand_in_for_the_engine(root: Path) -> None:
         if os.fspath(above) not in sys.path:
             sys.path.append(os.fspath(above))
         sys.modules[f"{name}.common.spec"] = kernel_spec
-
-
-__all__ = ["Family", "Kernels", "find_kernels", "load_family"]

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tile_ir import BuildError
-from tile_runtime.ahead_of_time.manifest import NAME, digest_of
+from tile_runtime.ahead_of_time.manifest import NAME
 from tile_runtime.ahead_of_time.read_manifest import KnownVariant, Manifest, read_manifest
+from tile_runtime.cache.fingerprint import file_digest
 
 
 def manifests_of(root: Path) -> tuple[Manifest, ...]:
@@ -24,9 +25,6 @@ def manifests_of(root: Path) -> tuple[Manifest, ...]:
 def changed_files(variant: KnownVariant) -> Iterator[tuple[Path, str]]:
     """The files of a variant that are not what was built, with what became of each."""
     for path, digest in variant.files.items():
-        now = digest_of(path)
+        now = file_digest(path)
         if now != digest:
             yield path, "changed" if now else "missing"
-
-
-__all__ = ["changed_files", "manifests_of"]

@@ -166,6 +166,3 @@ def broken(path: Path, why: str, line: int = 1, column: int = 1) -> BuildError:
     """Of a text that is no manifest."""
     hint = "build it again: tile-ascend compile-kernels --force"
     return BuildError("manifest", f"the manifest {why}", Loc(str(path), line, column), hint)
-
-
-__all__ = ["KnownVariant", "Manifest", "broken", "inside", "read_manifest"]

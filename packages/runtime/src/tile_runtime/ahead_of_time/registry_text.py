@@ -112,6 +112,3 @@ def _pascal(name: str) -> str:
 
 def _suffix(of: DispatchField) -> str:
     return "".join("DType" if w == "dtype" else w[:1].upper() + w[1:] for w in of.name.split("_"))
-
-
-__all__ = ["registry_text", "variants_text"]

@@ -100,6 +100,3 @@ def toolchain(target: str, device: str | None) -> Toolchain:
     if device not in DEVICES:
         raise BuildError("aot-device", f"device {device!r} is none of {', '.join(DEVICES)}")
     return Toolchain(target, device)
-
-
-__all__ = ["DEVICES", "TOOLCHAINS", "Toolchain", "toolchain"]

@@ -57,6 +57,23 @@ def compiler_identity(program: str) -> str:
     return f"{real}:{stat.st_size}:{stat.st_mtime_ns}"
 
 
+def digest_of(*parts: str) -> str:
+    """Hash of texts; other texts, or the same divided otherwise, have another one."""
+    digest = hashlib.sha256()
+    for part in parts:
+        encoded = part.encode()
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+    return digest.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Hash of what is in a file; empty if there is none."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
 def source_hash(text: str) -> str:
     """What commands show of an emitted source: two kernels with the same are the same."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -49,9 +49,6 @@ class KernelLaunch(Protocol):
 
     def on_stream(self, stream: Any) -> AbstractContextManager[Any]:
         """While it is entered, calls are queued on a stream, and allocate there."""
-
-    def native(self, call: Bound) -> Callable[[], object]:
-        """The call of the launcher for this, and nothing around it."""
 
     def remember(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -106,10 +106,6 @@ class _NpuLaunch:
 
         kernel = self._kernel
         return remember_call(module, kernel, binder, plan, arguments, watchers, finish, stream)
-
-    def native(self, call: Bound) -> Callable[[], object]:
-        stream = _torch_npu().current_stream(call.device).npu_stream
-        return lambda: self._kernel.run(call.values, None, (), stream)
 
     def __call__(self, call: Bound) -> None:
         """Raises BuildError with what the runtime library says if it does not take the kernel."""

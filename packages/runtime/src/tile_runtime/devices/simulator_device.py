@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
@@ -99,10 +99,6 @@ class SimulatorLaunch:
         self._configure()
         error, text = self._run(call.values, call.sizes, self._fresh(call))
         self._finish(call, error, text)
-
-    def native(self, call: Bound) -> Callable[[], object]:
-        self._configure()
-        return lambda: self._run(call.values, call.sizes)
 
     def remember(
         self,

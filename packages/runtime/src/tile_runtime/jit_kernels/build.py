@@ -6,7 +6,6 @@ or compiled.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 import tempfile
@@ -31,7 +30,7 @@ from tile_ir import (
 from tile_ir.code_generator import CodeGenerator
 from tile_ir.switches import switch
 from tile_passes import PassOptions, PassResult, left_by
-from tile_runtime.cache.fingerprint import sources_digest
+from tile_runtime.cache.fingerprint import digest_of, sources_digest
 from tile_runtime.cache.kernel_cache import META, KernelCache, kernel_cache
 from tile_runtime.devices.device import Device, KernelFiles, KernelLaunch
 from tile_runtime.jit_kernels.prove import prove, wants_proof
@@ -139,7 +138,7 @@ def build(job: Job) -> Built:
 
 def cache_key(job: Job) -> str:
     """Hash of the printed function and everything else that decides what is compiled and run."""
-    parts = (
+    return digest_of(
         str(SCHEMA),
         print_func(job.func),
         job.target.text(),
@@ -150,12 +149,6 @@ def cache_key(job: Job) -> str:
         cpu_features(),
         sources_digest(),
     )
-    digest = hashlib.sha256()
-    for part in parts:
-        encoded = part.encode()
-        digest.update(len(encoded).to_bytes(8, "little"))
-        digest.update(encoded)
-    return digest.hexdigest()
 
 
 def _of_result(options: PassOptions) -> PassOptions:

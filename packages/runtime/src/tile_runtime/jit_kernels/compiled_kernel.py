@@ -133,11 +133,6 @@ class CompiledKernel:
         self._prove()
         self._launch(call)
 
-    def native_call(self, *inputs: Any) -> Callable[[], object]:
-        """A call with these inputs that is bound already: the launcher's part, and nothing around
-        it. Every run of it writes the same outputs."""
-        return self._launch.native(self._binder.bind(inputs))
-
     def tensor_bytes(self, call: Bound) -> int:
         """Of the tensors of a call, results included and workspaces not."""
         declared = call.sizes[: len(self.prim_func.params)]

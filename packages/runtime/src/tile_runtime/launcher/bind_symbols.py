@@ -199,6 +199,3 @@ def _even(inner: Linear, divisor: int, size: int) -> int | NoInteger:
     last = (divisor * size + divisor - 1 - b) // a  # the largest one
     x = last // step * step
     return x if same_size((a * x + b) // divisor, size) else NoInteger()
-
-
-__all__ = ["Size", "Symbol", "SymbolError", "bind_symbols"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar, Token
-from types import TracebackType
 from typing import Any
 
 from tile_ir import KernelError
@@ -39,12 +38,7 @@ class PassContext:
         self._outer.append(_CURRENT.set(self))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         _CURRENT.reset(self._outer.pop())
 
     @staticmethod

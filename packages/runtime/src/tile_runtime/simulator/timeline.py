@@ -5,7 +5,7 @@ Holds the modelled times only; pictures and pages are made of it elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -150,7 +150,7 @@ class Timeline:
         work = self.events[self.events["kind"] == WORK]
         for vector, kind in ((False, "aic"), (True, "aiv")):
             of_kind = work[(work["core"] > 0) == vector]
-            cores = self._cores_used(vector)
+            cores = self.cores_used(vector)
             scalar = self.totals[f"scalar_{kind}_cycles"]
             if scalar > 0:
                 found[kind, "S"] = scalar / cores / self.mhz
@@ -162,22 +162,8 @@ class Timeline:
                     found[kind, PIPES[pipe]] = cycles / cores / self.mhz
         return found
 
-    def core_microseconds(self, kind: str) -> float:
-        """How long a core of a kind ("aic", "aiv") is taken: mean over those that took part."""
-        vector = kind == "aiv"
-        of_kind = self.events[(self.events["core"] > 0) == vector]
-        if not len(of_kind):
-            return 0.0
-        group = of_kind["block"].astype(np.int64) * len(CORES) + of_kind["core"]
-        # Events of a core of a block lie together.
-        first = np.flatnonzero(np.diff(group, prepend=-1))
-        spans = np.maximum.reduceat(of_kind["complete"], first) - np.minimum.reduceat(
-            of_kind["begin"], first
-        )
-        cycles = spans.sum() / self._cores_used(vector) + self.totals["start_cycles"]
-        return float(cycles / self.mhz)
-
-    def _cores_used(self, vector: bool) -> int:
+    def cores_used(self, vector: bool) -> int:
+        """Vector or cube cores of the chip that took part; at least one."""
         events = self.events[(self.events["core"] > 0) == vector]
         if not len(events):
             return 1
@@ -206,11 +192,8 @@ class Timeline:
             waiting["line"], by["core"] > 0, np.where(handed, PIPES.index("S"), by["pipe"]),
             by["file"], by["line"],
         ]  # fmt: skip
-        keys = np.stack([np.asarray(c, np.int64) for c in columns], axis=1)
-        unique, inverse = np.unique(keys, axis=0, return_inverse=True)
         lost = np.append(shares, self.events["slowed"][slow])
-        cycles = np.bincount(inverse.ravel(), weights=lost)
-        counts = np.bincount(inverse.ravel())
+        keys, cycles, counts = sums_by(columns, lost, np.ones(len(lost)))
         found = [
             Stall(
                 "aiv" if key[0] else "aic", PIPES[key[1]], REASONS[key[2]],
@@ -218,7 +201,7 @@ class Timeline:
                 f"{'aiv' if key[5] else 'aic'} {PIPES[key[6]]}",
                 self.strings[key[7]], int(key[8]),
             )
-            for key, c, n in zip(unique, cycles, counts, strict=True)
+            for key, c, n in zip(keys, cycles, counts, strict=True)
         ]  # fmt: skip
         order = attrgetter("core", "pipe", "file", "line", "reason", "worker", "worker_line")
         return sorted(found, key=lambda s: (-s.cycles, *order(s)))
@@ -255,6 +238,14 @@ def timeline_from(
         timing_of(target)["hbm_bandwidth"],
         np.frombuffer(paddings, PADDING),
     )
+
+
+def sums_by(columns: Sequence[Any], *weights: Any) -> tuple[Any, ...]:
+    """The distinct rows of columns, as lists, and for each the sums of the weights."""
+    keys = np.stack([np.asarray(c, np.int64) for c in columns], axis=1)
+    unique, inverse = np.unique(keys, axis=0, return_inverse=True)
+    sums = (np.bincount(inverse.ravel(), w, len(unique)) for w in weights)
+    return unique.tolist(), *sums
 
 
 def lost_to(pipe: str) -> str:

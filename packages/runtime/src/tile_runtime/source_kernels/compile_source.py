@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
@@ -15,7 +14,12 @@ from typing import Any
 
 from tile_ir import BuildError, Loc
 from tile_ir.switches import switch
-from tile_runtime.cache.fingerprint import compiler_identity, sources_digest
+from tile_runtime.cache.fingerprint import (
+    compiler_identity,
+    digest_of,
+    file_digest,
+    sources_digest,
+)
 from tile_runtime.cache.kernel_cache import META, kernel_cache
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, run_compiler
 from tile_runtime.options.code_generators import named_generator
@@ -86,15 +90,10 @@ def compile_source(unit: str, name: str, options: SourceOptions, text: str) -> C
 
 def _key(unit: str, options: SourceOptions) -> str:
     compiler = find_compiler()
-    parts = (
+    return digest_of(
         "source", unit, *map(str, options.includes), "", *options.defines, str(options.folder),
         compiler_identity(compiler[0]), *compiler[1:], *_FLAGS, cpu_features(), sources_digest(),
     )  # fmt: skip
-    digest = hashlib.sha256()
-    for part in parts:
-        encoded = part.encode()
-        digest.update(len(encoded).to_bytes(8, "little") + encoded)
-    return digest.hexdigest()
 
 
 def _fill(folder: Path, unit: str, name: str, options: SourceOptions, text: str) -> None:
@@ -174,20 +173,16 @@ def _user_headers(dependencies: Path, folder: Path) -> Mapping[str, str]:
     for word in words[1:]:
         path = Path(word.replace("\\ ", " "))
         if word and not any(path.is_relative_to(p) for p in ours):
-            found[str(path.absolute())] = _digest(path)
+            found[str(path.absolute())] = file_digest(path)
     return found
 
 
 def _still_valid(folder: Path) -> bool:
     try:
         headers: Mapping[str, str] = json.loads((folder / META).read_text())["headers"]
-        return all(_digest(Path(path)) == digest for path, digest in headers.items())
+        return all(file_digest(Path(path)) == digest for path, digest in headers.items())
     except (OSError, ValueError, KeyError):
         return False
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def addresses_to_lines(library: Path, offsets: Sequence[int]) -> list[list[tuple[str, int]]]:

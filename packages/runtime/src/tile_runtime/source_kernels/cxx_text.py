@@ -66,6 +66,21 @@ def closing(tokens: list[Token], opening: int) -> int:
     return len(tokens)
 
 
+def after_template(head: list[Token]) -> int:
+    """Index of the first token behind the `template <...>` that a declaration begins with."""
+    begin = 0
+    while begin < len(head) and head[begin].text == "template":
+        depth = 0
+        for i in range(begin + 1, len(head)):
+            depth += (head[i].text == "<") - (head[i].text == ">")
+            if depth == 0:
+                begin = i + 1
+                break
+        else:
+            return len(head)
+    return begin
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A declaration at the level of a namespace: its tokens up to the body, and where it ends."""

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tile_ir import KernelError, Loc, did_you_mean
-from tile_runtime.source_kernels.cxx_text import Lines, Statement, Token, closing, statements
+from tile_runtime.source_kernels.cxx_text import (
+    Lines,
+    Statement,
+    Token,
+    after_template,
+    closing,
+    statements,
+)
 
 # Words that can end a type: a parameter that ends with one has no name.
 _TYPE_WORDS = frozenset(
@@ -104,8 +111,7 @@ def kernels_of(text: str, file: str) -> list[KernelDeclaration]:
 
 def _kernel(statement: Statement, text: str, file: str, lines: Lines) -> KernelDeclaration | None:
     head = statement.head
-    is_template = head[0].text == "template"
-    begin = _after_template(head) if is_template else 0
+    begin = after_template(head)
     type_ = None
     for i in range(begin, len(head) - 1):
         word = head[i].text
@@ -123,7 +129,7 @@ def _kernel(statement: Statement, text: str, file: str, lines: Lines) -> KernelD
                 word,
                 statement.scope,
                 parameters,
-                is_template,
+                begin > 0,
                 type_,
                 loc,
                 statement.body is not None,
@@ -134,15 +140,6 @@ def _kernel(statement: Statement, text: str, file: str, lines: Lines) -> KernelD
 def _is_qualifier(word: str) -> bool:
     """Words that may stand before a bracket and are not the kernel's name: __mix__(1, 2)."""
     return (word.startswith("__") and word.endswith("__")) or word == "decltype"
-
-
-def _after_template(head: Sequence[Token]) -> int:
-    depth = 0
-    for i, token in enumerate(head):
-        depth += (token.text == "<") - (token.text == ">")
-        if depth == 0 and token.text == ">":
-            return i + 1
-    return len(head)
 
 
 def _split(tokens: Sequence[Token]) -> list[list[Token]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from tile_runtime.source_kernels.cxx_text import (
     Statement,
     Token,
+    after_template,
     statements,
     tokens_of,
     without_comments,
@@ -90,7 +91,7 @@ def without_host_code(text: str, wanted: Iterable[str] = (), *, always: bool = F
 
 def function_name(statement: Statement) -> str | None:
     """The name of a function or a macro that a statement declares or calls."""
-    return _called(statement.head, _after_template(statement.head))
+    return _called(statement.head, after_template(statement.head))
 
 
 def _needed(parts: Sequence[_Part], names: set[str]) -> set[_Part]:
@@ -146,7 +147,7 @@ def _parts(text: str) -> list[_Part]:
 def _part(statement: Statement) -> _Part:
     words = [t.text for t in statement.head]
     uses = frozenset(t.text for t in (*statement.head, *statement.inside) if t.is_name)
-    called = _called(statement.head, _after_template(statement.head))
+    called = _called(statement.head, after_template(statement.head))
     macro = called is not None and _DEVICE_MACRO.match(called) is not None
     stays = macro or (words[:2] == ["using", "namespace"] and words[2] not in _HOST_NAMESPACES)
     return _Part(
@@ -163,7 +164,7 @@ def _declared(statement: Statement, words: list[str], called: str | None) -> lis
         return words[1:2]
     if words[0] == "typedef":
         return _names(words[1:])
-    begin = _after_template(statement.head)
+    begin = after_template(statement.head)
     if _is_type(statement) or (called is None and words[begin] in _TYPES and "=" not in words):
         names = _names(words[begin + 1 :])[:1]
         inside = [t.text for t in statement.inside if t.is_name]
@@ -178,7 +179,7 @@ def _declared(statement: Statement, words: list[str], called: str | None) -> lis
 def _is_type(statement: Statement) -> bool:
     """A class, struct, union or enum with its body."""
     words = [t.text for t in statement.head]
-    begin = _after_template(statement.head)
+    begin = after_template(statement.head)
     return statement.body is not None and begin < len(words) and words[begin] in _TYPES
 
 
@@ -199,20 +200,6 @@ def _called(head: list[Token], begin: int) -> str | None:
         if depth == 0 and word.text == "operator":
             return "operator"
     return None
-
-
-def _after_template(head: list[Token]) -> int:
-    begin = 0
-    while begin < len(head) and head[begin].text == "template":
-        depth = 0
-        for i in range(begin + 1, len(head)):
-            depth += (head[i].text == "<") - (head[i].text == ">")
-            if depth == 0:
-                begin = i + 1
-                break
-        else:
-            return len(head)
-    return begin
 
 
 def _macros(text: str) -> list[_Part]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tile_ir import CallError
 from tile_runtime.source_kernels.cxx_text import Statement, statements, without_comments
 from tile_runtime.source_kernels.host_code import function_name, without_host_code
+from tile_runtime.source_kernels.kernel_type import included_headers
 
 _SOURCES = (".asc", ".cpp", ".cce", ".cc", ".cxx")
 _HEADERS = (".h", ".hpp")
@@ -22,7 +23,6 @@ _TILING = re.compile(
 )
 _REGISTERED = re.compile(r"\bREGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 _LENGTH = re.compile(r"\bTILING_DATA_FIELD_DEF_ARR\s*\([^,]*,\s*([A-Za-z_]\w*)")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _tiling_structs(text: str, kernel: str, folders: Sequence[Path]) -> str:
     plain = without_comments(text)
     if not _USES_TILING.search(plain):
         return ""
-    own = [plain, *(without_comments(t) for t in _included(text, folders))]
+    own = [plain, *(without_comments(t) for t in included_headers(text, folders).values())]
     near = list(_near(folders[0]))
     own_structs, near_structs = _structs(own), _structs(near)
     default = ""
@@ -174,18 +174,6 @@ def _struct_with_parts(name: str, structs: Mapping[str, str]) -> Iterator[str]:
         if other != name and re.search(rf"\b{other}\b", text):
             yield from _struct_with_parts(other, structs)
     yield text
-
-
-def _included(text: str, folders: Sequence[Path]) -> Iterator[str]:
-    seen: set[Path] = set()
-    waiting = [text]
-    while waiting:
-        for wanted in _INCLUDE.findall(waiting.pop()):
-            path = next((f / wanted for f in folders if (f / wanted).is_file()), None)
-            if path is not None and path.resolve() not in seen:
-                seen.add(path.resolve())
-                waiting.append(path.read_text(errors="replace"))
-                yield waiting[-1]
 
 
 def _near(folder: Path) -> Iterator[str]:

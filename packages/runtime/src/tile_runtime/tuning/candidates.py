@@ -5,7 +5,6 @@ them are made. Here, so that nothing of the script has to be sent anywhere.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from typing import Any, TypeVar
 
 from tile_ir import TileError
 from tile_ir.switches import switch
-from tile_runtime.cache.fingerprint import sources_digest
+from tile_runtime.cache.fingerprint import digest_of, sources_digest
 from tile_runtime.jit_kernels.jit_compile import order_of
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.profiler import do_bench
@@ -97,7 +96,7 @@ class ConfigCandidates:
             "objective": "device" if options.on_device() else "modelled",
         }
         module = getattr(factory, "__module__", "")
-        self.labels = {"study": _digest(self._judged, module, *labels.values())[:16], **labels}
+        self.labels = {"study": digest_of(self._judged, module, *labels.values())[:16], **labels}
 
     def candidate(self, config: Config) -> Candidate | TrialOutcome:
         """The factory called with a configuration, for as long as a trial may take; what came of it
@@ -111,7 +110,7 @@ class ConfigCandidates:
             )
         except (TileError, AssertionError) as error:  # it may refuse sizes by asserting
             return failed(REFUSED, error)
-        key = _digest(self._judged, about, self._described(declared), config_text(config))
+        key = digest_of(self._judged, about, self._described(declared), config_text(config))
         return Candidate(config, key, makes, declared)
 
     def trial(self, candidate: Candidate, apart: bool) -> Trial:
@@ -142,7 +141,7 @@ class ConfigCandidates:
         if found is not None and outcome.state is RIGHT:
             reference = self._inputs_of(found).reference
         return TrialRow(
-            key=found.key if found is not None else _digest(self.labels["study"], text),
+            key=found.key if found is not None else digest_of(self.labels["study"], text),
             config=text, state=outcome.state, milliseconds=outcome.milliseconds,
             reference=reference, problem=outcome.problem, slug=outcome.slug,
             seconds=outcome.seconds, given=self.options.timeout, ended=time.time(), **self.labels,
@@ -205,10 +204,6 @@ class ConfigCandidates:
 def _about(made_of: tuple[Any, ...]) -> str:
     """What decides what a printed kernel is: all but the text of the files it was written in."""
     return "\0".join(repr(part) for part in made_of if not isinstance(part, dict))
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _within(seconds: float, call: Callable[[], _T]) -> _T:

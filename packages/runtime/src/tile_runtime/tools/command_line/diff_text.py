@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tile_runtime.scripts.columns import columns
 from tile_runtime.tools.command_line.report_text import headline, verdict_text
+from tile_runtime.tools.report.number_text import cut
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
 from tile_runtime.tools.report.why.between_versions import LineChange, line_changes, pipe_changes
 from tile_runtime.tools.report.why.measures import Measures
@@ -54,9 +55,7 @@ def _faster(before: float, after: float) -> str:
 
 
 def _line(change: LineChange) -> tuple[str, ...]:
-    text = change.text
-    if len(text) > _LONGEST_SOURCE:
-        text = text[: _LONGEST_SOURCE - 1] + "…"
+    text = cut(change.text, _LONGEST_SOURCE)
     if change.old is None or change.new is None:
         text = f"{'new' if change.old is None else 'gone'}: {text}"
     return "", place_text(change.place), *_both(*change.path), *_both(*change.work), text

@@ -103,6 +103,3 @@ def _locations(diagnostic: Diagnostic) -> Iterator[dict[str, Any]]:
         region = {"startLine": max(loc.line, 1), "startColumn": max(loc.column, 1)}
         artifact = {"uri": loc.file.replace("\\", "/")}
         yield {"physicalLocation": {"artifactLocation": artifact, "region": region}}
-
-
-__all__ = ["Found", "as_json", "as_sarif", "found_by"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tile_runtime.scripts.columns import columns
 from tile_runtime.simulator.time_error import modelled_text
-from tile_runtime.tools.report.number_text import microseconds, percent, short
+from tile_runtime.tools.report.number_text import cut, microseconds, percent, short
 from tile_runtime.tools.report.pipe_shares import PipeShare, pipe_shares
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
 from tile_runtime.tools.report.why.bank_padding import BankConflict
@@ -63,9 +63,6 @@ def _parts(run: TimedRun) -> Iterator[str]:
 
 
 def _line(measures: Measures, line: LineWork, whole: float) -> tuple[str, ...]:
-    text = line.text
-    if len(text) > _LONGEST_SOURCE:
-        text = text[: _LONGEST_SOURCE - 1] + "…"
     path = percent(line.decisive, measures.path.cycles) if line.decisive else ""
     pipes = ", ".join(f"{core} {pipe}" for core, pipe in line.work)
     return (
@@ -75,7 +72,7 @@ def _line(measures: Measures, line: LineWork, whole: float) -> tuple[str, ...]:
         percent(line.total, whole),
         path,
         pipes,
-        text,
+        cut(line.text, _LONGEST_SOURCE),
     )
 
 

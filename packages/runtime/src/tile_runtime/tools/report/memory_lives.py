@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import groupby
@@ -10,11 +9,11 @@ from operator import itemgetter
 
 import numpy as np
 
+from tile_runtime.simulator.buffer_names import names_made
 from tile_runtime.simulator.timeline import MEMORIES
 from tile_runtime.tools.report.timed_run import TimedRun
 
 SHOWN = ("UB", "L1", "L0A", "L0B", "L0C", "BT")
-_MADE = re.compile(r"\b(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*=(?!=)")
 
 
 @dataclass(slots=True)
@@ -71,7 +70,8 @@ class _Tracer:
         self._begin, self._complete = events["begin"].tolist(), events["complete"].tolist()
         self._line = events["line"].tolist()
         self._block, self._core = events["block"].tolist(), events["core"].tolist()
-        self._names = _Names(run)
+        self._run, self._file = run, events["file"].tolist()
+        self._names: dict[tuple[int, int], str] = {}
         self.done: list[Life] = []
         self.live: dict[tuple[int, int, Buffer], list[Life]] = defaultdict(list)
 
@@ -101,7 +101,7 @@ class _Tracer:
             held[:] = [old for old in held if old not in over]
             life = Life(
                 self._block[event], self._core[event], MEMORIES[buffer[0]],
-                self._names.of(buffer[1], event), low, high, self._begin[event], 0.0, event,
+                self._name(buffer[1], event), low, high, self._begin[event], 0.0, event,
             )  # fmt: skip
             held.append(life)
         life.begin, life.end = min(life.begin, low), max(life.end, high)
@@ -109,6 +109,17 @@ class _Tracer:
 
     def _held(self, event: int, buffer: Buffer) -> list[Life]:
         return self.live[self._block[event], self._core[event], buffer]
+
+    def _name(self, made: int, event: int) -> str:
+        """The name of a buffer, read from the line of C++ that made it."""
+        file = self._file[event]
+        if (made, file) not in self._names:
+            source, line = self._run.cpp_place(file, made)
+            known = source if source in self._run.sources else self._run.main_source()
+            names = names_made(self._run.text_at((known, line)))
+            other = f"line {made}" if made else "?"
+            self._names[made, file] = names[0][1] if names else other
+        return self._names[made, file]
 
 
 def _continued(held: list[Life], low: int, high: int, reads: bool, before: int) -> Life | None:
@@ -122,25 +133,3 @@ def _continued(held: list[Life], low: int, high: int, reads: bool, before: int) 
         if beside and not life.read and before >= 0 and life.written == before:
             return life
     return None
-
-
-class _Names:
-    """Names of buffers, found in the line of C++ that made them."""
-
-    def __init__(self, run: TimedRun) -> None:
-        self._run = run
-        self._lines = {file: text.splitlines() for file, text in run.sources.items()}
-        self._known: dict[tuple[int, int], str] = {}
-
-    def of(self, made: int, event: int) -> str:
-        file = int(self._run.timeline.events["file"][event])
-        if (made, file) not in self._known:
-            self._known[made, file] = self._find(made, self._run.timeline.strings[file])
-        return self._known[made, file]
-
-    def _find(self, made: int, file: str) -> str:
-        if not made:
-            return "?"
-        lines = self._lines.get(file) or self._lines.get(self._run.main_source()) or []
-        match = _MADE.search(lines[made - 1]) if made <= len(lines) else None
-        return match["name"] if match else f"line {made}"

@@ -7,10 +7,7 @@ _LARGE = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 def short(value: float) -> str:
     """Three digits, with a letter for thousands and up: 1234567 is 1.23M."""
-    for size, letter in _LARGE:
-        if abs(value) >= size:
-            return f"{_three(value / size)}{letter}"
-    return _three(value)
+    return "".join(_scaled(value))
 
 
 def microseconds(time: float) -> str:
@@ -20,10 +17,8 @@ def microseconds(time: float) -> str:
 
 def rate(value: float, unit: str) -> str:
     """Three digits and a unit with its prefix: 1.3e14 FLOP/s are 130 TFLOP/s."""
-    for size, letter in _LARGE:
-        if abs(value) >= size:
-            return f"{_three(value / size)} {letter}{unit}"
-    return f"{_three(value)} {unit}"
+    digits, letter = _scaled(value)
+    return f"{digits} {letter}{unit}"
 
 
 def binary(size: float) -> str:
@@ -36,6 +31,19 @@ def binary(size: float) -> str:
 
 def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole > 0 else "none"
+
+
+def cut(text: str, longest: int) -> str:
+    """The text, with an ellipsis in place of what is more than `longest` letters."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _scaled(value: float) -> tuple[str, str]:
+    """Three digits, and the letter of the unit they count."""
+    for size, letter in _LARGE:
+        if abs(value) >= size:
+            return _three(value / size), letter
+    return _three(value), ""
 
 
 def _three(value: float) -> str:

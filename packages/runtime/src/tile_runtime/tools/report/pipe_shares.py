@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tile_runtime.simulator.timeline import (
-    CORES,
     EVENT,
     PIPES,
     REASONS,
@@ -44,7 +43,7 @@ def pipe_shares(timeline: Timeline) -> list[PipeShare]:
             covered = events[mine & (events["kind"] == WORK)]
             before = cycles_covered(covered) if len(covered) else 0.0
             # What all cores did, in microseconds of one: busy() has the mean over cores.
-            scale = 1 / timeline.mhz / _cores(timeline, vector)
+            scale = 1 / timeline.mhz / timeline.cores_used(vector)
             waiting = {}
             for reason, name in enumerate(REASONS):
                 of_reason = waits[here & (waits["reason"] == reason)]
@@ -64,9 +63,3 @@ def _waits(events: Any) -> Any:
     waits["begin"] -= np.where(work, waits["waited"], 0)
     waits["end"] = waits["begin"] + waits["waited"]
     return waits
-
-
-def _cores(timeline: Timeline, vector: bool) -> int:
-    events = timeline.events[(timeline.events["core"] > 0) == vector]
-    used = len(np.unique(events["block"].astype(np.int64) * len(CORES) + events["core"]))
-    return min(used, timeline.vector_cores if vector else timeline.cube_cores)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tile_passes.explain.schedules import LoopSchedule
+from tile_runtime.tools.report.number_text import cut
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
 
 # Widths and heights in the units of the drawing.
@@ -88,8 +89,7 @@ def _statements(run: TimedRun, schedule: LoopSchedule, scale: float) -> list[Cha
     rows = []
     stage = -1
     for s in sorted(schedule.statements, key=lambda s: (s.stage, s.begin)):
-        text = run.text_at((schedule.file, s.line))
-        text = text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 1]}…"
+        text = cut(run.text_at((schedule.file, s.line)), _LONGEST_TEXT)
         title = f"{s.operation}: {s.core} {s.pipe}, cycles {s.begin:.0f} to {s.end:.0f}"
         bar = Bar(s.begin * scale, max((s.end - s.begin) * scale, 1), _pipe(s.pipe), title)
         first = f"stage {s.stage}" if s.stage != stage else ""

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import numpy as np
 
-from tile_runtime.simulator.timeline import CORES, PIPES, REASONS, WORK, Stall
+from tile_runtime.simulator.timeline import CORES, PIPES, REASONS, WORK, Stall, sums_by
 from tile_runtime.tools.report.chrome_trace import flag_text
 from tile_runtime.tools.report.timed_run import Place, TimedRun, place_text
 
@@ -61,14 +61,11 @@ def cycles_by_line(run: TimedRun) -> dict[Place, tuple[float, float]]:
     events = run.timeline.events
     if not len(events):
         return {}
-    keys = events["file"].astype(np.int64) << 32 | events["line"]
-    unique, inverse = np.unique(keys, return_inverse=True)
     lasting = np.where(events["kind"] == WORK, events["end"] - events["begin"], 0.0)
-    work = np.bincount(inverse.ravel(), weights=lasting)
-    wait = np.bincount(inverse.ravel(), weights=events["waited"])
+    keys, work, wait = sums_by([events["file"], events["line"]], lasting, events["waited"])
     return {
-        run.cpp_place(int(key >> 32), int(key & 0xFFFFFFFF)): (float(w), float(s))
-        for key, w, s in zip(unique, work, wait, strict=True)
+        run.cpp_place(*key): (float(w), float(s))
+        for key, w, s in zip(keys, work, wait, strict=True)
     }
 
 
@@ -146,21 +143,19 @@ def _level(value: float, most: float) -> int:
 def stall_rows(run: TimedRun, count: int) -> list[StallRow]:
     """The longest stalls with their places and flags."""
     flags = _flags(run)
-    lines = {file: text.splitlines() for file, text in run.sources.items()}
     rows = []
     for stall in run.timeline.stalls()[:count]:
         place, at = (stall.worker_file, stall.worker_line), (stall.file, stall.line)
         python = run.places.get(place)
-        file, number = python if python is not None and python[0] in lines else place
-        text = lines.get(file, [])
+        known = python if python is not None and python[0] in run.sources else place
         rows.append(
             StallRow(
                 stall,
                 flags.get((stall.core, stall.pipe, stall.reason, *at), ""),
                 place_text(place),
                 "" if python is None else place_text(python),
-                text[number - 1].strip() if 0 < number <= len(text) else "",
-                run.remarks.get((file, number), ""),
+                run.text_at(known),
+                run.remarks.get(known, ""),
                 place_text(run.places.get(at, at)),
                 place,
             )

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from tile_runtime.simulator.timeline import KINDS, PIPES, WORK, Timeline
+from tile_runtime.simulator.timeline import KINDS, PIPES, WORK, Timeline, sums_by
 from tile_runtime.tools.report.timed_run import Place
 from tile_runtime.tools.report.why.core_chains import CoreChains
 
@@ -70,14 +70,12 @@ def decisive_path(timeline: Timeline, chains: CoreChains) -> DecisivePath:
     vector = e["core"] > 0
     crossings = int((vector[1:] != vector[:-1]).sum())
     columns = [vector, pipe, doing, e["file"], e["line"]]
-    keys = np.stack([np.asarray(c, np.int64) for c in columns], axis=1)
-    unique, inverse = np.unique(keys, axis=0, return_inverse=True)
-    sums = np.bincount(inverse.ravel(), weights=cycles, minlength=len(unique))
+    keys, sums = sums_by(columns, cycles)
     parts = [
         PathPart(
             "aiv" if v else "aic", PIPES[p], DOINGS[d], (timeline.strings[f], int(n)), float(c)
         )
-        for (v, p, d, f, n), c in zip(unique.tolist(), sums, strict=True)
+        for (v, p, d, f, n), c in zip(keys, sums, strict=True)
     ]  # fmt: skip
     return DecisivePath(tuple(sorted(parts, key=lambda p: (-p.cycles, p.place))), crossings)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tile_runtime.simulator.timeline import PIPES, WITHIN_WORK, WORK
+from tile_runtime.simulator.timeline import PIPES, WITHIN_WORK, WORK, sums_by
 from tile_runtime.tools.report.timed_run import Place, TimedRun
 from tile_runtime.tools.report.why.decisive_path import DecisivePath
 
@@ -81,12 +81,9 @@ def _work(run: TimedRun) -> dict[Place, dict[tuple[str, str], tuple[float, int]]
     if not len(events):
         return {}
     columns = [events["file"], events["line"], events["core"] > 0, events["pipe"]]
-    keys = np.stack([np.asarray(c, np.int64) for c in columns], axis=1)
-    unique, inverse = np.unique(keys, axis=0, return_inverse=True)
-    cycles = np.bincount(inverse.ravel(), weights=events["end"] - events["begin"])
-    counts = np.bincount(inverse.ravel())
+    keys, cycles, counts = sums_by(columns, events["end"] - events["begin"], np.ones(len(events)))
     found: dict[Place, dict[tuple[str, str], tuple[float, int]]] = {}
-    for (file, line, vector, pipe), c, n in zip(unique.tolist(), cycles, counts, strict=True):
+    for (file, line, vector, pipe), c, n in zip(keys, cycles, counts, strict=True):
         here = found.setdefault(run.cpp_place(file, line), {})
         here["aiv" if vector else "aic", PIPES[pipe]] = (float(c), int(n))
     return found

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from tile_runtime.tools.report.number_text import microseconds
+from tile_runtime.tools.report.number_text import cut, microseconds
 from tile_runtime.tools.report.roofline import Roofline, roofline
 from tile_runtime.tools.report.timed_run import Place, TimedRun, place_text
 from tile_runtime.tools.report.why.bank_padding import BankConflict, bank_conflicts
@@ -85,7 +85,5 @@ class Measures:
 
     def line_text(self, place: Place) -> str:
         """A place with its text, as it stands in a sentence."""
-        text = self.run.text_at(place)
-        if len(text) > _LONGEST_TEXT:
-            text = text[: _LONGEST_TEXT - 1] + "…"
+        text = cut(self.run.text_at(place), _LONGEST_TEXT)
         return f"{place_text(place)}" + (f" `{text}`" if text else "")
