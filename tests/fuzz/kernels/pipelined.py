@@ -10,9 +10,10 @@ from fuzz.kernels.random_kernel import random_kernel
 from tile_ir import Automatic, For, Func, Let, LoopKind, Phase
 from tile_ir.nodes import Body, Given, Stmt
 from tile_ir.traversal import bodies, breaks, with_bodies, with_statements
-from tile_passes.pipelining.dependence_graph import Step, dependence_graph
+from tile_passes.pipelining.dependence_graph import dependence_graph
 from tile_passes.pipelining.modulo_schedule import ordered, raise_stages
 from tile_passes.pipelining.plan_versions import Candidates, version_candidates
+from tile_passes.streams.items import Step
 
 MOST_STAGES = 4
 

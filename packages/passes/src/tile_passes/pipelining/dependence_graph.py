@@ -24,32 +24,21 @@ from tile_ir import (
     Core,
     For,
     Func,
-    If,
     Let,
     Memory,
     Op,
     Region,
-    Section,
     Stmt,
     Store,
     Var,
-    bodies,
     loads,
     reads_memory,
-    rewrite,
     variables_in,
     variables_of,
     walk,
 )
 from tile_ir.analysis import apart, launch_ranges, regions_of
-
-
-class Step(NamedTuple):
-    """A statement of a loop with its core; None where the loop stands in one core, and for a
-    definition that both cores keep."""
-
-    stmt: Stmt
-    core: Core | None
+from tile_passes.streams.items import Step
 
 
 class UnitAccess(NamedTuple):
@@ -59,6 +48,9 @@ class UnitAccess(NamedTuple):
     buffer: Buffer
     region: Region | None
     writes: bool
+
+
+Pair = tuple[UnitAccess, UnitAccess]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,32 +84,6 @@ def owners(func: Func) -> dict[Buffer, Buffer]:
             owner = placed.setdefault(a.buffer.memory, owner)
         found[a.buffer] = owner
     return found
-
-
-def steps_of(stmt: Stmt) -> list[Step] | None:
-    """The steps of a statement in a loop over both cores; None if it has work for both. A loop or
-    branch with the work of one core is one step."""
-    match stmt:
-        case Section(core=core, body=body):
-            return [Step(s, core) for s in body]
-        case Let(value=value) if not reads_memory(value):
-            return [Step(stmt, None)]
-        case For() | If():
-            cores = {s.core for s in walk((stmt,)) if isinstance(s, Section)}
-            if len(cores) == 1 and _all_in_sections((stmt,)):
-                (inside,) = rewrite((stmt,), lambda s: s.body if isinstance(s, Section) else s)
-                return [Step(inside, cores.pop())]
-    return None
-
-
-def _all_in_sections(body: Body) -> bool:
-    """Whether all but definitions, loops and branches stands in sections."""
-    return all(
-        isinstance(s, Section)
-        or (isinstance(s, Let) and not reads_memory(s.value))
-        or (isinstance(s, (For, If)) and all(_all_in_sections(b) for b in bodies(s)))
-        for s in body
-    )
 
 
 def _definitions(steps: Sequence[Step]) -> dict[Var, Let]:
@@ -156,12 +122,12 @@ def dependence_graph(
     graph.add_nodes_from(units)
     meet = _meeting(func, loop, anywhere, several)
     for a, b in combinations_with_replacement(units, 2):
-        for buffer in _conflicts(a, b):
-            if a is not b and meet(a, b, buffer, False):
+        for buffer, pairs in _conflicts(a, b).items():
+            if a is not b and meet(pairs, False):
                 graph.add_edge(a, b, distance=0, buffer=buffer)
-            if buffer not in fresh and meet(b, a, buffer, True):
+            if buffer not in fresh and meet([(y, x) for x, y in pairs], True):
                 graph.add_edge(b, a, distance=1, buffer=buffer)
-            if buffer not in fresh and a is not b and meet(a, b, buffer, True):
+            if buffer not in fresh and a is not b and meet(pairs, True):
                 graph.add_edge(a, b, distance=1, buffer=buffer)
         if several and a is not b and _names(a, b):
             graph.add_edge(a, b, distance=0, buffer=None)
@@ -171,8 +137,8 @@ def dependence_graph(
 
 def _meeting(
     func: Func, loop: For, anywhere: Mapping[Var, Let], several: bool
-) -> Callable[[Unit, Unit, Buffer, bool], bool]:
-    """A function that says whether two units may access one element of a buffer, the second in the
+) -> Callable[[Sequence[Pair], bool], bool]:
+    """A function that says whether accesses of some pair may meet in one element, the second in the
     same iteration or in a later one."""
     inside = {s.var for s in walk(loop.body) if isinstance(s, (For, Let))} | {loop.var}
     # Both vector cores run the text at a time, each with its own number.
@@ -182,17 +148,14 @@ def _meeting(
     # By whether the second is later: what has one value in both.
     same = frozenset(outside | {loop.var}), frozenset(outside)
 
-    def meet(a: Unit, b: Unit, buffer: Buffer, later: bool) -> bool:
-        return buffer.memory is not Memory.GM or any(
-            x.region is None
+    def meet(pairs: Sequence[Pair], later: bool) -> bool:
+        var = loop.var if later else None
+        return any(
+            x.buffer.memory is not Memory.GM
+            or x.region is None
             or y.region is None
-            or not apart(
-                x.region, y.region, same[later], known, loop.var if later else None, values
-            )
-            for x in a.accesses
-            if x.buffer is buffer
-            for y in b.accesses
-            if y.buffer is buffer and (x.writes or y.writes)
+            or not apart(x.region, y.region, same[later], known, var, values)
+            for x, y in pairs
         )
 
     return meet
@@ -263,18 +226,20 @@ def _buffers(unit: Unit) -> set[Buffer]:
     return {x.buffer for x in unit.accesses}
 
 
-def _conflicts(a: Unit, b: Unit) -> list[Buffer]:
-    """The buffers that both access and one of them writes."""
-    pairs = ((x, y) for x in a.accesses for y in b.accesses if x.buffer is y.buffer)
-    return list(dict.fromkeys(x.buffer for x, y in pairs if x.writes or y.writes))
+def _conflicts(a: Unit, b: Unit) -> dict[Buffer, list[Pair]]:
+    """The accesses to the same buffer of which one writes, by buffer."""
+    found: dict[Buffer, list[Pair]] = {}
+    for x in a.accesses:
+        for y in b.accesses:
+            if x.buffer is y.buffer and (x.writes or y.writes):
+                found.setdefault(x.buffer, []).append((x, y))
+    return found
 
 
 __all__ = [
     "Iteration",
-    "Step",
     "Unit",
     "UnitAccess",
     "dependence_graph",
     "owners",
-    "steps_of",
 ]

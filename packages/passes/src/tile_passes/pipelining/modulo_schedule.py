@@ -40,12 +40,6 @@ class Arrangement:
         return max(self.stage.values(), default=0)
 
 
-def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times]) -> float:
-    """Compute the least cycles between the starts of two iterations: max(ResMII, RecMII)."""
-    _, cycles = busiest(use for unit in graph for use in times[unit].uses)
-    return recurrence_interval(graph, times, max(1.0, cycles))
-
-
 def busiest(uses: Iterable[Occupancy]) -> tuple[Resource, float]:
     """Find the pipe that is occupied longest, and for how many cycles (ResMII)."""
     total: dict[Resource, float] = defaultdict(float)
@@ -54,12 +48,13 @@ def busiest(uses: Iterable[Occupancy]) -> tuple[Resource, float]:
     return max(total.items(), key=lambda pair: pair[1], default=((None, Pipe.S), 0.0))
 
 
-def recurrence_interval(
-    graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times], least: float
-) -> float:
-    """Compute RecMII: of all cycles of dependences, the most cycles of time for each iteration that
-    one spans; `least` if that is larger. A unit counts with what it occupies one pipe for: units
-    that depend on each other may overlap on other pipes."""
+def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times]) -> float:
+    """Compute the least cycles between the starts of two iterations: max(ResMII, RecMII).
+
+    RecMII is the most cycles of time for each iteration that a cycle of dependences spans. A unit
+    counts with what it occupies one pipe for: units that depend on each other may overlap on other
+    pipes.
+    """
     taken = {unit: busiest(times[unit].uses)[1] for unit in graph}
 
     def allowed(interval: float) -> bool:
@@ -70,13 +65,14 @@ def recurrence_interval(
 
         return not nx.negative_edge_cycle(graph, weight=slack)
 
-    low, high = least, sum(taken.values())
-    if high <= low or allowed(low):
-        return low
-    while high - low > PRECISION * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if allowed(middle) else (middle, high)
-    return high
+    least = max(1.0, busiest(use for unit in graph for use in times[unit].uses)[1])
+    most = sum(taken.values())
+    if most <= least or allowed(least):
+        return least
+    while most - least > PRECISION * most:
+        middle = (least + most) / 2
+        least, most = (least, middle) if allowed(middle) else (middle, most)
+    return most
 
 
 @dataclass(slots=True)
@@ -157,7 +153,8 @@ def arrangements(
     the last is the modulo schedule of the least interval that has one.
     """
     seen: set[tuple[int, ...]] = set()
-    for cut in _cuts(alone.values()):
+    begins = sorted(set(alone.values()))[1:]
+    for cut in begins[:: max(1, -(-len(begins) // MOST_CUTS))]:
         stage = {u: int(at >= cut) for u, at in alone.items()}
         yield from _nearest(iteration, stage, alone, cut, most, seen)
     interval = initiation_interval(iteration.graph, times)
@@ -168,12 +165,6 @@ def arrangements(
             yield from _nearest(iteration, stage, starts, interval, most, seen)
             return
         interval *= LONGER
-
-
-def _cuts(begins: Iterable[float]) -> list[float]:
-    found = sorted(set(begins))[1:]
-    step = max(1, -(-len(found) // MOST_CUTS))
-    return found[::step]
 
 
 def _nearest(
@@ -253,5 +244,4 @@ __all__ = [
     "modulo_schedule",
     "ordered",
     "raise_stages",
-    "recurrence_interval",
 ]

@@ -39,11 +39,9 @@ from tile_passes.clock.occupancy import times_of_work
 from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.pipelining.assign_stages import assign_stages
 from tile_passes.pipelining.dependence_graph import (
-    Step,
     Unit,
     dependence_graph,
     owners,
-    steps_of,
 )
 from tile_passes.pipelining.given_order import given_order
 from tile_passes.pipelining.modulo_schedule import (
@@ -62,7 +60,8 @@ from tile_passes.pipelining.plan_versions import (
 )
 from tile_passes.pipelining.schedule import OneStage, Schedule, Stages
 from tile_passes.pipelining.skew_loops import skew_loops
-from tile_passes.pipelining.workspaces import workspaces
+from tile_passes.streams.items import Step, steps_of
+from tile_passes.streams.workspaces import workspaces
 
 # The part of the time that another order, or another stage, has to leave to be worth it.
 WORTH, STAGE_WORTH = 0.95, 0.99

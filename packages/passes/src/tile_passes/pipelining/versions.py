@@ -43,9 +43,7 @@ def own_in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
     new = map_own_expressions(stmt, element)
     match new:
         case Op(operands=operands):
-            changed = tuple(_operand(o, version) for o in operands)
-            if any(a is not b for a, b in zip(operands, changed, strict=True)):
-                return replace(new, operands=changed)
+            return replace(new, operands=tuple(_operand(o, version) for o in operands))
         case Store(buffer=buffer, indices=indices) if buffer in version:
             whole, number = version[buffer]
             return replace(new, buffer=whole, indices=(number, *indices))

@@ -1,2 +1,3 @@
 """The cores of a block as streams of statements (`items`), what they hand to each other
-(`handovers`), and one order for both (`merge`). What makes them wait is in `cross`."""
+(`handovers`, `workspaces`), and one order for both (`merge`). What makes them wait is in `order`.
+"""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from tile_ir import (
     CORE_OF_MEMORY,
@@ -17,6 +18,7 @@ from tile_ir import (
     Core,
     Expr,
     For,
+    If,
     Let,
     Memory,
     Op,
@@ -29,6 +31,8 @@ from tile_ir import (
     buffers_of,
     core_of,
     loads,
+    reads_memory,
+    rewrite,
     simplify,
     walk,
     walk_expr,
@@ -74,6 +78,40 @@ def works_on(stmt: Stmt) -> frozenset[Core]:
             if found == BOTH:
                 break
     return frozenset(found)
+
+
+class Step(NamedTuple):
+    """A statement of a loop with its core; None where the loop stands in one core, and for a
+    definition that both cores keep."""
+
+    stmt: Stmt
+    core: Core | None
+
+
+def steps_of(stmt: Stmt) -> list[Step] | None:
+    """The steps of a statement in a loop over both cores; None if it has work for both. A loop or
+    branch with the work of one core is one step."""
+    match stmt:
+        case Section(core=core, body=body):
+            return [Step(s, core) for s in body]
+        case Let(value=value) if not reads_memory(value):
+            return [Step(stmt, None)]
+        case For() | If():
+            cores = {s.core for s in walk((stmt,)) if isinstance(s, Section)}
+            if len(cores) == 1 and _all_in_sections((stmt,)):
+                (inside,) = rewrite((stmt,), lambda s: s.body if isinstance(s, Section) else s)
+                return [Step(inside, cores.pop())]
+    return None
+
+
+def _all_in_sections(body: Body) -> bool:
+    """Whether all but definitions, loops and branches stands in sections."""
+    return all(
+        isinstance(s, Section)
+        or (isinstance(s, Let) and not reads_memory(s.value))
+        or (isinstance(s, (For, If)) and all(_all_in_sections(b) for b in bodies(s)))
+        for s in body
+    )
 
 
 def items(body: Body, core: Core = Core.EITHER) -> list[Item]:
