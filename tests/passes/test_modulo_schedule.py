@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import networkx as nx
 import pytest
 
 import tile_ir
+import tile_passes
 from tile_ir import For, Pipe, walk
 from tile_passes.clock.occupancy import Occupancy, Times
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
@@ -96,3 +103,37 @@ def test_units_of_one_stage_keep_their_order() -> None:
     assert ordered(iteration(*TEXT), one, backwards) == (LOAD, WORK, STORE)
     assert ordered(iteration(*TEXT), two, backwards) == (WORK, STORE, LOAD)
     assert ordered(iteration((LOAD, WORK, 0), (WORK, LOAD, 0)), one, backwards) is None
+
+
+EXPLAIN = """
+import sys, golden
+from pathlib import Path
+from tile_ir import DEFAULT_TARGET, parse
+from tile_passes import EXPLANATIONS
+text = golden.read(Path(sys.argv[1])).source
+print(EXPLANATIONS["pipeline_across_cores"](parse(text), DEFAULT_TARGET))
+"""
+
+
+def test_the_interval_is_changed_in_one_file(tmp_path: Path) -> None:
+    """In a copy of the package in which iterations start further apart, the first way over the
+    other core and back takes one iteration instead of two."""
+    package = tmp_path / "tile_passes"
+    shutil.copytree(
+        Path(tile_passes.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    path = os.pathsep.join([str(tmp_path), *(p for p in sys.path if p)])
+    case = Path(__file__).parent / "pipeline_across_cores" / "two_ways_back.tir"
+
+    def explained() -> str:
+        return subprocess.run(
+            [sys.executable, "-c", EXPLAIN, str(case)], env={**os.environ, "PYTHONPATH": path},
+            cwd=tmp_path, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+
+    assert "2 stages, the last 2 rounds behind" in explained()
+    schedule = package / "pipelining" / "modulo_schedule.py"
+    text = schedule.read_text()
+    assert text.count("least = max(1.0, ") == 1
+    schedule.write_text(text.replace("least = max(1.0, ", "least = max(100_000.0, "))
+    assert "3 stages, the last 2 rounds behind" in explained()

@@ -5,9 +5,7 @@ They are given for the statements of the text; lowering has made several of each
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tile_ir import For, Given, KernelError, Let, Loc, Stmt, Var
+from tile_ir import For, Given, KernelError, Let, Loc, Stmt
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
 from tile_passes.pipelining.modulo_schedule import Arrangement, broken
 
@@ -51,21 +49,18 @@ def _said(loop: For) -> dict[Stmt, Given]:
 def _of(unit: Unit, said: dict[Stmt, Given]) -> Given:
     """That of a unit: the first of its statements, which all have one stage."""
     given = [said[s] for s in unit.stmts if s in said]
+    names = [s.var.name for s in unit.stmts if isinstance(s, Let)]
+    why = f"`{names[-1]}` is loaded for both" if names else "they share working memory"
     for other in given:
         if other.stage != given[0].stage:
             raise KernelError(
                 "loop-schedule",
-                f"lines {given[0].loc.line} and {other.loc.line} stay together, as {_why(unit)}, "
+                f"lines {given[0].loc.line} and {other.loc.line} stay together, as {why}, "
                 f"but have stages {given[0].stage} and {other.stage}",
                 other.loc,
                 "give both one stage",
             )
     return min(given, key=lambda g: g.order, default=Given(_loc(unit), 0, 0))
-
-
-def _why(unit: Unit) -> str:
-    names: Sequence[Var] = [s.var for s in unit.stmts if isinstance(s, Let)]
-    return f"`{names[-1].name}` is loaded for both" if names else "they share working memory"
 
 
 def _loc(unit: Unit) -> Loc:

@@ -14,7 +14,7 @@ names the version of its iteration. There are two forms:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import groupby
 
@@ -70,7 +70,8 @@ def skew_loops(func: Func, plans: Iterable[Pipelined], target: Target) -> Func:
     declared = [b for p in plan.values() if isinstance(p, Stages) for b in p.versions
                 if b in p.declared]  # fmt: skip
     new |= {b: replace(new[b], name=names.fresh(f"{b.name}_versions")) for b in declared}
-    writer = _LoopWriter(func, plan, new, names)
+    scratch = {a.buffer: a for a in func.launch.allocs if a.scratch}
+    writer = _LoopWriter(plan, new, names, scratch)
     first = {old: (buffer, Const(0)) for old, buffer in new.items()}
     body = writer.body(func.launch.body, first, launch_ranges(func))
     if not new and not writer.added:
@@ -83,21 +84,17 @@ def skew_loops(func: Func, plans: Iterable[Pipelined], target: Target) -> Func:
     return replace(func.with_body(body, allocs=(*allocs, *writer.added)), params=params)
 
 
+@dataclass(slots=True)
 class _LoopWriter:
     """Writes loops as planned, with `new` buffers that have versions. What stands outside of a new
-    loop gets other names and, as `added`, scratch buffers of its own: with the same bytes it would
-    wait for everything in between."""
+    loop gets other names and, as `added`, `scratch` buffers of its own: with the same bytes it
+    would wait for everything in between."""
 
-    def __init__(
-        self,
-        func: Func,
-        plan: Mapping[For, Pipelined],
-        new: Mapping[Buffer, Buffer],
-        names: FreeNames,
-    ) -> None:
-        self.plan, self.new, self.names = plan, new, names
-        self.scratch = {a.buffer: a for a in func.launch.allocs if a.scratch}
-        self.added: list[Alloc] = []
+    plan: Mapping[For, Pipelined]
+    new: Mapping[Buffer, Buffer]
+    names: FreeNames
+    scratch: dict[Buffer, Alloc]
+    added: list[Alloc] = field(default_factory=list)
 
     def body(self, body: Body, version: Mapping[Buffer, Version], known: Ranges) -> Body:
         sights = with_ranges(body, known)
