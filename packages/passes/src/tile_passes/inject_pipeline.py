@@ -1,5 +1,4 @@
-"""Makes rounds of pipelined loops overlap: buffers that pipes hand over get versions, and
-statements that would wait go to later stages."""
+"""Make iterations of pipelined loops overlap: with versions of buffers, and with stages."""
 
 from __future__ import annotations
 
@@ -26,16 +25,16 @@ from tile_passes.pipelining.software_pipeline import pipeline_core
 
 @ir_pass(needs=Phase.SPLIT, gives=Phase.PIPELINED)
 def inject_pipeline(func: Func, target: Target) -> Func:
-    """Let rounds of pipelined loops overlap.
+    """Let iterations of pipelined loops overlap.
 
-    Needs: SPLIT. Gives: PIPELINED. Idea: pipes take their work in program order and wait for flags
-    only, so that a load of the next round begins while this one computes if it has bytes of its
-    own: what one pipe fills and another empties in a round gets as many versions as the loop has
+    Needs: SPLIT. Gives: PIPELINED. Idea: pipes take instructions in program order and wait for
+    flags only, so that a load of the next iteration starts while this one computes if it has bytes
+    of its own: what one pipe fills and another empties gets as many versions as the loop has
     stages, taken in turn. Where that leaves pipes idle by the modelled time, statements go to later
-    stages: round `i` of the new loop has round `i - k` of stage `k`. Stages and order that the
-    loop gives are followed. Limits: statements stay in
-    their order where a break leaves the loop and where flags or output stand in it; nothing where
-    the order inside a core is the author's.
+    stages: iteration `i` of the new loop executes stage `k` of iteration `i - k`. Stages and order
+    that the loop gives are followed. Limits: statements stay in their order where a break leaves
+    the loop and where flags or output stand in it; nothing where the order inside a core is the
+    author's.
     """
     plan = pipeline_core(func, target)
     remarks = tuple(_short_of_memory(s) for s in plan if s.short) + tuple(_unheard(func))

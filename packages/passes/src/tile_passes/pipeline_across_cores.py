@@ -1,4 +1,4 @@
-"""Skews pipelined loops over both kinds of core, so that neither waits for the other in turn."""
+"""Skew pipelined loops over both kinds of core, so that neither waits for the other in turn."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tile_passes.pipelining.software_pipeline import loops_over_cores, pipeline_
 
 @ir_pass(needs=Phase.LOWERED)
 def pipeline_across_cores(func: Func, target: Target) -> Func:
-    """Let both kinds of core work on different rounds of a pipelined loop.
+    """Let both kinds of core work on different iterations of a pipelined loop.
 
     Needs, gives: LOWERED. Idea: what one kind of core does with a value that comes back to it from
-    the other belongs to a later stage, as many rounds behind as the way there and back takes: round
-    `i` of the new loop has round `i` of stage 0 and round `i - 2` of stage 2. Workspaces and
-    buffers that stages share get a version for each round in flight. The meaning in the order of
-    the text stays, so that all later passes order it as any other loop. With `num_stages="auto"` as
-    many rounds behind as the modelled times ask for and have room. Limits: the order between the
+    the other belongs to a later stage, as many iterations behind as the way there and back takes:
+    iteration `i` of the new loop executes stage 2 of iteration `i - 2`. Workspaces and buffers that
+    stages share get a version for each iteration in flight. The meaning in the order of the text
+    stays, so that all later passes order it as any other loop. With `num_stages="auto"` as many
+    iterations behind as the modelled times ask for and have room. Limits: the order between the
     cores is the compiler's, and no `order` or `stage` can be given; one pipelined loop that is not
-    in another; nothing where a break leaves it, where a value goes round through both cores, or
-    where the versions do not fit.
+    in another; nothing where a break leaves it, where a cycle of dependences goes through both
+    cores, or where the versions do not fit.
     """
     for loop in loops_over_cores(func.launch.body):
         stages = pipeline_cores(func, loop, target)

@@ -1,6 +1,5 @@
-"""The schedule of every pipelined loop as data that can be drawn: each statement with its stage,
-core and pipe, and when it works in a round by the modelled time. What the passes decide, they
-decide elsewhere; words are in `pipelines`.
+"""Draw the schedule of every pipelined loop: when each statement of an iteration works, in modelled
+time, with its stage, core and pipe. The passes decide; `pipelines` has the words.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ from tile_passes.pipelining.software_pipeline import (
 
 @dataclass(frozen=True, slots=True)
 class ScheduledStatement:
-    """A statement of a round, or several that stay together: `stage` is how many rounds it is
-    behind; `pipe` names several if it takes several, the last one last; `begin` and `end` are core
-    cycles from the start of its round."""
+    """A statement, or several that stay together: `stage` is how many iterations it is behind;
+    `pipe` names several if it takes several, the last one last; `begin` and `end` are core cycles
+    from the start of its iteration."""
 
     stage: int
     core: str
@@ -58,7 +57,7 @@ class ScheduledStatement:
 
 @dataclass(frozen=True, slots=True)
 class LoopSchedule:
-    """A pipelined loop: a new round begins every `interval` cycles, `bound` says why not sooner,
+    """A pipelined loop: an iteration starts every `interval` cycles, `bound` says why not sooner,
     `why` there is one stage where there is one."""
 
     file: str
@@ -129,8 +128,8 @@ def _across_cores(stages: Stages, target: Target) -> LoopSchedule:
     )  # fmt: skip
 
 
-# Rounds that are looked at, the one that is shown, and one that is as far from the end of the loop
-# as it takes to have all others beside it.
+# Iterations that are run, the one that is shown, and one that is far enough from the end of the
+# loop to have all others beside it.
 RUN, MIDDLE, LATER = 40, 20, 32
 
 
@@ -161,9 +160,9 @@ class _StepWork:
 def _in_order(
     steps: Sequence[_StepWork], stages: Stages
 ) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:
-    """When each statement of each round begins and ends: a pipe takes its work in the order of the
-    skewed loop, and waits for what its round has written or used before, and for the round that
-    had its version of a buffer."""
+    """When each statement of each iteration starts and ends: a pipe takes its work in the order of
+    the skewed loop, and waits for earlier statements of its iteration that conflict, and for the
+    iteration that had its version of a buffer."""
     begins: dict[tuple[int, int], float] = {}
     ends: dict[tuple[int, int], float] = {}
     clock: PipeClock[tuple[str, Pipe]] = PipeClock()
@@ -210,7 +209,7 @@ def _inside_a_core(schedule: Schedule) -> LoopSchedule:
 
 
 def _interval(schedule: Schedule) -> float:
-    """From round to round; in the mean where the loop is over before that settles."""
+    """From iteration to iteration; the mean where the loop is over before that settles."""
     trips = constant_trips(schedule.loop)
     if trips is None or trips > SETTLED + 1:
         return schedule.times.interval

@@ -124,7 +124,7 @@ def _pipes(body: Body) -> tuple[dict[Buffer, set[Pipe]], dict[Buffer, set[Pipe]]
 
 def _filled_in_parts(body: Body) -> Iterator[Buffer]:
     """Buffers whose parts are filled one by one, each in a place of its own: while some are read,
-    others are filled for the next round, which takes no second version."""
+    others are filled for the next iteration, which takes no second version."""
     places: dict[Buffer, set[Expr]] = defaultdict(set)
     for op in walk_ops(body):
         for region, access in accesses(op):
