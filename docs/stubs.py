@@ -31,6 +31,7 @@ BY_NAME = {
     "dtype": "_DType", "shape": "_Shape", "src": "_Tile", "dst": "_Tile", "buffer": "_Tile",
     "out": "_Tile", "x": "_Value", "y": "_Value", "a": "_Value", "b": "_Value", "more": "_Value",
     "start": "_Index", "stop": "_Index | None", "step": "_Index | None", "cond": "_Value",
+    "reduce_type": "_str",
 }  # fmt: skip
 # Types of the frontend as a script sees them.
 SEEN_AS = {

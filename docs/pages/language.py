@@ -25,7 +25,7 @@ from pages.operations import (
     general_slugs,
     op_section,
 )
-from pages.signatures import native_parameters
+from pages.signatures import called, native_parameters
 from tile_codegen_ascendc import emit
 from tile_frontend.language.callable_dtypes import DTypeName
 from tile_frontend.symbols import NAMES
@@ -154,14 +154,9 @@ def kernel(name: str) -> str:
 def name_section(title: str, value: Any) -> str:
     """Something of the language that is no operation."""
     parts = [f"### {title}\n", f"{code(spelling(title, value))}: {document(value)}\n"]
-    found = slugs_of([value, *methods(value)], known_slugs())
+    found = slugs_of(called(value), known_slugs())
     parts += [f"{line}\n" for line in errors_line([s for s in found if s not in general_slugs()])]
     return "\n".join([*parts, *([lines_with(title)] if lines_with(title) else [])])
-
-
-def methods(value: Any) -> list[Any]:
-    call = type(value).__call__ if not isinstance(value, type) else None
-    return [call] if call is not None else []
 
 
 def spelling(title: str, value: Any) -> str:

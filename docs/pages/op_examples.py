@@ -16,9 +16,6 @@ import tile_ir
 from pages.markdown import ROOT
 from pages.signatures import needs_count, parameters
 from tile_codegen_ascendc import emit
-from tile_frontend.arguments.gather_arguments import STRIDES
-from tile_frontend.arguments.reduce_arguments import ARGUMENT_OF_OPERAND
-from tile_frontend.arguments.window_arguments import SIZES
 from tile_ir import (
     DEFAULT_TARGET,
     Buffer,
@@ -28,6 +25,7 @@ from tile_ir import (
     OpDef,
     Region,
     Section,
+    call_arguments,
 )
 from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import Const, Expr, Load, Var, constant_value
@@ -42,8 +40,6 @@ GOLDENS = ROOT / "tests" / "codegen" / "ops"
 SEPARATOR = "# ---- expected\n"
 DECLARES = "const AscendC::LocalTensor<"
 LETTER = {tile_ir.Core.CUBE: "C", tile_ir.Core.VECTOR: "V"}
-# Arguments of the language that stand for several operands of the record.
-LISTS = {"params": STRIDES, "sumParams": ("outer", "inner", "n"), **SIZES}
 
 # An example alone reads buffers that nothing has written.
 FRAGMENT = PassOptions(skip=("check_written",))
@@ -280,14 +276,13 @@ def arguments(op: Op) -> dict[str, Any]:
             rest = op.operands[i:] if definition.variadic else None
             values[definition.name] = rest if rest is not None else op.operands[i]
     values.update(zip((a.name for a in opdef.attrs), op.attrs, strict=True))
-    known = {p.name for p in parameters(opdef)}
     if needs_count(opdef) and values["count"] is None:
         values["count"] = element_count(op.region("dst"))
-    values = {ARGUMENT_OF_OPERAND.get(n, n) if n not in known else n: v for n, v in values.items()}
-    for name, parts in LISTS.items():
-        if name in known and values.keys() >= set(parts):
-            values[name] = [values.pop(part) for part in parts]
-    return values
+    return {
+        a.name: values[a.parts[0]] if len(a.parts) == 1 else [values[part] for part in a.parts]
+        for a in call_arguments(opdef)
+        if a.parts
+    }
 
 
 def _same(value: Any, default: Any) -> bool:

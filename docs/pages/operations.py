@@ -9,10 +9,10 @@ from functools import cache
 from pages.legality import known_slugs, rule_text, rules, slugs_of
 from pages.markdown import NOTE, block, cell, code, listed, table
 from pages.op_examples import Example, op_example
-from pages.signatures import native, parameters, signature
-from tile_frontend.arguments import op_functions as calls
-from tile_frontend.arguments.reduce_arguments import ARGUMENT_OF_OPERAND
-from tile_ir import DEFAULT_TARGET, OPS, Composite, OpDef
+from pages.signatures import called, native, signature
+from tile_frontend.arguments.build_op import build_op
+from tile_frontend.arguments.op_functions import bind
+from tile_ir import DEFAULT_TARGET, OPS, Composite, OpDef, argument_of
 from tile_ir.opdef import REQUIRED, AttrDef, check_op
 from tile_runtime.tools.command_line.ops import language_name, operand_text, placements
 
@@ -23,7 +23,7 @@ MOST_LINES = 8
 @cache
 def general_slugs() -> list[str]:
     """The slugs that every call of an operation can report; a section lists the others."""
-    return slugs_of([calls.bind, calls.build_op, check_op], known_slugs())
+    return slugs_of([bind, build_op, check_op], known_slugs())
 
 
 def anchor(name: str) -> str:
@@ -40,7 +40,7 @@ def op_section(opdef: OpDef) -> str:
         f"* {operand_text(o, spelled(o.name, opdef), o.name in opdef.hidden)}"
         for o in opdef.operands
     ]
-    lines += [f"* {attribute_text(a)}" for a in opdef.attrs]
+    lines += [f"* {attribute_text(a, spelled(a.name, opdef))}" for a in opdef.attrs]
     lines += [f"* {text}" for text in facts(opdef)]
     demands = [rule_text(r) for r in rules(opdef)]
     if demands:
@@ -48,7 +48,7 @@ def op_section(opdef: OpDef) -> str:
     if opdef.namespace is None:
         return "\n".join(lines) + "\n"
     function = native(opdef)
-    found = slugs_of([function, type(function).__call__, *rules(opdef)], known_slugs())
+    found = slugs_of([*called(function), *rules(opdef)], known_slugs())
     lines += errors_line([s for s in found if s not in general_slugs()])
     return "\n".join(lines) + "\n" + example(op_example(opdef))
 
@@ -97,16 +97,16 @@ def example(found: Example) -> str:
 
 def spelled(operand: str, opdef: OpDef) -> str:
     """An operand as the language calls it, and as its record does where that differs."""
-    argument = ARGUMENT_OF_OPERAND.get(operand)
-    if opdef.namespace is None or argument not in [p.name for p in parameters(opdef)]:
+    argument = argument_of(opdef, operand)
+    if argument == operand:
         return f"`{operand}`"
     return f"`{argument}` ({operand})"
 
 
-def attribute_text(a: AttrDef) -> str:
+def attribute_text(a: AttrDef, name: str) -> str:
     choices = f" of {', '.join(repr(c) for c in a.choices)}" if a.choices else ""
     default = "" if a.default is REQUIRED else f", default `{a.default!r}`"
-    return f"`{a.name}`: compile-time {a.type.__name__}{choices}{default}"
+    return f"{name}: compile-time {a.type.__name__}{choices}{default}"
 
 
 def cast_table() -> str:

@@ -29,6 +29,17 @@ def native(opdef: OpDef) -> Any:
     return getattr(T.tile if opdef.namespace == "tile" else T, opdef.name)
 
 
+def called(value: Any) -> list[Any]:
+    """The functions that run when a script calls it."""
+    own = [] if isinstance(value, type) else [type(value).__call__]
+    return [value, *own, *(f for n in ("build", "adapter") if (f := _function(value, n)))]
+
+
+def _function(value: Any, name: str) -> Any:
+    found = getattr(value, name, None)
+    return getattr(found, "__func__", found)
+
+
 def parameters(opdef: OpDef) -> list[Parameter]:
     return native_parameters(native(opdef))
 

@@ -306,7 +306,7 @@ def axis_and_dim():
             a = T.alloc_ub((8, 8), "float32")
             r = T.alloc_ub((8,), "float32")
             T.reduce_sum(a, r, dim=1, axis=1)
-            #                         ^ arity: reduce_sum got `dim` twice, as dim and as axis
+            #                         ^ arity: T.reduce_sum got `dim` twice, as dim and as axis
 
 
 def kept_dimension_that_is_not_there():
@@ -316,4 +316,4 @@ def kept_dimension_that_is_not_there():
             a = T.alloc_ub((8, 8), "float32")
             r = T.alloc_ub((8,), "float32")
             T.reduce_sum(a, r, dim=1, keepdim=True)
-            #                         ^ reduce-shape: reduce_sum: keepdim is True, but out has shape (8,) | leave keepdim out: the shape of `out` says it, such as (rows, 1) or (rows,)
+            #                                 ^ reduce-shape: reduce_sum: keepdim is True, but out has shape (8,) | leave keepdim out: the shape of `out` says it, such as (rows, 1) or (rows,)

@@ -339,7 +339,8 @@ def cos(x: _Value, dtype: _DType | None = None) -> Any:
     """The cosine of `x`."""
 
 def cumsum(src: _Tile, dst: _Tile | None = None, dim: _Value = 0, reverse: _bool = False) -> None:
-    """Running sums of `src` along `dim`, from the end on with `reverse`.
+    """running sums of src along dim, from the end on with reverse; halves are added in float, and
+      the order of additions is not that of the elements.
 
     src: a buffer in ub, read; float32, float16, int32
     dst: a buffer in ub, written
@@ -358,7 +359,7 @@ class double(_Scalar):
     def __init__(self, value: _Value = ...) -> None: ...
 
 def dump_tensor(buffer: _Tile, desc: _Value, size: _Value, shape: _Shape = ()) -> None:
-    """Print `size` elements under the number `desc`. `shape` arranges the output of other tools.
+    """print the first size elements of a buffer, under the number desc.
 
     buffer: a buffer in gm, l0c, l1 or ub, read
     desc: a Python int
@@ -591,19 +592,25 @@ def reduce(
     buffer: _Tile,
     out: _Tile,
     reduce_type: _str,
-    dim: Any,
+    dim: _Value,
     real_shape: Any | None = None,
-    clear: Any = True,
-) -> None:
-    """The reduction named by `reduce_type`."""
+    clear: _bool = True,
+    keepdim: Any | None = None,
+) -> Any:
+    """The reduction named by `reduce_type`.
+
+    buffer: a buffer in ub, read; float16, float32
+    out: a buffer in ub, read and written
+    dim: a Python int (-1)
+    clear: a Python bool (True)"""
 
 def reduce_max(
     buffer: _Tile,
     out: _Tile | None = None,
     dim: _Value = -1,
-    *compat: Any,
     clear: _bool = True,
     real_shape: Any | None = None,
+    keepdim: Any | None = None,
 ) -> Any:
     """dst = maximum of src along dim.
 
@@ -616,9 +623,9 @@ def reduce_min(
     buffer: _Tile,
     out: _Tile | None = None,
     dim: _Value = -1,
-    *compat: Any,
     clear: _bool = True,
     real_shape: Any | None = None,
+    keepdim: Any | None = None,
 ) -> Any:
     """dst = minimum of src along dim.
 
@@ -631,9 +638,9 @@ def reduce_sum(
     buffer: _Tile,
     out: _Tile | None = None,
     dim: _Value = -1,
-    *compat: Any,
     clear: _bool = True,
     real_shape: Any | None = None,
+    keepdim: Any | None = None,
 ) -> Any:
     """dst = sum of src along dim; with clear=False added to dst.
 

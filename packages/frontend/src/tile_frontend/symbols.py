@@ -7,13 +7,11 @@ from typing import Any
 from tile_frontend import tile
 from tile_frontend.advice.configs import recommend_configs
 from tile_frontend.advice.tiles import recommend_tiles
-from tile_frontend.arguments.copy_extents import copy
-from tile_frontend.arguments.op_functions import table_functions
-from tile_frontend.arguments.print_values import print_value
+from tile_frontend.arguments.copy_arguments import copy
+from tile_frontend.arguments.debug_output import print_value, printf
+from tile_frontend.arguments.op_functions import OpFunction, table_functions
 from tile_frontend.arguments.product_arguments import FUNCTIONS as PRODUCTS
-from tile_frontend.arguments.reduce_arguments import NAMES as REDUCTIONS
-from tile_frontend.arguments.reduce_arguments import reduce, reduction
-from tile_frontend.arguments.running_sums import cumsum
+from tile_frontend.arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
 from tile_frontend.evaluate.kernel_function import prim_func
 from tile_frontend.evaluate.macros import macro
 from tile_frontend.language import bitwise_functions, float_functions, scalar_functions
@@ -34,7 +32,7 @@ from tile_frontend.language.allocation import (
     make_zn_layout,
 )  # fmt: skip
 from tile_frontend.language.callable_dtypes import DTYPE_NAMES
-from tile_frontend.language.control import assume, dump_tensor, func_attr, loop_break, printf
+from tile_frontend.language.control import assume, func_attr, loop_break
 from tile_frontend.language.kernel_frames import Else, If, Kernel, Scope, Then
 from tile_frontend.language.loops import Parallel, Pipelined, grid, serial, unroll
 from tile_frontend.language.persistent import Persistent
@@ -57,7 +55,7 @@ _FLOAT_NAMES = (
 )  # fmt: skip
 
 NAMES: dict[str, Any] = {
-    **table_functions("", OPS), **PRODUCTS,
+    **table_functions("", OPS), **PRODUCTS, **REDUCTIONS,
     **DTYPE_NAMES,
     **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
     **{name: getattr(float_functions, name) for name in _FLOAT_NAMES},
@@ -82,8 +80,6 @@ NAMES: dict[str, Any] = {
     "serial": serial, "range": serial, "unroll": unroll, "grid": grid, "Parallel": Parallel,
     "Pipelined": Pipelined, "Persistent": Persistent, "loop_break": loop_break,
     "reinterpretcast": reinterpretcast, "view": view, "reshape": reshape,
-    "copy": copy, "dump_tensor": dump_tensor, "printf": printf, "func_attr": func_attr,
+    "copy": OpFunction(OPS["copy"], copy), "printf": printf, "func_attr": func_attr,
     "print": print_value, "assume": assume,
-    "cumsum": cumsum,
-    "reduce": reduce, **{name: reduction(name) for name in REDUCTIONS},
 }  # fmt: skip

@@ -3,18 +3,15 @@
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
-from tile_frontend.arguments import gather_arguments as _gather_arguments
-from tile_frontend.arguments import sort_arguments as _sort_arguments
-from tile_frontend.arguments.broadcast_arguments import BroadcastFunction as _BroadcastFunction
-from tile_frontend.arguments.copy_extents import atomic_add as _atomic_add
+from tile_frontend.arguments import gather_arguments as _gather
+from tile_frontend.arguments import sort_arguments as _sort
+from tile_frontend.arguments.copy_arguments import atomic_add as _atomic_add
 from tile_frontend.arguments.counted_call import CountedFunction as _CountedFunction
 from tile_frontend.arguments.online_softmax import softmax_flash_v2 as _softmax_flash_v2
+from tile_frontend.arguments.op_functions import OpFunction as _OpFunction
 from tile_frontend.arguments.op_functions import table_functions as _table_functions
 from tile_frontend.arguments.op_functions import with_older_names as _with_older_names
-from tile_frontend.arguments.reduce_arguments import NAMES as _REDUCTIONS
-from tile_frontend.arguments.reduce_arguments import reduction as _reduction
-from tile_frontend.arguments.row_sums import sum_experiment as _sum_experiment
-from tile_frontend.arguments.window_arguments import im2col as _im2col
+from tile_frontend.arguments.reduce_arguments import FUNCTIONS as _REDUCTIONS
 from tile_frontend.dialects.removed_names import advice as _advice
 from tile_ir import OPS as _OPS
 
@@ -26,18 +23,15 @@ _FUNCTIONS: dict[str, _Callable[..., _Any]] = {
         if opdef.namespace == "tile"
         and any(o.name == "count" and o.optional for o in opdef.operands)
     },
-    **_gather_arguments.FUNCTIONS,
-    **_sort_arguments.FUNCTIONS,
-    "broadcast": _BroadcastFunction(),
+    **_sort.FUNCTIONS,
+    "gather_mask": _OpFunction(_OPS["gather_mask"], _gather.gather_mask, buffers=3),
     "softmax_flash_v2": _softmax_flash_v2,
-    "sum_experiment": _sum_experiment,
-    "atomic_add": _atomic_add,
-    "im2col": _im2col,
+    "atomic_add": _OpFunction(_OPS["atomic_add"], _atomic_add),
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(_with_older_names(_FUNCTIONS, "tile"))
 # Earlier versions have the reductions and the scale of a cast here.
-globals().update({name: _reduction(name) for name in _REDUCTIONS})
+globals().update({name: f for name, f in _REDUCTIONS.items() if name != "reduce"})
 globals()["set_deq_scale"] = _table_functions("", _OPS)["set_deq_scale"]
 __all__ = sorted(_FUNCTIONS)
 

@@ -381,14 +381,16 @@ def gathermask_experiment(
     params: Any,
     rsvdCnt: Any = 0,
 ) -> None:
-    """Keep the elements of src whose bit in patternBuf is set.
+    """the elements of src whose bit in patternBuf is set, moved together: the instruction as it
+      is, strides in blocks; with reduceMode mask elements a repeat, else 256 bytes.
 
     dst: a buffer in ub, read and written; int16, uint16, float16, bfloat16, int32, uint32,
       float32
     src: a buffer in ub, read
     patternBuf: a buffer in ub, read; int16, uint16, int32, uint32
     reduceMode: a Python bool
-    mask: a scalar, read"""
+    mask: a scalar, read
+    params: a list of blkStride, repeat, srcRepStride, patRepStride"""
 
 def im2col(
     dst: _Tile,
@@ -403,15 +405,15 @@ def im2col(
     m_ext: _Value,
     k_ext: _Value,
 ) -> None:
-    """Rows of l0a from windows of an image in l1: from window `m_pos` on `m_ext` rows, and of
-      every
-    window the columns `k_pos` to `k_pos + k_ext` in the order (kh, kw, c); zeros outside the
-      image.
-    `image`, `kernel`, `stride` and `dilation` are (rows, columns), `padding` (left, right, top,
-    bottom).
+    """windows of an image in l1 as rows of l0a; columns in the order (kh, kw, c).
 
     dst: a buffer in l0a, written; float16, bfloat16, float32, int8
     src: a buffer in l1, read
+    image: a list of height, width
+    kernel: a list of kernel_h, kernel_w
+    stride: a list of stride_h, stride_w
+    dilation: a list of dilation_h, dilation_w
+    padding: a list of pad_left, pad_right, pad_top, pad_bottom
     m_pos: a scalar, read
     k_pos: a scalar, read
     m_ext: a scalar, read
@@ -721,10 +723,11 @@ def sub_experiment(dst: _Tile, src0: _Tile, src1: _Tile, count: _Value) -> None:
     count: a scalar, read (optional)"""
 
 def sum_experiment(dst: _Tile, src: _Tile, sumParams: Any) -> None:
-    """Sums of rows: `sumParams` is [rows, elements from row to row, elements that count].
+    """dst[r] = sum of the first n of the inner elements of row r, for outer rows.
 
     dst: a buffer in ub, read and written; float16, float32
-    src: a buffer in ub, read"""
+    src: a buffer in ub, read
+    sumParams: a list of outer, inner, n"""
 
 def tanh(dst: _Tile, src: _Tile) -> None:
     """dst = hyperbolic tangent of src; off by less than 6 ulp of a float, 1 ulp of a half.

@@ -3,8 +3,10 @@ and what else it does; and what is told of one that is not legal."""
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from tile_ir.dtypes import DType
 from tile_ir.machine import Memory
@@ -76,6 +78,11 @@ class OperandDef:
     as_bytes: bool = False
     hint: str = "cast it with T.tile.cast first"
 
+    @property
+    def default(self) -> Any:
+        """What stands for an operand that a call leaves out."""
+        return None if self.optional else () if self.variadic else REQUIRED
+
 
 class _Required(Enum):
     REQUIRED = "required"
@@ -93,3 +100,22 @@ class AttrDef:
     type: type
     default: AttrValue | _Required = REQUIRED
     choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentDef:
+    """One parameter of a call, where it is more than the operand or attribute of its name.
+
+    `parts` are the operands and attributes it gives a value: one, or several, of which it is a
+    list. Without parts it has no effect, and must be one of `choices` if there are any, or only
+    the adapter of the language reads it. If it is left out, `default` stands for it, or the
+    argument named `same_as` does.
+    """
+
+    name: str
+    parts: tuple[str, ...] = ()
+    default: Any = REQUIRED
+    same_as: str = ""
+    choices: Container[Any] | None = None
+    expected: str = ""
+    hint: str | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from tile_ir.costs.timing import FULL_RATE
@@ -22,6 +22,7 @@ from tile_ir.machine import CHOICES_OF_OPEN, Core, Memory, Pipe, possible
 from tile_ir.op_parts import REQUIRED as REQUIRED
 from tile_ir.op_parts import TOLD as TOLD
 from tile_ir.op_parts import Access as Access
+from tile_ir.op_parts import ArgumentDef as ArgumentDef
 from tile_ir.op_parts import AttrDef as AttrDef
 from tile_ir.op_parts import Composite as Composite
 from tile_ir.op_parts import Effect as Effect
@@ -104,14 +105,14 @@ class OpDef:
     have a `rate`, elements a cycle of 2 and of 4 bytes, and a number of `instructions`; `chained`
     says whether each of these reads what the one before has left.
     `elementwise` operations treat every region as the same sequence of elements; `by_rows` says
-    whether the instruction also steps from row to row (`row_form.py`). `clip` is for
-    operations whose regions may hang over the edge of a tensor. `parameters` is
-    the order of arguments in scripts where it differs from operands followed by attributes.
-    `flat` operations take every region of ub as one run of elements, so that lowering moves
-    regions that are none to a run of their own. `uses` says how many elements of an operand take
-    part where a script may name a larger buffer: the language cuts it to its first elements.
-    `unavailable` says what an operation needs that no back end has; such operations are checked and
-    printed, but not lowered. The meaning of one that `reads_deq_scale` gets the factor of the last
+    whether the instruction also steps from row to row (`row_form.py`). `clip` is for operations
+    whose regions may hang over the edge of a tensor. `parameters` are the arguments of a call if
+    not operands, then attributes; `variant` names the operation it builds if operands decide.
+    `flat` operations take every region of ub as one run of elements, so that lowering moves regions
+    that are none to a run of their own. `uses` says how many elements of an operand take part where
+    a script may name a larger buffer: the language cuts it to its first elements. `unavailable`
+    says what an operation needs that no back end has; such operations are checked and printed, but
+    not lowered. The meaning of one that `reads_deq_scale` gets the factor of the last
     `set_deq_scale` behind its operands. `overwrites` is the condition under which an operation
     leaves nothing of what the operands held that it reads and writes: what they held is then not
     read. Where the condition does not hold, it is added to, and must have a value before. None
@@ -148,7 +149,8 @@ class OpDef:
     chained: bool = True
     hidden: tuple[str, ...] = ()
     clip: Callable[[Op], Clipped] | None = None
-    parameters: tuple[str, ...] = ()
+    parameters: tuple[str | ArgumentDef, ...] = ()
+    variant: Callable[[Op], str] | None = None
     flat: bool = False
     uses: Callable[[Op], Mapping[str, Expr]] | None = None
     unavailable: str = ""
@@ -163,9 +165,8 @@ class OpDef:
     staged: bool = False
 
     def call_order(self) -> tuple[str, ...]:
-        """Names of operands and attributes in the order a script passes them."""
-        names = tuple(o.name for o in self.operands) + tuple(a.name for a in self.attrs)
-        return self.parameters or tuple(n for n in names if n not in self.hidden)
+        """Names of arguments in the order a script passes them."""
+        return tuple(a.name for a in call_arguments(self))
 
     def operand_index(self, name: str) -> int:
         for i, o in enumerate(self.operands):
@@ -193,6 +194,22 @@ def _placement(op: Op) -> tuple[Core, Pipe]:
 def defined_operands(op: Op) -> tuple[tuple[OperandDef, Operand], ...]:
     """The operands, each with its definition."""
     return tuple([(op.opdef.operand_def(i), operand) for i, operand in enumerate(op.operands)])
+
+
+@cache
+def call_arguments(opdef: OpDef) -> tuple[ArgumentDef, ...]:
+    """The parameters of a call, each with what it gives a value and what stands for it."""
+    found: dict[str, Any] = {o.name: o.default for o in opdef.operands}
+    found.update((a.name, a.default) for a in opdef.attrs)
+    return tuple(
+        p if isinstance(p, ArgumentDef) else ArgumentDef(p, (p,), found[p])
+        for p in opdef.parameters or (n for n in found if n not in opdef.hidden)
+    )
+
+
+def argument_of(opdef: OpDef, part: str) -> str:
+    """The name that a script has for an operand or an attribute."""
+    return next((a.name for a in call_arguments(opdef) if part in a.parts), part)
 
 
 def pipe_of(op: Op) -> Pipe:

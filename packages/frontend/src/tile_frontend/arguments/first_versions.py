@@ -12,9 +12,10 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeAlias
 
-from tile_frontend.arguments.op_functions import MISSING, OpFunction, with_older_names
+from tile_frontend.arguments.op_functions import OpFunction, with_older_names
 from tile_frontend.tracing.subscripts import View
 from tile_frontend.tracing.values import Tile
+from tile_ir import REQUIRED
 
 Function: TypeAlias = "Callable[..., Any]"
 
@@ -36,7 +37,7 @@ def with_operations(names: Mapping[str, Any], tile: Any) -> dict[str, Any]:
 def _beside_numbers(numbers: Function, operation: OpFunction) -> Function:
     """A function of numbers that is the operation where it gets all that one needs, or more than
     the function of numbers takes."""
-    least = sum(operation.default(name) is MISSING for name in operation.parameters)
+    least = sum(operation.default(name) is REQUIRED for name in operation.parameters)
     parameters = signature(numbers).parameters.values()
     most = least if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(parameters)
 

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from tile_frontend.arguments.counted_call import region_of
-from tile_frontend.arguments.op_functions import build_op
+from tile_frontend.arguments.build_op import build_op
+from tile_frontend.arguments.operand_regions import cut, region_argument
 from tile_frontend.arguments.working_memory import lend_working_memory
 from tile_frontend.tracing.faults import Fault
 from tile_frontend.tracing.scalars import describe, python_number, scalar_expr
@@ -49,38 +48,30 @@ def softmax_flash_v2(
         "dst": dst, "out_sum": out_sum, "out_max": out_max, "expmax": expmax, "src": src,
         "in_sum": in_sum, "in_max": in_max,
     }  # fmt: skip
-    tiles = {name: _region(name, value) for name, value in given.items()}
+    tiles = {
+        name: region_argument(f"softmax_flash_v2: {name}", value, elements=True)
+        for name, value in given.items()
+    }
     _check_apart(tiles)
     rows = tiles["src"]
     columns = _columns("col_count", col_count, rows.extents[-1])
     live = _columns("actual_col", actual_col, columns)
-    tiles.update({name: _cut(tiles[name], columns) for name in ("dst", "src")})
+    tiles.update({name: cut(tiles[name], -1, columns) for name in ("dst", "src")})
     peak = _row_values(trace, rows)
 
     def step(op: str, **operands: Any) -> None:
         trace.emit_step(build_op(OPS[op], operands, NAME))
 
     # What is read of the old sums and maxima is read before their place is written.
-    step("reduce_max", src=_cut(tiles["src"], live), dst=peak)
+    step("reduce_max", src=cut(tiles["src"], -1, live), dst=peak)
     step("max", dst=peak, src0=peak, src1=tiles["in_max"])
     step("sub", dst=tiles["expmax"], src0=tiles["in_max"], src1=peak)
     step("exp", dst=tiles["expmax"], src=tiles["expmax"])
     step("row_expand_sub", dst=tiles["dst"], src0=tiles["src"], src1=peak)
     step("exp", dst=tiles["dst"], src=tiles["dst"])
     step("mul", dst=tiles["out_sum"], src0=tiles["in_sum"], src1=tiles["expmax"])
-    step("reduce_sum", src=_cut(tiles["dst"], live), dst=tiles["out_sum"], clear=False)
+    step("reduce_sum", src=cut(tiles["dst"], -1, live), dst=tiles["out_sum"], clear=False)
     return build_op(OPS["copy"], {"src": peak, "dst": tiles["out_max"]}, NAME)
-
-
-def _region(name: str, value: Any) -> Region:
-    region = region_of(value)
-    if region is None:
-        raise Fault(
-            "operand-kind",
-            f"softmax_flash_v2: {name} is {describe(value)}, expected a buffer or a slice",
-            argument=name,
-        )
-    return region
 
 
 def _check_apart(tiles: dict[str, Region]) -> None:
@@ -111,11 +102,6 @@ def _columns(name: str, asked: Any, have: Expr) -> Expr:
             argument=name,
         )
     return expr
-
-
-def _cut(region: Region, columns: Expr) -> Region:
-    last = replace(region.dims[-1], extent=columns)
-    return Region(region.buffer, (*region.dims[:-1], last))
 
 
 def _row_values(trace: Trace, like: Region) -> Region:

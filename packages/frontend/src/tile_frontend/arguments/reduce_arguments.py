@@ -1,151 +1,122 @@
-"""`T.reduce_*`: which part of a buffer is reduced, and into what
+"""Build `T.reduce_*`: which part of a buffer is reduced, and into what
 (docs/rules/operations.md#reductions)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_frontend.arguments.call_signature import described
-from tile_frontend.arguments.op_functions import build_op
-from tile_frontend.arguments.torch_arguments import accepting_torch_arguments
-from tile_frontend.arguments.working_memory import accepting_working_memory
+from tile_frontend.arguments.build_op import build_op
+from tile_frontend.arguments.op_functions import OpFunction
+from tile_frontend.arguments.operand_regions import cut, region_argument
 from tile_frontend.tracing.faults import Fault
-from tile_frontend.tracing.scalars import Scalar, describe, python_number, scalar_expr
-from tile_frontend.tracing.subscripts import View
+from tile_frontend.tracing.scalars import (
+    known_integer,
+    python_number,
+    scalar_expr,
+    unexpected,
+)
 from tile_frontend.tracing.trace import current
 from tile_frontend.tracing.values import Pending, Tile
 from tile_ir import (
     BLOCK_BYTES,
     OPS,
+    ArgumentDef,
     Const,
     Expr,
     Region,
-    Slice,
     constant_value,
     did_you_mean,
     is_constant,
     simplify,
-)
-from tile_ir.ops.reduce import composed_reduction
+)  # fmt: skip
 
-ARGUMENT_OF_OPERAND = {"src": "buffer", "dst": "out"}
 NAMES = tuple(n for n, d in OPS.items() if d.family == "reduce" and d.namespace == "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
-    clear: Any
-    real_shape: Any
+class ReductionFunction(OpFunction):
+    """The reductions of one name, or of the name in `reduce_type`."""
+
+    returns = "Any"
+
+    def build(self, given: dict[str, Any]) -> Pending | Tile:
+        a = self.filled(given)
+        name = a.get("reduce_type", self.opdef.name)
+        if name not in NAMES:
+            raise unexpected(
+                "reduce: reduce_type", name, f"one of {', '.join(NAMES)}",
+                did_you_mean(str(name), NAMES), slug="attribute-value",
+            )  # fmt: skip
+        _check_kept(name, a["keepdim"], a["buffer"], a["out"])
+        clear, real_shape = _by_kind(name, a["clear"], a["real_shape"])
+        src, axis = region_argument(f"{name}: buffer", a["buffer"]), known_integer(a["dim"])
+        if axis is None:
+            raise unexpected(f"{name}: dim", a["dim"], "a Python int", slug="attribute-type")
+        if a["out"] is not None:
+            dst = region_argument(f"{name}: out", a["out"])
+            return _reduction(name, src, dst, axis, clear, real_shape)
+        if src.static_extents() is None or clear is not True or real_shape is not None:
+            raise Fault(
+                "arity",
+                f"{name}: without `out` the whole of a buffer of fixed size is reduced",
+                "give it the buffer for the result",
+            )
+        return _result(name, src, axis)
 
 
-def reduction(name: str) -> Callable[..., Pending]:
-    """`T.reduce_sum` and its like."""
-
-    def reduce_along(
-        buffer: Any, out: Any = None, dim: Any = -1, *compat: Any, clear: Any = True,
-        real_shape: Any = None,
-    ) -> Any:  # fmt: skip
-        options = _compatible(name, compat, _Options(clear, real_shape))
-        if out is None:
-            return _result(name, buffer, dim, options)
-        return _build(name, buffer, out, dim, options)
-
-    reduce_along.__name__ = reduce_along.__qualname__ = name
-    operands = {argument: operand for operand, argument in ARGUMENT_OF_OPERAND.items()}
-    explained = described(OPS[name], operands)(reduce_along)
-    return accepting_torch_arguments(accepting_working_memory(OPS[name], buffers=2)(explained))
+def _by_kind(name: str, clear: Any, real_shape: Any) -> tuple[Any, Any]:
+    """Older scripts pass `clear` and `real_shape` by position, in any order."""
+    if isinstance(clear, (list, tuple)):
+        clear, real_shape = True if real_shape is None else real_shape, clear
+    for key, value, twice in (("real_shape", clear, (list, tuple)), ("clear", real_shape, bool)):
+        if isinstance(value, twice):
+            raise Fault("arity", f"{name} got `{key}` twice")
+    return clear, real_shape
 
 
-@accepting_torch_arguments
-@accepting_working_memory(OPS[NAMES[0]], buffers=2)
-def reduce(
-    buffer: Any, out: Any, reduce_type: str, dim: Any, real_shape: Any = None, clear: Any = True
-) -> Pending:
-    """The reduction named by `reduce_type`."""
-    if reduce_type not in NAMES:
+def _check_kept(name: str, keepdim: Any, source: Any, out: Any) -> None:
+    """A Fault where the result has not the shape that is asked for in the words of torch."""
+    if keepdim is None:
+        return
+    if not isinstance(keepdim, bool):
+        raise unexpected(f"{name}: keepdim", keepdim, "True or False", slug="attribute-type")
+    before, after = (getattr(b, "shape", None) for b in (source, out))
+    if before is None or (after is None and not keepdim):
+        return
+    kept = after is not None and len(after) == len(before)
+    if kept is not keepdim and len(before) > 1:
+        what = "out has no other shape" if after is None else f"out has shape {tuple(after)}"
         raise Fault(
-            "attribute-value",
-            f"reduce: reduce_type is {describe(reduce_type)}, expected one of {', '.join(NAMES)}",
-            did_you_mean(str(reduce_type), NAMES),
-            "reduce_type",
+            "reduce-shape",
+            f"{name}: keepdim is {keepdim}, but {what}",
+            "leave keepdim out: the shape of `out` says it, such as (rows, 1) or (rows,)",
+            "keepdim",
         )
-    return _build(reduce_type, buffer, out, dim, _Options(clear, real_shape))
 
 
-def _result(name: str, buffer: Any, dim: Any, options: _Options) -> Tile:
+def _result(name: str, src: Region, axis: int) -> Tile:
     """The reduction into a new buffer, which is the value of the call."""
-    trace = current(f"T.{name}")
-    src = _region(name, buffer, "buffer")
-    kept = list(src.static_extents() or ())
-    if not kept or options.clear is not True or options.real_shape is not None:
-        raise Fault(
-            "arity",
-            f"{name}: without `out` the whole of a buffer of fixed size is reduced",
-            "give it the buffer for the result",
-        )
-    axis = _axis(name, dim)
+    trace, kept = current(f"T.{name}"), list(src.static_extents() or ())
     if len(kept) > 1 and -len(kept) <= axis < len(kept):
         del kept[axis]
     shape = tuple(kept) if len(src.dims) > 1 else (1,)
     tile = Tile(src.memory, src.dtype, tuple(Const(n) for n in shape), trace.here)
     trace.allocate(tile)
     trace.name_tile(tile, f"{src.buffer.name}_{name.removeprefix('reduce_')}", trace.ANONYMOUS)
-    trace.emit_pending(_build(name, buffer, tile, dim, options))
+    trace.emit_pending(_reduction(name, src, Region.whole(tile.buffer), axis, True, None))
     return tile
 
 
-def _compatible(name: str, compat: tuple[Any, ...], options: _Options) -> _Options:
-    """Older scripts pass `clear` and `real_shape` by position, in any order."""
-    seen: set[str] = set()
-    for value in compat:
-        if isinstance(value, bool):
-            key, options = "clear", replace(options, clear=value)
-        elif isinstance(value, (list, tuple)) and len(value) == 2:
-            key, options = "real_shape", replace(options, real_shape=value)
-        else:
-            raise Fault(
-                "arity",
-                f"{name}: {describe(value)} follows dim, expected clear or real_shape",
-                "write clear=... or real_shape=[rows, columns]",
-            )
-        if key in seen:
-            raise Fault("arity", f"{name} got `{key}` twice")
-        seen.add(key)
-    return options
-
-
-def _build(name: str, buffer: Any, out: Any, dim: Any, options: _Options) -> Pending:
-    src, dst = _region(name, buffer, "buffer"), _region(name, out, "out")
-    axis = _axis(name, dim)
+def _reduction(
+    name: str, src: Region, dst: Region, axis: int, clear: Any, real_shape: Any
+) -> Pending:
     if _is_result(src, dst, axis):  # the first versions of the language have the result first
         src, dst = dst, src
-    narrowed = src
-    if options.real_shape is not None:
-        narrowed = _real(name, src, options.real_shape)
-    dst = _fitting(src, narrowed, dst, axis)
+    real = src if real_shape is None else _real(name, src, real_shape)
+    dst = _fitting(src, real, dst, axis)
     if len(src.dims) == 3:  # only the first slot of a three-dimensional buffer is reduced
-        first = Slice(narrowed.dims[0].offset, Const(1))
-        narrowed = Region(src.buffer, (first, *narrowed.dims[1:]))
-    given = {"src": narrowed, "dst": dst, "dim": axis, "clear": options.clear}
-    try:
-        return build_op(OPS[composed_reduction(name, narrowed)], given, name)
-    except Fault as fault:
-        if isinstance(fault.argument, str):
-            fault.argument = ARGUMENT_OF_OPERAND.get(fault.argument, fault.argument)
-        raise
-
-
-def _axis(name: str, dim: Any) -> int:
-    axis = python_number(dim)
-    if isinstance(dim, Scalar) or not isinstance(axis, int) or isinstance(axis, bool):
-        raise Fault(
-            "attribute-type", f"{name}: dim is {describe(dim)}, expected a Python int",
-            argument="dim",
-        )  # fmt: skip
-    return axis
+        real = cut(real, 0, Const(1))
+    return build_op(OPS[name], {"src": real, "dst": dst, "dim": axis, "clear": clear}, name)
 
 
 def _is_result(a: Region, b: Region, axis: int) -> bool:
@@ -163,31 +134,14 @@ def _whole_blocks(count: int, region: Region) -> int:
     return -(-count // block) * block
 
 
-def _region(name: str, value: Any, argument: str) -> Region:
-    match value:
-        case Tile():
-            return Region.whole(value.buffer)
-        case View(region=region):
-            return region
-    raise Fault(
-        "operand-kind",
-        f"{name}: {argument} is {describe(value)}, expected a buffer or a slice",
-        argument=argument,
-    )
-
-
 def _real(name: str, src: Region, real_shape: Any) -> Region:
     """The region cut to the real rows and columns, at the pitch of its buffer; 0 keeps a size."""
     if not isinstance(real_shape, (list, tuple)) or len(real_shape) != 2:
-        raise Fault(
-            "reduce-shape",
-            f"{name}: real_shape is {describe(real_shape)}, expected [rows, columns]",
-            argument="real_shape",
-        )
+        raise unexpected(f"{name}: real_shape", real_shape, "[rows, columns]", slug="reduce-shape")
+    real = src
     sizes = real_shape[-len(src.dims) :] if len(src.dims) < 2 else real_shape
-    dims = list(src.dims)
     for position, size in zip(range(-len(sizes), 0), sizes, strict=True):
-        number, have = python_number(size), constant_value(dims[position].extent)
+        number, have = python_number(size), constant_value(src.dims[position].extent)
         if isinstance(number, int) and not 0 <= number <= (number if have is None else have):
             raise Fault(
                 "reduce-shape",
@@ -196,17 +150,12 @@ def _real(name: str, src: Region, real_shape: Any) -> Region:
                 "real_shape",
             )
         if number != 0:
-            dims[position] = Slice(dims[position].offset, _size(name, size))
-    return Region(src.buffer, tuple(dims))
-
-
-def _size(name: str, size: Any) -> Expr:
-    expr = scalar_expr(size)
-    if not expr.dtype.is_integer:
-        raise Fault(
-            "reduce-shape", f"{name}: real_shape holds a {expr.dtype}", argument="real_shape"
-        )
-    return expr
+            expr = scalar_expr(size)
+            if not expr.dtype.is_integer:
+                found = f"{name}: real_shape holds a {expr.dtype}"
+                raise Fault("reduce-shape", found, argument="real_shape")
+            real = cut(real, position, expr)
+    return real
 
 
 def _fitting(src: Region, real: Region, dst: Region, dim: int) -> Region:
@@ -226,6 +175,18 @@ def _fitting(src: Region, real: Region, dst: Region, dim: int) -> Region:
     long = [i for i, s in enumerate(dst.dims) if not is_constant(s.extent, 1)]
     if len(long) != 1 or simplify(dst.dims[long[0]].extent) not in longer - {wanted}:
         return dst
-    dims = list(dst.dims)
-    dims[long[0]] = Slice(dims[long[0]].offset, wanted)
-    return Region(dst.buffer, tuple(dims))
+    return cut(dst, long[0], wanted)
+
+
+def _any() -> ReductionFunction:
+    """`T.reduce`, whose name of the reduction stands behind the buffers."""
+    own = {a.name: a for a in ReductionFunction(OPS[NAMES[0]]).arguments}
+    arguments = (
+        own["buffer"], ArgumentDef("out", ("dst",)), ArgumentDef("reduce_type"),
+        ArgumentDef("dim", ("dim",)), own["real_shape"], own["clear"], own["keepdim"],
+    )  # fmt: skip
+    doc = "The reduction named by `reduce_type`."
+    return ReductionFunction(OPS[NAMES[0]], None, arguments, "reduce", doc)
+
+
+FUNCTIONS = {**{name: ReductionFunction(OPS[name]) for name in NAMES}, "reduce": _any()}

@@ -12,16 +12,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tile_frontend.arguments.counted_call import region_of
-from tile_frontend.arguments.first_elements import first_elements
-from tile_frontend.arguments.op_functions import OpFunction, build_op
+from tile_frontend.arguments.build_op import build_op
+from tile_frontend.arguments.op_functions import OpFunction
+from tile_frontend.arguments.operand_regions import first_elements, region_of
 from tile_frontend.arguments.working_memory import (
     lend_working_memory,
     without_working_memory,
     working_in,
 )
 from tile_frontend.tracing.faults import Fault
-from tile_frontend.tracing.scalars import describe
+from tile_frontend.tracing.scalars import unexpected
 from tile_frontend.tracing.trace import current, traced_number
 from tile_frontend.tracing.values import Pending
 from tile_ir import OPS, Const, Region, Slice, is_contiguous
@@ -31,10 +31,7 @@ class SortFunction(OpFunction):
     """With indices, and a number of groups of 32 behind the working memory, pairs keep the bits of
     the index they are given."""
 
-    def __init__(self) -> None:
-        super().__init__(OPS["sort"])
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Pending:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "indices" in kwargs or len(args) == len(_WITH_INDICES):
             given = {**dict(zip(_WITH_INDICES, args, strict=False)), **kwargs}
             if set(given) == set(_WITH_INDICES):
@@ -48,11 +45,10 @@ _WITH_INDICES = ("dst", "src", "indices", "tmp_buffer", "repeat_time")
 def _labelled(dst: Any, src: Any, indices: Any, tmp_buffer: Any, repeat_time: Any) -> Pending:
     groups = traced_number(repeat_time)
     if not isinstance(groups, int) or groups <= 0:
-        raise Fault(
-            "operand-kind",
-            f"sort: repeat_time is {describe(repeat_time)}, expected the number of groups of 32",
+        raise unexpected(
+            "sort: repeat_time", repeat_time, "the number of groups of 32",
             argument=len(_WITH_INDICES) - 1,
-        )
+        )  # fmt: skip
     memory = lend_working_memory("tile.sort", tmp_buffer)
     sides = (_run(region_of(value), 32 * groups) for value in (src, indices))
     given = {"dst": dst, **dict(zip(("src", "index"), sides, strict=True))}
@@ -62,10 +58,7 @@ def _labelled(dst: Any, src: Any, indices: Any, tmp_buffer: Any, repeat_time: An
 class TopFunction(OpFunction):
     """With a size instead of K and actual_num, src is merged into dst."""
 
-    def __init__(self) -> None:
-        super().__init__(OPS["topk"])
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Pending:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         call = without_working_memory(
             self.opdef, self.__name__, self.buffers, args, kwargs, self.numbers
         )
@@ -97,10 +90,7 @@ def _first_pairs(value: Any, count: Any) -> Region | None:
 class MergeFunction(OpFunction):
     """With sizes instead of lists, src holds the lists. Working memory stands behind dst."""
 
-    def __init__(self) -> None:
-        super().__init__(OPS["merge_sort"])
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Pending:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         sizes = [traced_number(a) for a in args[2:]]
         if None in sizes or not (sizes or "block_size" in kwargs):
             if not kwargs and len(args) > 3:
@@ -174,21 +164,8 @@ def _run(region: Region | None, elements: int) -> Region | None:
     return region if region is None else first_elements(region, elements) or region
 
 
-class LowestFunction(OpFunction):
-    """`rsv` has no meaning."""
-
-    def __init__(self) -> None:
-        super().__init__(OPS["init_sort_buf"])
-        self.parameters = (*self.parameters, "rsv")
-
-    def build(self, given: dict[str, Any]) -> Pending:
-        given.pop("rsv", None)
-        return super().build(given)
-
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sort": SortFunction(),
-    "topk": TopFunction(),
-    "merge_sort": MergeFunction(),
-    "init_sort_buf": LowestFunction(),
+    "sort": SortFunction(OPS["sort"]),
+    "topk": TopFunction(OPS["topk"]),
+    "merge_sort": MergeFunction(OPS["merge_sort"]),
 }

@@ -9,21 +9,19 @@ that keep order or memory in their own hands (`adopt_scratch`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
-from inspect import signature
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
+from tile_frontend.arguments.operand_regions import only_element, whole_region
 from tile_frontend.tracing.faults import Fault
-from tile_frontend.tracing.scalars import describe
+from tile_frontend.tracing.scalars import unexpected
 from tile_frontend.tracing.subscripts import View
 from tile_frontend.tracing.trace import current
 from tile_frontend.tracing.values import Pending, Tile
 from tile_ir import Diagnostic, Memory, Op, OpDef, Region, check_op, possible
 
-Function: TypeAlias = Callable[..., Pending]
 Described = TypeVar("Described")
 KEYWORD = "tmp"
 # Earlier versions call it otherwise, each operation in its way.
@@ -41,13 +39,15 @@ class Arguments:
     memory: Region | None = None
 
     @contextmanager
-    def placing_faults(self, parameters: Sequence[str]) -> Iterator[None]:
-        """Faults inside that blame a parameter behind the working memory blame its place in the
-        text, which is one further."""
+    def placing_faults(
+        self, parameters: Sequence[str], argument_of: Mapping[Any, str] | None = None
+    ) -> Iterator[None]:
+        """Faults inside that blame an operand blame its argument. Those that blame a parameter
+        behind the working memory blame its place in the text, which is one further."""
         try:
             yield
         except Fault as fault:
-            blamed = fault.argument
+            blamed = fault.argument = (argument_of or {}).get(fault.argument, fault.argument)
             if isinstance(blamed, str) and blamed in parameters and blamed not in self.kwargs:
                 blamed = parameters.index(blamed)
             if self.dropped is not None and isinstance(blamed, int):
@@ -81,7 +81,13 @@ def without_working_memory(
         memory = lend_working_memory(name, kwargs[keyword])
         rest = {key: value for key, value in kwargs.items() if key != keyword}
         return Arguments(tuple(args), rest, memory=memory)
-    found = [i for i, value in enumerate(args) if i >= buffers and _is_memory(value, i in numbers)]
+    found = [
+        i
+        for i, value in enumerate(args)
+        if i >= buffers
+        and isinstance(value, (Tile, View))
+        and (i not in numbers or only_element(value) is None)
+    ]
     if len(found) != 1:
         return Arguments(tuple(args), kwargs)
     place = found[0]
@@ -103,53 +109,20 @@ def working_in(call: Described, memory: Region | None) -> Described:
     return call
 
 
-def accepting_working_memory(opdef: OpDef, buffers: int) -> Callable[[Function], Function]:
-    """Make a function of the language accept working memory as the operation it builds does."""
-
-    def decorate(function: Function) -> Function:
-        parameters = tuple(signature(function).parameters)
-
-        @wraps(function)
-        def accepting(*args: Any, **kwargs: Any) -> Pending:
-            call = without_working_memory(opdef, function.__name__, buffers, args, kwargs)
-            with call.placing_faults(parameters):
-                return working_in(function(*call.args, **call.kwargs), call.memory)
-
-        return accepting
-
-    return decorate
-
-
-def _is_memory(value: Any, number: bool) -> bool:
-    match value:
-        case Tile(buffer=buffer):
-            return not number or buffer.static_shape() not in ((1,), (1, 1))
-        case View(region=region):
-            return not number or region.static_extents() not in ((1,), (1, 1))
-    return False
-
-
 def lend_working_memory(name: str, value: Any) -> Region | None:
-    """Tell once for each buffer that it is not needed; used for nothing else it takes no room."""
-    match value:
-        case None:
-            return None
-        case Tile(buffer=buffer):
-            region = Region.whole(buffer)
-        case View(region=region):
-            buffer = region.buffer
-        case _:
-            raise Fault(
-                "operand-kind",
-                f"T.{name}: {KEYWORD} is {describe(value)}, expected a buffer in ub",
-                "leave it out: the compiler finds the working memory",
-                KEYWORD,
-            )
+    """Report once for each buffer that it is not needed; used for nothing else it takes no room."""
+    if value is None:
+        return None
+    what, hint = f"T.{name}: {KEYWORD}", "leave it out: the compiler finds the working memory"
+    region = whole_region(value)
+    if region is None:
+        raise unexpected(what, value, "a buffer in ub", hint)
+    buffer = region.buffer
     if Memory.UB not in possible(buffer.memory):
         raise Fault(
             "operand-memory",
-            f"T.{name}: {KEYWORD} `{buffer.name}` is in {buffer.memory.value}, expected ub",
-            "leave it out: the compiler finds the working memory",
+            f"{what} `{buffer.name}` is in {buffer.memory.value}, expected ub",
+            hint,
             KEYWORD,
         )
     trace = current(f"T.{name}")

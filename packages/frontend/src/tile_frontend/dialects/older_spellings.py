@@ -55,6 +55,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "src_base_addr": ("base",),
     "src_offset": ("offset",),
 }
+# What torch and NumPy call an argument, whatever else is given.
+TORCH_ARGUMENTS = {"axis": "dim", "keepdims": "keepdim"}
 
 
 def argument_today(name: str, parameters: Sequence[str], given: Collection[str]) -> str:
@@ -62,4 +64,6 @@ def argument_today(name: str, parameters: Sequence[str], given: Collection[str])
     nothing so."""
     if name in parameters:
         return name
+    if TORCH_ARGUMENTS.get(name) in parameters:
+        return TORCH_ARGUMENTS[name]
     return next((n for n in ARGUMENTS.get(name, ()) if n in parameters and n not in given), name)

@@ -6,13 +6,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tile_frontend.arguments.copy_extents import expression_words
 from tile_frontend.language.allocation import buffer_dims, sizes_of
 from tile_frontend.tracing.dtype_names import C_NAMES, element_type, packed_rows
 from tile_frontend.tracing.faults import Fault
 from tile_frontend.tracing.scalars import describe
 from tile_frontend.tracing.trace import Allocation, Trace, current
-from tile_frontend.tracing.values import Tile
+from tile_frontend.tracing.values import Tile, shape_words
 from tile_ir import Memory
 from tile_ir.layout.same_places import same_places, same_size
 
@@ -102,16 +101,16 @@ def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
     if not same_size(seen.buffer, tile.buffer):
         raise Fault(
             "reinterpret-size",
-            f"view: {_words(seen)} elements of {element} are not as many bytes as "
-            f"{_words(tile)} of {tile.element} in `{tile.name}`",
+            f"view: {shape_words(seen, 'x')} elements of {element} are not as many bytes as "
+            f"{shape_words(tile, 'x')} of {tile.element} in `{tile.name}`",
             "a view names all bytes of a buffer: give it a shape that has as many",
             "dtype" if shape is None else "shape",
         )
     if not same_places(seen.buffer, root.buffer):
         raise Fault(
             "operand-memory",
-            f"view: `{tile.name}` is a matrix in l1, whose rows lie in fractals: {_words(seen)} "
-            f"elements of {element} would lie in another order",
+            f"view: `{tile.name}` is a matrix in l1, whose rows lie in fractals: "
+            f"{shape_words(seen, 'x')} elements of {element} would lie in another order",
             "keep rows of as many bytes, or copy to a buffer of that shape",
             "dtype" if shape is None else "shape",
         )
@@ -123,10 +122,6 @@ def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
 def reshape(src: Any, shape: Any) -> Tile:
     """`view` with the element type of `src`."""
     return view(src, shape)
-
-
-def _words(tile: Tile) -> str:
-    return "x".join(expression_words(d) for d in tile.dims)
 
 
 def _allocation(

@@ -274,3 +274,30 @@ def describe(value: Any) -> str:
             return f"the Python number {value!r}"
     name = getattr(value, "__name__", None)
     return f"`{name}`" if isinstance(name, str) else f"a Python {type(value).__name__}"
+
+
+def unexpected(
+    what: str, value: Any, expected: str = "", hint: str | None = None,
+    argument: str | int | None = None, slug: str | None = None,
+) -> Fault:  # fmt: skip
+    """A Fault for a value of the wrong kind. `what` says which value it is; its last word is the
+    argument to blame unless another is given."""
+    message = f"{what} is {describe(value)}{f', expected {expected}' if expected else ''}"
+    blamed = what.rpartition(" ")[2] if argument is None else argument
+    return Fault(slug or "operand-kind", message, hint, blamed)
+
+
+def known_integer(value: Any) -> int | None:
+    """A Python integer that is known without asking the kernel; None for anything else."""
+    number = None if isinstance(value, Scalar) else python_number(value)
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+
+def integer_expr(what: str, value: Any, expected: str = "a number") -> Expr:
+    """The expression of an integer, known now or when the kernel runs; a Fault for all others."""
+    number = known_integer(value)
+    if number is not None:
+        return Const(number)
+    if not isinstance(value, Scalar) or not value.expr.dtype.is_integer:
+        raise unexpected(what, value, expected)
+    return value.expr

@@ -5,12 +5,11 @@ It knows IR and names but no Python syntax; the evaluator and the `T.` functions
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from tile_frontend.arguments.register_extents import RegisterExtents, cut_open_registers
 from tile_frontend.tracing.conversion import stored_value
 from tile_frontend.tracing.current_kernel import CURRENT
 from tile_frontend.tracing.faults import Fault
@@ -110,8 +109,8 @@ class Trace:
     remarks: list[Diagnostic] = field(default_factory=list)
     # Buffers that were handed to operations as working memory, which these do not use.
     lent: set[Buffer] = field(default_factory=set)
-    # Copies to buffers of an open memory that say how much of a register is read.
-    open_registers: dict[Op, RegisterExtents] = field(default_factory=dict)
+    # Operations that are settled by the whole body, each with what settles it.
+    decided_late: dict[Stmt, Callable[[Any, Body], Stmt]] = field(default_factory=dict)
     _bodies: list[list[Stmt]] = field(default_factory=list)
     # Open `T.If` frames, innermost last; None while inside one of their branches.
     branches: list[Any] = field(default_factory=list)
@@ -258,7 +257,10 @@ class Trace:
                 f"`{self.name}` launches no kernel",
                 "write `with T.Kernel(blocks, is_npu=True) as (cid, vid):` around the body",
             )
-        body = cut_open_registers(self.body, self.open_registers)
+        body, late = self.body, self.decided_late
+        if late:
+            whole = body
+            body = rewrite(body, lambda s: late[s](s, whole) if s in late else s)
         idle = self._idle(body)
         body = rewrite(body, lambda s: _without_memory(s, idle)) if idle else body
         allocs = tuple(

@@ -11,7 +11,7 @@ from tile_frontend.tracing.dtype_names import DataType
 from tile_frontend.tracing.faults import Fault
 from tile_frontend.tracing.scalars import Scalar, Value, as_python, describe, python_number
 from tile_frontend.tracing.subscripts import READ_ONE, subscript
-from tile_ir import Break, Buffer, DType, Expr, For, If, Let, Load, Loc, Memory, Op, Store
+from tile_ir import Break, Buffer, Const, DType, Expr, For, If, Let, Load, Loc, Memory, Op, Store
 
 
 class Tile(Value):
@@ -117,6 +117,12 @@ class Cell(Scalar):
             f"write `{self.tile.name}` or `{self.tile.name}[0]`",
             0,
         )
+
+
+def shape_words(tile: Tile, between: str = ", ") -> str:
+    """The sizes of a buffer in an error message, variables by their names."""
+    sizes = (str(d.value) if isinstance(d, Const) else getattr(d, "name", "?") for d in tile.dims)
+    return between.join(sizes)
 
 
 @dataclass(slots=True, eq=False)

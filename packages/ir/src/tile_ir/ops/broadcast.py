@@ -156,6 +156,7 @@ BROADCAST = OpDef(
     operands=(destination("dst", UB, *FILLABLE), source("src"), scratch_operand()),
     attrs=(AttrDef("axis", int, None),),
     hidden=("scratch",),
+    variant=lambda op: broadcast_of(op.region("dst")),
     placement=VECTOR,
     axes=broadcast_axes,
     meaning=_broadcast,

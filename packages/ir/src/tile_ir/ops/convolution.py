@@ -11,7 +11,7 @@ from tile_ir.layout.footprint import k0_elements, round_up
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
-from tile_ir.opdef import Access, AttrDef, OpDef, OperandDef, Problem
+from tile_ir.opdef import Access, ArgumentDef, AttrDef, OpDef, OperandDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
     L0A,
@@ -131,6 +131,14 @@ def _windows(op: Op, dst: Any, src: Any, m_pos: Any, k_pos: Any, m_ext: Any, k_e
 
 
 _NUMBERS = ("m_pos", "k_pos", "m_ext", "k_ext")
+# The lists in which a script gives the sizes.
+_LISTS = (
+    ArgumentDef("image", ("height", "width")),
+    ArgumentDef("kernel", ("kernel_h", "kernel_w")),
+    ArgumentDef("stride", ("stride_h", "stride_w")),
+    ArgumentDef("dilation", ("dilation_h", "dilation_w")),
+    ArgumentDef("padding", ("pad_left", "pad_right", "pad_top", "pad_bottom")),
+)
 
 OPS = (
     OpDef(
@@ -144,6 +152,7 @@ OPS = (
             *(OperandDef(name, Access.READ) for name in _NUMBERS),
         ),
         attrs=tuple(AttrDef(name, int) for name in SIZES),
+        parameters=("dst", "src", *_LISTS, *_NUMBERS),
         placement=on(Core.CUBE, Pipe.MTE1),
         axes=whole,
         meaning=_windows,

@@ -13,7 +13,7 @@ from tile_ir.layout.geometry import element_count, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
-from tile_ir.opdef import OpDef, OperandDef, Problem, Scratch
+from tile_ir.opdef import ArgumentDef, OpDef, OperandDef, Problem, Scratch
 from tile_ir.ops.axes import elements
 from tile_ir.ops.elementwise import BINARY, UNARY, scalar_type
 from tile_ir.ops.rules import (
@@ -82,6 +82,7 @@ def _counted(
         ascend_c=api,
         operands=(*operands, scalar("count", optional=True), scratch_operand()),
         hidden=("scratch",),
+        parameters=(*(o.name for o in operands), ArgumentDef("count", ("count",))),
         placement=VECTOR,
         axes=elements,
         meaning=meaning,

@@ -11,7 +11,7 @@ from tile_ir.layout.geometry import element_count, element_offset, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import Access, AttrDef, Composite, OpDef, OperandDef, Problem
+from tile_ir.opdef import Access, ArgumentDef, AttrDef, Composite, OpDef, OperandDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
     BT,
@@ -279,6 +279,27 @@ def _init() -> OperandDef:
     return OperandDef("init", Access.READ)
 
 
+_INIT = ArgumentDef("init", ("init",), False)
+
+
+_GEMM_ARGUMENTS = (
+    "A",
+    "B",
+    "C",
+    "transpose_A",
+    "transpose_B",
+    _INIT,
+    ArgumentDef(
+        "kL0Size",
+        default=None,
+        choices=range(16, 4096, 16),
+        expected="a multiple of 16, at most 4095",
+        hint="leave it out: the compiler chooses it",
+    ),
+    ArgumentDef("n_actual", default=None),
+    ArgumentDef("bias", default=None),
+)  # fmt: skip
+
 GEMM = OpDef(
     name="gemm_v0",
     family="cube",
@@ -287,7 +308,7 @@ GEMM = OpDef(
     namespace="",
     operands=(source("A", L1, *INPUTS), packed(source("B", L1)), updated("C", L0C), _init()),
     attrs=(AttrDef("transpose_A", bool, False), AttrDef("transpose_B", bool, False)),
-    parameters=("A", "B", "C", "transpose_A", "transpose_B", "init"),
+    parameters=_GEMM_ARGUMENTS,
     placement=on(Core.CUBE, Pipe.M),
     axes=whole,
     meaning=_multiply,
@@ -314,6 +335,14 @@ GEMM_BIAS = OpDef(
     overwrites=_starts,
 )
 
+_MMA_ARGUMENTS: tuple[str | ArgumentDef, ...] = (
+    "A",
+    "B",
+    "C",
+    _INIT,
+    *(ArgumentDef(n, default=None) for n in ("n_actual", "unit_flag", "k_actual", "bias")),
+)  # fmt: skip
+
 MMA = OpDef(
     name="mma",
     family="cube",
@@ -321,6 +350,7 @@ MMA = OpDef(
     ascend_c="Mmad",
     namespace="",
     operands=(source("A", L0A, *INPUTS), packed(source("B", L0B)), updated("C", L0C), _init()),
+    parameters=_MMA_ARGUMENTS,
     placement=on(Core.CUBE, Pipe.M),
     axes=whole,
     meaning=_multiply,

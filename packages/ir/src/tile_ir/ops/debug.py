@@ -8,7 +8,7 @@ from typing import Any
 from tile_ir.expr import Expr, Load, walk_expr
 from tile_ir.machine import CORE_OF_MEMORY, Core, Memory, Pipe, possible
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import Access, AttrDef, Effect, OpDef, OperandDef, Problem
+from tile_ir.opdef import Access, ArgumentDef, AttrDef, Effect, OpDef, OperandDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import GM, L0C, L1, UB, on, regions, scalar
 from tile_ir.target import Target
@@ -124,7 +124,7 @@ OPS = (
         namespace="",
         operands=(OperandDef("buffer", Access.READ, UB | L1 | L0C | GM), scalar("size")),
         attrs=(AttrDef("desc", int),),
-        parameters=("buffer", "desc", "size"),
+        parameters=("buffer", "desc", "size", ArgumentDef("shape", default=())),
         placement=_dump_placement,
         shape_rule=_dumpable,
         axes=whole,

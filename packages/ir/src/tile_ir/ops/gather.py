@@ -18,7 +18,7 @@ from tile_ir.layout.geometry import (
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
-from tile_ir.opdef import AttrDef, Composite, OpDef, Problem, Scratch
+from tile_ir.opdef import ArgumentDef, AttrDef, Composite, OpDef, Problem, Scratch
 from tile_ir.ops.axes import elements_of, whole
 from tile_ir.ops.rules import (
     FILLABLE,
@@ -223,6 +223,23 @@ def _block_sizes(op: Op, target: Target) -> Problem | None:
     return None
 
 
+_BIT_ARGUMENTS = (
+    "dst",
+    "src",
+    "patternBuf",
+    "reduceMode",
+    "mask",
+    ArgumentDef("params", ("blkStride", "repeat", "srcRepStride", "patRepStride")),
+    ArgumentDef(
+        "rsvdCnt",
+        default=0,
+        choices=(0,),
+        expected="0",
+        hint="the number of kept elements is not handed back: write 0",
+    ),
+)  # fmt: skip
+
+
 OPS = (
     OpDef(
         name="gather",
@@ -304,6 +321,7 @@ OPS = (
             scalar("patRepStride"),
         ),
         attrs=(AttrDef("reduceMode", bool),),
+        parameters=_BIT_ARGUMENTS,
         placement=VECTOR,
         axes=whole,
         meaning=_gather_bits,

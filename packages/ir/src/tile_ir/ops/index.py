@@ -10,7 +10,7 @@ from tile_ir.layout.geometry import matrix_view
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
-from tile_ir.opdef import OpDef, Problem
+from tile_ir.opdef import ArgumentDef, OpDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.counted import check_count
 from tile_ir.ops.elementwise import scalar_type
@@ -88,6 +88,7 @@ OPS = (
             scalar("diff"),
             scalar("count", optional=True),
         ),
+        parameters=("dst", "first", "diff", ArgumentDef("count", ("count",))),
         placement=VECTOR,
         axes=whole,
         meaning=_arith_progression,

@@ -26,7 +26,7 @@ from tile_ir.layout.tile_copy import Clipped, clip_copy, match_copy, spill_of_lo
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe, possible
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem, Rule
+from tile_ir.opdef import ArgumentDef, AttrDef, Axes, Composite, OpDef, Problem, Rule
 from tile_ir.ops.axes import elements, labelled, whole
 from tile_ir.ops.cast import DEQUANTIZING, convert, dequantized
 from tile_ir.ops.rules import (
@@ -448,6 +448,19 @@ def _clamped(op: Op, values: Any) -> Any:
     return np.where(values > 0, values, np.zeros_like(values))
 
 
+_COPY_ARGUMENTS: tuple[str | ArgumentDef, ...] = (
+    "src",
+    "dst",
+    "enable_relu",
+    "transpose",
+    "pad_value",
+    *(
+        ArgumentDef(n, default=None)
+        for n in ("unit_flag", "real_k", "real_n", "stride", "srcN")
+    ),
+    ArgumentDef("nz", default=False),
+)  # fmt: skip
+
 COPY = OpDef(
     name="copy",
     family="movement",
@@ -460,6 +473,7 @@ COPY = OpDef(
         AttrDef("transpose", bool, False),
         AttrDef("pad_value", float, None),
     ),
+    parameters=_COPY_ARGUMENTS,
     placement=_copy_placement,
     axes=tile_axes,
     meaning=_copied,

@@ -27,7 +27,7 @@ from tile_ir.layout.geometry import (
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem, Rule, Scratch
+from tile_ir.opdef import ArgumentDef, AttrDef, Axes, Composite, OpDef, Problem, Rule, Scratch
 from tile_ir.ops.axes import labelled, whole
 from tile_ir.ops.rules import (
     FLOATS,
@@ -125,6 +125,16 @@ def reduction_axes(op: Op) -> Axes:
     return labelled(op, {"src": {kept: 0}, "dst": {result[0]: 0}})
 
 
+_REDUCTION_ARGUMENTS = (
+    ArgumentDef("buffer", ("src",)),
+    ArgumentDef("out", ("dst",), None),
+    "dim",
+    "clear",
+    ArgumentDef("real_shape", default=None),
+    ArgumentDef("keepdim", default=None),
+)  # fmt: skip
+
+
 def _reduction(
     name: str, fn: Callable[..., Any], combine: Callable[..., Any], doc: str, sums: bool = False
 ) -> tuple[OpDef, OpDef]:
@@ -147,6 +157,8 @@ def _reduction(
         operands=(source("src", UB, *FLOATS), updated("dst"), scratch_operand()),
         attrs=attrs,
         hidden=("scratch",),
+        parameters=_REDUCTION_ARGUMENTS,
+        variant=lambda op: composed_reduction(name, op.region("src")),
         placement=VECTOR,
         axes=reduction_axes,
         meaning=meaning,

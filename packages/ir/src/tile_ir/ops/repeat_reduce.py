@@ -12,7 +12,7 @@ from tile_ir.layout.geometry import BLOCK_BYTES, MAX_REPEATS, REPEAT_BYTES, is_c
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
-from tile_ir.opdef import AttrDef, OpDef, OperandDef, Problem, Rule, Scratch
+from tile_ir.opdef import ArgumentDef, AttrDef, OpDef, OperandDef, Problem, Rule, Scratch
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
     FLOATS,
@@ -259,7 +259,7 @@ def _sum_op(
     doc: str,
     scratch: Callable[[Op], int],
     attrs: tuple[AttrDef, ...] = (),
-    parameters: tuple[str, ...] = (),
+    parameters: tuple[str | ArgumentDef, ...] = (),
     dtypes: tuple[DType, ...] = FLOATS,
 ) -> OpDef:
     return OpDef(
@@ -391,7 +391,7 @@ SUMS = (
         "dst[r] = sum of the first n of the inner elements of row r, for outer rows",
         lambda op: op.attr("outer") * LANES_32 + -(-op.attr("outer") // 16) * 16,
         (AttrDef("outer", int),),
-        ("dst", "src", "outer", "inner", "n"),
+        ("dst", "src", ArgumentDef("sumParams", ("outer", "inner", "n"))),
     ),
     _sum_op(
         "reduce_sum_mask_experiment",

@@ -8,7 +8,7 @@ from tile_ir.dtypes import FLOAT16, FLOAT32, INT32
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
-from tile_ir.opdef import AttrDef, Axes, OpDef, Problem, Scratch
+from tile_ir.opdef import ArgumentDef, AttrDef, Axes, OpDef, Problem, Scratch
 from tile_ir.ops.axes import labelled, whole
 from tile_ir.ops.reduce import check_axis, reduced_axis
 from tile_ir.ops.rules import (
@@ -103,6 +103,7 @@ OPS = (
         ),
         attrs=(AttrDef("dim", int, 0), AttrDef("reverse", bool, False)),
         hidden=("scratch",),
+        parameters=("src", ArgumentDef("dst", ("dst",), None, same_as="src"), "dim", "reverse"),
         placement=VECTOR,
         meaning=_running_sum,
         axes=scan_axes,

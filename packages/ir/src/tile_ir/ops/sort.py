@@ -16,7 +16,7 @@ from tile_ir.layout.geometry import element_count
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import Access, Composite, OpDef, OperandDef, Problem, Scratch
+from tile_ir.opdef import Access, ArgumentDef, Composite, OpDef, OperandDef, Problem, Scratch
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import (
     FLOATS,
@@ -412,6 +412,7 @@ OPS = (
         doc="the first num elements of dst are (-inf, all bits set): pairs below all others",
         ascend_c="Duplicate",
         operands=(updated("dst", UB, FLOAT32), scalar("num")),
+        parameters=("dst", "num", ArgumentDef("rsv", default=0)),
         placement=VECTOR,
         axes=whole,
         meaning=_lowest_pairs,

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from tile_frontend.arguments.op_functions import OpFunction
-from tile_frontend.arguments.reduce_arguments import ARGUMENT_OF_OPERAND
-from tile_frontend.arguments.reduce_arguments import NAMES as REDUCTIONS
 from tile_frontend.dialects.foreign_names import written_here
 from tile_ir import (
     FLOAT32,
@@ -28,6 +26,7 @@ from tile_ir import (
     OperandDef,
     Pipe,
     Region,
+    argument_of,
     did_you_mean,
 )
 from tile_runtime.scripts.columns import columns
@@ -101,7 +100,6 @@ def _words(names: Iterable[str]) -> str:
 
 def _page(opdef: OpDef) -> str:
     arguments = ", ".join(_arguments(opdef))
-    renamed = ARGUMENT_OF_OPERAND if opdef.name in REDUCTIONS else {}
     lines = [
         f"{language_name(opdef)}({arguments})",
         f"  {opdef.doc}",
@@ -109,7 +107,7 @@ def _page(opdef: OpDef) -> str:
         "  runs on " + ", ".join(f"{c.value} ({p.value})" for c, p in placements(opdef)),
     ]
     lines += [
-        f"  operand {operand_text(o, renamed.get(o.name, o.name), o.name in opdef.hidden)}"
+        f"  operand {operand_text(o, argument_of(opdef, o.name), o.name in opdef.hidden)}"
         for o in opdef.operands
     ]
     lines += [f"  attribute {_attribute(a)}" for a in opdef.attrs]

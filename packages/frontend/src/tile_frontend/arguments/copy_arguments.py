@@ -1,40 +1,25 @@
-"""`T.copy` and `T.tile.atomic_add`: both tiles from buffers, slices and start indices
+"""Build `T.copy` and `T.tile.atomic_add`: both tiles from buffers, slices and start indices
 (docs/rules/copies.md#extents)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tile_frontend.arguments.call_signature import described
-from tile_frontend.arguments.copy_of_fractals import copy_of_fractals
+from tile_frontend.arguments.build_op import build_op
+from tile_frontend.arguments.copy_forms import copy_of_fractals, copy_with_stride
 from tile_frontend.arguments.index_for_slice import checking_slices
-from tile_frontend.arguments.op_functions import build_op
+from tile_frontend.arguments.operand_regions import side_of
 from tile_frontend.arguments.register_extents import RegisterExtents
-from tile_frontend.arguments.strided_copy import copy_with_stride
-from tile_frontend.arguments.working_memory import accepting_working_memory
 from tile_frontend.tracing.faults import Fault
-from tile_frontend.tracing.scalars import Scalar, describe
-from tile_frontend.tracing.subscripts import View
 from tile_frontend.tracing.trace import current, traced_number
-from tile_frontend.tracing.values import Cell, Pending, Tile
+from tile_frontend.tracing.values import Pending, Tile, shape_words
 from tile_ir import OPS, Const, Expr, Load, Memory, Op, Region, Slice, constant_value, simplify
 
 
-@accepting_working_memory(OPS["copy"], buffers=2)
-@described(OPS["copy"])
 def copy(
-    src: Any,
-    dst: Any,
-    enable_relu: Any = False,
-    transpose: Any = False,
-    pad_value: Any = None,
-    unit_flag: Any = None,
-    real_k: Any = None,
-    real_n: Any = None,
-    stride: Any = None,
-    srcN: Any = None,
-    nz: Any = False,
-) -> Pending:
+    src: Any, dst: Any, enable_relu: Any, transpose: Any, pad_value: Any, unit_flag: Any,
+    real_k: Any, real_n: Any, stride: Any, srcN: Any, nz: Any,
+) -> Pending:  # fmt: skip
     """Move a tile; the memories of both sides decide how.
 
     `unit_flag` is about time and changes nothing here. `srcN`, which the first versions have third,
@@ -48,26 +33,20 @@ def copy(
         srcN, enable_relu, transpose = enable_relu, transpose, False
     if srcN is not None and not _is_own_distance(srcN, src, dst):
         stride = srcN
-    if stride is not None:
-        options = {"enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value}
+    options = {"enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value}
+    extents = {"real_k": real_k, "real_n": real_n}
+    if stride is not None or nz:
         sides = side_of(src, "src", "copy"), side_of(dst, "dst", "copy")
-        return copy_with_stride(*sides, stride, options)
-    if nz:
-        options = {
-            "enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value,
-            "real_k": real_k, "real_n": real_n,
-        }  # fmt: skip
-        return copy_of_fractals(side_of(src, "src", "copy"), side_of(dst, "dst", "copy"), options)
-    a, b = copy_regions(src, dst, bool(transpose) if isinstance(transpose, bool) else False)
-    registers = RegisterExtents.of({"real_k": real_k, "real_n": real_n}, bool(transpose))
+        if stride is not None:
+            return copy_with_stride(*sides, stride, options)
+        return copy_of_fractals(*sides, options | extents)
+    a, b = copy_regions(src, dst, transpose is True)
+    registers = RegisterExtents.of(extents, bool(transpose))
     a, b = registers.cut(a, b, b.memory)
-    given = {
-        "src": a, "dst": b, "enable_relu": enable_relu, "transpose": transpose,
-        "pad_value": pad_value,
-    }  # fmt: skip
+    given = {"src": a, "dst": b, **options}
     made = checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
     if registers.sizes and b.memory is Memory.FRAGMENT and isinstance(made.stmt, Op):
-        current("T.copy").open_registers[made.stmt] = registers
+        current("T.copy").decided_late[made.stmt] = registers.cut_open
     return made
 
 
@@ -79,7 +58,6 @@ def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:
     return number == -1 or any(number == constant_value(t.shape[-1]) for t in tensors)
 
 
-@described(OPS["atomic_add"])
 def atomic_add(dst: Any, src: Any) -> Pending:
     """Add a tile to a tensor, in its place among what other cores add."""
     a, b = copy_regions(src, dst, False, "atomic_add")
@@ -108,23 +86,6 @@ def copy_regions(src: Any, dst: Any, transpose: bool, name: str = "copy") -> tup
     raise AssertionError("a side is a load or a region")
 
 
-def side_of(value: Any, side: str, name: str) -> Region | Load:
-    match value:
-        case Tile():
-            return Region.whole(value.buffer)
-        case View(region=region):
-            return region
-        case Scalar() if not isinstance(value, Cell):
-            expr = value.expr
-            if isinstance(expr, Load) and expr.indices:
-                return expr
-    raise Fault(
-        "operand-kind",
-        f"{name}: {side} is {describe(value)}, expected a buffer, a slice or a start index",
-        argument=side,
-    )
-
-
 def _from_start(start: Load, extents: tuple[Expr, ...], transpose: bool) -> Region:
     """The trailing extents of the other side, with ones in front where the rank is higher."""
     if transpose and len(extents) >= 2:
@@ -132,9 +93,7 @@ def _from_start(start: Load, extents: tuple[Expr, ...], transpose: bool) -> Regi
     rank = len(start.indices)
     taken = extents[max(len(extents) - rank, 0) :]
     padded = (*(Const(1) for _ in range(rank - len(taken))), *taken)
-    return Region(
-        start.buffer, tuple(Slice(i, e) for i, e in zip(start.indices, padded, strict=True))
-    )
+    return Region(start.buffer, tuple(map(Slice, start.indices, padded)))
 
 
 def _same_shape(src: Tile, dst: Tile, name: str) -> None:
@@ -142,20 +101,8 @@ def _same_shape(src: Tile, dst: Tile, name: str) -> None:
     if a != b:
         raise Fault(
             "shape-mismatch",
-            f"{name}: src `{src.name}` is {shape_words(src)}, but dst `{dst.name}` is "
-            f"{shape_words(dst)}",
+            f"{name}: src `{src.name}` is [{shape_words(src)}], but dst `{dst.name}` is "
+            f"[{shape_words(dst)}]",
             "slice one side, or give a start index, to say which part is copied",
             "dst",
         )
-
-
-def shape_words(tile: Tile) -> str:
-    """`[64, n]` for an error message."""
-    return f"[{', '.join(expression_words(d) for d in tile.dims)}]"
-
-
-def expression_words(expr: Expr) -> str:
-    match expr:
-        case Const(value=value):
-            return str(value)
-    return getattr(expr, "name", "?")

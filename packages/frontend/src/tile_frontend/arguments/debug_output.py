@@ -1,23 +1,45 @@
-"""`T.print`: a value or a buffer with a message, without a format."""
+"""Build `T.print`, a value or a buffer with a message, and `T.printf`, with a format."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from tile_frontend.arguments.op_functions import build_op
-from tile_frontend.language.scalar_functions import cast
+from tile_frontend.arguments.build_op import build_op
 from tile_frontend.tracing.faults import Fault
-from tile_frontend.tracing.scalars import Scalar, describe, python_number
+from tile_frontend.tracing.scalars import Scalar, describe, python_number, unexpected
 from tile_frontend.tracing.subscripts import View
 from tile_frontend.tracing.trace import current
 from tile_frontend.tracing.values import Pending, Tile
-from tile_ir import BOOL, OPS, DType, Region, element_count
+from tile_ir import BOOL, INT32, OPS, DType, Region, cast, element_count
+from tile_ir.ops.debug import DIRECTIVE
+
+
+def printf(fmt: Any, *args: Any) -> Pending:
+    """Print on the device, C style. Python strings become part of the format."""
+    if not isinstance(fmt, str):
+        raise unexpected("printf: the format", fmt, argument="fmt", slug="printf-format")
+    left = iter(args)
+    kept: list[Any] = []
+
+    def directive(match: re.Match[str]) -> str:
+        if match[1] == "%":
+            return match[0]
+        value = next(left, None)
+        if isinstance(value, str) and match[1] == "s":
+            return value.replace("%", "%%")
+        if value is not None:
+            kept.append(value)
+        return match[0]
+
+    text = DIRECTIVE.sub(directive, fmt)
+    return build_op(OPS["printf"], {"fmt": text, "args": (*kept, *left)}, "printf")
 
 
 def print_value(obj: Any, msg: str = "", *, end: str = "\n") -> Pending:
     """Print a scalar, text, or all elements of a buffer or slice, with `msg` in front."""
     if not isinstance(msg, str):
-        raise Fault("printf-format", f"print: msg is {describe(msg)}", argument="msg")
+        raise unexpected("print: msg", msg, slug="printf-format")
     lead = f"{_literal(msg)}: " if msg else ""
     match obj:
         case Tile(buffer=buffer):
@@ -25,7 +47,7 @@ def print_value(obj: Any, msg: str = "", *, end: str = "\n") -> Pending:
         case View(region=region):
             return _buffer(region, msg)
         case Scalar():
-            value = cast(obj, "int32") if obj.expr.dtype is BOOL else obj
+            value = Scalar(cast(obj.expr, INT32)) if obj.expr.dtype is BOOL else obj
             text = f"{lead}{_directive(value.expr.dtype)}{end}"
             return build_op(OPS["printf"], {"fmt": text, "args": (value,)}, "print")
     if not isinstance(obj, str) and python_number(obj) is None:

@@ -1,4 +1,5 @@
-"""`T.copy(..., stride=)`: rows of a tile that are any number of elements apart in gm."""
+"""Build the copies whose side in gm is no box of its tensor: rows with a stride of their own, and
+matrices in fractals (docs/rules/copies.md#fractals)."""
 
 from __future__ import annotations
 
@@ -6,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tile_frontend.arguments.op_functions import build_op
+from tile_frontend.arguments.build_op import build_op
 from tile_frontend.tracing.faults import Fault
-from tile_frontend.tracing.scalars import Scalar, describe, python_number
+from tile_frontend.tracing.scalars import integer_expr, known_integer, unexpected
 from tile_frontend.tracing.trace import current
 from tile_frontend.tracing.values import Pending
 from tile_ir import (
+    FRACTAL_ROWS,
     OPS,
     Const,
     Expr,
@@ -21,12 +23,13 @@ from tile_ir import (
     Memory,
     Region,
     Slice,
-    Var,
     active_dims,
     constant_value,
+    k0_elements,
     simplify,
     strides,
-)
+)  # fmt: skip
+from tile_ir.ops.movement import is_fractals
 
 
 def copy_with_stride(
@@ -39,51 +42,34 @@ def copy_with_stride(
     one and the stride is no multiple of the size of its rows.
     """
     trace = current("copy")
-    pitch = _pitch(stride)
+    if (known_integer(stride) or 0) < 0:
+        raise unexpected("copy: stride", stride, "a number of elements")
+    pitch = integer_expr("copy: stride", stride, "a number of elements")
     sides = {"src": src, "dst": dst}
     outside = [name for name, side in sides.items() if side.buffer.memory is Memory.GM]
-    tile = sides["dst" if outside == ["src"] else "src"]
+    inside = "dst" if outside == ["src"] else "src"
+    tile = sides[inside]
     if len(outside) != 1 or not isinstance(tile, Region):
         raise Fault(
-            "copy-option",
-            "copy: stride is only for copies between gm and a tile",
-            argument="stride",
+            "copy-option", "copy: stride is only for copies between gm and a tile", None, "stride"
         )
     rows = [d for d in active_dims(tile) if d != len(tile.dims) - 1]
     counters = [trace.loop_variable("row") for _ in rows]
     number: Expr = Const(0)
+    dims = list(tile.dims)
     for dim, counter in zip(rows, counters, strict=True):
-        number = number * tile.dims[dim].extent + counter
+        old = dims[dim]
+        number = number * old.extent + counter
+        dims[dim] = Slice(simplify(old.offset + counter * old.stride), Const(1))
     regions = {
         outside[0]: _row_in_gm(sides[outside[0]], simplify(number), pitch, tile.dims[-1].extent),
-        "dst" if outside == ["src"] else "src": _row_of_tile(tile, rows, counters),
+        inside: Region(tile.buffer, tuple(dims)),
     }
     pending = build_op(OPS["copy"], {**regions, **options}, "copy")
     for dim, counter in zip(reversed(rows), reversed(counters), strict=True):
         body, count = (pending.stmt,), tile.dims[dim].extent
         pending.stmt = For(counter, Const(0), count, LoopKind.SERIAL, body, trace.here)
     return pending
-
-
-def _pitch(stride: Any) -> Expr:
-    number = python_number(stride)
-    if isinstance(stride, Scalar) and stride.expr.dtype.is_integer:
-        return stride.expr
-    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise Fault(
-            "operand-kind",
-            f"copy: stride is {describe(stride)}, expected a number of elements",
-            argument="stride",
-        )
-    return Const(number)
-
-
-def _row_of_tile(tile: Region, rows: list[int], counters: list[Var]) -> Region:
-    dims = list(tile.dims)
-    for dim, counter in zip(rows, counters, strict=True):
-        old = dims[dim]
-        dims[dim] = Slice(simplify(old.offset + counter * old.stride), Const(1))
-    return Region(tile.buffer, tuple(dims))
 
 
 def _row_in_gm(side: Region | Load, number: Expr, pitch: Expr, columns: Expr) -> Region:
@@ -106,3 +92,40 @@ def _row_in_gm(side: Region | Load, number: Expr, pitch: Expr, columns: Expr) ->
         )
     dims[-2] = Slice(simplify(starts[-2] + number * (step // size)), Const(1))
     return Region(buffer, tuple(dims))
+
+
+def copy_of_fractals(src: Region | Load, dst: Region | Load, options: Mapping[str, Any]) -> Pending:
+    """src is a tensor [columns of fractals, rows of fractals, 16, elements of 32 bytes], or the
+    index of a first fractal; dst the l1 matrix of so many rows and columns. Nothing is cut at the
+    edge of the tensor.
+
+    Raises Fault for any other src, and for an option that this path has not.
+    """
+    for name, value in options.items():
+        if value not in (None, False):
+            raise Fault("copy-option", f"copy: {name} is not for tiles in NZ order", argument=name)
+    if not isinstance(dst, Region):
+        message = f"copy: dst is an element of `{dst.buffer.name}`, expected a tile of l1"
+        raise Fault("copy-extent", message, argument="dst")
+    fractals = _from_first(src, dst) if isinstance(src, Load) else src
+    if not is_fractals(fractals):
+        height, width = FRACTAL_ROWS, k0_elements(src.buffer.dtype)
+        raise Fault(
+            "shape-mismatch",
+            f"copy: `{src.buffer.name}` has no fractals of {height} rows of {width} elements in "
+            "gm, as nz=True says",
+            f"its shape ends in [columns // {width}, rows // {height}, {height}, {width}], and "
+            "whole fractals are copied",
+            "src",
+        )
+    return build_op(OPS["copy_gm_l1_nz"], {"src": fractals, "dst": dst}, "copy")
+
+
+def _from_first(first: Load, dst: Region) -> Region:
+    """So many fractals as the tile has."""
+    height, width = FRACTAL_ROWS, k0_elements(first.buffer.dtype)
+    rows, columns = ((Const(1),) * 2 + dst.extents)[-2:]
+    sizes = (simplify(columns // width), simplify(rows // height), Const(height), Const(width))
+    rank = len(first.indices)
+    extents = (*(Const(1) for _ in range(rank - 4)), *sizes[-rank:])
+    return Region(first.buffer, tuple(map(Slice, first.indices, extents)))
