@@ -68,7 +68,7 @@ CATCHES_ALL = {
 }
 # The rooms of the runtime from below, and what each may use; `tools` are two. Whatever scripts need
 # of them is in `tile_runtime`, of which the tools take their version.
-ROOMS = {
+ROOMS_OF_RUNTIME = {
     "options": set(),
     "simulator": {"options"},
     "cache": {"options"},
@@ -88,6 +88,21 @@ ROOMS = {
         "tuning", "scripts", "ahead_of_time", "tools.report",
     },
 }  # fmt: skip
+# The rooms of the frontend from below: tables, the kernel being traced, symbols, calls, the text.
+ROOMS_OF_FRONTEND = {
+    "dialects": set(),
+    "tracing": set(),
+    "advice": {"tracing"},
+    "language": {"tracing"},
+    "arguments": {"dialects", "tracing"},
+    "evaluate": {"dialects", "tracing", "language", "arguments"},
+}
+ROOMS = {"tile_runtime": ROOMS_OF_RUNTIME, "tile_frontend": ROOMS_OF_FRONTEND}
+# Files in no room: what scripts import, and the names behind that.
+OUTSIDE = {
+    "tile_runtime": {"tile_runtime", "tile_runtime.tools"},
+    "tile_frontend": {"tile_frontend", "tile_frontend.symbols", "tile_frontend.tile"},
+}
 # Names that several unrelated classes still share. The list only becomes shorter.
 SHARED_CLASS_NAMES = {
     "Access", "Allocation", "Block", "Break", "Choice", "Dependence", "Fault",
@@ -170,30 +185,31 @@ def test_no_files_import_each_other(package: str) -> None:
 
 
 def room_of(module: str) -> str:
-    """The room of a module of the runtime; "" for the package itself and for that of the tools."""
-    inside = f"{module}.".removeprefix("tile_runtime.")
-    return next((room for room in ROOMS if inside.startswith(f"{room}.")), "")
+    """The room of a module of a package; "" for the package itself and for that of the tools."""
+    package, _, inside = f"{module}.".partition(".")
+    return next((room for room in ROOMS[package] if inside.startswith(f"{room}.")), "")
 
 
-def test_a_room_uses_what_it_may() -> None:
+@pytest.mark.parametrize("package", ROOMS)
+def test_a_room_uses_what_it_may(package: str) -> None:
     """No more and no fewer."""
-    rooms: dict[str, set[str]] = {room: set() for room in ROOMS}
-    for user, used in import_graph("tile_runtime").edges:
+    rooms: dict[str, set[str]] = {room: set() for room in ROOMS[package]}
+    for user, used in import_graph(package).edges:
         if room_of(user) and room_of(used) not in ("", room_of(user)):
             rooms[room_of(user)].add(room_of(used))
-    assert rooms == ROOMS
+    assert rooms == ROOMS[package]
     below: set[str] = set()
-    for room, used in ROOMS.items():
+    for room, used in ROOMS[package].items():
         assert used <= below, f"{room} uses {used - below}, which stand above it"
         below.add(room)
 
 
-def test_every_file_of_the_runtime_has_a_room_and_every_room_a_first_page() -> None:
-    names = {module_name(path): path for path in modules() if package_of(path) == "tile_runtime"}
-    outside = {name for name in names if not room_of(name)}
-    assert outside == {"tile_runtime", "tile_runtime.tools"}
-    for room in ROOMS:
-        page = ast.get_docstring(ast.parse(names[f"tile_runtime.{room}"].read_text())) or ""
+@pytest.mark.parametrize("package", ROOMS)
+def test_every_file_has_a_room_and_every_room_a_first_page(package: str) -> None:
+    names = {module_name(path): path for path in modules() if package_of(path) == package}
+    assert {name for name in names if not room_of(name)} == OUTSIDE[package]
+    for room in ROOMS[package]:
+        page = ast.get_docstring(ast.parse(names[f"{package}.{room}"].read_text())) or ""
         assert "Not here: " in page, f"{room}/__init__.py tells what lives there and what does not"
 
 

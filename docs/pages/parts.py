@@ -8,7 +8,7 @@ from typing import Any
 from slugs import uses
 
 from pages.markdown import ROOT, cell, code, listed, table
-from tile_frontend.dialects.compat import MODULES
+from tile_frontend.dialects.imported_modules import import_table
 from tile_ir import Automatic, LoopKind, Phase
 from tile_ir.verification.phases import PHASES
 from tile_passes import PIPELINE
@@ -52,7 +52,7 @@ def phase_table() -> str:
 def module_table() -> str:
     """The modules that scripts import, and what they find there."""
     rows = []
-    for module, names in MODULES.items():
+    for module, names in import_table().modules.items():
         found = [code(n) for n in names if not n.startswith("__")]
         rows.append((code(module), ", ".join(found) or "all of [the language](language.md)"))
     return table(("module", "has"), rows)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_frontend.dialects.older_spellings import ARGUMENTS, OPERATIONS
+from tile_frontend.dialects.tilelang_ascend import TILELANG_ASCEND
 from tile_ir import OPS, KernelError
 from tile_ir.diagnostics.errors import KernelWarning
 from tile_runtime import PassConfigKey, compile
@@ -25,12 +25,12 @@ def run(kernel: Any, *arguments: Any, **options: Any) -> Any:
 
 
 def test_every_older_name_leads_to_an_operation_of_today() -> None:
-    for namespace, names in OPERATIONS.items():
+    for namespace, names in TILELANG_ASCEND.operations.items():
         room = T.tile if namespace else T
         for older, today in names.items():
             assert getattr(room, older) is getattr(room, today), older
     parameters = {name for opdef in OPS.values() for name in opdef.call_order()}
-    assert all(set(today) & parameters for today in ARGUMENTS.values())
+    assert all(set(today) & parameters for today in TILELANG_ASCEND.arguments.values())
 
 
 def test_a_limit_on_one_side() -> None:

@@ -12,22 +12,23 @@ import pytest
 
 import tile_frontend
 import tile_runtime
-from tile_frontend.dialects import compat
+from tile_frontend.dialects import imported_modules
+from tile_frontend.dialects.imported_modules import import_table
 from tile_frontend.dialects.table_module import value_at
 from tile_ir import KernelError
 
 
 @pytest.fixture(autouse=True)
 def installed() -> Iterator[None]:
-    with compat.installed():
+    with imported_modules.installed():
         yield
 
 
 @pytest.mark.parametrize(
-    ("module", "name"), [(m, n) for m, names in compat.MODULES.items() for n in names]
+    ("module", "name"), [(m, n) for m, names in import_table().modules.items() for n in names]
 )
 def test_every_name_of_the_table_is_there(module: str, name: str) -> None:
-    assert getattr(import_module(module), name) is value_at(compat.MODULES[module][name])
+    assert getattr(import_module(module), name) is value_at(import_table().modules[module][name])
     assert name in dir(import_module(module))
 
 
@@ -174,7 +175,7 @@ def test_a_wrong_name_in_a_kernel_is_told_at_its_line() -> None:
 
 def test_uninstalling_leaves_nothing() -> None:
     before = dict(sys.modules)
-    with compat.installed():
+    with imported_modules.installed():
         pass
     assert {n for n in sys.modules if n.partition(".")[0] in ("tilelang", "tvm")} == {
         n for n in before if n.partition(".")[0] in ("tilelang", "tvm")
@@ -183,7 +184,7 @@ def test_uninstalling_leaves_nothing() -> None:
 
 def test_installing_loads_nothing_heavy() -> None:
     program = (
-        "import sys; from tile_frontend.dialects import compat; compat.install(); import tilelang;"
+        "import sys; from tile_frontend.dialects.imported_modules import install; install(); import tilelang;"
         "import tilelang.language as T; T.copy; tilelang.cache.clear_cache();"
         "print([m for m in ('torch', 'networkx', 'numpy', 'lark', 'jinja2') if m in sys.modules])"
     )

@@ -13,15 +13,15 @@ _gc.disable()
 try:
     from tile_frontend import tile as _tile
     from tile_frontend.arguments.first_versions import with_operations as _with_operations
-    from tile_frontend.arguments.op_functions import with_older_names as _with_older_names
-    from tile_frontend.dialects.removed_names import advice as _advice
+    from tile_frontend.dialects.known import advice as _advice
+    from tile_frontend.dialects.known import with_spellings as _with_spellings
     from tile_frontend.symbols import NAMES as _NAMES
     from tile_ir.diagnostics.uncaught import show_errors_plainly as _show_errors_plainly
 finally:
     if _collects:
         _gc.enable()
 
-globals().update(_with_older_names(_with_operations(_NAMES, _tile), ""))
+globals().update(_with_spellings(_with_operations(_NAMES, _tile), ""))
 _show_errors_plainly()
 
 _HOST_NAMES = (

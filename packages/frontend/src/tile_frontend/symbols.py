@@ -14,17 +14,12 @@ from tile_frontend.arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend.arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
 from tile_frontend.evaluate.kernel_function import prim_func
 from tile_frontend.evaluate.macros import macro
-from tile_frontend.language import bitwise_functions, float_functions, scalar_functions
+from tile_frontend.language import number_functions, scalar_functions
 from tile_frontend.language.allocation import (
+    ALLOCATORS,
     Tensor,
-    alloc_BT,
     alloc_fragment,
-    alloc_L0A,
-    alloc_L0B,
-    alloc_L0C,
-    alloc_L1,
     alloc_shared,
-    alloc_ub,
     alloc_var,
     annotate_address,
     annotate_layout,
@@ -46,35 +41,23 @@ _SCALAR_NAMES = (
     "if_then_else", "infinity", "max_value", "min_value", "next_power_of_2", "reinterpret",
     "symbolic", "truncdiv", "truncmod",
 )  # fmt: skip
-_BITWISE_NAMES = (
-    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left", "shift_right",
-)  # fmt: skip
-_FLOAT_NAMES = (
-    "ceil", "cos", "erf", "exp", "exp2", "floor", "isfinite", "isinf", "isnan", "log", "log10",
-    "log2", "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "trunc",
-)  # fmt: skip
 
 NAMES: dict[str, Any] = {
     **table_functions("", OPS), **PRODUCTS, **REDUCTIONS,
     **DTYPE_NAMES,
     **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
-    **{name: getattr(float_functions, name) for name in _FLOAT_NAMES},
-    **{name: getattr(bitwise_functions, name) for name in _BITWISE_NAMES},
+    **number_functions.FUNCTIONS,
     "use_swizzle": use_swizzle, "recommend_configs": recommend_configs,
     "recommend_tiles": recommend_tiles,
     "max": scalar_functions.maximum,
     "min": scalar_functions.minimum,
-    "abs": float_functions.absolute,
-    "round": float_functions.nearest,
-    "pow": float_functions.power,
     # The IR evaluates only the chosen side, which is also right for the eager form.
     "Select": scalar_functions.if_then_else,
     "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
     "Tensor": Tensor, "Buffer": Tensor, "DataType": DataType,
     "Kernel": Kernel, "Scope": Scope, "If": If, "Then": Then, "Else": Else,
-    "alloc_ub": alloc_ub, "alloc_L1": alloc_L1, "alloc_L0A": alloc_L0A, "alloc_L0B": alloc_L0B,
-    "alloc_L0C": alloc_L0C, "alloc_shared": alloc_shared, "alloc_fragment": alloc_fragment,
-    "alloc_BT": alloc_BT, "alloc_var": alloc_var,
+    **ALLOCATORS, "alloc_shared": alloc_shared, "alloc_fragment": alloc_fragment,
+    "alloc_var": alloc_var,
     "annotate_address": annotate_address, "annotate_layout": annotate_layout,
     "make_zn_layout": make_zn_layout, "make_nz_layout": make_nz_layout,
     "serial": serial, "range": serial, "unroll": unroll, "grid": grid, "Parallel": Parallel,

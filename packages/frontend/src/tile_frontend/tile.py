@@ -10,9 +10,9 @@ from tile_frontend.arguments.counted_call import CountedFunction as _CountedFunc
 from tile_frontend.arguments.online_softmax import softmax_flash_v2 as _softmax_flash_v2
 from tile_frontend.arguments.op_functions import OpFunction as _OpFunction
 from tile_frontend.arguments.op_functions import table_functions as _table_functions
-from tile_frontend.arguments.op_functions import with_older_names as _with_older_names
 from tile_frontend.arguments.reduce_arguments import FUNCTIONS as _REDUCTIONS
-from tile_frontend.dialects.removed_names import advice as _advice
+from tile_frontend.dialects.known import advice as _advice
+from tile_frontend.dialects.known import with_spellings as _with_spellings
 from tile_ir import OPS as _OPS
 
 _FUNCTIONS: dict[str, _Callable[..., _Any]] = {
@@ -29,7 +29,7 @@ _FUNCTIONS: dict[str, _Callable[..., _Any]] = {
     "atomic_add": _OpFunction(_OPS["atomic_add"], _atomic_add),
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
-globals().update(_with_older_names(_FUNCTIONS, "tile"))
+globals().update(_with_spellings(_FUNCTIONS, "tile"))
 # Earlier versions have the reductions and the scale of a cast here.
 globals().update({name: f for name, f in _REDUCTIONS.items() if name != "reduce"})
 globals()["set_deq_scale"] = _table_functions("", _OPS)["set_deq_scale"]

@@ -12,7 +12,8 @@ from functools import wraps
 from inspect import signature
 from typing import Any, TypeAlias
 
-from tile_frontend.arguments.op_functions import OpFunction, with_older_names
+from tile_frontend.arguments.op_functions import OpFunction
+from tile_frontend.dialects.known import with_spellings
 from tile_frontend.tracing.subscripts import View
 from tile_frontend.tracing.values import Tile
 from tile_ir import REQUIRED
@@ -24,7 +25,7 @@ def with_operations(names: Mapping[str, Any], tile: Any) -> dict[str, Any]:
     """The names of `T`, and behind them those of the module `tile`."""
     operations: dict[str, Any] = {
         name: getattr(tile, name)
-        for name in with_older_names({name: name for name in tile.__all__}, "tile")
+        for name in with_spellings({name: name for name in tile.__all__}, "tile")
     }
     shared = {
         name: _beside_numbers(names[name], operation)

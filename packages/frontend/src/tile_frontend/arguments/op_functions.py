@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from tile_frontend.arguments.build_op import build_op
 from tile_frontend.arguments.working_memory import without_working_memory, working_in
-from tile_frontend.dialects.older_spellings import OPERATIONS, argument_today
+from tile_frontend.dialects.known import argument_here
 from tile_frontend.tracing.faults import Fault
 from tile_frontend.tracing.scalars import python_number, unexpected
 from tile_ir import (
@@ -160,7 +160,7 @@ def bind(function: OpFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         )
     given.update(zip(names, args, strict=False))
     for written, value in kwargs.items():
-        name = argument_today(written, names, given)
+        name = argument_here(written, names, given)
         if name not in names:
             hint = did_you_mean(written, names) or f"it takes {', '.join(names)}"
             message = f"{called} has no argument `{written}`"
@@ -200,11 +200,3 @@ def _attribute(a: AttrDef) -> str:
 def table_functions(namespace: str, ops: Mapping[str, OpDef]) -> dict[str, Callable[..., Any]]:
     """The functions of one namespace of the language."""
     return {name: OpFunction(opdef) for name, opdef in ops.items() if opdef.namespace == namespace}
-
-
-def with_older_names(
-    functions: dict[str, Callable[..., Any]], namespace: str
-) -> dict[str, Callable[..., Any]]:
-    """Functions of a namespace under the names other versions have for them too."""
-    older = OPERATIONS[namespace]
-    return {**functions, **{name: functions[today] for name, today in older.items()}}

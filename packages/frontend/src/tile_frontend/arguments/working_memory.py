@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tile_frontend.arguments.operand_regions import only_element, whole_region
+from tile_frontend.dialects.known import WORKING_MEMORY
 from tile_frontend.tracing.faults import Fault
 from tile_frontend.tracing.scalars import unexpected
 from tile_frontend.tracing.subscripts import View
@@ -24,8 +25,6 @@ from tile_ir import Diagnostic, Memory, Op, OpDef, Region, check_op, possible
 
 Described = TypeVar("Described")
 KEYWORD = "tmp"
-# Earlier versions call it otherwise, each operation in its way.
-KEYWORDS = (KEYWORD, "tmp_buffer", "sharedtmp", "shared_tmp_buffer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def without_working_memory(
     """
     if not takes_working_memory(opdef) or KEYWORD in opdef.call_order():
         return Arguments(tuple(args), kwargs)
-    keyword = next((key for key in KEYWORDS if key in kwargs), None)
+    keyword = next((key for key in WORKING_MEMORY if key in kwargs), None)
     if keyword is not None:
         memory = lend_working_memory(name, kwargs[keyword])
         rest = {key: value for key, value in kwargs.items() if key != keyword}

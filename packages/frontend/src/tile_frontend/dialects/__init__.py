@@ -1,1 +1,9 @@
-"""Tables of the names that other languages and versions have for what this one offers."""
+"""Tables of the names that other languages and versions have for what `T` offers.
+
+A dialect is one `Dialect` record: what its scripts import, other names of operations and of their
+arguments, what to write instead of a name that is not here. `known.py` lists them and looks names
+up; `foreign_names.py` has the words of torch, NumPy and Triton, for hints only.
+
+Not here: what a call means, which is in `arguments`, and the parameters of today's operations,
+which are fields of their records in `tile_ir.ops`.
+"""

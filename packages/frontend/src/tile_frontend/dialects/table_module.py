@@ -6,7 +6,7 @@ little.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -18,26 +18,20 @@ from tile_ir import did_you_mean
 class TableModule(ModuleType):
     """A module whose names are those of `names`: `"package.module:name"`, or a module's name alone.
 
-    `base` names a module that has all other names. `absent` ends the message about a name that is
-    in neither.
+    `base` names a module that has all other names, `function` the place of what the module is when
+    it is called. `absent` ends the message about a name that is not there.
     """
 
     def __init__(
-        self,
-        name: str,
-        doc: str,
-        names: Mapping[str, str],
-        *,
-        base: str | None = None,
-        absent: str = "",
-    ) -> None:
+        self, name: str, doc: str, names: Mapping[str, str], *, base: str | None = None,
+        function: str | None = None, absent: str = "",
+    ) -> None:  # fmt: skip
         super().__init__(name, doc)
         self.__spec__ = ModuleSpec(name, None, is_package=True)
         # A package without folders: importing an unknown part of it fails as it should.
         self.__path__: list[str] = []
-        self._names = dict(names)
-        self._base = base
-        self._absent = absent
+        self._names, self._base, self._absent = dict(names), base, absent
+        self._function = function
 
     def __getattr__(self, name: str) -> Any:
         place = self._names.get(name)
@@ -58,24 +52,17 @@ class TableModule(ModuleType):
         base = dir(import_module(self._base)) if self._base is not None else []
         return sorted({*base, *self._names})
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function is None:
+            raise TypeError(f"the module {self.__name__} is not called")
+        return value_at(self._function)(*args, **kwargs)
+
     def _no_such_name(self, name: str) -> str:
         text = f"module {self.__name__!r} has no attribute {name!r}"
         if name.startswith("__"):
             return text
         hint = did_you_mean(name, self._names)
         return f"{text}{self._absent}{f'; {hint}' if hint else ''}"
-
-
-class CallableModule(TableModule):
-    """A module that is called like the function it shares its name with."""
-
-    def __init__(self, name: str, doc: str, names: Mapping[str, str], function: str) -> None:
-        super().__init__(name, doc, names)
-        self._function = function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        function: Callable[..., Any] = value_at(self._function)
-        return function(*args, **kwargs)
 
 
 def value_at(place: str) -> Any:

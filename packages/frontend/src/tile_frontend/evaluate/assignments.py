@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NoReturn
 
 from tile_frontend.evaluate.call_expressions import CallEvaluator
 from tile_frontend.evaluate.expressions import BINARY
 from tile_frontend.evaluate.scope import MISSING
-from tile_frontend.evaluate.static_loops import constant_range, static_items
+from tile_frontend.evaluate.static_loops import known_items
 from tile_frontend.tracing.conversion import stored_value
 from tile_frontend.tracing.scalars import (
     Scalar,
@@ -58,10 +58,7 @@ class AssignmentEvaluator(CallEvaluator):
                 self._unpack(targets, value, target, stmt)
             case _:
                 what = "a starred target" if isinstance(target, ast.Starred) else "this target"
-                self.fail(
-                    "unsupported-syntax", f"{what} is not supported in a kernel", target,
-                    "assign to names and elements",
-                )  # fmt: skip
+                self.unsupported(what, target, "assign to names and elements")
 
     def _assign_name(self, name: str, value: Any, target: ast.expr, stmt: ast.stmt) -> None:
         cell = self.scope.find_local(name)
@@ -101,22 +98,24 @@ class AssignmentEvaluator(CallEvaluator):
             case tuple() | list():
                 return type(value)(self._element(name, i, v, stmt) for i, v in enumerate(value))
             case None | str():
-                self.fail(
-                    "not-assignable", f"`{name}` is set to {describe(value)}", stmt,
-                    "a kernel names numbers and buffers: define it outside the kernel",
-                )  # fmt: skip
+                what = f"`{name}` is set to {describe(value)}"
+                hint = "a kernel names numbers and buffers: define it outside the kernel"
+                self.fail("not-assignable", what, stmt, hint)
             case Pending():
-                self.trace.pending.remove(value)
-                self.fail(
-                    "no-value",
-                    f"the operation `{value.name}` has no value",
-                    stmt,
-                    f"{_result(value)}write it on a line of its own",
-                )
+                self._no_value(value, stmt)
         if python_number(value) is not None:
             expr = self.guarded(stmt, scalar_expr, value)
             return self.guarded(stmt, self.trace.let, name, expr, loc)
         return value
+
+    def _no_value(self, pending: Pending, stmt: ast.stmt) -> NoReturn:
+        """Report an operation whose value is used, with where it stores its result."""
+        self.trace.pending.remove(pending)
+        op = pending.stmt
+        parts = op.opdef.operands if isinstance(op, Op) else ()
+        stores = any(o.name == "dst" and o.access is not Access.READ for o in parts)
+        hint = f"{'it stores its result in `dst`: ' if stores else ''}write it on a line of its own"
+        self.fail("no-value", f"the operation `{pending.name}` has no value", stmt, hint)
 
     def _element(self, name: str, position: int, value: Any, stmt: ast.stmt) -> Any:
         """An element of a container that gets a name: it stays what it is, but is read now."""
@@ -132,8 +131,7 @@ class AssignmentEvaluator(CallEvaluator):
         starred = next((t for t in targets if isinstance(t, ast.Starred)), None)
         if starred is not None:
             self.assign(starred, value, stmt)
-        numbers = constant_range(value)
-        items = static_items(value if numbers is None else numbers)
+        items = known_items(value)
         if items is None:
             self.fail("unpacking", f"{describe(value)} is not a tuple", target)
         if len(items) != len(targets):
@@ -180,17 +178,11 @@ class AssignmentEvaluator(CallEvaluator):
             self.fail("not-assignable", f"an element of {describe(owner)} is assigned", target)
         if isinstance(place, View):
             if isinstance(value, Pending):
-                self.trace.pending.remove(value)
-                self.fail(
-                    "no-value", f"the operation `{value.name}` has no value", stmt,
-                    f"{_result(value)}write it on a line of its own",
-                )  # fmt: skip
+                self._no_value(value, stmt)
             copied = isinstance(value, (Tile, View))
-            self.fail(
-                "slice-store", f"{describe(place)} is assigned", target,
-                f"write {'T.copy(src, dst)' if copied else 'T.tile.fill(dst, value)'}; only single "
-                "elements are assigned",
-            )  # fmt: skip
+            instead = "T.copy(src, dst)" if copied else "T.tile.fill(dst, value)"
+            hint = f"write {instead}; only single elements are assigned"
+            self.fail("slice-store", f"{describe(place)} is assigned", target, hint)
         load = place.expr
         assert isinstance(load, Load), "a subscript without slices is an element"
         self._store(owner, load.indices, value, stmt)
@@ -198,24 +190,13 @@ class AssignmentEvaluator(CallEvaluator):
     def _store(self, tile: Tile, indices: tuple[Expr, ...], value: Any, stmt: ast.stmt) -> None:
         where: ast.expr | ast.stmt = getattr(stmt, "value", None) or stmt
         if isinstance(value, (Tile, View)):
-            self.fail(
-                "operand-kind", f"{describe(value)} is stored in one element", where,
-                "copy tiles with T.copy",
-            )  # fmt: skip
+            what = f"{describe(value)} is stored in one element"
+            self.fail("operand-kind", what, where, "copy tiles with T.copy")
         self.guarded(stmt, no_packed_scalar, tile.element)
         expr = self.guarded(where, stored_value, value, tile.element)
         self.guarded(
             stmt, self.trace.emit, Store(tile.buffer, indices, expr, self.source.loc(stmt))
         )
-
-
-def _result(pending: Pending) -> str:
-    """Where an operation stores what a script takes for its value."""
-    op = pending.stmt
-    if not isinstance(op, Op) or not op.opdef.operands:
-        return ""
-    written = [o.name for o in op.opdef.operands if o.name == "dst" and o.access is not Access.READ]
-    return f"it stores its result in `{written[0]}`: " if written else ""
 
 
 def _is_new_cell(value: Any) -> bool:

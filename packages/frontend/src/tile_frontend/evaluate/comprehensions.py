@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tile_frontend.evaluate.expressions import ExpressionEvaluator
-from tile_frontend.evaluate.static_loops import MOST_ROUNDS, constant_range, static_items
+from tile_frontend.evaluate.static_loops import MOST_ROUNDS, known_items
 from tile_frontend.language.loops import Loop
 from tile_frontend.tracing.scalars import Scalar, describe
 from tile_frontend.tracing.subscripts import View
@@ -35,8 +35,7 @@ class ComprehensionEvaluator(ExpressionEvaluator):
             return
         first, *rest = generators
         found = self.evaluate(first.iter)
-        numbers = constant_range(found)
-        items = static_items(found if numbers is None else numbers)
+        items = known_items(found)
         if items is None or len(items) > MOST_ROUNDS:
             is_loop = isinstance(found, Loop)
             self.fail(

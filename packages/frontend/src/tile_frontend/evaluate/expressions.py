@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from tile_frontend.dialects.foreign_names import element_here, reduced_here, written_here
-from tile_frontend.dialects.removed_names import advice
+from tile_frontend.dialects.known import advice
 from tile_frontend.evaluate.scope import MISSING, Lost, Scope
 from tile_frontend.language import loops
 from tile_frontend.language.scalar_functions import And, Not, Or
@@ -73,12 +73,18 @@ class ExpressionEvaluator:
     ) -> NoReturn:
         raise KernelError(slug, message, self.source.loc(node), hint)
 
+    def unsupported(
+        self, what: str, node: ast.expr | ast.stmt, hint: str | None = None
+    ) -> NoReturn:
+        """Report syntax that kernels do not have."""
+        self.fail("unsupported-syntax", f"{what} is not supported in a kernel", node, hint)
+
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression: a Python value or one of `values`."""
         method = getattr(self, "_" + type(node).__name__, None)
         if method is None:
             what, hint = UNSUPPORTED.get(type(node), (f"`{ast.unparse(node)}`", None))
-            self.fail("unsupported-syntax", f"{what} is not supported in a kernel", node, hint)
+            self.unsupported(what, node, hint)
         return method(node)
 
     def guarded(self, node: ast.expr | ast.stmt, fn: Callable[..., Any], *args: Any) -> Any:
@@ -95,10 +101,7 @@ class ExpressionEvaluator:
 
     def _Constant(self, node: ast.Constant) -> Any:
         if node.value is Ellipsis:
-            self.fail(
-                "unsupported-syntax", "`...` is not supported in a kernel", node,
-                "write one `:` per dimension",
-            )  # fmt: skip
+            self.unsupported("`...`", node, "write one `:` per dimension")
         return node.value
 
     def _Name(self, node: ast.Name) -> Any:
@@ -134,10 +137,8 @@ class ExpressionEvaluator:
                 node,
                 "bind it before the block, or keep it in a T.alloc_var",
             )
-        self.fail(
-            "unknown-name", f"`{node.id}` is not defined", node,
-            did_you_mean(node.id, self.scope.names()),
-        )  # fmt: skip
+        hint = did_you_mean(node.id, self.scope.names())
+        self.fail("unknown-name", f"`{node.id}` is not defined", node, hint)
 
     def _lost_value(self, node: ast.Name, lost: Lost) -> None:
         """A name is read whose last assignment in the text ended with its block."""
@@ -205,24 +206,16 @@ class ExpressionEvaluator:
         except KernelError:
             raise
         except (TypeError, ValueError, ArithmeticError) as error:
+            takes = f"`{symbol}` does not take"
             for value in (left, right):
                 if isinstance(value, (Tile, View)):
-                    there = written_here(OPERATIONS.get(symbol, ""))
-                    self.fail(
-                        "operand-type",
-                        f"`{symbol}` does not take {describe(value)}",
-                        node,
-                        there
-                        if symbol == "@"
-                        else f"{there or 'compute on tiles with T.tile operations'}, or compute on "
-                        "elements in T.Parallel",
-                    )
+                    hint = written_here(OPERATIONS.get(symbol, ""))
+                    if symbol != "@":
+                        hint = hint or "compute on tiles with T.tile operations"
+                        hint += ", or compute on elements in T.Parallel"
+                    self.fail("operand-type", f"{takes} {describe(value)}", node, hint)
             if isinstance(error, TypeError) or any(isinstance(v, Scalar) for v in (left, right)):
-                self.fail(
-                    "operand-type",
-                    f"`{symbol}` does not take {describe(left)} and {describe(right)}",
-                    node,
-                )
+                self.fail("operand-type", f"{takes} {describe(left)} and {describe(right)}", node)
             if isinstance(error, ZeroDivisionError):
                 self.fail("division-by-zero", f"`{symbol}`: the divisor is 0", node)
             self.fail("python-error", f"{type(error).__name__}: {error}", node)
@@ -286,7 +279,7 @@ class ExpressionEvaluator:
         result = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                self.fail("unsupported-syntax", "`**` in a dict is not supported", value)
+                self.unsupported("`**` in a dict", value)
             result[self.evaluate(key)] = self.evaluate(value)
         return result
 
@@ -305,10 +298,8 @@ class ExpressionEvaluator:
             self._place(fault, self.source.loc(_index_node(node, fault.argument)))
         except (TypeError, LookupError) as error:
             if isinstance(owner, View):
-                self.fail(
-                    "operand-kind", f"{describe(owner)} is sliced again", node,
-                    "slice the buffer itself",
-                )  # fmt: skip
+                what = f"{describe(owner)} is sliced again"
+                self.fail("operand-kind", what, node, "slice the buffer itself")
             if isinstance(owner, Scalar):
                 self.fail("operand-kind", f"{describe(owner)} has no elements", node)
             self.fail("python-error", f"{type(error).__name__}: {error}", node)

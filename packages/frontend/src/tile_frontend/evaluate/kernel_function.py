@@ -23,6 +23,8 @@ from tile_frontend.tracing.trace import Trace
 from tile_frontend.tracing.values import Tile
 from tile_ir import Buffer, Func, KernelError, Loc, Memory, TileError, Var, walk_expr
 
+_ANNOTATE = "annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32"
+
 
 def prim_func(fn: Callable[..., Any] | None = None, *, private: bool = False) -> Any:
     """Trace a kernel into a `T.PrimFunc`. `private` is accepted for scripts that pass it; it
@@ -96,16 +98,12 @@ class KernelEvaluator(StatementEvaluator):
         a = node.args
         for extra in (a.vararg, a.kwarg, *a.kwonlyargs, *a.posonlyargs):
             if extra is not None:
-                self._at(
-                    extra, "parameter-kind",
-                    f"parameter `{extra.arg}` is not a plain one",
-                    "kernels take parameters by position: no *args, **kwargs, / or *",
-                )  # fmt: skip
+                hint = "kernels take parameters by position: no *args, **kwargs, / or *"
+                what = f"parameter `{extra.arg}` is not a plain one"
+                self._at(extra, "parameter-kind", what, hint)
         for default in a.defaults:
-            self.fail(
-                "parameter-default", "a kernel parameter has a default value", default,
-                "pass the value at the call, or capture it from outside",
-            )  # fmt: skip
+            hint = "pass the value at the call, or capture it from outside"
+            self.fail("parameter-default", "a kernel parameter has a default value", default, hint)
 
     def _at(self, arg: ast.arg, slug: str, message: str, hint: str | None = None) -> NoReturn:
         raise KernelError(slug, message, self.source.loc(arg), hint)
@@ -113,12 +111,9 @@ class KernelEvaluator(StatementEvaluator):
     def _annotation(self, arg: ast.arg, fn: Callable[..., Any]) -> Any:
         """The annotation's value; Python has evaluated it unless the file postpones that."""
         if arg.annotation is None:
-            self._at(
-                arg, "parameter-type", f"parameter `{arg.arg}` has no type",
-                "a kernel is no method: define it in the method or outside the class"
-                if arg.arg == "self"
-                else "annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32",
-            )  # fmt: skip
+            method = "a kernel is no method: define it in the method or outside the class"
+            hint = method if arg.arg == "self" else _ANNOTATE
+            self._at(arg, "parameter-type", f"parameter `{arg.arg}` has no type", hint)
         value = fn.__annotations__.get(arg.arg)
         if not isinstance(value, str):
             return value
@@ -132,9 +127,8 @@ class KernelEvaluator(StatementEvaluator):
             for e in walk_expr(dim):
                 if isinstance(e, Var) and e not in self.trace.symbols:
                     if self.trace.names.fresh(e.name) != e.name:
-                        self.fail(
-                            "symbol-name", f"two symbolic dimensions are called `{e.name}`", node
-                        )
+                        what = f"two symbolic dimensions are called `{e.name}`"
+                        self.fail("symbol-name", what, node)
                     self.trace.symbols.add(e)
 
     def _parameter(self, arg: ast.arg, annotation: Any) -> Buffer | Var:
@@ -144,10 +138,7 @@ class KernelEvaluator(StatementEvaluator):
         except Fault as fault:
             self._place(fault, loc)
         if unique != name:
-            self._at(
-                arg, "symbol-name",
-                f"parameter `{name}` has the name of a symbolic dimension",
-            )  # fmt: skip
+            self._at(arg, "symbol-name", f"parameter `{name}` has the name of a symbolic dimension")
         match annotation:
             case TensorType(shape=shape, dtype=dtype):
                 buffer = Buffer(name, Memory.GM, dtype, shape, loc)
@@ -161,8 +152,5 @@ class KernelEvaluator(StatementEvaluator):
                 self.trace.symbols.add(var)
                 self.scope.bind(name, Scalar(var), loc)
                 return var
-        self._at(
-            arg, "parameter-type",
-            f"parameter `{name}` is annotated with {describe(annotation)}",
-            "annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32",
-        )  # fmt: skip
+        what = f"parameter `{name}` is annotated with {describe(annotation)}"
+        self._at(arg, "parameter-type", what, _ANNOTATE)

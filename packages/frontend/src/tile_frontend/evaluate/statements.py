@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 from tile_frontend.evaluate.assignments import AssignmentEvaluator
-from tile_frontend.evaluate.frame_bodies import run_frame
 from tile_frontend.evaluate.scope import BlockKind
 from tile_frontend.evaluate.static_loops import MOST_ROUNDS, static_items, unrolled_range
 from tile_frontend.evaluate.sure_conditions import most_rounds, surely
-from tile_frontend.language.kernel_frames import FRAMES, Frame, IfFrame
+from tile_frontend.language.kernel_frames import Frame, IfFrame
 from tile_frontend.language.loops import Loop, loop_rank, run_loop
 from tile_frontend.language.persistent import PersistentLoop
 from tile_frontend.language.swizzle import SwizzledBlock
@@ -69,7 +68,7 @@ class StatementEvaluator(AssignmentEvaluator):
         method = getattr(self, "_" + kind, None)
         if method is None:
             what, hint = UNSUPPORTED.get(kind, (f"`{kind}`", None))
-            self.fail("unsupported-syntax", f"{what} is not supported in a kernel", stmt, hint)
+            self.unsupported(what, stmt, hint)
         frame: Frame | SwizzledBlock | None = method(stmt)
         self._nothing_lost()
         return frame
@@ -90,10 +89,7 @@ class StatementEvaluator(AssignmentEvaluator):
 
     def _Return(self, stmt: ast.Return) -> None:
         what = "`return`" if stmt.value is None else "`return` of a value"
-        self.fail(
-            "unsupported-syntax", f"{what} is not supported in a kernel", stmt,
-            "write results to a buffer that is passed in",
-        )  # fmt: skip
+        self.unsupported(what, stmt, "write results to a buffer that is passed in")
 
     def _Assert(self, stmt: ast.Assert) -> None:
         test = self.evaluate(stmt.test)
@@ -111,7 +107,7 @@ class StatementEvaluator(AssignmentEvaluator):
 
     def _Expr(self, stmt: ast.Expr) -> Frame | SwizzledBlock | None:
         value = self.evaluate(stmt.value)
-        if isinstance(value, FRAMES):
+        if isinstance(value, Frame):
             return value
         if isinstance(value, SwizzledBlock):
             return self._renumber_block(value, stmt)
@@ -163,10 +159,8 @@ class StatementEvaluator(AssignmentEvaluator):
             case Loop() | PersistentLoop():
                 self.fail("loop-unused", "a loop stands alone", stmt, "write `for i in ...:`")
             case _ if callable(value):
-                self.fail(
-                    "not-called", f"`{ast.unparse(stmt.value)}` is not called", stmt,
-                    "add the parentheses",
-                )  # fmt: skip
+                what = f"`{ast.unparse(stmt.value)}` is not called"
+                self.fail("not-called", what, stmt, "add the parentheses")
 
     def _If(self, stmt: ast.If) -> None:
         test = self.evaluate(stmt.test)
@@ -282,7 +276,7 @@ class StatementEvaluator(AssignmentEvaluator):
         """`with a, b:` is `with a:` around `with b:`."""
         first, *rest = items
         frame = self.evaluate(first.context_expr)
-        if not isinstance(frame, FRAMES):
+        if not isinstance(frame, Frame):
             self.fail(
                 "not-a-frame",
                 f"`with` does not take {describe(frame)}",
@@ -313,7 +307,7 @@ class StatementEvaluator(AssignmentEvaluator):
                     body()
 
         try:
-            run_frame(self.trace, frame, names, self.source.loc(stmt), run)
+            frame.evaluate(self.trace, names, self.source.loc(stmt), run)
         except Fault as fault:
             named = target if fault.argument == "target" else place
             self._place(fault, self.source.loc(named if named is not None else stmt))

@@ -41,6 +41,12 @@ def constant_range(value: Any) -> range | None:
     return None if start is None or stop is None else range(start, stop)
 
 
+def known_items(value: Any) -> list[Any] | None:
+    """The elements of a Python container, or the numbers of a loop whose bounds are known."""
+    numbers = constant_range(value)
+    return static_items(value if numbers is None else numbers)
+
+
 def unrolled_range(loop: Any, stmt: ast.For, scope: Scope) -> range | None:
     """The numbers of a `T.unroll` whose variable, or what its body computes from it, picks elements
     of a Python container; None for every other loop, which the emitter unrolls."""

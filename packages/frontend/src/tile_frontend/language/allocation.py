@@ -14,8 +14,10 @@ from tile_frontend.tracing.scalars import (
     Scalar,
     describe,
     integer_hint,
+    known_integer,
     python_number,
     scalar_expr,
+    unexpected,
 )
 from tile_frontend.tracing.trace import Allocation, current
 from tile_frontend.tracing.values import Cell, Tile
@@ -98,14 +100,11 @@ def sizes_of(shape: Any, what: str, least: int = 1) -> tuple[Expr, ...]:
 def _dim(size: Any, position: int, what: str, least: int) -> Expr:
     number = python_number(size)
     if number is None and not isinstance(size, (Scalar, Expr)):
-        raise Fault(
-            "shape",
-            f"dimension {position} of {what} is {describe(size)}, expected an integer",
-            "a kernel is made of sizes and then called with tensors: `kernel(64)(x)`"
-            if hasattr(size, "shape")
-            else None,
-            argument="shape",
-        )
+        hint = "a kernel is made of sizes and then called with tensors: `kernel(64)(x)`"
+        raise unexpected(
+            f"dimension {position} of {what}", size, "an integer",
+            hint if hasattr(size, "shape") else None, "shape", "shape",
+        )  # fmt: skip
     expr = scalar_expr(size if number is None else number)
     if not expr.dtype.is_integer or (number is not None and number < least):
         found = str(number) if number is not None else f"a runtime {expr.dtype}"
@@ -169,40 +168,29 @@ def check_one_shape(name: str, arguments: tuple[Any, ...]) -> None:
     )
 
 
-@_one_shape
-def alloc_ub(shape: Any, dtype: Any) -> Tile:
-    """A tile in the unified buffer of a vector core."""
-    return _allocate(Memory.UB, shape, dtype)
+def _allocator(memory: Memory, name: str, doc: str) -> Callable[..., Tile]:
+    def allocate(shape: Any, dtype: Any) -> Tile:
+        return _allocate(memory, shape, dtype)
+
+    allocate.__name__ = allocate.__qualname__ = name
+    allocate.__doc__ = doc
+    return _one_shape(allocate)
 
 
-@_one_shape
-def alloc_L1(shape: Any, dtype: Any) -> Tile:
-    """Matrices in L1, in fractal order: the last two dimensions; those before number them."""
-    return _allocate(Memory.L1, shape, dtype)
-
-
-@_one_shape
-def alloc_L0A(shape: Any, dtype: Any) -> Tile:
-    """Left operands of `T.mma`."""
-    return _allocate(Memory.L0A, shape, dtype)
-
-
-@_one_shape
-def alloc_L0B(shape: Any, dtype: Any) -> Tile:
-    """Right operands of `T.mma`."""
-    return _allocate(Memory.L0B, shape, dtype)
-
-
-@_one_shape
-def alloc_L0C(shape: Any, dtype: Any) -> Tile:
-    """Accumulators: float32, or int32 for int8 operands."""
-    return _allocate(Memory.L0C, shape, dtype)
-
-
-@_one_shape
-def alloc_BT(shape: Any, dtype: Any) -> Tile:
-    """A bias table: one value for each column of a product, for `bias=` of `T.mma`."""
-    return _allocate(Memory.BT, shape, dtype)
+# One function for each memory that a script names.
+ALLOCATORS = {
+    name: _allocator(memory, name, doc)
+    for memory, name, doc in (
+        (Memory.UB, "alloc_ub", "A tile in the unified buffer of a vector core."),
+        (Memory.L1, "alloc_L1", "Matrices in L1, in fractal order: the last two dimensions; those "
+         "before number them."),
+        (Memory.L0A, "alloc_L0A", "Left operands of `T.mma`."),
+        (Memory.L0B, "alloc_L0B", "Right operands of `T.mma`."),
+        (Memory.L0C, "alloc_L0C", "Accumulators: float32, or int32 for int8 operands."),
+        (Memory.BT, "alloc_BT", "A bias table: one value for each column of a product, for `bias=` "
+         "of `T.mma`."),
+    )
+}  # fmt: skip
 
 
 # What the keyword `scope` names (docs/rules/kernels.md#scopes-of-memory).
@@ -232,12 +220,8 @@ def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Til
 def _scope(scope: Any, known: Mapping[str, Memory], dtype: Any) -> Memory:
     """The memory a scope names; what lies in UB only is there wherever it is asked for."""
     if not isinstance(scope, str) or scope not in known:
-        raise Fault(
-            "unknown-scope",
-            f"scope is {describe(scope) if not isinstance(scope, str) else repr(scope)}, "
-            f"expected one of {', '.join(map(repr, known))}",
-            argument="scope",
-        )
+        expected = f"one of {', '.join(map(repr, known))}"
+        raise unexpected("scope", scope, expected, slug="unknown-scope")
     masks = element_type(dtype, packed=True).name == "bool"
     return Memory.UB if masks else known[scope]
 
@@ -258,14 +242,10 @@ def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None
 def annotate_address(addresses: Mapping[Any, Any]) -> None:
     """Fix byte addresses of buffers inside their memories; they may overlap on purpose."""
     for key, value in _pairs("annotate_address", addresses):
-        number = python_number(value)
-        if isinstance(value, Scalar) or not isinstance(number, int) or number < 0:
-            raise Fault(
-                "address",
-                f"the address of `{key.tile.name}` is {describe(value)}, "
-                "expected a number of bytes",
-                argument="addresses",
-            )
+        number = known_integer(value)
+        if number is None or number < 0:
+            what = f"the address of `{key.tile.name}`"
+            raise unexpected(what, value, "a number of bytes", None, "addresses", "address")
         key.address = number
 
 
@@ -279,18 +259,18 @@ class TileLayout:
 
 def make_zn_layout(buffer: Tile) -> TileLayout:
     """Fractals of 16 rows, row-major inside, ordered by columns: the default of L1."""
-    return TileLayout(_matrix(buffer, "make_zn_layout"), Layout.ZN)
+    return _layout(buffer, Layout.ZN, "make_zn_layout")
 
 
 def make_nz_layout(buffer: Tile) -> TileLayout:
     """The dual of zN: column-major inside a fractal."""
-    return TileLayout(_matrix(buffer, "make_nz_layout"), Layout.NZ)
+    return _layout(buffer, Layout.NZ, "make_nz_layout")
 
 
-def _matrix(buffer: Any, name: str) -> Tile:
+def _layout(buffer: Any, layout: Layout, name: str) -> TileLayout:
     if not isinstance(buffer, Tile):
         raise Fault("layout", f"{name} takes a buffer, found {describe(buffer)}", argument="buffer")
-    return buffer
+    return TileLayout(buffer, layout)
 
 
 def annotate_layout(layouts: Mapping[Any, Any]) -> None:
@@ -304,30 +284,21 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
                 argument="layouts",
             )
         if not isinstance(value, TileLayout) or value.tile is not tile:
-            raise Fault(
-                "layout",
-                f"the layout of `{tile.name}` is {describe(value)}",
-                "write {buf: make_zn_layout(buf)}",
-                "layouts",
-            )
+            what, hint = f"the layout of `{tile.name}`", "write {buf: make_zn_layout(buf)}"
+            raise unexpected(what, value, "", hint, "layouts", "layout")
         allocation.layout = value.layout
 
 
 def _pairs(name: str, mapping: Any) -> list[tuple[Allocation, Any]]:
     trace = current(name)
     if not isinstance(mapping, Mapping):
-        raise Fault(
-            "annotation", f"{name} takes a dict of buffers, found {describe(mapping)}",
-            argument=0,
-        )  # fmt: skip
+        message = f"{name} takes a dict of buffers, found {describe(mapping)}"
+        raise Fault("annotation", message, argument=0)
     result = []
     for tile, value in mapping.items():
         allocation = trace.allocation_of(tile) if isinstance(tile, Tile) else None
         if allocation is None:
-            raise Fault(
-                "annotation",
-                f"{name}: {describe(tile)} is not a buffer allocated in this kernel",
-                argument=0,
-            )
+            message = f"{name}: {describe(tile)} is not a buffer allocated in this kernel"
+            raise Fault("annotation", message, argument=0)
         result.append((allocation, value))
     return result

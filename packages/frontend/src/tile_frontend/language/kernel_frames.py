@@ -1,22 +1,33 @@
-"""What may stand after `with`: the launch, scopes, and explicit branches. Frames are data; running
-a body inside one is in `frame_bodies`."""
+"""Define what may stand after `with`: the launch, scopes, and explicit branches."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from tile_frontend.tracing.conversion import condition
 from tile_frontend.tracing.faults import Fault, outside_kernel
-from tile_frontend.tracing.scalars import describe, integer_hint, python_number, scalar_expr
-from tile_frontend.tracing.trace import current
-from tile_ir import Body, Buffer, Core, Expr, is_constant
+from tile_frontend.tracing.scalars import (
+    Scalar,
+    as_python,
+    integer_hint,
+    python_number,
+    scalar_expr,
+    unexpected,
+)
+from tile_frontend.tracing.trace import Header, Trace, current
+from tile_ir import Body, Buffer, Core, Expr, Loc, Section, is_constant
+from tile_ir import If as Branches
+
+# Evaluates the body of the block, with the values its target is bound to.
+Run = Callable[[tuple[Any, ...]], None]
 
 
-class _OfKernels:
-    """Python itself opens a frame only where there is no kernel: there the trace does."""
+class Frame:
+    """What a body stands in. Python itself opens one only where there is no kernel: there the
+    trace does."""
 
     __slots__ = ()
 
@@ -26,36 +37,159 @@ class _OfKernels:
     def __exit__(self, *raised: object) -> None:
         """Never called, but asked for by `with`."""
 
+    def evaluate(self, trace: Trace, names: tuple[str, ...] | None, loc: Loc, run: Run) -> None:
+        """Evaluate a block inside the frame and emit the statement that results. `names` are those
+        of the `as` target, None without one."""
+        if names is not None:
+            what = f"{self.spelling()} yields nothing"
+            raise Fault("with-target", what, "leave out the `as` part", "target")
+        self.body(trace, loc, run)
+
+    def spelling(self) -> str:
+        """How a script writes it."""
+        return "T.If"
+
+    def body(self, trace: Trace, loc: Loc, run: Run) -> None:
+        """The same for a frame that yields nothing."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, slots=True)
-class KernelFrame(_OfKernels):
+class KernelFrame(Frame):
     blocks: Expr
     threads: int | None
     # `threads` stands where other launches have the second size of their grid.
     by_position: bool = False
 
+    def evaluate(self, trace: Trace, names: tuple[str, ...] | None, loc: Loc, run: Run) -> None:
+        if trace.header is not None:
+            raise Fault(
+                "kernel-twice",
+                f"`{trace.name}` launches a second kernel, the first is at line "
+                f"{trace.header.loc.line}",
+                "write one @T.prim_func per launch",
+            )
+        expected = 2 if self.threads is None else 1
+        if names is not None and len(names) != expected:
+            self._wrong_target(names, expected)
+        given = dict(enumerate(names or ()))
+        block = trace.loop_variable(_or_default(given.get(0), "cid"))
+        lane = trace.loop_variable(_or_default(given.get(1), "vid"))
+        trace.header = Header(self.blocks, block, lane, self.threads, loc)
+        with trace.block() as body:
+            if not is_constant(self.blocks, 0):  # of no blocks, none runs anything
+                run((Scalar(block), Scalar(lane))[:expected])
+        trace.body = (*trace.prologue, *body)
+
+    def _wrong_target(self, names: tuple[str, ...], expected: int) -> NoReturn:
+        if len(names) == 2 and self.by_position:
+            grid = flat_grid((as_python(self.blocks), self.threads))
+            raise Fault(
+                "with-target",
+                f"the second number of T.Kernel is threads={self.threads}, the vector cores of a "
+                "block: it yields one index, found 2 names",
+                f"for threads write `as cid`; for a grid {grid}",
+                "target",
+            )
+        raise Fault(
+            "with-target",
+            f"T.Kernel {'without' if expected == 2 else 'with'} threads yields {expected} "
+            f"{'indices' if expected == 2 else 'index'}, found {len(names)} "
+            f"{'names' if len(names) != 1 else 'name'}",
+            _one_index_each(names) if expected == 2 else "write `as cid`",
+            "target",
+        )
+
+
+def _one_index_each(names: tuple[str, ...]) -> str:
+    """What to write where a launch without threads has too few or too many names."""
+    first = _or_default(names[0] if names else None, "cid")
+    hint = f"write `as ({first}, vid)`"
+    if len(names) != 1:
+        return hint
+    return (
+        f"{hint}: vid numbers the two vector cores of a block; with threads=2 one name is right, "
+        "and the compiler gives each core its rows"
+    )
+
+
+def _or_default(name: str | None, default: str) -> str:
+    return default if name is None or name == "_" else name
+
 
 @dataclass(frozen=True, slots=True)
-class ScopeFrame(_OfKernels):
+class ScopeFrame(Frame):
     core: Core
     letter: str
 
+    def spelling(self) -> str:
+        return f'T.Scope("{self.letter}")'
+
+    def body(self, trace: Trace, loc: Loc, run: Run) -> None:
+        if trace.core is not Core.EITHER:
+            raise Fault(
+                "nested-scope",
+                f"{self.spelling()} stands inside another scope",
+                "end the outer scope first",
+            )
+        trace.core = self.core
+        try:
+            with trace.block() as body:
+                run(())
+        finally:
+            trace.core = Core.EITHER
+        trace.emit(Section(self.core, tuple(body), loc))
+
 
 @dataclass(slots=True, eq=False)
-class IfFrame(_OfKernels):
+class IfFrame(Frame):
     condition: Expr
     branches: dict[str, Body] = field(default_factory=dict)
 
+    def body(self, trace: Trace, loc: Loc, run: Run) -> None:
+        trace.branches.append(self)
+        try:
+            with trace.block() as stray:
+                run(())
+        finally:
+            trace.branches.pop()
+        if stray:
+            raise Fault(
+                "branch-missing",
+                "a statement stands in T.If, but in neither branch",
+                "put it below `with T.Then():` or `with T.Else():`",
+            )
+        then, orelse = self.branches.get("Then", ()), self.branches.get("Else", ())
+        trace.emit(Branches(self.condition, then, orelse, loc))
+
 
 @dataclass(frozen=True, slots=True)
-class BranchFrame(_OfKernels):
+class BranchFrame(Frame):
     """`T.Then()` or `T.Else()`."""
 
     name: str
 
+    def spelling(self) -> str:
+        return f"T.{self.name}"
 
-Frame = KernelFrame | ScopeFrame | IfFrame | BranchFrame
-FRAMES = (KernelFrame, ScopeFrame, IfFrame, BranchFrame)
+    def body(self, trace: Trace, loc: Loc, run: Run) -> None:
+        owner: IfFrame | None = trace.branches[-1] if trace.branches else None
+        if owner is None:
+            raise Fault(
+                "branch-missing",
+                f"T.{self.name} stands in no T.If",
+                "write `with T.If(cond), T.Then():`; T.Else stands inside the T.If block",
+            )
+        if self.name in owner.branches:
+            raise Fault("branch-twice", f"this T.If has a second T.{self.name}")
+        # A T.Then inside this branch needs a T.If of its own.
+        trace.branches.append(None)
+        try:
+            with trace.block() as body:
+                run(())
+        finally:
+            trace.branches.pop()
+        owner.branches[self.name] = tuple(body)
 
 
 def Kernel(block_num: Any, *more: Any, threads: Any = None, is_npu: bool = True) -> KernelFrame:
@@ -70,12 +204,8 @@ def Kernel(block_num: Any, *more: Any, threads: Any = None, is_npu: bool = True)
     number = python_number(block_num)
     blocks = scalar_expr(block_num if number is None else number)
     if not blocks.dtype.is_integer:
-        raise Fault(
-            "launch-size",
-            f"block_num is {describe(block_num)}, expected an integer",
-            integer_hint(block_num),
-            "block_num",
-        )
+        hint = integer_hint(block_num)
+        raise unexpected("block_num", block_num, "an integer", hint, slug="launch-size")
     if number is not None and (number < 0 or (number == 0 and not _has_empty_tensor())):
         raise Fault(
             "launch-size",

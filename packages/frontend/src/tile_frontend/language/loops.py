@@ -9,7 +9,13 @@ from typing import Any, NoReturn
 
 from tile_frontend.language.persistent import PersistentLoop, run_persistent
 from tile_frontend.tracing.faults import Fault, outside_kernel
-from tile_frontend.tracing.scalars import Scalar, describe, python_number, scalar_expr
+from tile_frontend.tracing.scalars import (
+    Scalar,
+    known_integer,
+    python_number,
+    scalar_expr,
+    unexpected,
+)
 from tile_frontend.tracing.trace import Trace
 from tile_ir import (
     INT32,
@@ -65,16 +71,12 @@ def _bounds(name: str, start: Any, stop: Any) -> Bounds:
 def _integer(name: str, value: Any, argument: str) -> Expr:
     number = python_number(value)
     if number is None and not isinstance(value, Scalar):
-        raise Fault(
-            "loop-bound", f"a bound of T.{name} is {describe(value)}, expected an integer",
-            argument=argument,
-        )  # fmt: skip
+        what = f"a bound of T.{name}"
+        raise unexpected(what, value, "an integer", None, argument, "loop-bound")
     expr = scalar_expr(value if number is None else number)
     if not expr.dtype.is_integer:
-        raise Fault(
-            "loop-bound", f"a bound of T.{name} is {describe(value)}, expected an integer",
-            "divide integers with `//`, or convert with T.cast", argument,
-        )  # fmt: skip
+        hint = "divide integers with `//`, or convert with T.cast"
+        raise unexpected(f"a bound of T.{name}", value, "an integer", hint, argument, "loop-bound")
     return expr
 
 
@@ -145,10 +147,7 @@ def _places(name: str, given: Any) -> tuple[int, ...]:
     if given is None or (isinstance(given, (list, tuple)) and not given):
         return ()
     if not isinstance(given, (list, tuple)):
-        raise Fault(
-            "loop-schedule", f"{name} is {describe(given)}, expected a list of Python ints",
-            argument=name,
-        )  # fmt: skip
+        raise unexpected(name, given, "a list of Python ints", slug="loop-schedule")
     numbers = tuple(_static(name, number, 0) for number in given)
     if name == "order" and sorted(numbers) != list(range(len(numbers))):
         raise Fault(
@@ -159,15 +158,12 @@ def _places(name: str, given: Any) -> tuple[int, ...]:
 
 
 def _static(name: str, value: Any, least: int) -> int:
-    number = python_number(value)
-    if isinstance(value, Scalar) or not isinstance(number, int) or number < least:
+    number = int(value) if isinstance(value, bool) else known_integer(value)
+    if number is None or number < least:
         or_auto = ' or "auto"' if name == "num_stages" else ""
-        raise Fault(
-            "loop-stages",
-            f"{name} is {describe(value)}, expected a Python int of at least {least}{or_auto}",
-            argument=name,
-        )
-    return int(number)
+        wanted = f"a Python int of at least {least}{or_auto}"
+        raise unexpected(name, value, wanted, slug="loop-stages")
+    return number
 
 
 def _given(loop: Loop, body: Body) -> tuple[Given, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tile_frontend.tracing.faults import Fault, outside_kernel
-from tile_frontend.tracing.scalars import Scalar, describe, python_number, scalar_expr
+from tile_frontend.tracing.scalars import Scalar, known_integer, scalar_expr, unexpected
 from tile_frontend.tracing.trace import Trace
 from tile_ir import Const, Expr, For, Loc, LoopKind, ceildiv, constant_value, minimum
 
@@ -33,25 +33,18 @@ def Persistent(
 ) -> PersistentLoop:
     """Block `index` of `wave_size` visits its share of the tiles of `domain`."""
     if not isinstance(domain, (list, tuple)) or not domain:
-        raise Fault(
-            "loop-bound",
-            f"the domain is {describe(domain)}, expected a list of extents",
-            argument="domain",
-        )
-    group = python_number(group_size)
-    if isinstance(group_size, Scalar) or not isinstance(group, int) or group < 1:
-        raise Fault(
-            "loop-bound",
-            f"group_size is {describe(group_size)}, expected a Python int of at least 1",
-            argument="group_size",
-        )
+        raise unexpected("the domain", domain, "a list of extents", slug="loop-bound")
+    group = known_integer(group_size)
+    if group is None or group < 1:
+        wanted = "a Python int of at least 1"
+        raise unexpected("group_size", group_size, wanted, slug="loop-bound")
     extents = tuple(scalar_expr(d) for d in domain)
     size, position = scalar_expr(wave_size), scalar_expr(index)
     named = [*((e, "domain") for e in extents), (size, "wave_size"), (position, "index")]
     for expr, name in named:
         if not expr.dtype.is_integer:
             raise Fault("loop-bound", f"{name} is {expr.dtype}, expected integers", argument=name)
-    return PersistentLoop(extents, size, position, int(group))
+    return PersistentLoop(extents, size, position, group)
 
 
 def product(extents: Sequence[Expr]) -> Expr:

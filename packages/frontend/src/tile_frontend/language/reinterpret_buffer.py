@@ -9,7 +9,7 @@ from typing import Any
 from tile_frontend.language.allocation import buffer_dims, sizes_of
 from tile_frontend.tracing.dtype_names import C_NAMES, element_type, packed_rows
 from tile_frontend.tracing.faults import Fault
-from tile_frontend.tracing.scalars import describe
+from tile_frontend.tracing.scalars import unexpected
 from tile_frontend.tracing.trace import Allocation, Trace, current
 from tile_frontend.tracing.values import Tile, shape_words
 from tile_ir import Memory
@@ -133,11 +133,7 @@ def _allocation(
 ) -> Allocation:
     found = trace.allocation_of(tile) if isinstance(tile, Tile) else None
     if found is None:
-        raise Fault(
-            "operand-kind",
-            f"{name}: {argument} is {describe(tile)}, expected a buffer allocated in this kernel",
-            argument=argument,
-        )
+        raise unexpected(f"{name}: {argument}", tile, "a buffer allocated in this kernel")
     if found.tile.memory not in memories:
         raise Fault(
             "operand-memory",

@@ -7,8 +7,7 @@ from functools import wraps
 from typing import Any
 
 from tile_frontend.language.scalar_functions import ceildiv, if_then_else, maximum, minimum
-from tile_frontend.tracing.faults import Fault
-from tile_frontend.tracing.scalars import Scalar, describe, python_number
+from tile_frontend.tracing.scalars import Scalar, known_integer, unexpected
 from tile_frontend.tracing.trace import current
 from tile_ir import Expr, walk_expr
 
@@ -66,14 +65,11 @@ def use_swizzle(
     `K` does not change the order. As a statement of its own, it gives the index of the block this
     number up to the end of the block of text; with `in_loop`, rounds without a tile are skipped.
     """
-    size, direction = python_number(off), python_number(dir)
-    if isinstance(off, Scalar) or not isinstance(size, int) or size < 1:
-        raise Fault(
-            "swizzle-offset", f"off is {describe(off)}, expected a Python int of at least 1",
-            argument="off",
-        )  # fmt: skip
-    if isinstance(dir, Scalar) or direction not in (0, 1):
-        raise Fault("swizzle-offset", f"dir is {describe(dir)}, expected 0 or 1", argument="dir")
+    size, direction = known_integer(off), known_integer(dir)
+    if size is None or size < 1:
+        raise unexpected("off", off, "a Python int of at least 1", slug="swizzle-offset")
+    if direction not in (0, 1):
+        raise unexpected("dir", dir, "0 or 1", slug="swizzle-offset")
     rows, columns = ceildiv(M, block_M), ceildiv(N, block_N)
     grouped, across = (rows, columns) if direction == 0 else (columns, rows)
     group = cid // (size * across)

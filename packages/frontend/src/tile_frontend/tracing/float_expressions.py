@@ -11,28 +11,14 @@ from tile_ir import expr as ir
 MOST_FACTORS = 16
 
 
-def _as_float(x: Expr) -> Expr:
+def as_float(x: Expr) -> Expr:
+    """The value itself, or an integer as float32."""
     return x if x.dtype.is_float else ir.cast(x, FLOAT32)
 
 
 def exp2(x: Expr) -> Expr:
     """2 ** x, as the exponential of x ln 2."""
-    return ir.unary("exp", _as_float(x) * math.log(2.0))
-
-
-def log2(x: Expr) -> Expr:
-    """The logarithm of `x` to the base 2."""
-    return ir.unary("log", _as_float(x)) * (1.0 / math.log(2.0))
-
-
-def log10(x: Expr) -> Expr:
-    """The logarithm of `x` to the base 10."""
-    return ir.unary("log", _as_float(x)) * (1.0 / math.log(10.0))
-
-
-def sigmoid(x: Expr) -> Expr:
-    """1 / (1 + e ** -x)."""
-    return 1.0 / (ir.unary("exp", -_as_float(x)) + 1.0)
+    return ir.unary("exp", as_float(x) * math.log(2.0))
 
 
 def power(x: Expr, y: Expr, exponent: float | None, base: float | None) -> Expr:

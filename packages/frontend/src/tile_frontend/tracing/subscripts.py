@@ -12,10 +12,10 @@ from tile_frontend.tracing.scalars import (
     Scalar,
     Value,
     as_python,
-    describe,
     integer_hint,
     python_number,
     scalar_expr,
+    unexpected,
 )
 from tile_ir import Buffer, Const, Expr, Load, Memory, Region, Slice, constant_value, distance
 
@@ -92,9 +92,7 @@ def _index(buffer: Buffer, value: Any, position: int) -> Expr:
 def _integer(value: Any, what: str, position: int) -> Expr:
     number = python_number(value)
     if number is None and not isinstance(value, Scalar):
-        raise Fault(
-            "index-type", f"{what} is {describe(value)}, expected an integer", argument=position
-        )
+        raise unexpected(what, value, "an integer", None, position, "index-type")
     expr = scalar_expr(value if number is None else number)
     if not expr.dtype.is_integer:
         found = f"{what} is {expr.dtype}, expected an integer"

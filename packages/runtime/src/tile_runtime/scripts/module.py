@@ -17,10 +17,10 @@ _FOREIGN = frozenset({"tilelang", "tvm", "torch_npu"})
 def provide_imports() -> None:
     """Make what scripts written for tilelang import importable in this process for good; where
     there is no NPU, torch has one that is the host."""
-    from tile_frontend.dialects import compat
+    from tile_frontend.dialects.imported_modules import install
     from tile_runtime.devices.choose_device import npu_available
 
-    compat.install()
+    install()
     if not npu_available():
         from tile_runtime import host_npu
         from tile_runtime.jit_kernels.compile_options import CompileOptions, resolve_target
