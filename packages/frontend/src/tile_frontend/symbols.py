@@ -29,8 +29,7 @@ from tile_frontend.language.allocation import (
 from tile_frontend.language.callable_dtypes import DTYPE_NAMES
 from tile_frontend.language.control import assume, func_attr, loop_break
 from tile_frontend.language.kernel_frames import Else, If, Kernel, Scope, Then
-from tile_frontend.language.loops import Parallel, Pipelined, grid, serial, unroll
-from tile_frontend.language.persistent import Persistent
+from tile_frontend.language.loops import Parallel, Persistent, Pipelined, grid, serial, unroll
 from tile_frontend.language.reinterpret_buffer import reinterpretcast, reshape, view
 from tile_frontend.language.swizzle import use_swizzle
 from tile_frontend.tracing.dtype_names import DataType

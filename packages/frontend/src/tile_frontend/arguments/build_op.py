@@ -9,11 +9,11 @@ from typing import Any
 
 from tile_frontend.arguments.operand_regions import (
     element_region,
+    in_bytes,
     narrowed,
     only_element,
     whole_region,
 )
-from tile_frontend.arguments.tile_bytes import in_bytes
 from tile_frontend.tracing.faults import Fault, reject
 from tile_frontend.tracing.scalars import Scalar, describe, python_number, scalar_expr, unexpected
 from tile_frontend.tracing.trace import current, traced_number

@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from tile_frontend.arguments.build_op import build_op
-from tile_frontend.arguments.copy_forms import copy_of_fractals, copy_with_stride
+from tile_frontend.arguments.copy_forms import RegisterExtents, copy_of_fractals, copy_with_stride
 from tile_frontend.arguments.index_for_slice import checking_slices
 from tile_frontend.arguments.operand_regions import side_of
-from tile_frontend.arguments.register_extents import RegisterExtents
 from tile_frontend.tracing.faults import Fault
 from tile_frontend.tracing.trace import current, traced_number
 from tile_frontend.tracing.values import Pending, Tile, shape_words

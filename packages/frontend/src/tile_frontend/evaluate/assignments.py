@@ -10,13 +10,13 @@ from tile_frontend.evaluate.call_expressions import CallEvaluator
 from tile_frontend.evaluate.expressions import BINARY
 from tile_frontend.evaluate.scope import MISSING
 from tile_frontend.evaluate.static_loops import known_items
-from tile_frontend.tracing.conversion import stored_value
 from tile_frontend.tracing.scalars import (
     Scalar,
     describe,
     no_packed_scalar,
     python_number,
     scalar_expr,
+    stored_value,
 )
 from tile_frontend.tracing.subscripts import View
 from tile_frontend.tracing.values import Cell, Pending, Tile

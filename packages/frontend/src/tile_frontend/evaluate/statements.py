@@ -12,12 +12,10 @@ from tile_frontend.evaluate.scope import BlockKind
 from tile_frontend.evaluate.static_loops import MOST_ROUNDS, static_items, unrolled_range
 from tile_frontend.evaluate.sure_conditions import most_rounds, surely
 from tile_frontend.language.kernel_frames import Frame, IfFrame
-from tile_frontend.language.loops import Loop, loop_rank, run_loop
-from tile_frontend.language.persistent import PersistentLoop
+from tile_frontend.language.loops import Loop, PersistentLoop, loop_rank, run_loop
 from tile_frontend.language.swizzle import SwizzledBlock
-from tile_frontend.tracing.conversion import condition
 from tile_frontend.tracing.faults import Fault
-from tile_frontend.tracing.scalars import Scalar, describe
+from tile_frontend.tracing.scalars import Scalar, condition, describe
 from tile_frontend.tracing.subscripts import View
 from tile_frontend.tracing.values import Pending, Tile
 from tile_ir import Const, If, KernelError, While

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from tile_frontend.tracing.conversion import condition
 from tile_frontend.tracing.faults import Fault, outside_kernel
 from tile_frontend.tracing.scalars import (
     Scalar,
     as_python,
+    condition,
     integer_hint,
     python_number,
     scalar_expr,

@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tile_frontend.tracing.conversion import condition
 from tile_frontend.tracing.dtype_names import DataType, element_type
 from tile_frontend.tracing.faults import Fault
 from tile_frontend.tracing.scalars import (
     Scalar,
     binary_scalar,
+    condition,
     describe,
     python_number,
     scalar_expr,

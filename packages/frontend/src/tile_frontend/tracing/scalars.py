@@ -14,6 +14,7 @@ from tile_frontend.tracing.dtype_names import DataType
 from tile_frontend.tracing.faults import Fault
 from tile_frontend.tracing.float_expressions import power
 from tile_ir import (
+    BOOL,
     INT32,
     INT64,
     UINT64,
@@ -24,6 +25,7 @@ from tile_ir import (
     Load,
     as_expr,
     binary,
+    cast,
     constant_value,
     equal,
     not_equal,
@@ -301,3 +303,21 @@ def integer_expr(what: str, value: Any, expected: str = "a number") -> Expr:
     if not isinstance(value, Scalar) or not value.expr.dtype.is_integer:
         raise unexpected(what, value, expected)
     return value.expr
+
+
+def stored_value(value: Any, dtype: DType) -> Expr:
+    """The expression that is stored in an element of type `dtype`."""
+    number = python_number(value)
+    if isinstance(number, float) and dtype.is_integer and not number.is_integer():
+        raise Fault(
+            "dtype-mismatch",
+            f"{number!r} is stored in an element of type {dtype}",
+            "write an integer, or T.cast(value, ...) to say how it rounds",
+        )
+    return cast(scalar_expr(value, dtype), dtype)
+
+
+def condition(value: Any) -> Expr:
+    """A runtime condition; numbers hold where they are not zero."""
+    expr = scalar_expr(value)
+    return expr if expr.dtype == BOOL else binary("!=", expr, 0)

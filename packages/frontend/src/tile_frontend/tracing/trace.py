@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from tile_frontend.tracing.conversion import stored_value
 from tile_frontend.tracing.current_kernel import CURRENT
 from tile_frontend.tracing.faults import Fault
-from tile_frontend.tracing.names import Names
-from tile_frontend.tracing.scalars import Scalar, python_number
+from tile_frontend.tracing.scalars import Scalar, python_number, stored_value
 from tile_frontend.tracing.source import Source
 from tile_frontend.tracing.values import Cell, Pending, Tile
 from tile_ir import (
@@ -52,6 +50,44 @@ from tile_ir import (
 from tile_ir import walk as walk_body
 from tile_ir.analysis import Ranges
 from tile_ir.diagnostics.expansions import Expansion
+
+
+@dataclass(eq=False, slots=True)
+class Names:
+    """Every name of the function, with the place of those that are buffers."""
+
+    _taken: set[str] = field(default_factory=set)
+    _counters: dict[str, int] = field(default_factory=dict)
+    _buffers: dict[tuple[int, str], Loc] = field(default_factory=dict)
+
+    def fresh(self, base: str) -> str:
+        """The name itself, or with the first free number."""
+        if base not in self._taken:
+            self._taken.add(base)
+            return base
+        count = self._counters.get(base, 0) + 1
+        while f"{base}_{count}" in self._taken:
+            count += 1
+        self._counters[base] = count
+        self._taken.add(f"{base}_{count}")
+        return f"{base}_{count}"
+
+    def forget(self, name: str, expansion: int) -> None:
+        """A buffer is out of sight: another may have its name in the text, and gets a number."""
+        self._buffers.pop((expansion, name), None)
+
+    def buffer(self, name: str, loc: Loc, expansion: int) -> str:
+        """A buffer's name; `expansion` numbers the text it stands in (negative: in none)."""
+        earlier = self._buffers.get((expansion, name))
+        if earlier is not None and expansion >= 0:
+            raise Fault(
+                "duplicate-buffer",
+                f"`{name}` names two buffers: one at line {earlier.line}, "
+                f"another at line {loc.line}",
+                "give each buffer of a kernel its own name",
+            )
+        self._buffers[expansion, name] = loc
+        return self.fresh(name)
 
 
 @dataclass(eq=False, slots=True)
