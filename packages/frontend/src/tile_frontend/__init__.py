@@ -1,25 +1,17 @@
 """The tile language for Ascend NPUs: `import tile_frontend as T`.
 
-The names are those of `language.NAMES`; compiling and running (`T.jit`, `T.compile`, ...) belong
+The names are those of `symbols.NAMES`; compiling and running (`T.jit`, `T.compile`, ...) belong
 to `tile_runtime`, which is imported when one of them is first used.
 """
 
-import gc as _gc
 from typing import Any as _Any
 
-# Modules stay: a collection while they are made finds nothing, and looks at all that torch holds.
-_collects = _gc.isenabled()
-_gc.disable()
-try:
-    from tile_frontend import tile as _tile
-    from tile_frontend.arguments.first_versions import with_operations as _with_operations
-    from tile_frontend.dialects.known import advice as _advice
-    from tile_frontend.dialects.known import with_spellings as _with_spellings
-    from tile_frontend.symbols import NAMES as _NAMES
-    from tile_ir.diagnostics.uncaught import show_errors_plainly as _show_errors_plainly
-finally:
-    if _collects:
-        _gc.enable()
+from tile_frontend import tile as _tile
+from tile_frontend.arguments.first_versions import with_operations as _with_operations
+from tile_frontend.dialects.known import advice as _advice
+from tile_frontend.dialects.known import with_spellings as _with_spellings
+from tile_frontend.symbols import NAMES as _NAMES
+from tile_ir.diagnostics.uncaught import show_errors_plainly as _show_errors_plainly
 
 globals().update(_with_spellings(_with_operations(_NAMES, _tile), ""))
 _show_errors_plainly()

@@ -1,4 +1,4 @@
-"""The language: every name a script reaches as `T.name`."""
+"""List every name that a script reaches as `T.name`."""
 
 from __future__ import annotations
 

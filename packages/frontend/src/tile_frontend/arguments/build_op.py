@@ -1,5 +1,4 @@
-"""Build one operation from its operands and attributes by name, once every rule of its record
-holds."""
+"""Build one operation from its operands and attributes, and check it by its record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build `T.copy` and `T.tile.atomic_add`: both tiles from buffers, slices and start indices
+"""Build `T.copy` and `T.tile.atomic_add` from buffers, slices and start indices
 (docs/rules/copies.md#extents)."""
 
 from __future__ import annotations

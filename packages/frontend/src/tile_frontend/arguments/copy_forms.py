@@ -1,5 +1,5 @@
-"""Build the copies that are no box of a tensor: rows with a stride of their own, matrices in
-fractals (docs/rules/copies.md#fractals), and what a shorter product reads of a register."""
+"""Build copies with rows of their own stride, of fractals, and for a shorter product
+(docs/rules/copies.md#fractals)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`T.tile.softmax_flash_v2`: one step of an online softmax
-(docs/rules/operations.md#online-softmax), as the operations it consists of."""
+"""Build `T.tile.softmax_flash_v2`, a step of an online softmax, as several operations
+(docs/rules/operations.md#online-softmax)."""
 
 from __future__ import annotations
 

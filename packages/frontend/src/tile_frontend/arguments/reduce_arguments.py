@@ -1,4 +1,4 @@
-"""Build `T.reduce_*`: which part of a buffer is reduced, and into what
+"""Build `T.reduce_*`: find the part that is reduced and the place of the result
 (docs/rules/operations.md#reductions)."""
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What an operation is called elsewhere, in torch, NumPy, Triton or Python itself, and how it is
-written here. `written_here` and `element_here` are the only way to ask."""
+"""Tell how an operation of torch, NumPy, Triton or Python is written here, for hints."""
 
 from __future__ import annotations
 

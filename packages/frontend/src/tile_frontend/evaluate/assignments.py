@@ -1,4 +1,4 @@
-"""Assignments of kernel text: lets, stores, names of buffers, tuples
+"""Evaluate assignments: lets, stores, names of buffers, tuples
 (docs/rules/kernels.md#statements)."""
 
 from __future__ import annotations

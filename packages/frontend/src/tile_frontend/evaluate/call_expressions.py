@@ -1,5 +1,4 @@
-"""Evaluating calls in kernel text: everything called is native, and whatever it raises becomes an
-error of the kernel, placed at the argument to blame."""
+"""Evaluate calls, and place whatever they raise at the argument to blame."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Evaluating what runs while the kernel is traced and makes Python values: comprehensions, and text
-with values in it."""
+"""Evaluate comprehensions and f-strings, which make Python values while tracing."""
 
 from __future__ import annotations
 

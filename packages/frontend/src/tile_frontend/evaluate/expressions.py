@@ -1,4 +1,4 @@
-"""Evaluating expressions of kernel text: Python values now, runtime values as IR expressions
+"""Evaluate expressions: Python values at once, runtime values as IR expressions
 (docs/rules/kernels.md#expressions). Faults of what is called get their place here."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`@T.prim_func`: a Python function traced into `tile_ir.Func` when it is defined."""
+"""Trace a function under `@T.prim_func` into a `tile_ir.Func`."""
 
 from __future__ import annotations
 

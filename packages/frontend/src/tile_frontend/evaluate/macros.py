@@ -1,5 +1,4 @@
-"""`@T.macro`: bodies expanded at each call, with arguments substituted
-(docs/rules/kernels.md#macros)."""
+"""Expand the body of a `@T.macro` at each call (docs/rules/kernels.md#macros)."""
 
 from __future__ import annotations
 

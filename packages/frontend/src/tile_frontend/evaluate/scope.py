@@ -1,5 +1,7 @@
-"""Which names a kernel or macro sees: blocks of local names over what was captured by value when
-the decorator ran (docs/rules/kernels.md#names)."""
+"""Look up the names that a kernel or macro sees (docs/rules/kernels.md#names).
+
+Blocks of local names stand over what was captured by value when the decorator ran.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluating statements of kernel text (docs/rules/kernels.md#statements)."""
+"""Evaluate statements of kernel text (docs/rules/kernels.md#statements)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which branches and loops surely never run, by the ranges of launch indices, loop variables:
-no value is lost there (docs/rules/kernels.md#statements)."""
+"""Find branches and loops that surely never run, by the ranges of variables
+(docs/rules/kernels.md#statements). No value is lost there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be done with a tensor that has several names."""
+"""Check that a tensor with several names is written under one of them only."""
 
 from __future__ import annotations
 

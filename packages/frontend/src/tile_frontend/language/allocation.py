@@ -1,4 +1,4 @@
-"""Buffers of a kernel and what is said about them: memories, addresses, layouts, parameters."""
+"""Allocate buffers, and annotate their addresses and layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`T.float32` and its like: element types that convert what they are called with."""
+"""Define `T.float32` and its like: element types that convert what they are called with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may stand after `for ... in`: loops as data, and running a body in one."""
+"""Define what may stand after `for ... in`, and run a body in it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Other names for the memory of a buffer: `T.reinterpretcast` makes one of a buffer that is there,
-`T.view` and `T.reshape` make a new one."""
+"""Give the memory of a buffer another name: `T.reinterpretcast`, `T.view`, `T.reshape`."""
 
 from __future__ import annotations
 

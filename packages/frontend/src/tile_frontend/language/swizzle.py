@@ -1,4 +1,4 @@
-"""`T.use_swizzle`: the order in which blocks take the tiles of a matrix product."""
+"""Order the tiles of a matrix product among blocks: `T.use_swizzle`."""
 
 from __future__ import annotations
 

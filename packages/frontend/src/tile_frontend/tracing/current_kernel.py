@@ -1,4 +1,4 @@
-"""Which kernel is being traced in this context; set by `prim_func`, asked by every `T.` name."""
+"""Hold the kernel that is traced in this context: set by `prim_func`, read by `T.` functions."""
 
 from __future__ import annotations
 

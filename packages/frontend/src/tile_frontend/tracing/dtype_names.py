@@ -1,5 +1,4 @@
-"""Element types as scripts name them: strings, `DataType("float16")`, types of torch, and whatever
-else has the name of one as its text."""
+"""Find the element type that a script names: by a string, a `DataType`, a type of torch."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Mistakes found where only the values are known. The evaluator, which knows the text, turns a
-`Fault` into a placed KernelError; outside a kernel it is placed at the caller's line."""
+"""Report mistakes found where only the values are known.
+
+The evaluator, which knows the text, turns a `Fault` into a placed KernelError; outside a kernel it
+is placed at the line of the caller.
+"""
 
 from __future__ import annotations
 

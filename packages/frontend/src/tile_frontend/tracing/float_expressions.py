@@ -1,4 +1,4 @@
-"""Functions of real numbers as expressions of the IR."""
+"""Build functions of real numbers as expressions of the IR."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`buf[...]`: indices and slices as an element load or a region
-(docs/rules/kernels.md#subscripts)."""
+"""Turn `buf[...]` into an element load or a region (docs/rules/kernels.md#subscripts)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What names stand for while a kernel is traced besides numbers: buffers, mutable scalars,
-operations."""
+"""Define the values of names other than numbers: buffers, mutable scalars, operations."""
 
 from __future__ import annotations
 
