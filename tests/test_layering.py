@@ -59,8 +59,8 @@ LONG = {
 }
 # Where any exception may come out of what is called, with the reason.
 CATCHES_ALL = {
-    "packages/frontend/src/tile_frontend/evaluate/call_expressions.py": "calls functions of the script",
-    "packages/frontend/src/tile_frontend/evaluate/kernel_function.py": "operators of the script's own objects",
+    "packages/frontend/src/tile_frontend/_evaluate/call_expressions.py": "calls functions of the script",
+    "packages/frontend/src/tile_frontend/_evaluate/kernel_function.py": "operators of the script's own objects",
     "packages/runtime/src/tile_runtime/ahead_of_time/build_kernels.py": "calls generate_source of a project's kernels",
     "packages/runtime/src/tile_runtime/ahead_of_time/find_kernels.py": "imports files of a project",
     "packages/runtime/src/tile_runtime/tuning/candidates.py": "calls a factory for so long, and hands on what it raises",
@@ -90,18 +90,18 @@ ROOMS_OF_RUNTIME = {
 }  # fmt: skip
 # The rooms of the frontend from below: tables, the kernel being traced, symbols, calls, the text.
 ROOMS_OF_FRONTEND = {
-    "dialects": set(),
-    "tracing": set(),
-    "advice": {"tracing"},
-    "language": {"tracing"},
-    "arguments": {"dialects", "tracing"},
-    "evaluate": {"dialects", "tracing", "language", "arguments"},
+    "_dialects": set(),
+    "_tracing": set(),
+    "_advice": {"_tracing"},
+    "_language": {"_tracing"},
+    "_arguments": {"_dialects", "_tracing"},
+    "_evaluate": {"_dialects", "_tracing", "_language", "_arguments"},
 }
 ROOMS = {"tile_runtime": ROOMS_OF_RUNTIME, "tile_frontend": ROOMS_OF_FRONTEND}
 # Files in no room: what scripts import, and the names behind that.
 OUTSIDE = {
     "tile_runtime": {"tile_runtime", "tile_runtime.tools"},
-    "tile_frontend": {"tile_frontend", "tile_frontend.symbols", "tile_frontend.tile"},
+    "tile_frontend": {"tile_frontend", "tile_frontend._symbols", "tile_frontend.tile"},
 }
 # Names that several unrelated classes still share. The list only becomes shorter.
 SHARED_CLASS_NAMES = {

@@ -27,8 +27,8 @@ from pages.operations import (
 )
 from pages.signatures import called, native_parameters
 from tile_codegen_ascendc import emit
-from tile_frontend.language.callable_dtypes import DTypeName
-from tile_frontend.symbols import NAMES
+from tile_frontend._language.callable_dtypes import DTypeName
+from tile_frontend._symbols import NAMES
 from tile_ir import DEFAULT_TARGET, OPS, Func, KernelError
 from tile_passes import run_pipeline
 from tile_runtime.tools.command_line.ops import language_name

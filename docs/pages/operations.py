@@ -10,8 +10,8 @@ from pages.legality import known_slugs, rule_text, rules, slugs_of
 from pages.markdown import NOTE, block, cell, code, listed, table
 from pages.op_examples import Example, op_example
 from pages.signatures import called, native, signature
-from tile_frontend.arguments.build_op import build_op
-from tile_frontend.arguments.op_functions import bind
+from tile_frontend._arguments.build_op import build_op
+from tile_frontend._arguments.op_functions import bind
 from tile_ir import DEFAULT_TARGET, OPS, Composite, OpDef, argument_of
 from tile_ir.opdef import REQUIRED, AttrDef, check_op
 from tile_runtime.tools.command_line.ops import language_name, operand_text, placements

@@ -8,7 +8,7 @@ from typing import Any
 from slugs import uses
 
 from pages.markdown import ROOT, cell, code, listed, table
-from tile_frontend.dialects.imported_modules import import_table
+from tile_frontend._dialects.imported_modules import import_table
 from tile_ir import Automatic, LoopKind, Phase
 from tile_ir.verification.phases import PHASES
 from tile_passes import PIPELINE

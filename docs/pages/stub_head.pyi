@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat, TypeAlias, overload
 
 from tile_frontend import tile as tile
 from tile_ir import Func as PrimFunc
-from tile_frontend.advice.products import Tiles as _Tiles
+from tile_frontend._advice.products import Tiles as _Tiles
 from tile_runtime import (
     AutoTuner as AutoTuner,
     JITKernel as JITKernel,

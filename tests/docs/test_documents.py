@@ -14,7 +14,7 @@ from pages.markdown import anchors
 from run_blocks import ROOT, BlockError, blocks, run_document
 
 import tile_frontend as T
-from tile_frontend.symbols import NAMES
+from tile_frontend._symbols import NAMES
 from tile_ir import OPS
 from tile_ir.switches import SWITCHES
 from tile_passes import PASSES

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_frontend.dialects.tilelang_ascend import TILELANG_ASCEND
+from tile_frontend._dialects.tilelang_ascend import TILELANG_ASCEND
 from tile_ir import OPS, KernelError
 from tile_ir.diagnostics.errors import KernelWarning
 from tile_runtime import PassConfigKey, compile

@@ -14,7 +14,7 @@ import pytest
 from kept_cases import kept
 
 import tile_frontend as T
-from tile_frontend.tracing.scalars import Scalar
+from tile_frontend._tracing.scalars import Scalar
 from tile_ir import DTYPES, Automatic, Func
 from tile_ir.dtypes import from_bytes, to_bytes
 from tile_ir.expr import Const, Var

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_frontend.arguments.working_memory import takes_working_memory
+from tile_frontend._arguments.working_memory import takes_working_memory
 from tile_ir import OPS, KernelError
 from tile_ir.diagnostics.errors import KernelWarning
 from tile_runtime import PassConfigKey, compile

@@ -12,9 +12,9 @@ import pytest
 
 import tile_frontend
 import tile_runtime
-from tile_frontend.dialects import imported_modules
-from tile_frontend.dialects.imported_modules import import_table
-from tile_frontend.dialects.table_module import value_at
+from tile_frontend._dialects import imported_modules
+from tile_frontend._dialects.imported_modules import import_table
+from tile_frontend._dialects.table_module import value_at
 from tile_ir import KernelError
 
 
@@ -184,7 +184,7 @@ def test_uninstalling_leaves_nothing() -> None:
 
 def test_installing_loads_nothing_heavy() -> None:
     program = (
-        "import sys; from tile_frontend.dialects.imported_modules import install; install(); import tilelang;"
+        "import sys; from tile_frontend._dialects.imported_modules import install; install(); import tilelang;"
         "import tilelang.language as T; T.copy; tilelang.cache.clear_cache();"
         "print([m for m in ('torch', 'networkx', 'numpy', 'lark', 'jinja2') if m in sys.modules])"
     )

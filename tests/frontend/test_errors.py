@@ -22,7 +22,7 @@ def test_the_error_is_exactly_this(case: Case) -> None:
         getattr(module_of(case.file), case.name)()
     case.check(caught.value)
     error = caught.value
-    assert error.__traceback__ is None or "tile_frontend/evaluate/statements" not in str(error)
+    assert error.__traceback__ is None or "tile_frontend/_evaluate/statements" not in str(error)
 
 
 def test_every_case_function_has_an_expectation() -> None:

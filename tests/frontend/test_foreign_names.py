@@ -5,8 +5,8 @@ import re
 import pytest
 
 import tile_frontend as T
-from tile_frontend.arguments.op_functions import OpFunction
-from tile_frontend.dialects import foreign_names
+from tile_frontend._arguments.op_functions import OpFunction
+from tile_frontend._dialects import foreign_names
 from tile_ir import OPS
 
 NAMED = re.compile(r"T\.((?:tile\.)?[A-Za-z_]\w*)(?:\(([^()]*)\))?")

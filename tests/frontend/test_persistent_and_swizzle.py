@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kept_cases import examples
 
 import tile_frontend as T
-from tile_frontend.language.loops import tile_coordinates
+from tile_frontend._language.loops import tile_coordinates
 from tile_ir.expr import Const, constant_value
 
 sizes = st.integers(1, 9)

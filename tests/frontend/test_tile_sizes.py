@@ -7,7 +7,7 @@ import random
 import pytest
 
 import tile_frontend as T
-from tile_frontend.advice.products import Tiles, fits, unit_of
+from tile_frontend._advice.products import Tiles, fits, unit_of
 from tile_ir import TARGETS, KernelError, dtype_of
 from tile_ir.machine import Memory
 

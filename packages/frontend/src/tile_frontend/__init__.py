@@ -1,16 +1,16 @@
 """The tile language for Ascend NPUs: `import tile_frontend as T`.
 
-The names are those of `symbols.NAMES`; compiling and running (`T.jit`, `T.compile`, ...) belong
+The names are those of `_symbols.NAMES`; compiling and running (`T.jit`, `T.compile`, ...) belong
 to `tile_runtime`, which is imported when one of them is first used.
 """
 
 from typing import Any as _Any
 
 from tile_frontend import tile as _tile
-from tile_frontend.arguments.first_versions import with_operations as _with_operations
-from tile_frontend.dialects.known import advice as _advice
-from tile_frontend.dialects.known import with_spellings as _with_spellings
-from tile_frontend.symbols import NAMES as _NAMES
+from tile_frontend._arguments.first_versions import with_operations as _with_operations
+from tile_frontend._dialects.known import advice as _advice
+from tile_frontend._dialects.known import with_spellings as _with_spellings
+from tile_frontend._symbols import NAMES as _NAMES
 from tile_ir.diagnostics.uncaught import show_errors_plainly as _show_errors_plainly
 
 globals().update(_with_spellings(_with_operations(_NAMES, _tile), ""))

@@ -3,16 +3,16 @@
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
-from tile_frontend.arguments import gather_arguments as _gather
-from tile_frontend.arguments import sort_arguments as _sort
-from tile_frontend.arguments.copy_arguments import atomic_add as _atomic_add
-from tile_frontend.arguments.counted_call import CountedFunction as _CountedFunction
-from tile_frontend.arguments.online_softmax import softmax_flash_v2 as _softmax_flash_v2
-from tile_frontend.arguments.op_functions import OpFunction as _OpFunction
-from tile_frontend.arguments.op_functions import table_functions as _table_functions
-from tile_frontend.arguments.reduce_arguments import FUNCTIONS as _REDUCTIONS
-from tile_frontend.dialects.known import advice as _advice
-from tile_frontend.dialects.known import with_spellings as _with_spellings
+from tile_frontend._arguments import gather_arguments as _gather
+from tile_frontend._arguments import sort_arguments as _sort
+from tile_frontend._arguments.copy_arguments import atomic_add as _atomic_add
+from tile_frontend._arguments.counted_call import CountedFunction as _CountedFunction
+from tile_frontend._arguments.online_softmax import softmax_flash_v2 as _softmax_flash_v2
+from tile_frontend._arguments.op_functions import OpFunction as _OpFunction
+from tile_frontend._arguments.op_functions import table_functions as _table_functions
+from tile_frontend._arguments.reduce_arguments import FUNCTIONS as _REDUCTIONS
+from tile_frontend._dialects.known import advice as _advice
+from tile_frontend._dialects.known import with_spellings as _with_spellings
 from tile_ir import OPS as _OPS
 
 _FUNCTIONS: dict[str, _Callable[..., _Any]] = {

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from tile_frontend.language.allocation import TensorType
-from tile_frontend.tracing.scalars import Scalar
-from tile_frontend.tracing.source import display_name
+from tile_frontend._language.allocation import TensorType
+from tile_frontend._tracing.scalars import Scalar
+from tile_frontend._tracing.source import display_name
 from tile_ir import KernelError, Loc
 from tile_ir.switches import switch
 

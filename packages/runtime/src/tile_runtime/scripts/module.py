@@ -17,7 +17,7 @@ _FOREIGN = frozenset({"tilelang", "tvm", "torch_npu"})
 def provide_imports() -> None:
     """Make what scripts written for tilelang import importable in this process for good; where
     there is no NPU, torch has one that is the host."""
-    from tile_frontend.dialects.imported_modules import install
+    from tile_frontend._dialects.imported_modules import install
     from tile_runtime.devices.choose_device import npu_available
 
     install()

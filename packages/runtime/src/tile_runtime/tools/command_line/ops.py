@@ -8,8 +8,8 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-from tile_frontend.arguments.op_functions import OpFunction
-from tile_frontend.dialects.foreign_names import written_here
+from tile_frontend._arguments.op_functions import OpFunction
+from tile_frontend._dialects.foreign_names import written_here
 from tile_ir import (
     FLOAT32,
     OPS,

@@ -1,0 +1,202 @@
+"""Offer the operations of the op table as functions: bind a call to the parts of its record.
+
+One binder serves all: names, order, defaults, lists and what has no effect are fields of the
+record (`OpDef.parameters`). An adapter stands beside it only where something is computed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature, getdoc
+from itertools import takewhile
+from typing import Any, ClassVar
+
+from tile_frontend._arguments.build_op import build_op
+from tile_frontend._arguments.working_memory import without_working_memory, working_in
+from tile_frontend._dialects.known import argument_here
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import python_number, unexpected
+from tile_ir import (
+    REQUIRED,
+    ArgumentDef,
+    AttrDef,
+    OpDef,
+    OperandDef,
+    call_arguments,
+    did_you_mean,
+)  # fmt: skip
+from tile_ir.opdef import words
+
+_ACCESS = {"r": "read", "w": "written", "rw": "read and written"}
+
+
+class OpFunction:
+    """One operation as a callable of the language. An `adapter` builds the operation from the
+    arguments by name; `arguments`, `name` and `doc` are those of the record unless given."""
+
+    returns: ClassVar[Any] = Signature.empty
+
+    def __init__(
+        self, opdef: OpDef, adapter: Callable[..., Any] | None = None,
+        arguments: tuple[ArgumentDef, ...] = (), name: str = "", doc: str = "",
+        buffers: int | None = None,
+    ) -> None:  # fmt: skip
+        self.opdef, self.adapter = opdef, adapter
+        self.arguments = arguments or call_arguments(opdef)
+        self.parameters = tuple(a.name for a in self.arguments)
+        self.argument_of = {part: a.name for a in self.arguments for part in a.parts}
+        lists = [o.name for o in opdef.operands if o.variadic and o.name == self.parameters[-1]]
+        self.variadic = lists[0] if lists else ""
+        with_memory = {o.name for o in opdef.operands if o.memories}
+        front = takewhile(lambda a: with_memory.issuperset(a.parts or ("",)), self.arguments)
+        # How many arguments at the front may be buffers: all, if the last ones are a list of them.
+        listed = bool(opdef.operands) and opdef.operands[-1].variadic
+        found = sys.maxsize if listed else sum(1 for _ in front)
+        self.buffers = found if buffers is None else buffers
+        scalars = {o.name for o in opdef.operands if not o.memories}
+        self.numbers = {i for i, a in enumerate(self.arguments) if scalars & {*a.parts[:1]}}
+        own = f"{opdef.namespace}.{opdef.name}" if opdef.namespace else opdef.name
+        self.__name__ = name or own
+        self.__doc__ = self._help(doc or (adapter and getdoc(adapter)) or f"{opdef.doc}.")
+
+    def default(self, name: str) -> Any:
+        """What stands for an argument that is left out; REQUIRED where it may not be."""
+        return next(a.default for a in self.arguments if a.name == name)
+
+    @property
+    def __signature__(self) -> Signature:
+        kinds = Parameter.POSITIONAL_OR_KEYWORD, Parameter.VAR_POSITIONAL
+        parameters = [
+            Parameter(
+                a.name,
+                kinds[a.name == self.variadic],
+                default=Parameter.empty
+                if a.default is REQUIRED or a.name == self.variadic
+                else a.default,
+            )
+            for a in self.arguments
+        ]
+        return Signature(parameters, return_annotation=self.returns)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = without_working_memory(
+            self.opdef, self.__name__, self.buffers, args, kwargs, self.numbers
+        )
+        with call.placing_faults(self.parameters, self.argument_of):
+            return working_in(self.build(bind(self, call.args, call.kwargs)), call.memory)
+
+    def build(self, given: dict[str, Any]) -> Any:
+        """The operation of these arguments by name."""
+        filled = self.filled(given)
+        if self.adapter is not None:
+            return self.adapter(**filled)
+        return build_op(self.opdef, self.parts(filled), self.__name__)
+
+    def filled(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """All arguments: those that are left out with what stands for them."""
+        return {
+            a.name: given[a.name]
+            if a.name in given
+            else given[a.same_as]
+            if a.same_as
+            else a.default
+            for a in self.arguments
+        }
+
+    def parts(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Operands and attributes by name. Raises Fault for a list of another length, and for a
+        value of what has no effect that means something elsewhere."""
+        found: dict[str, Any] = {}
+        for a in self.arguments:
+            value = given[a.name]
+            if len(a.parts) == 1:
+                found[a.parts[0]] = value
+            elif a.parts:
+                if not isinstance(value, (tuple, list)) or len(value) != len(a.parts):
+                    wanted = f"{len(a.parts)} numbers: {', '.join(a.parts)}"
+                    raise unexpected(f"{self.opdef.name}: {a.name}", value, wanted)
+                found.update(zip(a.parts, value, strict=True))
+            else:
+                self.check_without_effect(a, value)
+        return found
+
+    def check_without_effect(self, a: ArgumentDef, value: Any) -> None:
+        if a.choices is None or value is a.default or python_number(value) in a.choices:
+            return
+        what = f"{self.opdef.name}: {a.name}"
+        raise unexpected(what, value, a.expected, a.hint, slug="attribute-value")
+
+    def _help(self, text: str) -> str:
+        """What the operation does, and what each argument may be."""
+        known = {o.name: _operand(o) for o in self.opdef.operands}
+        known.update({a.name: _attribute(a) for a in self.opdef.attrs})
+        lines = [
+            f"{a.name}: {known[a.parts[0]] if len(a.parts) == 1 else _list(a)}"
+            for a in self.arguments
+            if a.parts
+        ]
+        return "\n".join([text, *([""] if lines else []), *lines])
+
+    def __repr__(self) -> str:
+        return f"<T.{self.__name__}({', '.join(self.parameters)})>"
+
+
+def bind(function: OpFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by name, without those that are left out. A last variadic operand takes the rest
+    as a tuple."""
+    names, called = function.parameters, f"T.{function.__name__}"
+    given: dict[str, Any] = {}
+    if function.variadic:
+        fixed = names[:-1]
+        given[function.variadic] = args[len(fixed) :]
+        args = args[: len(fixed)]
+    elif len(args) > len(names):
+        raise Fault(
+            "arity",
+            f"{called} takes {len(names)} {'argument' if len(names) == 1 else 'arguments'} "
+            f"({', '.join(names)}), found {len(args)}",
+            argument=len(names),
+        )
+    given.update(zip(names, args, strict=False))
+    for written, value in kwargs.items():
+        name = argument_here(written, names, given)
+        if name not in names:
+            hint = did_you_mean(written, names) or f"it takes {', '.join(names)}"
+            message = f"{called} has no argument `{written}`"
+            raise Fault("unknown-argument", message, hint, written)
+        if name in given:
+            ways = "" if written == name else f", as {name} and as {written}"
+            raise Fault("arity", f"{called} got `{name}` twice{ways}", argument=written)
+        given[name] = value
+    missing = [a.name for a in function.arguments if a.name not in given and a.default is REQUIRED]
+    if missing:
+        raise Fault(
+            "arity",
+            f"{called} misses {', '.join(f'`{n}`' for n in missing)}",
+            f"it takes {', '.join(names)}"
+            + (", and stores its result in dst" if "dst" in names else ""),
+        )
+    return given
+
+
+def _operand(o: OperandDef) -> str:
+    place = f"a buffer in {words(o.memories)}" if o.memories else "a scalar"
+    place += ", or a scalar" if o.memories and o.scalar else ""
+    types = f"; {', '.join(d.name for d in o.dtypes)}" if o.dtypes else ""
+    return f"{place}, {_ACCESS[o.access.value]}{types}{' (optional)' if o.optional else ''}"
+
+
+def _list(a: ArgumentDef) -> str:
+    return f"a list of {', '.join(a.parts)}"
+
+
+def _attribute(a: AttrDef) -> str:
+    choices = f", one of {', '.join(map(repr, a.choices))}" if a.choices else ""
+    default = "" if a.default is REQUIRED else f" ({a.default!r})"
+    return f"a Python {a.type.__name__}{choices}{default}"
+
+
+def table_functions(namespace: str, ops: Mapping[str, OpDef]) -> dict[str, Callable[..., Any]]:
+    """The functions of one namespace of the language."""
+    return {name: OpFunction(opdef) for name, opdef in ops.items() if opdef.namespace == namespace}

@@ -1,0 +1,192 @@
+"""Build `T.reduce_*`: find the part that is reduced and the place of the result
+(docs/rules/operations.md#reductions)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tile_frontend._arguments.build_op import build_op
+from tile_frontend._arguments.op_functions import OpFunction
+from tile_frontend._arguments.operand_regions import cut, region_argument
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import (
+    known_integer,
+    python_number,
+    scalar_expr,
+    unexpected,
+)
+from tile_frontend._tracing.trace import current
+from tile_frontend._tracing.values import Pending, Tile
+from tile_ir import (
+    BLOCK_BYTES,
+    OPS,
+    ArgumentDef,
+    Const,
+    Expr,
+    Region,
+    constant_value,
+    did_you_mean,
+    is_constant,
+    simplify,
+)  # fmt: skip
+
+NAMES = tuple(n for n, d in OPS.items() if d.family == "reduce" and d.namespace == "")
+
+
+class ReductionFunction(OpFunction):
+    """The reductions of one name, or of the name in `reduce_type`."""
+
+    returns = "Any"
+
+    def build(self, given: dict[str, Any]) -> Pending | Tile:
+        a = self.filled(given)
+        name = a.get("reduce_type", self.opdef.name)
+        if name not in NAMES:
+            raise unexpected(
+                "reduce: reduce_type", name, f"one of {', '.join(NAMES)}",
+                did_you_mean(str(name), NAMES), slug="attribute-value",
+            )  # fmt: skip
+        _check_kept(name, a["keepdim"], a["buffer"], a["out"])
+        clear, real_shape = _by_kind(name, a["clear"], a["real_shape"])
+        src, axis = region_argument(f"{name}: buffer", a["buffer"]), known_integer(a["dim"])
+        if axis is None:
+            raise unexpected(f"{name}: dim", a["dim"], "a Python int", slug="attribute-type")
+        if a["out"] is not None:
+            dst = region_argument(f"{name}: out", a["out"])
+            return _reduction(name, src, dst, axis, clear, real_shape)
+        if src.static_extents() is None or clear is not True or real_shape is not None:
+            raise Fault(
+                "arity",
+                f"{name}: without `out` the whole of a buffer of fixed size is reduced",
+                "give it the buffer for the result",
+            )
+        return _result(name, src, axis)
+
+
+def _by_kind(name: str, clear: Any, real_shape: Any) -> tuple[Any, Any]:
+    """Older scripts pass `clear` and `real_shape` by position, in any order."""
+    if isinstance(clear, (list, tuple)):
+        clear, real_shape = True if real_shape is None else real_shape, clear
+    for key, value, twice in (("real_shape", clear, (list, tuple)), ("clear", real_shape, bool)):
+        if isinstance(value, twice):
+            raise Fault("arity", f"{name} got `{key}` twice")
+    return clear, real_shape
+
+
+def _check_kept(name: str, keepdim: Any, source: Any, out: Any) -> None:
+    """A Fault where the result has not the shape that is asked for in the words of torch."""
+    if keepdim is None:
+        return
+    if not isinstance(keepdim, bool):
+        raise unexpected(f"{name}: keepdim", keepdim, "True or False", slug="attribute-type")
+    before, after = (getattr(b, "shape", None) for b in (source, out))
+    if before is None or (after is None and not keepdim):
+        return
+    kept = after is not None and len(after) == len(before)
+    if kept is not keepdim and len(before) > 1:
+        what = "out has no other shape" if after is None else f"out has shape {tuple(after)}"
+        raise Fault(
+            "reduce-shape",
+            f"{name}: keepdim is {keepdim}, but {what}",
+            "leave keepdim out: the shape of `out` says it, such as (rows, 1) or (rows,)",
+            "keepdim",
+        )
+
+
+def _result(name: str, src: Region, axis: int) -> Tile:
+    """The reduction into a new buffer, which is the value of the call."""
+    trace, kept = current(f"T.{name}"), list(src.static_extents() or ())
+    if len(kept) > 1 and -len(kept) <= axis < len(kept):
+        del kept[axis]
+    shape = tuple(kept) if len(src.dims) > 1 else (1,)
+    tile = Tile(src.memory, src.dtype, tuple(Const(n) for n in shape), trace.here)
+    trace.allocate(tile)
+    trace.name_tile(tile, f"{src.buffer.name}_{name.removeprefix('reduce_')}", trace.ANONYMOUS)
+    trace.emit_pending(_reduction(name, src, Region.whole(tile.buffer), axis, True, None))
+    return tile
+
+
+def _reduction(
+    name: str, src: Region, dst: Region, axis: int, clear: Any, real_shape: Any
+) -> Pending:
+    if _is_result(src, dst, axis):  # the first versions of the language have the result first
+        src, dst = dst, src
+    real = src if real_shape is None else _real(name, src, real_shape)
+    dst = _fitting(src, real, dst, axis)
+    if len(src.dims) == 3:  # only the first slot of a three-dimensional buffer is reduced
+        real = cut(real, 0, Const(1))
+    return build_op(OPS[name], {"src": real, "dst": dst, "dim": axis, "clear": clear}, name)
+
+
+def _is_result(a: Region, b: Region, axis: int) -> bool:
+    """Whether a is what reducing b gives, and surely not the other way round."""
+    small, large = a.static_extents(), b.static_extents()
+    if small is None or large is None or len(large) < 2 or axis not in (0, 1, -1, -2):
+        return False
+    kept, given = large[-2 if axis in (1, -1) else -1], math.prod(small)
+    return given in (kept, _whole_blocks(kept, a)) and given < math.prod(large)
+
+
+def _whole_blocks(count: int, region: Region) -> int:
+    """So many elements and those behind them in their last block of UB."""
+    block = BLOCK_BYTES * 8 // region.dtype.bits
+    return -(-count // block) * block
+
+
+def _real(name: str, src: Region, real_shape: Any) -> Region:
+    """The region cut to the real rows and columns, at the pitch of its buffer; 0 keeps a size."""
+    if not isinstance(real_shape, (list, tuple)) or len(real_shape) != 2:
+        raise unexpected(f"{name}: real_shape", real_shape, "[rows, columns]", slug="reduce-shape")
+    real = src
+    sizes = real_shape[-len(src.dims) :] if len(src.dims) < 2 else real_shape
+    for position, size in zip(range(-len(sizes), 0), sizes, strict=True):
+        number, have = python_number(size), constant_value(src.dims[position].extent)
+        if isinstance(number, int) and not 0 <= number <= (number if have is None else have):
+            raise Fault(
+                "reduce-shape",
+                f"{name}: real_shape holds {number}, but `{src.buffer.name}` has {have} there",
+                "0 stands for the size of the buffer",
+                "real_shape",
+            )
+        if number != 0:
+            expr = scalar_expr(size)
+            if not expr.dtype.is_integer:
+                found = f"{name}: real_shape holds a {expr.dtype}"
+                raise Fault("reduce-shape", found, argument="real_shape")
+            real = cut(real, position, expr)
+    return real
+
+
+def _fitting(src: Region, real: Region, dst: Region, dim: int) -> Region:
+    """`out` may be as long as the kept dimension with the rest of its last block and, where only a
+    part is reduced, as the buffer's rows or columns; then only its first elements are written. One
+    that would be right for the other dimension more likely means that."""
+    if len(src.dims) == 1:
+        return dst
+    wanted = simplify(real.dims[-1 if dim in (0, -2) else -2].extent)
+    longer: set[Expr] = set()
+    if real is not src:
+        longer |= {simplify(src.dims[-2].extent), simplify(src.dims[-1].extent)}
+    count = constant_value(wanted)
+    if isinstance(count, int):
+        other = simplify(real.dims[-2 if dim in (0, -2) else -1].extent)
+        longer |= {Const(_whole_blocks(count, dst))} - {other}
+    long = [i for i, s in enumerate(dst.dims) if not is_constant(s.extent, 1)]
+    if len(long) != 1 or simplify(dst.dims[long[0]].extent) not in longer - {wanted}:
+        return dst
+    return cut(dst, long[0], wanted)
+
+
+def _any() -> ReductionFunction:
+    """`T.reduce`, whose name of the reduction stands behind the buffers."""
+    own = {a.name: a for a in ReductionFunction(OPS[NAMES[0]]).arguments}
+    arguments = (
+        own["buffer"], ArgumentDef("out", ("dst",)), ArgumentDef("reduce_type"),
+        ArgumentDef("dim", ("dim",)), own["real_shape"], own["clear"], own["keepdim"],
+    )  # fmt: skip
+    doc = "The reduction named by `reduce_type`."
+    return ReductionFunction(OPS[NAMES[0]], None, arguments, "reduce", doc)
+
+
+FUNCTIONS = {**{name: ReductionFunction(OPS[name]) for name in NAMES}, "reduce": _any()}

@@ -1,0 +1,115 @@
+"""Table of the modules that scripts written for tilelang-ascend import.
+
+A name that is not in the table is an AttributeError that names its module.
+"""
+
+from __future__ import annotations
+
+from tile_frontend._dialects.dialect import ImportTable
+
+# Our modules with the names that scripts import of them: `name=ours` where it has another here.
+_PLACES = {
+    "tile_frontend": "DataType cdiv dtype=DataType make_nz_layout make_zn_layout next_power_of_2 "
+    "reduce reduce_max reduce_min reduce_sum",
+    "tile_ir": "Layout PrimFunc=Func TVMError=KernelError",
+    "tile_runtime": "__version__",
+    "tile_runtime.cache.kernel_cache": "get_cache_dir set_cache_dir",
+    "tile_runtime.jit_kernels.jit_compile": "cached=compile compile jit",
+    "tile_runtime.jit_kernels.kernel": "JITKernel",
+    "tile_runtime.jit_kernels.kernel_adapter": "CythonKernelAdapter LibraryGenerator",
+    "tile_runtime.jit_kernels.kernel_artifact": "lower",
+    "tile_runtime.jit_kernels.profiler": "Profiler do_bench",
+    "tile_runtime.jit_kernels.tensor_supply": "TensorSupplyType",
+    "tile_runtime.options.chip_family": "determine_platform determine_target",
+    "tile_runtime.options.pass_configs": "PassConfigKey",
+    "tile_runtime.options.pass_context": "PassContext",
+    "tile_runtime.scripts.cache_calls": "clear_cache disable_cache enable_cache",
+    "tile_runtime.scripts.environment": "ASCEND_HOME COMPOSABLE_KERNEL_INCLUDE_DIR CUDA_HOME "
+    "CUTLASS_INCLUDE_DIR ROCM_HOME SKIP_LOADING_TILELANG_SO TILELANG_CACHE_DIR "
+    "TILELANG_CLEAR_CACHE TILELANG_PACKAGE_PATH TILELANG_TEMPLATE_PATH TVM_IMPORT_PYTHON_PATH "
+    "TVM_LIBRARY_PATH TVM_PYTHON_PATH env is_cache_enabled",
+    "tile_runtime.scripts.testing": "main set_random_seed torch_assert_close",
+    "tile_runtime.tuning.autotuner": "AutoTuner autotune set_autotune_inputs",
+    "tile_runtime.tuning.tile_hints": "Ascend MatmulTemplate",
+}
+_PLACE_OF = {
+    name: f"{module}:{ours or name}"
+    for module, names in _PLACES.items()
+    for name, _, ours in (entry.partition("=") for entry in names.split())
+}
+_AUTOTUNE = "AutoTuner autotune set_autotune_inputs"
+_CACHE = "cached clear_cache disable_cache enable_cache get_cache_dir set_cache_dir"
+_ENVIRONMENT = [n.partition("=")[0] for n in _PLACES["tile_runtime.scripts.environment"].split()]
+_NAMES = {
+    "tilelang": f"{_AUTOTUNE} {_CACHE} DataType JITKernel Layout PassConfigKey Profiler "
+    "TensorSupplyType __version__ cdiv compile dtype is_cache_enabled lower next_power_of_2",
+    "tilelang.autotuner": _AUTOTUNE,
+    "tilelang.cache": _CACHE,
+    "tilelang.carver": "MatmulTemplate",
+    "tilelang.carver.arch": "Ascend",
+    "tilelang.carver.arch.ascend": "Ascend",
+    "tilelang.carver.template": "MatmulTemplate",
+    "tilelang.engine": "",
+    "tilelang.engine.lower": "lower",
+    "tilelang.env": " ".join(_ENVIRONMENT),
+    "tilelang.intrinsics": "make_nz_layout make_zn_layout",
+    "tilelang.jit": "JITKernel compile jit",
+    "tilelang.jit.adapter": "CythonKernelAdapter",
+    "tilelang.jit.adapter.cython": "CythonKernelAdapter",
+    "tilelang.jit.adapter.libgen": "LibraryGenerator",
+    "tilelang.jit.kernel": "JITKernel",
+    "tilelang.language": "",
+    "tilelang.language.allocate": "",
+    "tilelang.language.ascend": "",
+    "tilelang.language.copy_op": "",
+    "tilelang.language.customize": "",
+    "tilelang.language.kernel": "",
+    "tilelang.language.proxy": "",
+    "tilelang.language.reduce_ascend": "reduce reduce_max reduce_min reduce_sum",
+    "tilelang.layout": "Layout make_nz_layout make_zn_layout",
+    "tilelang.math": "cdiv next_power_of_2",
+    "tilelang.profiler": "Profiler TensorSupplyType do_bench",
+    "tilelang.profiler.bench": "do_bench",
+    "tilelang.testing": "main set_random_seed torch_assert_close",
+    "tilelang.transform": "PassConfigKey PassContext",
+    "tilelang.transform.pass_config": "PassConfigKey",
+    "tilelang.utils": "TensorSupplyType determine_platform determine_target",
+    "tilelang.utils.target": "determine_platform determine_target",
+    "tilelang.utils.tensor": "TensorSupplyType torch_assert_close",
+    "tilelang.version": "__version__",
+    # Below both names one package to scripts.
+    **{
+        package + part: names
+        for package in ("tilelang.tvm", "tvm")
+        for part, names in (
+            ("", "DataType TVMError"), (".error", "TVMError"), (".ir", ""), (".tir", "PrimFunc"),
+            (".transform", "PassContext"),
+        )
+    },
+}  # fmt: skip
+_MODULES = {
+    module: {name: _PLACE_OF[name] for name in names.split()} for module, names in _NAMES.items()
+}
+_MODULES["tilelang.env"].update(
+    {name: f"tile_runtime.scripts.environment:{name}" for name in ("disable_cache", "enable_cache")}
+)
+for _module in ("tilelang.tvm.ir", "tvm.ir"):
+    _MODULES[_module]["transform"] = "tvm.transform"
+
+IMPORTS = ImportTable(
+    _MODULES,
+    bases={
+        name: "tile_frontend"
+        for name, names in _NAMES.items()
+        if name.startswith("tilelang.language") and not names
+    },
+    # `tilelang.jit` decorates, and `tilelang.jit.adapter` is imported.
+    functions={
+        "tilelang.engine.lower": "tile_runtime.jit_kernels.kernel_artifact:lower",
+        "tilelang.jit": "tile_runtime.jit_kernels.jit_compile:jit",
+    },
+    aliases={
+        "tilelang.language.ascend_tile": "tile_frontend.tile",
+        "tilelang.language.tile": "tile_frontend.tile",
+    },
+)

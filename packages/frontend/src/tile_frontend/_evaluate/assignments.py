@@ -1,0 +1,208 @@
+"""Evaluate assignments: lets, stores, names of buffers, tuples
+(docs/rules/kernels.md#statements)."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, NoReturn
+
+from tile_frontend._evaluate.call_expressions import CallEvaluator
+from tile_frontend._evaluate.expressions import BINARY
+from tile_frontend._evaluate.scope import MISSING
+from tile_frontend._evaluate.static_loops import known_items
+from tile_frontend._tracing.scalars import (
+    Scalar,
+    describe,
+    no_packed_scalar,
+    python_number,
+    scalar_expr,
+    stored_value,
+)
+from tile_frontend._tracing.subscripts import View
+from tile_frontend._tracing.values import Cell, Pending, Tile
+from tile_ir import Access, Expr, Load, Op, Region, Slice, Store, walk_expr
+
+
+class AssignmentEvaluator(CallEvaluator):
+    """Evaluates the statements that give names and elements their values."""
+
+    def _Assign(self, stmt: ast.Assign) -> None:
+        value = self.evaluate(stmt.value)
+        if len(stmt.targets) > 1:
+            value = self._snapshot(value, "value", stmt)
+        for target in stmt.targets:
+            self.assign(target, value, stmt)
+
+    def _AnnAssign(self, stmt: ast.AnnAssign) -> None:
+        if stmt.value is None:
+            self.fail("unsupported-syntax", "an annotation without a value", stmt)
+        annotation = self.evaluate(stmt.annotation)
+        value = self.evaluate(stmt.value)
+        if callable(annotation) and getattr(annotation, "dtype", None) is not None:
+            value = self.guarded(stmt, annotation, value)
+        self.assign(stmt.target, value, stmt)
+
+    def _AugAssign(self, stmt: ast.AugAssign) -> None:
+        symbol, fn = BINARY[type(stmt.op)]
+        left = self.evaluate(stmt.target)
+        right = self.evaluate(stmt.value)
+        self.assign(stmt.target, self.combine(stmt, symbol, fn, left, right), stmt)
+
+    def assign(self, target: ast.expr, value: Any, stmt: ast.stmt) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._assign_name(name, value, target, stmt)
+            case ast.Subscript():
+                self._assign_element(target, value, stmt)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                self._unpack(targets, value, target, stmt)
+            case _:
+                what = "a starred target" if isinstance(target, ast.Starred) else "this target"
+                self.unsupported(what, target, "assign to names and elements")
+
+    def _assign_name(self, name: str, value: Any, target: ast.expr, stmt: ast.stmt) -> None:
+        cell = self.scope.find_local(name)
+        if isinstance(cell, Cell) and value is not cell and not _is_new_cell(value):
+            self._store(cell.tile, (), value, stmt)
+            return
+        loc = self.source.loc(target)
+        lost = self.scope.lost_to_next_iteration(name, loc)
+        if lost is not None:
+            self.lost_assignment(
+                "lost-assignment",
+                f"`{name}` is assigned in a loop that has read it, but the value ends with the "
+                "iteration: the next one reads the value from before the loop again",
+                lost,
+                f"use another name, or keep the value in a variable: `{name} = T.alloc_var(...)`",
+            )
+        self.scope.assign(name, self._bound(name, value, stmt), loc)
+
+    def _bound(self, name: str, value: Any, stmt: ast.stmt) -> Any:
+        """What a name stands for after `name = value`."""
+        loc = self.source.loc(stmt)
+        if self.scope.find_local(name) is MISSING:
+            self.trace.names.forget(name, self.expansion)
+        match value:
+            case Cell() if not value.tile.is_named:
+                self.guarded(stmt, self.trace.name_cell, value, name, self.expansion)
+                return value
+            case Tile():
+                if not value.is_named:
+                    self.guarded(stmt, self.trace.name_tile, value, name, self.expansion)
+                return value
+            case View():
+                return self._snapshot(value, name, stmt)
+            case Scalar():
+                expr = self.guarded(stmt, scalar_expr, value)
+                return self.guarded(stmt, self.trace.let, name, expr, loc)
+            case tuple() | list():
+                return type(value)(self._element(name, i, v, stmt) for i, v in enumerate(value))
+            case None | str():
+                what = f"`{name}` is set to {describe(value)}"
+                hint = "a kernel names numbers and buffers: define it outside the kernel"
+                self.fail("not-assignable", what, stmt, hint)
+            case Pending():
+                self._no_value(value, stmt)
+        if python_number(value) is not None:
+            expr = self.guarded(stmt, scalar_expr, value)
+            return self.guarded(stmt, self.trace.let, name, expr, loc)
+        return value
+
+    def _no_value(self, pending: Pending, stmt: ast.stmt) -> NoReturn:
+        """Report an operation whose value is used, with where it stores its result."""
+        self.trace.pending.remove(pending)
+        op = pending.stmt
+        parts = op.opdef.operands if isinstance(op, Op) else ()
+        stores = any(o.name == "dst" and o.access is not Access.READ for o in parts)
+        hint = f"{'it stores its result in `dst`: ' if stores else ''}write it on a line of its own"
+        self.fail("no-value", f"the operation `{pending.name}` has no value", stmt, hint)
+
+    def _element(self, name: str, position: int, value: Any, stmt: ast.stmt) -> Any:
+        """An element of a container that gets a name: it stays what it is, but is read now."""
+        if isinstance(value, (Tile, Cell)) or (isinstance(value, Scalar) and _reads(value.expr)):
+            return self._bound(f"{name}_{position}", value, stmt)
+        if isinstance(value, (tuple, list)) and any(isinstance(v, Tile) for v in value):
+            return self._bound(f"{name}_{position}", value, stmt)
+        return value
+
+    def _unpack(
+        self, targets: list[ast.expr], value: Any, target: ast.expr, stmt: ast.stmt
+    ) -> None:
+        starred = next((t for t in targets if isinstance(t, ast.Starred)), None)
+        if starred is not None:
+            self.assign(starred, value, stmt)
+        items = known_items(value)
+        if items is None:
+            self.fail("unpacking", f"{describe(value)} is not a tuple", target)
+        if len(items) != len(targets):
+            self.fail("unpacking", f"{len(items)} values for {len(targets)} names", target)
+        # Every right side is read before the first target changes: `a, b = b, a`.
+        if len(targets) > 1 and any(self._is_place(t) for t in targets):
+            items = [self._snapshot(v, "value", stmt) for v in items]
+        for inner, item in zip(targets, items, strict=True):
+            self.assign(inner, item, stmt)
+
+    def _is_place(self, target: ast.expr) -> bool:
+        if isinstance(target, ast.Name):
+            return isinstance(self.scope.find_local(target.id), Cell)
+        return isinstance(target, ast.Subscript)
+
+    def _snapshot(self, value: Any, name: str, stmt: ast.stmt) -> Any:
+        """The value with everything it reads from memory read now."""
+        loc = self.source.loc(stmt)
+
+        def now(expr: Expr) -> Expr:
+            if not _reads(expr):
+                return expr
+            named = self.guarded(stmt, self.trace.let, name, expr, loc)
+            assert isinstance(named, Scalar)
+            return named.expr
+
+        match value:
+            case Cell() if _is_new_cell(value):
+                return value
+            case Scalar():
+                return Scalar(now(value.expr)) if _reads(value.expr) else value
+            case View(region=region):
+                dims = tuple(Slice(now(s.offset), now(s.extent), s.stride) for s in region.dims)
+                return View(Region(region.buffer, dims))
+        return value
+
+    def _assign_element(self, target: ast.Subscript, value: Any, stmt: ast.stmt) -> None:
+        owner = self.evaluate(target.value)
+        place = self.evaluate(target)
+        if isinstance(owner, Cell):
+            self._store(owner.tile, (), value, stmt)
+            return
+        if not isinstance(owner, Tile):
+            self.fail("not-assignable", f"an element of {describe(owner)} is assigned", target)
+        if isinstance(place, View):
+            if isinstance(value, Pending):
+                self._no_value(value, stmt)
+            copied = isinstance(value, (Tile, View))
+            instead = "T.copy(src, dst)" if copied else "T.tile.fill(dst, value)"
+            hint = f"write {instead}; only single elements are assigned"
+            self.fail("slice-store", f"{describe(place)} is assigned", target, hint)
+        load = place.expr
+        assert isinstance(load, Load), "a subscript without slices is an element"
+        self._store(owner, load.indices, value, stmt)
+
+    def _store(self, tile: Tile, indices: tuple[Expr, ...], value: Any, stmt: ast.stmt) -> None:
+        where: ast.expr | ast.stmt = getattr(stmt, "value", None) or stmt
+        if isinstance(value, (Tile, View)):
+            what = f"{describe(value)} is stored in one element"
+            self.fail("operand-kind", what, where, "copy tiles with T.copy")
+        self.guarded(stmt, no_packed_scalar, tile.element)
+        expr = self.guarded(where, stored_value, value, tile.element)
+        self.guarded(
+            stmt, self.trace.emit, Store(tile.buffer, indices, expr, self.source.loc(stmt))
+        )
+
+
+def _is_new_cell(value: Any) -> bool:
+    return isinstance(value, Cell) and not value.tile.is_named
+
+
+def _reads(expr: Expr) -> bool:
+    """Whether the value depends on memory, so that it matters when it is evaluated."""
+    return any(isinstance(e, Load) for e in walk_expr(expr))

@@ -1,0 +1,156 @@
+"""Trace a function under `@T.prim_func` into a `tile_ir.Func`."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, NoReturn
+
+from tile_frontend._evaluate.scope import Captured, Scope, capture
+from tile_frontend._evaluate.statements import StatementEvaluator
+from tile_frontend._evaluate.viewed_tensors import check_views
+from tile_frontend._language.allocation import TensorType
+from tile_frontend._language.callable_dtypes import DTypeName
+from tile_frontend._tracing.current_kernel import CURRENT
+from tile_frontend._tracing.dtype_names import element_type
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar, describe
+from tile_frontend._tracing.source import Source, find_function
+from tile_frontend._tracing.trace import Trace
+from tile_frontend._tracing.values import Tile
+from tile_ir import Buffer, Func, KernelError, Loc, Memory, TileError, Var, walk_expr
+
+_ANNOTATE = "annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32"
+
+
+def prim_func(fn: Callable[..., Any] | None = None, *, private: bool = False) -> Any:
+    """Trace a kernel into a `T.PrimFunc`. `private` is accepted for scripts that pass it; it
+    changes nothing."""
+    if fn is None:
+        frame = sys._getframe(1)
+        return lambda f: _traced(f, frame)
+    return _traced(fn, sys._getframe(1))
+
+
+def _traced(fn: Any, frame: FrameType) -> Func:
+    if not inspect.isfunction(fn):
+        raise KernelError("prim-func", f"T.prim_func decorates functions, found {fn!r}")
+    if fn.__name__ == "<lambda>":
+        raise Fault("prim-func", "a lambda is no kernel", "write it with `def`")
+    source, function = find_function(fn)
+    loc = source.loc(function)
+    trace = Trace(fn.__name__, (), loc, loc)
+    token = CURRENT.set(trace)
+    shown: TileError
+    cause: BaseException | None
+    try:
+        return KernelEvaluator(trace, source, capture(fn, frame)).function(function, fn)
+    except KernelError as error:
+        shown = error.with_sources(trace.sources)
+        cause = error.__cause__
+    except RecursionError:
+        shown = KernelError("too-deep", f"`{fn.__name__}` is nested too deeply", trace.here)
+        cause = None
+    except Exception as error:  # a value of the user's that cannot be compared, hashed, ...
+        message = f"{type(error).__name__}: {error}"
+        shown = KernelError("python-error", message, trace.here).with_sources(trace.sources)
+        cause = error
+    finally:
+        CURRENT.reset(token)
+    # Frames of the evaluator say nothing about the kernel.
+    raise shown.with_traceback(None) from cause
+
+
+class KernelEvaluator(StatementEvaluator):
+    """Evaluates a kernel from its signature on."""
+
+    def __init__(self, trace: Trace, source: Source, captured: Captured) -> None:
+        super().__init__(trace, source, Scope(captured), 0)
+
+    def function(self, node: ast.FunctionDef, fn: Callable[..., Any]) -> Func:
+        self._plain_parameters(node)
+        annotations = [self._annotation(a, fn) for a in node.args.args]
+        for annotation in annotations:
+            if isinstance(annotation, TensorType):
+                self._reserve_symbols(annotation, node)
+        params = tuple(
+            self._parameter(a, t) for a, t in zip(node.args.args, annotations, strict=True)
+        )
+        self.trace.params = params
+        self.trace.in_signature = False
+        self.run(node.body)
+        try:
+            func = self.trace.finish()
+        except Fault as fault:
+            self._place(fault, self._name_loc(node))
+        check_views(func)
+        return func
+
+    def _name_loc(self, node: ast.FunctionDef) -> Loc:
+        """Where the function's name stands: after `def `."""
+        start = self.source.loc(node)
+        return Loc(start.file, start.line, start.column + len("def "))
+
+    def _plain_parameters(self, node: ast.FunctionDef) -> None:
+        a = node.args
+        for extra in (a.vararg, a.kwarg, *a.kwonlyargs, *a.posonlyargs):
+            if extra is not None:
+                hint = "kernels take parameters by position: no *args, **kwargs, / or *"
+                what = f"parameter `{extra.arg}` is not a plain one"
+                self._at(extra, "parameter-kind", what, hint)
+        for default in a.defaults:
+            hint = "pass the value at the call, or capture it from outside"
+            self.fail("parameter-default", "a kernel parameter has a default value", default, hint)
+
+    def _at(self, arg: ast.arg, slug: str, message: str, hint: str | None = None) -> NoReturn:
+        raise KernelError(slug, message, self.source.loc(arg), hint)
+
+    def _annotation(self, arg: ast.arg, fn: Callable[..., Any]) -> Any:
+        """The annotation's value; Python has evaluated it unless the file postpones that."""
+        if arg.annotation is None:
+            method = "a kernel is no method: define it in the method or outside the class"
+            hint = method if arg.arg == "self" else _ANNOTATE
+            self._at(arg, "parameter-type", f"parameter `{arg.arg}` has no type", hint)
+        value = fn.__annotations__.get(arg.arg)
+        if not isinstance(value, str):
+            return value
+        node = arg.annotation
+        if isinstance(node, ast.Constant):
+            return value
+        return self.evaluate(node)
+
+    def _reserve_symbols(self, tensor: TensorType, node: ast.FunctionDef) -> None:
+        for dim in tensor.shape:
+            for e in walk_expr(dim):
+                if isinstance(e, Var) and e not in self.trace.symbols:
+                    if self.trace.names.fresh(e.name) != e.name:
+                        what = f"two symbolic dimensions are called `{e.name}`"
+                        self.fail("symbol-name", what, node)
+                    self.trace.symbols.add(e)
+
+    def _parameter(self, arg: ast.arg, annotation: Any) -> Buffer | Var:
+        name, loc = arg.arg, self.source.loc(arg)
+        try:
+            unique = self.trace.names.buffer(name, loc, self.expansion)
+        except Fault as fault:
+            self._place(fault, loc)
+        if unique != name:
+            self._at(arg, "symbol-name", f"parameter `{name}` has the name of a symbolic dimension")
+        match annotation:
+            case TensorType(shape=shape, dtype=dtype):
+                buffer = Buffer(name, Memory.GM, dtype, shape, loc)
+                self.scope.bind(name, Tile(Memory.GM, dtype, shape, loc, buffer), loc)
+                return buffer
+            case DTypeName():
+                try:
+                    var = Var(name, element_type(annotation))
+                except Fault as fault:
+                    self._place(fault, loc)
+                self.trace.symbols.add(var)
+                self.scope.bind(name, Scalar(var), loc)
+                return var
+        what = f"parameter `{name}` is annotated with {describe(annotation)}"
+        self._at(arg, "parameter-type", what, _ANNOTATE)

@@ -1,0 +1,311 @@
+"""Evaluate statements of kernel text (docs/rules/kernels.md#statements)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tile_frontend._evaluate.assignments import AssignmentEvaluator
+from tile_frontend._evaluate.scope import BlockKind
+from tile_frontend._evaluate.static_loops import MOST_ROUNDS, static_items, unrolled_range
+from tile_frontend._evaluate.sure_conditions import most_rounds, surely
+from tile_frontend._language.kernel_frames import Frame, IfFrame
+from tile_frontend._language.loops import Loop, PersistentLoop, loop_rank, run_loop
+from tile_frontend._language.swizzle import SwizzledBlock
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar, condition, describe
+from tile_frontend._tracing.subscripts import View
+from tile_frontend._tracing.values import Pending, Tile
+from tile_ir import Const, If, KernelError, While
+
+UNSUPPORTED: dict[str, tuple[str, str | None]] = {
+    "Break": ("`break`", "write T.loop_break()"),
+    "Continue": ("`continue`", "put the rest of the body in an `if`"),
+    "Try": ("`try`", None),
+    "TryStar": ("`try`", None),
+    "Raise": ("`raise`", None),
+    "FunctionDef": ("a nested function", "define it outside, with @T.macro or without"),
+    "AsyncFunctionDef": ("an async function", None),
+    "ClassDef": ("a class", "define it outside"),
+    "Import": ("`import`", "import at the top of the file"),
+    "ImportFrom": ("`import`", "import at the top of the file"),
+    "Global": ("`global`", "kernels capture names by value"),
+    "Nonlocal": ("`nonlocal`", "kernels capture names by value"),
+    "Delete": ("`del`", None),
+    "Match": ("`match`", "write if / elif / else"),
+    "AsyncFor": ("`async for`", None),
+    "AsyncWith": ("`async with`", None),
+}
+
+
+class StatementEvaluator(AssignmentEvaluator):
+    """Evaluates the body of one function and emits what it describes."""
+
+    def run(self, body: list[ast.stmt]) -> None:
+        """The statements of a block, in its scope."""
+        for position, stmt in enumerate(body):
+            frame, rest = self.statement(stmt), body[position + 1 :]
+            if isinstance(frame, SwizzledBlock):
+                self._where_there_is_a_tile(frame, stmt, rest)
+                return
+            if frame is not None:
+                # A frame as a statement of its own lasts until the end of the block.
+                self._inside(frame, None, None, stmt, partial(self.run, rest))
+                return
+
+    def block(self, body: list[ast.stmt], kind: BlockKind = BlockKind.PLAIN) -> None:
+        with self.scope.block(kind):
+            self.run(body)
+
+    def statement(self, stmt: ast.stmt) -> Frame | SwizzledBlock | None:
+        """One statement; what concerns the rest of the block is handed back."""
+        self.trace.here = self.source.loc(stmt)
+        kind = type(stmt).__name__
+        method = getattr(self, "_" + kind, None)
+        if method is None:
+            what, hint = UNSUPPORTED.get(kind, (f"`{kind}`", None))
+            self.unsupported(what, stmt, hint)
+        frame: Frame | SwizzledBlock | None = method(stmt)
+        self._nothing_lost()
+        return frame
+
+    def _nothing_lost(self) -> None:
+        """An operation that is described but not emitted would be dropped in silence."""
+        for pending in self.trace.pending:
+            raise KernelError(
+                "operation-lost",
+                f"the operation `{pending.name}` is called, but its result is not emitted",
+                pending.loc,
+                "a helper returns all its operations, as a tuple, or none: "
+                "then they are emitted in order",
+            )
+
+    def _Pass(self, stmt: ast.Pass) -> None:
+        pass
+
+    def _Return(self, stmt: ast.Return) -> None:
+        what = "`return`" if stmt.value is None else "`return` of a value"
+        self.unsupported(what, stmt, "write results to a buffer that is passed in")
+
+    def _Assert(self, stmt: ast.Assert) -> None:
+        test = self.evaluate(stmt.test)
+        if isinstance(test, Scalar):
+            text = ast.unparse(stmt.test)
+            said = text if stmt.msg is None else self.evaluate(stmt.msg)
+            self.fail(
+                "unsupported-syntax", "`assert` of a runtime condition is not supported", stmt,
+                f"write T.device_assert({text}, {str(said)!r}), which is checked where the kernel "
+                "runs",
+            )  # fmt: skip
+        if not test:
+            message = "" if stmt.msg is None else f": {self.evaluate(stmt.msg)}"
+            self.fail("assertion", f"`{ast.unparse(stmt.test)}` does not hold{message}", stmt)
+
+    def _Expr(self, stmt: ast.Expr) -> Frame | SwizzledBlock | None:
+        value = self.evaluate(stmt.value)
+        if isinstance(value, Frame):
+            return value
+        if isinstance(value, SwizzledBlock):
+            return self._renumber_block(value, stmt)
+        self._emit_value(value, stmt)
+        return None
+
+    def _renumber_block(self, value: SwizzledBlock, stmt: ast.Expr) -> SwizzledBlock | None:
+        """A remapped block as a statement: the index of the block is that number from here on."""
+        header = self.trace.header
+        name = self.scope.name_of(
+            lambda v: isinstance(v, Scalar) and header is not None and v.expr == header.block
+        )
+        if name is None or (value.in_loop and not self.scope.is_body_of_loop()):
+            why = (
+                "no name here is the index of the block"
+                if name is None
+                else "in_loop=True skips the rest of a round, and this is not the body of a loop"
+            )
+            self.fail(
+                "swizzle-statement",
+                f"T.use_swizzle stands alone, but {why}",
+                stmt,
+                "assign what it gives: `tile = T.use_swizzle(...)`",
+            )
+        loc = self.source.loc(stmt)
+        number = self.trace.let(name, value.expr, loc)
+        self.scope.assign(name, number, loc)
+        return SwizzledBlock(number.expr, value.tiles, True) if value.in_loop else None
+
+    def _where_there_is_a_tile(
+        self, block: SwizzledBlock, stmt: ast.stmt, rest: list[ast.stmt]
+    ) -> None:
+        """The rest of a round, for blocks that have a tile in it."""
+        loc = self.source.loc(stmt)
+        with self.trace.block() as then:
+            self.run(rest)
+        check = self.guarded(stmt, condition, block.has_tile)
+        self.guarded(stmt, self.trace.emit, If(check, tuple(then), (), loc))
+
+    def _emit_value(self, value: Any, stmt: ast.Expr) -> None:
+        match value:
+            case Pending():
+                self.guarded(stmt, self.trace.emit_pending, value)
+            case tuple() | list():
+                for item in value:
+                    self._emit_value(item, stmt)
+            case None | bool() | int() | float() | str() | Scalar() | Tile() | View():
+                pass
+            case Loop() | PersistentLoop():
+                self.fail("loop-unused", "a loop stands alone", stmt, "write `for i in ...:`")
+            case _ if callable(value):
+                what = f"`{ast.unparse(stmt.value)}` is not called"
+                self.fail("not-called", what, stmt, "add the parentheses")
+
+    def _If(self, stmt: ast.If) -> None:
+        test = self.evaluate(stmt.test)
+        if not isinstance(test, Scalar):
+            if isinstance(test, (Tile, View, Pending)):
+                self.fail("operand-kind", f"the condition is {describe(test)}", stmt.test)
+            self.block(stmt.body if test else stmt.orelse, BlockKind.CHOSEN)
+            return
+        check = self.guarded(stmt.test, condition, test)
+        if isinstance(check, Const):
+            self.block(stmt.body if check.value else stmt.orelse, BlockKind.CHOSEN)
+            return
+        runs = surely(self.trace, check)
+        with self.scope.alternatives():
+            with self.trace.block() as then:
+                self.block(stmt.body, BlockKind.NEVER if runs is False else BlockKind.PLAIN)
+            with self.trace.block() as orelse:
+                self.block(stmt.orelse, BlockKind.NEVER if runs is True else BlockKind.PLAIN)
+        loc = self.source.loc(stmt)
+        self.guarded(stmt, self.trace.emit, If(check, tuple(then), tuple(orelse), loc))
+
+    def _While(self, stmt: ast.While) -> None:
+        if stmt.orelse:
+            self.fail("unsupported-syntax", "`else` of a loop is not supported", stmt)
+        test = self.evaluate(stmt.test)
+        if not isinstance(test, Scalar):
+            self.fail(
+                "loop-condition",
+                f"the condition of `while` is {describe(test)}, expected a runtime condition",
+                stmt.test,
+                "a loop with a known count is `for i in T.serial(n)`",
+            )
+        check = self.guarded(stmt.test, condition, test)
+        self.trace.loop_depth += 1
+        with self.trace.block() as body, self.scope.block(BlockKind.LOOP):
+            for node in ast.walk(stmt.test):  # every iteration reads what the condition names
+                if isinstance(node, ast.Name):
+                    self.scope.read(node.id)
+            self.block(stmt.body)
+        self.trace.loop_depth -= 1
+        self.guarded(stmt, self.trace.emit, While(check, tuple(body), self.source.loc(stmt)))
+
+    def _For(self, stmt: ast.For) -> None:
+        if stmt.orelse:
+            self.fail("unsupported-syntax", "`else` of a loop is not supported", stmt)
+        loop = self.evaluate(stmt.iter)
+        numbers = unrolled_range(loop, stmt, self.scope)
+        items = static_items(loop if numbers is None else numbers)
+        if items is not None:
+            self._static_for(stmt, items)
+            return
+        if not isinstance(loop, (Loop, PersistentLoop)):
+            self.fail(
+                "not-a-loop",
+                f"a kernel cannot iterate over {describe(loop)}",
+                stmt.iter,
+                "loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or "
+                "T.Persistent, or over a Python list",
+            )
+        names = self._target_names(stmt.target)
+        if len(names) != loop_rank(loop):
+            self.fail(
+                "loop-target",
+                f"the loop has {loop_rank(loop)} variables, but {len(names)} "
+                f"{'name' if len(names) == 1 else 'names'}",
+                stmt.target,
+            )
+
+        def run(variables: tuple[Scalar, ...]) -> None:
+            bounds = loop.bounds if isinstance(loop, Loop) else ()
+            rounds = [
+                most_rounds(self.trace, v.expr, *b) for v, b in zip(variables, bounds, strict=False)
+            ]
+            with self.scope.block(BlockKind.NEVER if 0 in rounds else BlockKind.LOOP):
+                for name, var in zip(names, variables, strict=True):
+                    self.scope.bind(name, var, self.source.loc(stmt.target))
+                self.block(stmt.body)
+
+        loc = self.source.loc(stmt)
+        self.guarded(stmt, run_loop, self.trace, loop, names, loc, run)
+
+    def _static_for(self, stmt: ast.For, items: Sequence[Any]) -> None:
+        """The body once per element, now. Each round names buffers of its own, as an expansion of
+        a macro does; leaving an outer loop from here would leave it for all rounds."""
+        if len(items) > MOST_ROUNDS:
+            self.fail(
+                "loop-bound",
+                f"a loop over a Python container has more than {MOST_ROUNDS} rounds, and each is "
+                "written out",
+                stmt.iter,
+                "loop with T.serial",
+            )
+        expansion, depth = self.expansion, self.trace.loop_depth
+        self.trace.loop_depth = 0
+        for item in items:
+            self.trace.expansions += 1
+            self.expansion = self.trace.expansions
+            self.bind_static(stmt.target, item)
+            self.run(stmt.body)
+        self.expansion, self.trace.loop_depth = expansion, depth
+
+    def _target_names(self, target: ast.expr) -> tuple[str, ...]:
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        for part in parts:
+            if not isinstance(part, ast.Name):
+                self.fail("unsupported-syntax", "the target is not a name", part)
+        return tuple(p.id for p in parts if isinstance(p, ast.Name))
+
+    def _With(self, stmt: ast.With) -> None:
+        self._items(stmt.items, stmt)
+
+    def _items(self, items: list[ast.withitem], stmt: ast.With) -> None:
+        """`with a, b:` is `with a:` around `with b:`."""
+        first, *rest = items
+        frame = self.evaluate(first.context_expr)
+        if not isinstance(frame, Frame):
+            self.fail(
+                "not-a-frame",
+                f"`with` does not take {describe(frame)}",
+                first.context_expr,
+                "it takes T.Kernel, T.Scope, T.If, T.Then or T.Else",
+            )
+        self._inside(
+            frame, first.optional_vars, first.context_expr, stmt,
+            # The frame has opened a block for the names of its target; the body needs no other.
+            (lambda: self._items(rest, stmt)) if rest else partial(self.run, stmt.body),
+        )  # fmt: skip
+
+    def _inside(
+        self, frame: Frame, target: ast.expr | None, place: ast.expr | None, stmt: ast.stmt,
+        body: Callable[[], None],
+    ) -> None:  # fmt: skip
+        names = None if target is None else self._target_names(target)
+
+        def run(values: tuple[Any, ...]) -> None:
+            with self.scope.block():
+                for name, value in zip(names or (), values, strict=names is not None):
+                    assert target is not None
+                    self.scope.bind(name, value, self.source.loc(target))
+                if isinstance(frame, IfFrame):
+                    with self.scope.alternatives():
+                        body()
+                else:
+                    body()
+
+        try:
+            frame.evaluate(self.trace, names, self.source.loc(stmt), run)
+        except Fault as fault:
+            named = target if fault.argument == "target" else place
+            self._place(fault, self.source.loc(named if named is not None else stmt))

@@ -1,0 +1,8 @@
+"""Define the symbols of the language that are no operations.
+
+Allocation, loops, frames of `with`, functions of numbers, views and element types. `_symbols.py`
+above this room gives them their names.
+
+Not here: operations, which come from the op table through `arguments`, and running the body of a
+loop or frame, which `evaluate` asks for.
+"""

@@ -1,0 +1,304 @@
+"""Allocate buffers, and annotate their addresses and layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from itertools import takewhile
+from typing import Any, ParamSpec
+
+from tile_frontend._tracing.dtype_names import element_type, packed_rows
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import (
+    Scalar,
+    describe,
+    integer_hint,
+    known_integer,
+    python_number,
+    scalar_expr,
+    unexpected,
+)
+from tile_frontend._tracing.trace import Allocation, current
+from tile_frontend._tracing.values import Cell, Tile
+from tile_ir import (
+    FLOAT64,
+    PACKED_MEMORIES,
+    DType,
+    Expr,
+    Layout,
+    Memory,
+    constant_value,
+    print_expr,
+)
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """The annotation of a tensor parameter."""
+
+    shape: tuple[Expr, ...]
+    dtype: DType
+
+
+def _tensor_type(shape: tuple[Expr, ...], element: DType) -> TensorType:
+    packed_rows(element, shape, "shape")
+    return TensorType(shape, element)
+
+
+class _TensorProxy:
+    """A tensor parameter in global memory: `T.Tensor(shape, dtype)` or `T.Tensor[shape, dtype]`."""
+
+    # What messages call it where its shape is forgotten.
+    __name__ = "T.Tensor"
+
+    def __call__(self, shape: Any, dtype: Any = "float32", *more: Any) -> TensorType:
+        check_one_shape("T.Tensor", (shape, dtype, *more))
+        sizes = sizes_of(shape, "a tensor", least=0)
+        return _tensor_type(sizes, _stored(element_type(dtype, packed=True)))
+
+    def __getitem__(self, key: Any) -> TensorType:
+        # T.Tensor[(M, N), "float16"] against T.Tensor[M, N].
+        if isinstance(key, tuple) and len(key) == 2 and isinstance(key[0], (tuple, list)):
+            return self(*key)
+        if isinstance(key, tuple) and len(key) == 2 and python_number(key[1]) is None:
+            return self(key) if isinstance(key[1], Scalar) else self(*key)
+        return self(key)
+
+    def __repr__(self) -> str:
+        return "T.Tensor"
+
+
+Tensor = _TensorProxy()
+
+
+def _stored(element: DType) -> DType:
+    """The type of elements in memory; a Fault for one that no instruction moves or computes."""
+    if element is FLOAT64:
+        raise Fault(
+            "element-type",
+            "float64 is no type of tensors and tiles: no instruction of the chip takes it",
+            "use float32, and pass tensors as `.float()`; scalar parameters may be T.float64",
+            "dtype",
+        )
+    return element
+
+
+_ROUNDS_DOWN = "`//` rounds down, T.ceildiv(size, parts) rounds up"
+
+
+def sizes_of(shape: Any, what: str, least: int = 1) -> tuple[Expr, ...]:
+    """Sizes, which may be run-time values; a Fault for what is none. Tensors may be empty."""
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if not sizes:
+        raise Fault("shape", f"{what} has no dimensions, expected at least one", argument="shape")
+    return tuple(_dim(size, i, what, least) for i, size in enumerate(sizes))
+
+
+def _dim(size: Any, position: int, what: str, least: int) -> Expr:
+    number = python_number(size)
+    if number is None and not isinstance(size, (Scalar, Expr)):
+        hint = "a kernel is made of sizes and then called with tensors: `kernel(64)(x)`"
+        raise unexpected(
+            f"dimension {position} of {what}", size, "an integer",
+            hint if hasattr(size, "shape") else None, "shape", "shape",
+        )  # fmt: skip
+    expr = scalar_expr(size if number is None else number)
+    if not expr.dtype.is_integer or (number is not None and number < least):
+        found = str(number) if number is not None else f"a runtime {expr.dtype}"
+        expected = "a positive integer" if least else "an integer of at least 0"
+        raise Fault(
+            "shape",
+            f"dimension {position} of {what} is {found}, expected {expected}",
+            integer_hint(size) or (_ROUNDS_DOWN if number == 0 else None),
+            argument="shape",
+        )
+    return expr
+
+
+def buffer_dims(shape: Any) -> tuple[Expr, ...]:
+    """The fixed sizes of a buffer; a Fault for anything else."""
+    dims = sizes_of(shape, "a buffer")
+    for position, size in enumerate(dims):
+        if constant_value(size) is None:
+            raise Fault(
+                "dynamic-shape",
+                f"dimension {position} of a buffer is a runtime value, expected a Python int",
+                "buffers on chip have fixed sizes: compute it outside the kernel, "
+                "or allocate the largest",
+                "shape",
+            )
+    return dims
+
+
+def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
+    trace = current(f"an allocation in {memory.value}")
+    dims = buffer_dims(shape)
+    element = _stored(element_type(dtype, packed=memory in PACKED_MEMORIES))
+    packed_rows(element, dims, "shape")
+    tile = Tile(memory, element, dims, trace.here)
+    trace.allocate(tile)
+    return tile
+
+
+def _one_shape(allocate: Callable[P, Tile]) -> Callable[P, Tile]:
+    """The function, which tells what to write where sizes stand one after the other."""
+
+    @wraps(allocate)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Tile:
+        check_one_shape(f"T.{allocate.__name__}", args)
+        return allocate(*args, **kwargs)
+
+    return checked
+
+
+def check_one_shape(name: str, arguments: tuple[Any, ...]) -> None:
+    """A Fault for sizes that are no tuple."""
+    sizes = tuple(takewhile(lambda a: python_number(a) is not None or type(a) is Scalar, arguments))
+    if len(sizes) < 2:
+        return
+    texts = (print_expr(s.expr) if isinstance(s, Scalar) else str(s) for s in sizes)
+    raise Fault(
+        "shape",
+        f"{name} takes its sizes as one tuple, found {len(sizes)} numbers one after the other",
+        f"write {name}(({', '.join(texts)}), dtype)".replace("%", ""),
+        1,
+    )
+
+
+def _allocator(memory: Memory, name: str, doc: str) -> Callable[..., Tile]:
+    def allocate(shape: Any, dtype: Any) -> Tile:
+        return _allocate(memory, shape, dtype)
+
+    allocate.__name__ = allocate.__qualname__ = name
+    allocate.__doc__ = doc
+    return _one_shape(allocate)
+
+
+# One function for each memory that a script names.
+ALLOCATORS = {
+    name: _allocator(memory, name, doc)
+    for memory, name, doc in (
+        (Memory.UB, "alloc_ub", "A tile in the unified buffer of a vector core."),
+        (Memory.L1, "alloc_L1", "Matrices in L1, in fractal order: the last two dimensions; those "
+         "before number them."),
+        (Memory.L0A, "alloc_L0A", "Left operands of `T.mma`."),
+        (Memory.L0B, "alloc_L0B", "Right operands of `T.mma`."),
+        (Memory.L0C, "alloc_L0C", "Accumulators: float32, or int32 for int8 operands."),
+        (Memory.BT, "alloc_BT", "A bias table: one value for each column of a product, for `bias=` "
+         "of `T.mma`."),
+    )
+}  # fmt: skip
+
+
+# What the keyword `scope` names (docs/rules/kernels.md#scopes-of-memory).
+_SHARED_SCOPES = {
+    "shared.dyn": Memory.SHARED, "shared.l1": Memory.L1, "shared": Memory.UB,
+    "shared.bt": Memory.BT,
+}  # fmt: skip
+_FRAGMENT_SCOPES = {
+    "local.fragment": Memory.FRAGMENT, "wmma.matrix_a": Memory.L0A, "wmma.matrix_b": Memory.L0B,
+    "wmma.accumulator": Memory.L0C,
+}  # fmt: skip
+
+
+@_one_shape
+def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Tile:
+    """A tile in UB or L1: the compiler sees which from its uses. Masks lie in UB."""
+    return _allocate(_scope(scope, _SHARED_SCOPES, dtype), shape, dtype)
+
+
+@_one_shape
+def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Tile:
+    """A tile in L0A, L0B or L0C, or in UB if only the vector cores use it: the compiler sees which
+    from its uses."""
+    return _allocate(_scope(scope, _FRAGMENT_SCOPES, dtype), shape, dtype)
+
+
+def _scope(scope: Any, known: Mapping[str, Memory], dtype: Any) -> Memory:
+    """The memory a scope names; what lies in UB only is there wherever it is asked for."""
+    if not isinstance(scope, str) or scope not in known:
+        expected = f"one of {', '.join(map(repr, known))}"
+        raise unexpected("scope", scope, expected, slug="unknown-scope")
+    masks = element_type(dtype, packed=True).name == "bool"
+    return Memory.UB if masks else known[scope]
+
+
+def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None) -> Cell:
+    """A mutable scalar: `T.alloc_var(dtype, [init], [scope], init=...)`."""
+    trace = current("alloc_var")
+    element = element_type(dtype)
+    # A string is the scope; here a scalar variable has one place only.
+    values = [v for v in (*args, init) if v is not None and not isinstance(v, str)]
+    if len(values) > 1:
+        raise Fault("arity", "alloc_var has two first values", "give init once")
+    tile = Tile(Memory.VAR, element, (), trace.here)
+    trace.allocate(tile)
+    return Cell(tile, values[0] if values else 0)
+
+
+def annotate_address(addresses: Mapping[Any, Any]) -> None:
+    """Fix byte addresses of buffers inside their memories; they may overlap on purpose."""
+    for key, value in _pairs("annotate_address", addresses):
+        number = known_integer(value)
+        if number is None or number < 0:
+            what = f"the address of `{key.tile.name}`"
+            raise unexpected(what, value, "a number of bytes", None, "addresses", "address")
+        key.address = number
+
+
+@dataclass(frozen=True, slots=True)
+class TileLayout:
+    """What `make_zn_layout(buf)` gives."""
+
+    tile: Tile
+    layout: Layout
+
+
+def make_zn_layout(buffer: Tile) -> TileLayout:
+    """Fractals of 16 rows, row-major inside, ordered by columns: the default of L1."""
+    return _layout(buffer, Layout.ZN, "make_zn_layout")
+
+
+def make_nz_layout(buffer: Tile) -> TileLayout:
+    """The dual of zN: column-major inside a fractal."""
+    return _layout(buffer, Layout.NZ, "make_nz_layout")
+
+
+def _layout(buffer: Any, layout: Layout, name: str) -> TileLayout:
+    if not isinstance(buffer, Tile):
+        raise Fault("layout", f"{name} takes a buffer, found {describe(buffer)}", argument="buffer")
+    return TileLayout(buffer, layout)
+
+
+def annotate_layout(layouts: Mapping[Any, Any]) -> None:
+    """Choose the order of elements of L1 buffers."""
+    for allocation, value in _pairs("annotate_layout", layouts):
+        tile = allocation.tile
+        if tile.memory not in (Memory.L1, Memory.SHARED):
+            raise Fault(
+                "layout",
+                f"`{tile.name}` is in {tile.memory.value}, but only l1 has layouts",
+                argument="layouts",
+            )
+        if not isinstance(value, TileLayout) or value.tile is not tile:
+            what, hint = f"the layout of `{tile.name}`", "write {buf: make_zn_layout(buf)}"
+            raise unexpected(what, value, "", hint, "layouts", "layout")
+        allocation.layout = value.layout
+
+
+def _pairs(name: str, mapping: Any) -> list[tuple[Allocation, Any]]:
+    trace = current(name)
+    if not isinstance(mapping, Mapping):
+        message = f"{name} takes a dict of buffers, found {describe(mapping)}"
+        raise Fault("annotation", message, argument=0)
+    result = []
+    for tile, value in mapping.items():
+        allocation = trace.allocation_of(tile) if isinstance(tile, Tile) else None
+        if allocation is None:
+            message = f"{name}: {describe(tile)} is not a buffer allocated in this kernel"
+            raise Fault("annotation", message, argument=0)
+        result.append((allocation, value))
+    return result

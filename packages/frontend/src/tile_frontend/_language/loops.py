@@ -1,0 +1,309 @@
+"""Define what may stand after `for ... in`, and run a body in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NoReturn
+
+from tile_frontend._tracing.faults import Fault, outside_kernel
+from tile_frontend._tracing.scalars import (
+    Scalar,
+    known_integer,
+    python_number,
+    scalar_expr,
+    unexpected,
+)
+from tile_frontend._tracing.trace import Trace
+from tile_ir import (
+    INT32,
+    INT64,
+    Body,
+    Const,
+    Expr,
+    For,
+    Given,
+    Kind,
+    Let,
+    Loc,
+    LoopKind,
+    Var,
+    cast,
+    ceildiv,
+    constant_value,
+    is_narrow,
+    minimum,
+    promote,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PersistentLoop:
+    domain: tuple[Expr, ...]
+    wave_size: Expr
+    index: Expr
+    group: int
+
+    def __iter__(self) -> NoReturn:
+        """As of other loops."""
+        outside_kernel("for ... in T.Persistent(...)")
+
+
+def Persistent(
+    domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8
+) -> PersistentLoop:
+    """Block `index` of `wave_size` visits its share of the tiles of `domain`."""
+    if not isinstance(domain, (list, tuple)) or not domain:
+        raise unexpected("the domain", domain, "a list of extents", slug="loop-bound")
+    group = known_integer(group_size)
+    if group is None or group < 1:
+        wanted = "a Python int of at least 1"
+        raise unexpected("group_size", group_size, wanted, slug="loop-bound")
+    extents = tuple(scalar_expr(d) for d in domain)
+    size, position = scalar_expr(wave_size), scalar_expr(index)
+    named = [*((e, "domain") for e in extents), (size, "wave_size"), (position, "index")]
+    for expr, name in named:
+        if not expr.dtype.is_integer:
+            raise Fault("loop-bound", f"{name} is {expr.dtype}, expected integers", argument=name)
+    return PersistentLoop(extents, size, position, group)
+
+
+def product(extents: Sequence[Expr]) -> Expr:
+    total: Expr = Const(1)
+    for e in extents:
+        total = total * e
+    return total
+
+
+def run_persistent(
+    trace: Trace, loop: PersistentLoop, names: tuple[str, ...], loc: Loc,
+    run: Callable[[tuple[Scalar, ...]], None],
+) -> None:  # fmt: skip
+    """One loop over the waves in which the block has a tile. Where not all blocks have one in the
+    last, a minimum tells those who look at intervals which tiles there are."""
+    total = product(loop.domain)
+    count, size = constant_value(total), constant_value(loop.wave_size)
+    even = count is not None and size is not None and count % size == 0
+    wave = trace.loop_variable("wave")
+    number = wave * loop.wave_size + loop.index
+    with trace.block() as body:
+        tile = trace.let("tile", number if even else minimum(number, total - 1), loc).expr
+        coordinates = tile_coordinates(loop.domain, loop.group, tile)
+        run(tuple(
+            trace.let("i" if name == "_" else name, value, loc)
+            for name, value in zip(names, coordinates, strict=True)
+        ))  # fmt: skip
+    waves = total // loop.wave_size if even else ceildiv(total - loop.index, loop.wave_size)
+    trace.emit(For(wave, Const(0), waves, LoopKind.SERIAL, tuple(body), loc))
+
+
+def tile_coordinates(domain: Sequence[Expr], group: int, tile: Expr) -> tuple[Expr, ...]:
+    """The tile with a linear number: panels of `group` columns of the last dimension, and inside a
+    panel the column fastest, then the other dimensions from the last to the first."""
+    *others, last = domain
+    width = constant_value(last)
+    if width is not None and group >= width:
+        panel_start: Expr = Const(0)
+        inside, columns = tile, last
+    else:
+        panel_size = product(others) * group
+        panel = tile // panel_size
+        inside, panel_start = tile % panel_size, panel * group
+        exact = width is not None and width % group == 0
+        columns = Const(group) if exact else minimum(Const(group), last - panel_start)
+    result = [panel_start + inside % columns]
+    rest = inside // columns
+    for extent in reversed(others[1:]):
+        result.append(rest % extent)
+        rest = rest // extent
+    if others:
+        result.append(rest)
+    return tuple(reversed(result))
+
+
+Bounds = tuple[Expr, Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Nested loops of one kind, one per dimension. `name` is how the script wrote it."""
+
+    name: str
+    kind: LoopKind
+    bounds: tuple[Bounds, ...]
+    stages: int = 0
+    order: tuple[int, ...] = ()
+    stage: tuple[int, ...] = ()
+
+    @property
+    def __name__(self) -> str:
+        """What messages call it."""
+        return f"T.{self.name}(...)"
+
+    def __iter__(self) -> NoReturn:
+        """Python itself asks for the rounds only where there is no kernel."""
+        outside_kernel(f"for ... in T.{self.name}(...)")
+
+
+AnyLoop = Loop | PersistentLoop
+
+
+def _bounds(name: str, start: Any, stop: Any) -> Bounds:
+    """[start, stop), or [0, start) when there is one bound only."""
+    low, high = (0, start) if stop is None else (start, stop)
+    return _integer(name, low, "start"), _integer(name, high, "start" if stop is None else "stop")
+
+
+def _integer(name: str, value: Any, argument: str) -> Expr:
+    number = python_number(value)
+    if number is None and not isinstance(value, Scalar):
+        what = f"a bound of T.{name}"
+        raise unexpected(what, value, "an integer", None, argument, "loop-bound")
+    expr = scalar_expr(value if number is None else number)
+    if not expr.dtype.is_integer:
+        hint = "divide integers with `//`, or convert with T.cast"
+        raise unexpected(f"a bound of T.{name}", value, "an integer", hint, argument, "loop-bound")
+    return expr
+
+
+def serial(start: Any, stop: Any = None, step: Any = None, *, dtype: Any = None) -> Loop:
+    """A sequential loop over [0, start) or [start, stop)."""
+    if step is not None and python_number(step) != 1:
+        raise Fault(
+            "loop-step", "a loop has a step", "loop over the count and multiply inside", "step"
+        )
+    return Loop("serial", LoopKind.SERIAL, (_bounds("serial", start, stop),))
+
+
+def unroll(start: Any, stop: Any = None, *, dtype: Any = None) -> Loop:
+    """A loop the emitter unrolls, or the tracer, where its body picks elements of a Python list."""
+    return Loop("unroll", LoopKind.UNROLL, (_bounds("unroll", start, stop),))
+
+
+def Parallel(*extents: Any) -> Loop:
+    """Independent iterations, run as vector operations. More dimensions than the two of a tile are
+    refused when the kernel is compiled: scripts declare such kernels and expect the error there."""
+    if not extents:
+        raise Fault("arity", "T.Parallel has no extents, expected one or two")
+    return Loop("Parallel", LoopKind.PARALLEL, tuple(_bounds("Parallel", e, None) for e in extents))
+
+
+def grid(*extents: Any) -> Loop:
+    """Nested sequential loops."""
+    if not extents:
+        raise Fault("arity", "T.grid has no extents, expected at least one")
+    return Loop("grid", LoopKind.SERIAL, tuple(_bounds("grid", e, None) for e in extents))
+
+
+def Pipelined(
+    start: Any,
+    stop: Any = None,
+    num_stages: Any = 0,
+    order: list[int] | None = None,
+    stage: list[int] | None = None,
+    sync: Any = None,
+    group: Any = None,
+    cross_interval: int = 1,
+) -> Loop:
+    """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
+    handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and what
+    would wait is worked on a round later (docs/pipelined_loops.md). `num_stages="auto"`: of the
+    numbers that fit, the one that the time model finds fastest.
+
+    `order` and `stage` say it for each statement of the body, names aside: its place in the new
+    order, and how many rounds it is behind; they must leave every value its reader. Serial where
+    flags are the author's, or `num_stages` is 0 and nothing is said. `sync`, `group` and
+    `cross_interval` tune flags and threads of other implementations and change no result: they have
+    no effect here."""
+    automatic = isinstance(num_stages, str) and num_stages == "auto"
+    stages = 0 if automatic else _static("num_stages", num_stages, 0)
+    _static("cross_interval", cross_interval, 1)
+    bounds = (_bounds("Pipelined", start, stop),)
+    said = _places("order", order), _places("stage", stage)
+    if any(said):
+        stages = max(stages, 1, *(behind + 1 for behind in said[1]))
+        return Loop("Pipelined", LoopKind.PIPELINED, bounds, stages, *said)
+    if stages < 1 and not automatic:
+        return Loop("Pipelined", LoopKind.SERIAL, bounds)
+    return Loop("Pipelined", LoopKind.PIPELINED, bounds, stages)
+
+
+def _places(name: str, given: Any) -> tuple[int, ...]:
+    """The numbers of a list that has one for each statement; none for no list."""
+    if given is None or (isinstance(given, (list, tuple)) and not given):
+        return ()
+    if not isinstance(given, (list, tuple)):
+        raise unexpected(name, given, "a list of Python ints", slug="loop-schedule")
+    numbers = tuple(_static(name, number, 0) for number in given)
+    if name == "order" and sorted(numbers) != list(range(len(numbers))):
+        raise Fault(
+            "loop-schedule", f"order has {', '.join(map(str, numbers))}, expected each of 0 to "
+            f"{len(numbers) - 1} once", "give every statement its place in the new order", name,
+        )  # fmt: skip
+    return numbers
+
+
+def _static(name: str, value: Any, least: int) -> int:
+    number = int(value) if isinstance(value, bool) else known_integer(value)
+    if number is None or number < least:
+        or_auto = ' or "auto"' if name == "num_stages" else ""
+        wanted = f"a Python int of at least {least}{or_auto}"
+        raise unexpected(name, value, wanted, slug="loop-stages")
+    return number
+
+
+def _given(loop: Loop, body: Body) -> tuple[Given, ...]:
+    """What the lists say of each statement; those of one call are one. Without an order that of the
+    text, without stages one for all."""
+    if not loop.order and not loop.stage:
+        return ()
+    locs = [at for at, _ in groupby(s.loc for s in body if not isinstance(s, Let))]
+    for name, numbers in (("order", loop.order), ("stage", loop.stage)):
+        if numbers and len(numbers) != len(locs):
+            raise Fault(
+                "loop-schedule",
+                f"{name} has {len(numbers)} numbers, and the loop {len(locs)} statements",
+                "give one for each statement of the body, and none for names",
+            )
+    orders = loop.order or range(len(locs))
+    stages = loop.stage or (0,) * len(locs)
+    return tuple(Given(at, o, s) for at, o, s in zip(locs, orders, stages, strict=True))
+
+
+def loop_rank(loop: AnyLoop) -> int:
+    """How many variables the loop has."""
+    return len(loop.bounds) if isinstance(loop, Loop) else len(loop.domain)
+
+
+def run_loop(
+    trace: Trace, loop: AnyLoop, names: tuple[str, ...], loc: Loc,
+    run: Callable[[tuple[Scalar, ...]], None],
+) -> None:  # fmt: skip
+    """Evaluate the body in the loop and emit the loop."""
+    trace.loop_depth += 1
+    try:
+        if isinstance(loop, PersistentLoop):
+            run_persistent(trace, loop, names, loc, run)
+            return
+        variables = tuple(_variable(trace, n, b) for n, b in zip(names, loop.bounds, strict=True))
+        with trace.block() as body:
+            run(tuple(Scalar(v) for v in variables))
+    finally:
+        trace.loop_depth -= 1
+    statements = tuple(body)
+    given = _given(loop, statements)
+    for var, (start, stop) in reversed(list(zip(variables, loop.bounds, strict=True))):
+        low, high = cast(start, var.dtype), cast(stop, var.dtype)
+        statements = (For(var, low, high, loop.kind, statements, loc, loop.stages, given),)
+    trace.emit(statements[0])
+
+
+def _variable(trace: Trace, name: str, bounds: Bounds) -> Var:
+    """A loop variable of a type whose differences do not wrap, and that holds its bounds: int64 for
+    a bound of uint32."""
+    start, stop = bounds
+    constant = isinstance(start, Const) and start.dtype == INT32
+    dtype = stop.dtype if constant else promote(start.dtype, stop.dtype)
+    wide = INT64 if dtype.kind is Kind.UINT else dtype
+    return trace.loop_variable(name, INT32 if is_narrow(dtype) else wide)

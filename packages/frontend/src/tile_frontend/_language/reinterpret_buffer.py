@@ -1,0 +1,144 @@
+"""Give the memory of a buffer another name: `T.reinterpretcast`, `T.view`, `T.reshape`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tile_frontend._language.allocation import buffer_dims, sizes_of
+from tile_frontend._tracing.dtype_names import C_NAMES, element_type, packed_rows
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import unexpected
+from tile_frontend._tracing.trace import Allocation, Trace, current
+from tile_frontend._tracing.values import Tile, shape_words
+from tile_ir import Memory
+from tile_ir.layout.same_places import same_places, same_size
+
+IN_UB = (Memory.UB, Memory.SHARED)
+
+
+def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
+    """From here on `dst` names the bytes of `src`, as elements of `dtype` and in its own shape; the
+    memory that `dst` was allocated with is given up. What is written through one name is read
+    through the other.
+
+    The alias holds for the whole kernel, so nothing may have used `dst` before.
+    """
+    trace = current("reinterpretcast")
+    target, root = _allocation(trace, dst, "dst"), _allocation(trace, src, "src")
+    root_tile = root.alias_of or root.tile
+    element = element_type(C_NAMES.get(str(dtype), dtype), packed=True)
+    packed_rows(element, target.tile.dims, "dst")
+    if target.alias_of is root_tile and target.tile.element == element:
+        return  # said again, by a macro or in a later scope
+    if root_tile is target.tile:
+        if target.tile.element == element:
+            return
+        raise Fault(
+            "reinterpret-itself",
+            f"reinterpretcast: dst `{dst.name}` and src `{src.name}` are the same memory",
+            "allocate another buffer for the second view",
+            "dst",
+        )
+    used = trace.first_use(target.tile.buffer)
+    seen = next((a for a in trace.allocations if a.alias_of is target.tile), None)
+    if used is not None or seen is not None or target.alias_of is not None:
+        what = (
+            f"is used in line {used.line} already"
+            if used is not None
+            else "already stands for other memory"
+        )
+        raise Fault(
+            "reinterpret-used",
+            f"reinterpretcast: dst `{dst.name}` {what}",
+            "give the view a buffer of its own that nothing uses before",
+            "dst",
+        )
+    if target.address is not None:
+        raise Fault(
+            "reinterpret-address",
+            f"reinterpretcast: dst `{dst.name}` has an address of its own",
+            "leave it out of T.annotate_address: it is where src is",
+            "dst",
+        )
+    needed = element.bytes_of(math.prod(target.tile.buffer.static_shape() or ()))
+    room = root_tile.element.bytes_of(math.prod(root_tile.buffer.static_shape() or ()))
+    if needed > room:
+        raise Fault(
+            "reinterpret-size",
+            f"reinterpretcast: dst `{dst.name}` has {needed} bytes, but src `{src.name}` only "
+            f"{room}",
+            "give dst a shape that fits",
+            "dst",
+        )
+    if target.tile.element != element:
+        target.tile.retype(element)
+    target.alias_of = root_tile
+
+
+def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
+    """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
+    converted. What is written through one is read through the other.
+
+    Raises Fault for a part of a buffer, where the bytes are not as many, for registers, and for a
+    matrix in l1 whose pieces would have to lie elsewhere.
+    """
+    trace = current("view")
+    if isinstance(src, Tile) and src.memory is Memory.GM:
+        alias = trace.allocation_of(src)
+        tile = src
+        root = tile if alias is None else alias.alias_of or tile
+    else:
+        found = _allocation(trace, src, "src", "view", (*IN_UB, Memory.L1))
+        tile, root = found.tile, found.alias_of or found.tile
+    element = tile.element if dtype is None else element_type(dtype, packed=True)
+    in_gm = tile.memory is Memory.GM
+    sizes = (tile.dims if in_gm else tile.shape) if shape is None else shape
+    dims = sizes_of(sizes, "a view") if in_gm else buffer_dims(sizes)
+    packed_rows(element, dims, "shape")
+    seen = Tile(tile.memory, element, dims, trace.here)
+    if not same_size(seen.buffer, tile.buffer):
+        raise Fault(
+            "reinterpret-size",
+            f"view: {shape_words(seen, 'x')} elements of {element} are not as many bytes as "
+            f"{shape_words(tile, 'x')} of {tile.element} in `{tile.name}`",
+            "a view names all bytes of a buffer: give it a shape that has as many",
+            "dtype" if shape is None else "shape",
+        )
+    if not same_places(seen.buffer, root.buffer):
+        raise Fault(
+            "operand-memory",
+            f"view: `{tile.name}` is a matrix in l1, whose rows lie in fractals: "
+            f"{shape_words(seen, 'x')} elements of {element} would lie in another order",
+            "keep rows of as many bytes, or copy to a buffer of that shape",
+            "dtype" if shape is None else "shape",
+        )
+    trace.allocate(seen)
+    trace.allocations[-1].alias_of = root
+    return seen
+
+
+def reshape(src: Any, shape: Any) -> Tile:
+    """`view` with the element type of `src`."""
+    return view(src, shape)
+
+
+def _allocation(
+    trace: Trace,
+    tile: Any,
+    argument: str,
+    name: str = "reinterpretcast",
+    memories: tuple[Memory, ...] = IN_UB,
+) -> Allocation:
+    found = trace.allocation_of(tile) if isinstance(tile, Tile) else None
+    if found is None:
+        raise unexpected(f"{name}: {argument}", tile, "a buffer allocated in this kernel")
+    if found.tile.memory not in memories:
+        raise Fault(
+            "operand-memory",
+            f"{name}: {argument} `{found.tile.name}` is in {found.tile.memory.value}, "
+            f"expected {' or '.join(m.value for m in memories if m is not Memory.SHARED)}",
+            "matrices outside ub have an order of elements that depends on the type",
+            argument,
+        )
+    return found

@@ -1,0 +1,67 @@
+"""List every name that a script reaches as `T.name`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_frontend import tile
+from tile_frontend._advice.configs import recommend_configs
+from tile_frontend._advice.tiles import recommend_tiles
+from tile_frontend._arguments.copy_arguments import copy
+from tile_frontend._arguments.debug_output import print_value, printf
+from tile_frontend._arguments.op_functions import OpFunction, table_functions
+from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
+from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
+from tile_frontend._evaluate.kernel_function import prim_func
+from tile_frontend._evaluate.macros import macro
+from tile_frontend._language import number_functions, scalar_functions
+from tile_frontend._language.allocation import (
+    ALLOCATORS,
+    Tensor,
+    alloc_fragment,
+    alloc_shared,
+    alloc_var,
+    annotate_address,
+    annotate_layout,
+    make_nz_layout,
+    make_zn_layout,
+)  # fmt: skip
+from tile_frontend._language.callable_dtypes import DTYPE_NAMES
+from tile_frontend._language.control import assume, func_attr, loop_break
+from tile_frontend._language.kernel_frames import Else, If, Kernel, Scope, Then
+from tile_frontend._language.loops import Parallel, Persistent, Pipelined, grid, serial, unroll
+from tile_frontend._language.reinterpret_buffer import reinterpretcast, reshape, view
+from tile_frontend._language.swizzle import use_swizzle
+from tile_frontend._tracing.dtype_names import DataType
+from tile_ir import OPS, Func
+
+_SCALAR_NAMES = (
+    "And", "Cast", "Not", "Or", "cast", "cdiv", "ceildiv", "clamp", "floordiv", "floormod",
+    "if_then_else", "infinity", "max_value", "min_value", "next_power_of_2", "reinterpret",
+    "symbolic", "truncdiv", "truncmod",
+)  # fmt: skip
+
+NAMES: dict[str, Any] = {
+    **table_functions("", OPS), **PRODUCTS, **REDUCTIONS,
+    **DTYPE_NAMES,
+    **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
+    **number_functions.FUNCTIONS,
+    "use_swizzle": use_swizzle, "recommend_configs": recommend_configs,
+    "recommend_tiles": recommend_tiles,
+    "max": scalar_functions.maximum,
+    "min": scalar_functions.minimum,
+    # The IR evaluates only the chosen side, which is also right for the eager form.
+    "Select": scalar_functions.if_then_else,
+    "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
+    "Tensor": Tensor, "Buffer": Tensor, "DataType": DataType,
+    "Kernel": Kernel, "Scope": Scope, "If": If, "Then": Then, "Else": Else,
+    **ALLOCATORS, "alloc_shared": alloc_shared, "alloc_fragment": alloc_fragment,
+    "alloc_var": alloc_var,
+    "annotate_address": annotate_address, "annotate_layout": annotate_layout,
+    "make_zn_layout": make_zn_layout, "make_nz_layout": make_nz_layout,
+    "serial": serial, "range": serial, "unroll": unroll, "grid": grid, "Parallel": Parallel,
+    "Pipelined": Pipelined, "Persistent": Persistent, "loop_break": loop_break,
+    "reinterpretcast": reinterpretcast, "view": view, "reshape": reshape,
+    "copy": OpFunction(OPS["copy"], copy), "printf": printf, "func_attr": func_attr,
+    "print": print_value, "assume": assume,
+}  # fmt: skip

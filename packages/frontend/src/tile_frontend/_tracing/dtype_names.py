@@ -1,0 +1,90 @@
+"""Find the element type that a script names: by a string, a `DataType`, a type of torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_frontend._tracing.faults import Fault
+from tile_ir import ALIASES, DTYPES, DType, Expr, constant_value, did_you_mean, dtype_of
+
+
+class DataType(str):
+    """A dtype string that knows its width, as `tilelang.DataType`."""
+
+    __slots__ = ()
+
+    @property
+    def bits(self) -> int:
+        return element_type(str(self), packed=True).bits
+
+    @property
+    def itemsize(self) -> int:
+        return element_type(str(self)).size
+
+    @property
+    def lanes(self) -> int:
+        return 1
+
+
+# What a C++ source calls them.
+C_NAMES = {dtype.c_name.removeprefix("AscendC::"): dtype for dtype in DTYPES.values()}
+
+
+def element_type(value: Any, packed: bool = False) -> DType:
+    """The type a script means; a Fault if there is none, or if two of its elements share a byte
+    and it is not the type of a tile that may be `packed`."""
+    found = _named_type(value)
+    if not packed and not found.whole_bytes:
+        raise Fault(
+            "packed-memory",
+            f"two elements of {found} share a byte: only tensors, and tiles of ub, l1, l0a and l0b "
+            "have this type",
+            "convert it to float16 with T.tile.cast",
+            "dtype",
+        )
+    return found
+
+
+def packed_rows(element: DType, dims: tuple[Expr, ...], argument: str) -> None:
+    """A Fault for a tile whose rows end inside a byte."""
+    columns = constant_value(dims[-1]) if dims else None
+    if columns is not None and columns * element.bits % 8:
+        raise Fault(
+            "odd-elements",
+            f"a row has {columns} elements, but two elements of {element} share a byte",
+            "give the last dimension an even size",
+            argument,
+        )
+
+
+# Names of types in Python, CUDA and other languages for kernels.
+_MEANT = {
+    "fp16": "float16", "f16": "float16", "fp32": "float32", "f32": "float32", "fp64": "float64",
+    "f64": "float64", "double": "float64", "bf16": "bfloat16", "i8": "int8", "i16": "int16",
+    "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32",
+    "u64": "uint64", "long": "int64", "byte": "uint8", "char": "int8", "short": "int16",
+}  # fmt: skip
+_PYTHON_TYPES: dict[object, str] = {float: "float32", int: "int32", bool: "bool"}
+
+
+def _meant(value: Any, name: str) -> str | None:
+    if isinstance(value, type) and value in _PYTHON_TYPES:
+        return f'write "{_PYTHON_TYPES[value]}"'
+    meant = _MEANT.get(name.lower())
+    return f'write "{meant}"' if meant else did_you_mean(name, [*DTYPES, *ALIASES])
+
+
+def _named_type(value: Any) -> DType:
+    if isinstance(value, DType):
+        return value
+    of_numpy = isinstance(value, type) and value.__module__ == "numpy"
+    name = value.__name__ if of_numpy else str(value)
+    found = dtype_of(name.removeprefix("torch.")) if not isinstance(value, (int, float)) else None
+    if found is None:
+        raise Fault(
+            "unknown-dtype",
+            f"{name!r} is not an element type",
+            _meant(value, name) or "one of " + ", ".join(DTYPES),
+            "dtype",
+        )
+    return found

@@ -1,0 +1,359 @@
+"""What tracing one kernel has gathered so far: statements, names, buffers, the launch.
+
+It knows IR and names but no Python syntax; the evaluator and the `T.` functions write to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from tile_frontend._tracing.current_kernel import CURRENT
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar, python_number, stored_value
+from tile_frontend._tracing.source import Source
+from tile_frontend._tracing.values import Cell, Pending, Tile
+from tile_ir import (
+    INT32,
+    TOLD,
+    Alloc,
+    Body,
+    Break,
+    Buffer,
+    Core,
+    Diagnostic,
+    Expr,
+    Func,
+    Launch,
+    Layout,
+    Let,
+    Load,
+    Loc,
+    Op,
+    Phase,
+    Stmt,
+    Store,
+    Target,
+    Var,
+    buffers_of,
+    chosen_target,
+    constant_value,
+    core_of,
+    generated,
+    rewrite,
+    simplify,
+    substitute,
+    walk_expr,
+)  # fmt: skip
+from tile_ir import walk as walk_body
+from tile_ir.analysis import Ranges
+from tile_ir.diagnostics.expansions import Expansion
+
+
+@dataclass(eq=False, slots=True)
+class Names:
+    """Every name of the function, with the place of those that are buffers."""
+
+    _taken: set[str] = field(default_factory=set)
+    _counters: dict[str, int] = field(default_factory=dict)
+    _buffers: dict[tuple[int, str], Loc] = field(default_factory=dict)
+
+    def fresh(self, base: str) -> str:
+        """The name itself, or with the first free number."""
+        if base not in self._taken:
+            self._taken.add(base)
+            return base
+        count = self._counters.get(base, 0) + 1
+        while f"{base}_{count}" in self._taken:
+            count += 1
+        self._counters[base] = count
+        self._taken.add(f"{base}_{count}")
+        return f"{base}_{count}"
+
+    def forget(self, name: str, expansion: int) -> None:
+        """A buffer is out of sight: another may have its name in the text, and gets a number."""
+        self._buffers.pop((expansion, name), None)
+
+    def buffer(self, name: str, loc: Loc, expansion: int) -> str:
+        """A buffer's name; `expansion` numbers the text it stands in (negative: in none)."""
+        earlier = self._buffers.get((expansion, name))
+        if earlier is not None and expansion >= 0:
+            raise Fault(
+                "duplicate-buffer",
+                f"`{name}` names two buffers: one at line {earlier.line}, "
+                f"another at line {loc.line}",
+                "give each buffer of a kernel its own name",
+            )
+        self._buffers[expansion, name] = loc
+        return self.fresh(name)
+
+
+@dataclass(eq=False, slots=True)
+class Allocation:
+    tile: Tile
+    address: int | None = None
+    layout: Layout | None = None
+    alias_of: Tile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What `T.Kernel` said; the body follows when its block ends."""
+
+    blocks: Expr
+    block: Var
+    lane: Var
+    threads: int | None
+    loc: Loc
+
+
+@dataclass(eq=False)
+class Trace:
+    """One kernel in the making."""
+
+    name: str
+    params: tuple[Buffer | Var, ...]
+    loc: Loc
+    # The call being evaluated: the place of what it makes.
+    here: Loc
+    # The chip whose rules are told at the line that breaks them.
+    target: Target = field(default_factory=chosen_target)
+    names: Names = field(default_factory=Names)
+    sources: dict[str, str] = field(default_factory=dict)
+    allocations: list[Allocation] = field(default_factory=list)
+    pending: list[Pending] = field(default_factory=list)
+    header: Header | None = None
+    # What the variables of loops may be.
+    ranges: Ranges = field(default_factory=dict)
+    body: Body | None = None
+    core: Core = Core.EITHER
+    loop_depth: int = 0
+    # Symbolic dimensions and scalar parameters, which expressions from outside may use.
+    symbols: set[Expr] = field(default_factory=set)
+    # Names of values that are known now.
+    known: dict[Var, Expr] = field(default_factory=dict)
+    # Postponed annotations are evaluated before the symbols in them are known.
+    in_signature: bool = True
+    # Number of the macro expansion being evaluated; 0 is the kernel's own text.
+    expansion: int = 0
+    expansions: int = 0
+    calls: list[Expansion] = field(default_factory=list)
+    depth: int = 0
+    prologue: list[Stmt] = field(default_factory=list)
+    remarks: list[Diagnostic] = field(default_factory=list)
+    # Buffers that were handed to operations as working memory, which these do not use.
+    lent: set[Buffer] = field(default_factory=set)
+    # Operations that are settled by the whole body, each with what settles it.
+    decided_late: dict[Stmt, Callable[[Any, Body], Stmt]] = field(default_factory=dict)
+    _bodies: list[list[Stmt]] = field(default_factory=list)
+    # Open `T.If` frames, innermost last; None while inside one of their branches.
+    branches: list[Any] = field(default_factory=list)
+
+    # Expansion number of buffers that the text gives no name.
+    ANONYMOUS: ClassVar[int] = -1
+
+    def add_source(self, source: Source) -> None:
+        self.sources[source.file] = source.text
+
+    @property
+    def in_launch(self) -> bool:
+        return bool(self._bodies)
+
+    def emit(self, stmt: Stmt) -> None:
+        """Add a statement to the innermost open block. Debug output around the launch is the first
+        or the last thing each core does."""
+        if not self._bodies and _is_debug(stmt):
+            if self.body is None:
+                self.prologue.append(stmt)
+            else:
+                self.body = (*self.body, stmt)
+            return
+        if not self._bodies:
+            raise Fault(
+                "outside-launch",
+                "a statement stands outside the launch of the kernel",
+                "put it below `with T.Kernel(...)`",
+            )
+        self._bodies[-1].append(stmt)
+
+    def emit_pending(self, pending: Pending) -> None:
+        """Emit what a `T.` call described."""
+        if pending in self.pending:
+            self.pending.remove(pending)
+        stmt = pending.stmt
+        if isinstance(stmt, Break) and not self.loop_depth:
+            raise Fault("outside-loop", "loop_break stands in no loop")
+        if isinstance(stmt, Op):
+            self._check_core(stmt)
+        self.emit(stmt)
+
+    def emit_step(self, pending: Pending) -> None:
+        """Emit one of several statements that a single call stands for, but not the last."""
+        self.emit_pending(pending)
+        self._bodies[-1].append(generated(self._bodies[-1].pop()))
+
+    def _check_core(self, op: Op) -> None:
+        core = core_of(op)
+        if Core.EITHER not in (core, self.core) and core is not self.core:
+            letter = "C" if self.core is Core.CUBE else "V"
+            raise Fault(
+                "wrong-scope",
+                f'{op.opdef.name} runs on the {core.value} core, but stands in T.Scope("{letter}")',
+                f'move it to a T.Scope("{"V" if letter == "C" else "C"}") block',
+            )
+
+    def remark(self, remark: Diagnostic) -> None:
+        """Something worth telling about a kernel that is right; once per place."""
+        if all((r.slug, r.loc) != (remark.slug, remark.loc) for r in self.remarks):
+            self.remarks.append(remark)
+
+    @contextmanager
+    def block(self) -> Iterator[list[Stmt]]:
+        """Collect statements into a list of their own."""
+        statements: list[Stmt] = []
+        self._bodies.append(statements)
+        try:
+            yield statements
+        finally:
+            self._bodies.pop()
+
+    def let(self, name: str, value: Expr, loc: Loc) -> Scalar:
+        """Name a value from here on. Before the launch there are only values of symbolic
+        dimensions, which need no statement."""
+        if not self.in_launch:
+            if any(isinstance(e, Load) for e in walk_expr(value)):
+                raise Fault(
+                    "outside-launch",
+                    "an element is read outside the launch of the kernel",
+                    "put it below `with T.Kernel(...)`",
+                )
+            return Scalar(value)
+        var = Var(self.names.fresh(name), value.dtype)
+        if self.known_number(value) is not None:
+            self.known[var] = substitute(value, self.known)
+        self.emit(Let(var, value, loc))
+        return Scalar(var)
+
+    def known_number(self, expr: Expr) -> int | None:
+        """The integer an expression is while the kernel is traced, if it is one."""
+        for part in walk_expr(expr):
+            if isinstance(part, Load) or (isinstance(part, Var) and part not in self.known):
+                return None
+        return constant_value(simplify(substitute(expr, self.known)))
+
+    def loop_variable(self, name: str, dtype: Any = INT32) -> Var:
+        return Var(self.names.fresh("i" if name == "_" else name), dtype)
+
+    def allocate(self, tile: Tile) -> None:
+        if not self.in_launch:
+            raise Fault(
+                "outside-launch",
+                "a buffer is allocated outside the launch of the kernel",
+                "put it below `with T.Kernel(...)`",
+            )
+        self.allocations.append(Allocation(tile))
+
+    def allocation_of(self, tile: Tile) -> Allocation | None:
+        return next((a for a in self.allocations if a.tile is tile), None)
+
+    def first_use(self, buffer: Buffer) -> Loc | None:
+        """The place of the first statement so far that touches a buffer."""
+        for statements in self._bodies:
+            for stmt in walk_body(tuple(statements)):
+                if buffer in buffers_of(stmt):
+                    return stmt.loc
+        return None
+
+    def name_tile(self, tile: Tile, name: str, expansion: int) -> None:
+        """Settle a buffer's name. Twice the same in one text is a mistake; macro expansions and
+        unnamed buffers get a number."""
+        tile.settle(self.names.buffer(name, tile.loc, expansion))
+
+    def name_cell(self, cell: Cell, name: str, expansion: int) -> None:
+        """Name a scalar variable and store its first value where it is allocated."""
+        self.name_tile(cell.tile, name, expansion)
+        value = stored_value(cell.initial, cell.tile.element)
+        self.emit(Store(cell.tile.buffer, (), value, cell.tile.loc))
+
+    def _idle(self, body: Body) -> set[Buffer]:
+        """Buffers that are nothing but working memory."""
+        if not self.lent:
+            return set()
+        used = {b for stmt in walk_body(body) for b in buffers_of(_without_memory(stmt))}
+        used |= {a.alias_of.buffer for a in self.allocations if a.alias_of is not None}
+        return self.lent - used
+
+    def finish(self) -> Func:
+        """The traced function."""
+        if self.header is None or self.body is None:
+            raise Fault(
+                "kernel-missing",
+                f"`{self.name}` launches no kernel",
+                "write `with T.Kernel(blocks, is_npu=True) as (cid, vid):` around the body",
+            )
+        body, late = self.body, self.decided_late
+        if late:
+            whole = body
+            body = rewrite(body, lambda s: late[s](s, whole) if s in late else s)
+        idle = self._idle(body)
+        body = rewrite(body, lambda s: _without_memory(s, idle)) if idle else body
+        allocs = tuple(
+            Alloc(
+                a.tile.buffer,
+                a.tile.loc,
+                a.address,
+                a.layout,
+                alias_of=None if a.alias_of is None else a.alias_of.buffer,
+            )
+            # The text names a buffer before what aliases it.
+            for a in sorted(self.allocations, key=lambda a: a.alias_of is not None)
+            if a.tile.buffer not in idle
+        )
+        h = self.header
+        launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, body, h.loc)
+        return Func(
+            self.name, self.params, launch, Phase.BUILT, self.loc,
+            sources=dict(self.sources), remarks=tuple(self.remarks), expansions=tuple(self.calls),
+        )  # fmt: skip
+
+
+def _without_memory(stmt: Stmt, lent: Collection[Buffer] | None = None) -> Stmt:
+    """A statement without working memory that was handed to it: any, or that of some buffers."""
+    if not isinstance(stmt, Op):
+        return stmt
+    memory = stmt.scratch
+    if memory is None or (lent is not None and memory.buffer not in lent):
+        return stmt
+    return stmt.with_scratch(None)
+
+
+def _is_debug(stmt: Stmt) -> bool:
+    return isinstance(stmt, Op) and stmt.opdef.effect in TOLD
+
+
+def current(what: str) -> Trace:
+    """The kernel being traced; a Fault where there is none."""
+    trace = _current()
+    if trace is None:
+        raise Fault(
+            "outside-kernel",
+            f"{what} is called outside a kernel",
+            "call it from a function decorated with @T.prim_func or @T.macro",
+        )
+    return trace
+
+
+def traced_number(value: Any) -> int | float | bool | None:
+    """A number known while the kernel is traced, also where a name of the kernel stands for it."""
+    number, trace = python_number(value), _current()
+    if number is None and trace is not None and isinstance(value, Scalar):
+        return trace.known_number(value.expr)
+    return number
+
+
+def _current() -> Trace | None:
+    trace = CURRENT.get()
+    assert trace is None or isinstance(trace, Trace), "prim_func sets nothing else"
+    return trace
