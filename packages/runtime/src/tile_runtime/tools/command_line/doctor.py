@@ -108,11 +108,7 @@ def check_runner(build: bool) -> DoctorFinding:
 
 
 def check_launcher(build: bool) -> DoctorFinding:
-    from tile_runtime.launcher.native import (
-        launcher,
-        launcher_library,
-        simulator_library,
-    )
+    from tile_runtime.launcher.native import launcher, launcher_library, simulator_library
 
     finding = _built("launcher", launcher_library, build)
     there = _built("simulator", simulator_library, build)
