@@ -106,7 +106,7 @@ OUTSIDE = {
 # Names that several unrelated classes still share. The list only becomes shorter.
 SHARED_CLASS_NAMES = {
     "Access", "Allocation", "Block", "Break", "Choice", "Dependence", "Fault",
-    "Findings", "Interval", "Item", "Kind", "Leaf", "Meeting", "Names", "Place", "Plan",
+    "Findings", "Interval", "Item", "Kind", "Leaf", "Meeting", "Place", "Plan",
     "Reason", "Relations", "Rounds", "Rows", "Scope", "Site", "State", "Touch",
     "_Builder", "_State", "_Use", "_Writer",
 }  # fmt: skip

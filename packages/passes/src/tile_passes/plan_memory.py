@@ -10,9 +10,8 @@ from itertools import combinations
 from tile_ir import Alloc, Automatic, Buffer, Func, Memory, Phase, Target, buffer_bytes
 from tile_ir.analysis import Sharing
 from tile_passes.analysis.in_place import InPlacePair, in_place_pairs
-from tile_passes.analysis.live_ranges import LiveRange, interfere
+from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness
-from tile_passes.analysis.scratch_spans import scratch_spans
 from tile_passes.memory.allocate import allocate
 from tile_passes.memory.allocation_problem import AllocationProblem, Interval, Pair
 from tile_passes.memory.order_sharing import order_sharing, waits_of_sharing
@@ -68,18 +67,6 @@ class _Facts:
     def live(self) -> Liveness:
         return liveness(self.func.launch.allocs, self.func.launch.body)
 
-    @cached_property
-    def live_scratch(self) -> dict[Buffer, LiveRange]:
-        """When each piece of scratch is alive: no buffer's life depends on another's."""
-        scratch = [a for a in self.func.launch.allocs if a.scratch]
-        live = liveness(scratch, self.func.launch.body)
-        return {b: live.ranges[number] for b, number in live.roots.items()}
-
-    @cached_property
-    def scratch_spans(self) -> dict[Buffer, LiveRange]:
-        """When it is at most."""
-        return scratch_spans(self.func.launch.allocs, self.func.launch.body)
-
     def numbers(self, memory: Memory) -> list[int]:
         """Those of the buffers of a memory."""
         return [i for i, a in enumerate(self.live.buffers) if a.buffer.memory is memory]
@@ -125,7 +112,7 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
         found = allocate(problem.without_waits(), thorough=False)
         if found.addresses is not None:
             return _by_alloc(live, here, found.addresses)
-    if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, facts):
+    if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, facts.live):
         return stacked
     live, here = facts.live, facts.numbers(memory)
     found = allocate(_problem(facts, here, memory, {}))
@@ -165,11 +152,6 @@ def _by_alloc(live: Liveness, here: Sequence[int], addresses: Sequence[int]) -> 
     return {live.buffers[i]: address for i, address in zip(here, addresses, strict=True)}
 
 
-def _scratch_is_apart_in_time(allocs: Sequence[Alloc], facts: _Facts) -> bool:
-    scratch = [a.buffer for a in allocs if a.scratch and a.address is None]
-    # Mostly each piece is for a few statements, and others are for other ones.
-    return _apart(scratch, facts.scratch_spans) or _apart(scratch, facts.live_scratch)
-
-
-def _apart(buffers: Sequence[Buffer], live: Mapping[Buffer, LiveRange]) -> bool:
-    return not any(interfere(live.get(a, ()), live.get(b, ())) for a, b in combinations(buffers, 2))
+def _scratch_is_apart_in_time(allocs: Sequence[Alloc], live: Liveness) -> bool:
+    ranges = [live.ranges[live.roots[a.buffer]] for a in allocs if a.scratch and a.address is None]
+    return not any(interfere(a, b) for a, b in combinations(ranges, 2))

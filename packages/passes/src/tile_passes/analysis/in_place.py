@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tile_ir import Op, Region, accesses, loads
-from tile_passes.analysis.buffer_uses import numbers_in
-from tile_passes.analysis.liveness import Liveness, Point
+from tile_passes.analysis.liveness import Liveness, Point, numbers_in
 
 
 @dataclass(frozen=True, slots=True)

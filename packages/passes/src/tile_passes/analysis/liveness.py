@@ -1,17 +1,15 @@
-"""Which buffers hold something somebody still needs, at every statement of a function.
+"""Compute the live range of every buffer, in program points and bytes.
 
-Two facts decide: a read may follow before all that it reads is written again (backward), and a
-write may have come before (forward). Loops may run zero times, branches may be skipped, `break`
-leaves early. What a loop writes round by round, or two branches between them, is needless where
-the loop or the first branch begins (`sure_writes`). Where a branch or an operation that adds unless
-a condition holds asks for it, the first turn of a loop is looked at for itself (`loop_turns`). Not
-here: addresses, and whose bytes may be shared (`memory`, `in_place`).
+Backward: a byte is live if it may be read before it is surely written again (`gen_kill`). Forward:
+a write may have come before. Loops may run zero times, branches may be skipped, `break` leaves
+early. Not here: addresses, and which buffers share bytes (`memory`, `in_place`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tile_ir import (
@@ -22,21 +20,32 @@ from tile_ir import (
     Effect,
     For,
     If,
+    Let,
     Memory,
     Op,
     Section,
     Stmt,
+    Store,
     While,
-    buffer_bytes,
+    accesses,
+    bodies,
+    buffers_of,
+    loads,
+    overwriting,
+    walk,
+    with_bodies,
+    with_statements,
 )
-from tile_passes.analysis.buffer_uses import Node, Pieces, Through, Uses, bits_of, numbers_in
+from tile_passes.analysis.byte_sets import BufferStorage, ByteSet
+from tile_passes.analysis.gen_kill import NOTHING, GenKill, storages_of
 from tile_passes.analysis.live_ranges import LiveRange
-from tile_passes.analysis.loop_turns import Turns
+from tile_passes.analysis.path_context import PathContext
 
 
 class Point(NamedTuple):
-    """What holds at one statement. Sets are bits by the number of the buffer: those the statement
-    touches, reads, writes completely, and those needed after it."""
+    """A statement. Sets are bits by the number of the buffer: those the statement touches, reads,
+    writes completely without reading them, those live after it, and those that hold a live value
+    at it."""
 
     stmt: Stmt
     touched: int
@@ -44,6 +53,15 @@ class Point(NamedTuple):
     defined: int
     needed: int
     held: int
+
+
+class _StatementUse(NamedTuple):
+    """The buffers that a statement itself reads, writes, and writes completely without reading
+    them, as bits."""
+
+    read: int
+    written: int
+    defined: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,217 +76,173 @@ class Liveness:
 
 
 def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
-    """What the body needs of the buffers; an alias is its buffer.
+    """Return the live ranges of the on-chip buffers in a body; an alias is its buffer.
 
-    Scratch means nothing before the operation it was made for: its life begins anew where the
-    statements that use it begin, in each round of the loops around them.
+    Scratch holds nothing before the operation it was made for: its live range begins anew where
+    the statements that use it begin, in each iteration of the loops around them.
     """
-    owners = tuple(a for a in allocs if a.alias_of is None and a.buffer.memory is not Memory.VAR)
-    numbers = {a.buffer: i for i, a in enumerate(owners)}
-    roots = {a.buffer: numbers[a.alias_of or a.buffer] for a in allocs if _on_chip(a)}
-    sizes = [buffer_bytes(a) for a in owners]
-    buffers = {a.buffer: (roots[a.buffer], buffer_bytes(a)) for a in allocs if _on_chip(a)}
-    uses = Uses(buffers)
-    nodes = uses.nodes(body)
-    uses.look_closely(body, sizes)
-    pieces = Pieces.of(uses.all, sizes)
-    for node in uses.all:
-        pieces.number(node)
-    _begin_scratch(nodes, bits_of(i for i, a in enumerate(owners) if a.scratch), pieces)
-    _backward(nodes, 0, 0, Turns())
-    _, unwritten = _forward(nodes, 0)
-    if unwritten:
-        # Whoever reads what nothing wrote means what the memory held before.
-        _forward(nodes, unwritten)
-    points = tuple(_point(n, pieces) for n in uses.all)
-    return Liveness(owners, points, _ranges(points, len(owners)), roots)
-
-
-def _on_chip(alloc: Alloc) -> bool:
-    return alloc.buffer.memory not in (Memory.VAR, Memory.GM)
-
-
-def _begin_scratch(nodes: list[Node], scratch: int, pieces: Pieces) -> None:
-    """Mark where the statements begin that use a piece of scratch: in the innermost block that has
-    them all."""
-    if not scratch:
-        return
-    total: dict[int, int] = {}
-    for node in _all(nodes):
-        for root in numbers_in((node.read | node.written) & scratch):
-            total[root] = total.get(root, 0) + 1
-
-    def count(block: list[Node]) -> dict[int, int]:
-        here: dict[int, int] = {}
-        first: dict[int, Node] = {}
-        for node in block:
-            found = {root: 1 for root in numbers_in((node.read | node.written) & scratch)}
-            for inner in node.inner:
-                for root, n in count(inner).items():
-                    found[root] = found.get(root, 0) + n
-            for root, n in found.items():
-                here[root] = here.get(root, 0) + n
-                first.setdefault(root, node)
-        for root in [r for r, n in here.items() if n == total[r]]:
-            first[root].fresh |= pieces.whole[root]
-            del here[root]
-        return here
-
-    count(nodes)
-
-
-def _all(nodes: list[Node]) -> Iterator[Node]:
-    for node in nodes:
-        yield from node.all()
-
-
-def _row(block: list[Node], turns: Turns) -> Through:
-    """What passes the statements of a block, one after another."""
-    gen, normal, broken = Through()
-    for node in reversed(block):
-        first = _through(node, turns)
-        gen = first.gen | (gen & first.normal)
-        broken = first.broken | (broken & first.normal)
-        normal &= first.normal
-    return Through(gen, normal, broken)
-
-
-def _through(node: Node, turns: Turns) -> Through:
-    """What passes a statement, in these turns of the loops around it."""
-    key = turns.among(node.asked)
-    found = node.through.get(key)
-    if found is None:
-        gen, normal, broken = _own_through(node, turns)
-        # What its rounds spare may still be read for how many there are.
-        gen = gen & ~node.spared | node.gen
-        keeps, old = ~node.filled, ~node.fresh
-        found = Through(gen & keeps & old, normal & keeps & old, broken & old)
-        node.through[key] = found
-    return found
-
-
-def _own_through(node: Node, turns: Turns) -> Through:
-    match node.stmt:
-        case For():
-            now, then = _turns_of(node, turns)
-            first = _row(node.inner[0], now)
-            later = first if now is then else _row(node.inner[0], then)
-            passes = first.normal | first.broken | (0 if node.runs else -1)
-            return Through(node.gen | first.gen | (later.gen & first.normal), passes)
-        case While():
-            return Through(node.gen | _row(node.inner[0], turns).gen)
-        case If():
-            taken = [_row(b, turns) for b in _taken(node, turns)]
-            gen, normal, broken = node.gen, 0, 0
-            for way in taken:
-                gen, normal, broken = gen | way.gen, normal | way.normal, broken | way.broken
-            return Through(gen, normal, broken)
-        case Section():
-            return _row(node.inner[0], turns)
-        case Break():
-            return Through(0, 0, -1)
-    adds = node.condition is None or not _decides(node, turns)
-    return Through(node.gen | (node.added if adds else 0), ~node.kill)
-
-
-def _turns_of(node: Node, turns: Turns) -> tuple[Turns, Turns]:
-    """The first and any later turn of a loop: the same if nothing inside asks."""
-    if not isinstance(node.stmt, For) or node.start is None:
-        return turns, turns
-    var = node.stmt.var
-    return turns.of(var, node.start, first=True), turns.of(var, node.start, first=False)
-
-
-def _taken(node: Node, turns: Turns) -> list[list[Node]]:
-    """The branches that may be taken."""
-    then, orelse = node.inner
-    if node.condition is None or not node.asked:
-        return [then, orelse]
-    match _decides(node, turns):
-        case True:
-            return [then]
-        case False:
-            return [orelse]
-    return [then, orelse]
-
-
-def _decides(node: Node, turns: Turns) -> bool | None:
-    """Whether its condition is certain in these turns, one way or the other."""
-    key = turns.among(node.asked)
-    if node.condition is not None and key not in node.decided:
-        node.decided[key] = turns.decides(node.condition)
-    return node.decided.get(key)
-
-
-def _backward(nodes: list[Node], after: int, after_loop: int, turns: Turns) -> None:
-    """Fill in what is needed after each statement in these turns of the loops around it; of a loop,
-    at its head."""
-    for node in reversed(nodes):
-        before = _through(node, turns).needed(after, after_loop)
-        match node.stmt:
-            case For() | While():
-                # A round ends at the head, which leads out or to the next one.
-                first, later = _turns_of(node, turns)
-                inside = _row(node.inner[0], later).gen
-                head = after | inside
-                if isinstance(node.stmt, While):
-                    head |= node.gen
-                if first is not later:
-                    inside = _row(node.inner[0], first).gen
-                node.needed |= head | inside
-                for t in (first, later) if first is not later else (first,):
-                    _backward(node.inner[0], head, after, t)
-            case If() | Section():
-                node.needed |= after
-                for inner in node.inner if isinstance(node.stmt, Section) else _taken(node, turns):
-                    node.needed |= _row(inner, turns).needed(after, after_loop)
-                    _backward(inner, after, after_loop, turns)
-            case _:
-                node.needed |= after_loop if isinstance(node.stmt, Break) else after
-        after = before
-
-
-def _forward(nodes: list[Node], reached: int) -> tuple[int, int]:
-    """Fill in which buffers may have been written by the end of each statement; gives those at the
-    end, and those that are read where none was."""
+    allocs = [a for a in allocs if a.buffer.memory is not Memory.VAR]
+    owners = tuple(a for a in allocs if a.alias_of is None)
+    storages = storages_of(allocs)
+    scratch = {b: s for b, s in storages.items() if owners[s.number].scratch}
+    body = _distinct(body, set())
+    live_after = _LiveAfter(GenKill.of(storages, body, _first_uses(body, scratch)))
+    live_after.backward(body, PathContext(), NOTHING, NOTHING)
+    uses = {stmt: _use(stmt, live_after.effects) for stmt in walk(body)}
+    written: dict[Stmt, int] = {}
+    _forward(body, 0, uses, written)
+    # A read of what nothing wrote means what the memory held before.
     unwritten = 0
-    for node in nodes:
-        if isinstance(node.stmt, (For, While)):
-            reached |= _written(node.inner[0])
-        unwritten |= node.read & ~reached
-        reached |= node.written
-        node.reached = reached
-        ends = reached
-        for inner in node.inner:
-            end, missing = _forward(inner, reached)
-            ends |= end
-            unwritten |= missing
-        reached = ends
-    return reached, unwritten
+    for stmt, use in uses.items():
+        unwritten |= use.read & ~written[stmt]
+    points = []
+    for stmt, use in uses.items():
+        touched, needed = use.read | use.written, live_after.needed[stmt]
+        held = touched | (needed & (written[stmt] | unwritten))
+        points.append(Point(stmt, touched, use.read, use.defined, needed, held))
+    ranges = _ranges(points, len(owners))
+    return Liveness(owners, tuple(points), ranges, {b: s.number for b, s in storages.items()})
 
 
-def _written(nodes: list[Node]) -> int:
-    found = 0
-    for node in _all(nodes):
-        found |= node.written
+def _distinct(body: Body, seen: set[Stmt]) -> Body:
+    """The statements with a copy of each that stands at an earlier place too."""
+    found: list[Stmt] = []
+    for stmt in body:
+        stmt = with_bodies(stmt, tuple([_distinct(block, seen) for block in bodies(stmt)]))
+        found.append(replace(stmt) if stmt in seen else stmt)
+        seen.add(found[-1])
+    return with_statements(body, found)
+
+
+def _first_uses(body: Body, scratch: dict[Buffer, BufferStorage]) -> dict[Stmt, ByteSet]:
+    """For each piece of scratch the first statement that uses it, in the innermost block that has
+    all of its uses."""
+    first: dict[BufferStorage, list[tuple[Stmt, int]]] = {}
+    common: dict[BufferStorage, int] = {}
+    for path in _paths(body, ()) if scratch else ():
+        for buffer in buffers_of(path[-1][0]) & scratch.keys():
+            storage = scratch[buffer]
+            start = first.setdefault(storage, list(path))
+            pairs = zip(start, path, strict=False)
+            depth = next((d for d, (a, b) in enumerate(pairs) if a != b), len(path) - 1)
+            common[storage] = min(depth, common.get(storage, depth))
+    found: dict[Stmt, ByteSet] = defaultdict(ByteSet)
+    for storage, depth in common.items():
+        found[first[storage][depth][0]] |= ByteSet.whole([storage])
     return found
 
 
-def _point(node: Node, pieces: Pieces) -> Point:
-    needed = pieces.buffers(node.needed)
-    touched = node.read | node.written
-    return Point(
-        node.stmt,
-        touched,
-        node.read,
-        node.defined if _is_data(node.stmt) else 0,
-        needed,
-        touched | (needed & node.reached),
-    )
+def _paths(
+    body: Body, around: tuple[tuple[Stmt, int], ...]
+) -> Iterator[tuple[tuple[Stmt, int], ...]]:
+    """Every statement with those around it, outermost first, each with the number of its body."""
+    for stmt in body:
+        yield (*around, (stmt, -1))
+        for number, block in enumerate(bodies(stmt)):
+            yield from _paths(block, (*around, (stmt, number)))
 
 
-def _is_data(stmt: Stmt) -> bool:
-    return isinstance(stmt, Op) and stmt.opdef.effect is Effect.DATA
+@dataclass(slots=True)
+class _LiveAfter:
+    """The buffers live after each statement, in any iteration of the loops around it."""
+
+    effects: GenKill
+    needed: dict[Stmt, int] = field(default_factory=lambda: defaultdict(int))
+
+    def backward(self, body: Body, here: PathContext, after: ByteSet, after_loop: ByteSet) -> None:
+        """Fill in a block, from what is live behind it and behind the loop around it."""
+        effects = self.effects
+        contexts = []
+        for stmt in body:
+            contexts.append(here)
+            here = here.after(stmt)
+        for at in range(len(body) - 1, -1, -1):
+            stmt, here = body[at], contexts[at]
+            live = after
+            match stmt:
+                case Break():
+                    live = after_loop
+                case For() | While():
+                    live = self._loop(stmt, here, after)
+                case If() | Section():
+                    ways = effects.ways(stmt, here) if isinstance(stmt, If) else bodies(stmt)
+                    for way in ways:
+                        live |= effects.block(way, here).live_before(after, after_loop)
+                        self.backward(way, here, after, after_loop)
+            self.needed[stmt] |= _bits(live.parts)
+            after = effects.statement(stmt, here).live_before(after, after_loop)
+            group = effects.group(body, at, here)
+            if group is not None and group[1].written and group[1].broken is None:
+                after -= group[1].written.apart_from(group[1].exposed)
+            if isinstance(stmt, Let):
+                after = after.without_variables((stmt.var,), whole=True)
+
+    def _loop(self, loop: For | While, here: PathContext, after: ByteSet) -> ByteSet:
+        """Fill in the body of a loop, which ends at the head; what is live there."""
+        effects = self.effects
+        first = later = here
+        own = effects.own(loop, here).exposed if isinstance(loop, While) else NOTHING
+        if isinstance(loop, For):
+            first, later = effects.iterations(loop, here)
+        entered = [effects.block(loop.body, now).exposed for now in (first, later)]
+        if isinstance(loop, For):
+            entered = [effects.swept(loop, exposed, here) for exposed in entered]
+        head = after | entered[1] | own
+        for now in (first, later) if first is not later else (first,):
+            self.backward(loop.body, now, head, after)
+        return head | entered[0]
+
+
+def _use(stmt: Stmt, effects: GenKill) -> _StatementUse:
+    """What a statement itself touches."""
+    numbers = {b: 1 << s.number for b, s in effects.storages.items()}
+    read = written = defined = 0
+    for load in loads(stmt):
+        read |= numbers.get(load.buffer, 0)
+    if isinstance(stmt, Store):
+        written |= numbers.get(stmt.buffer, 0)
+    if isinstance(stmt, Op):
+        scratch = stmt.scratch
+        for region, access in accesses(stmt):
+            bit = numbers.get(region.buffer, 0)
+            forgotten = region is scratch or (access.writes and overwriting(stmt) is True)
+            read |= bit if access.reads and not forgotten else 0
+            written |= bit if access.writes else 0
+        if written & ~read and stmt.opdef.effect is Effect.DATA:
+            filled = effects.own(stmt, PathContext()).written or NOTHING
+            defined = _bits(s for s in filled.parts if filled.covers(s)) & ~read
+    return _StatementUse(read, written, defined)
+
+
+def _forward(
+    body: Body, reached: int, uses: Mapping[Stmt, _StatementUse], before: dict[Stmt, int]
+) -> int:
+    """Fill in which buffers may have been written before each statement; return those that may have
+    been behind the body."""
+    for stmt in body:
+        if isinstance(stmt, (For, While)):
+            for inner in walk(stmt.body):
+                reached |= uses[inner].written
+        before[stmt] = reached
+        start = reached = reached | uses[stmt].written
+        for block in bodies(stmt):
+            reached |= _forward(block, start, uses, before)
+    return reached
+
+
+def _bits(storages: Iterable[BufferStorage]) -> int:
+    found = 0
+    for storage in storages:
+        found |= 1 << storage.number
+    return found
+
+
+def numbers_in(bits: int) -> Iterator[int]:
+    """The numbers of the bits that are set, lowest first."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
 
 
 def _ranges(points: Sequence[Point], count: int) -> tuple[LiveRange, ...]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tile_ir import round_up
-from tile_passes.analysis.runs import Spans, joined
+from tile_passes.analysis.byte_sets import Spans, union
 
 # Bytes from the first to the one behind the last; several are ascending and do not overlap.
 Bytes = tuple[int, int]
@@ -14,7 +14,7 @@ Bytes = tuple[int, int]
 
 def taken(fixed: Iterable[Bytes], align: int) -> Spans:
     """The whole units of `align` bytes that some bytes are part of."""
-    return joined((low // align * align, round_up(high, align)) for low, high in fixed)
+    return union((low // align * align, round_up(high, align)) for low, high in fixed)
 
 
 def gaps(fixed: Iterable[Bytes], align: int, capacity: int) -> tuple[Bytes, ...]:

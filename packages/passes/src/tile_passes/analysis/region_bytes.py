@@ -1,0 +1,83 @@
+"""Compute the bytes of a region that lie one after another, from a linear form on."""
+
+from __future__ import annotations
+
+import math
+
+from tile_ir import (
+    Const,
+    Expr,
+    For,
+    Memory,
+    Region,
+    Slice,
+    constant_value,
+    element_offset,
+    is_contiguous,
+    linear_form,
+    reads_memory,
+    simplify,
+)
+from tile_passes.analysis.byte_sets import FIXED, BufferStorage, ByteSet, Terms
+from tile_passes.analysis.path_context import PathContext
+
+
+def region_bytes(region: Region, storage: BufferStorage, here: PathContext) -> ByteSet | None:
+    """The bytes of a region; None if they are not one interval at a place known from the names and
+    loop variables around it."""
+    buffer = region.buffer
+    unit, shape = buffer.dtype.bits, buffer.static_shape()
+    linear = buffer.memory in (Memory.UB, Memory.GM)
+    if shape is not None and region.is_whole():
+        size = buffer.dtype.bytes_of(math.prod(shape)) if linear else storage.size
+        return ByteSet({storage: {FIXED: ((0, size),)}})
+    if not linear:
+        # Rows of a matrix in fractals do not lie together, the matrices do.
+        matrix = zip(region.dims[-2:], buffer.shape[-2:], strict=True)
+        if buffer.rank < 3 or any(s.extent != n for s, n in matrix):
+            return None
+        assert shape is not None, "an on-chip buffer has a static shape"
+        unit, padded = divmod(8 * storage.size, math.prod(shape))
+        if padded:
+            return None
+    counts = [constant_value(s.extent) for s in region.dims]
+    if None in counts or not is_contiguous(region):
+        return None
+    start = _linear(element_offset(region), here)
+    if start is None:
+        return None
+    length = math.prod(c for c in counts if c is not None) * unit
+    bits = (start[1] * unit, length, *(f * unit for _, f in start[0]))
+    if any(n % 8 for n in bits):
+        return None
+    moving = frozenset((atom, f * unit // 8) for atom, f in start[0])
+    span = bits[0] // 8, (bits[0] + length) // 8
+    return ByteSet({storage: {moving: (span,)}} if length else {})
+
+
+def with_open_ends(region: Region) -> Region:
+    """A region that is read, with all that it may reach in dimensions of unknown extent, and of
+    matrices in fractals all."""
+
+    def reach(s: Slice, size: Expr) -> Slice:
+        open_end = constant_value(s.extent) is None and isinstance(s.offset, Const)
+        return Slice(s.offset, simplify(size - s.offset)) if open_end and s.stride == 1 else s
+
+    buffer = region.buffer
+    dims = [reach(s, size) for s, size in zip(region.dims, buffer.shape, strict=True)]
+    if buffer.memory is not Memory.UB:
+        dims[-2:] = Region.whole(buffer).dims[-2:]
+    return Region(buffer, tuple(dims))
+
+
+def linear_start(loop: For, here: PathContext) -> tuple[Terms, int] | None:
+    """The first value of a loop variable; None if it depends on memory."""
+    return _linear(loop.start, here)
+
+
+def _linear(expr: Expr, here: PathContext) -> tuple[Terms, int] | None:
+    expr = simplify(here.spelled(expr))
+    if reads_memory(expr):
+        return None
+    terms, constant = linear_form(expr)
+    return frozenset(terms.items()), constant
