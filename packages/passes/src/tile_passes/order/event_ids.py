@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import networkx as nx
 
 from tile_ir import Effect, IRError, Op, Pipe, Target
 from tile_passes.order.channels import Flag, Pair, Plan, Signal
@@ -21,6 +24,11 @@ from tile_passes.order.placement import place
 from tile_passes.order.spill import give_up, hold_back, spill
 from tile_passes.order.tree import Block, Instance, Order, Tree
 from tile_passes.order.worklist import State
+
+# The number of a flag and its slot; or a pair of pipes and an event id of the author's.
+_Slot: TypeAlias = "tuple[int | Pair, int]"
+if TYPE_CHECKING:
+    InterferenceGraph: TypeAlias = nx.Graph[_Slot]
 
 # Rounds of spills before a pair of pipes gets no more flags, and before giving up.
 PATIENCE, MOST_ROUNDS = 60, 200
@@ -160,24 +168,50 @@ def live_flags(flow: FlowGraph, plan: Plan, solved: Completion | None = None) ->
 
 
 def colour(live: LiveFlags, tree: Tree, target: Target) -> tuple[dict[Signal, int], list[Signal]]:
-    """Greedy colouring, the flags of loops first: they have the fewest places to go. A flag of
-    several slots takes as many ids in a row, which `networkx.greedy_color` has not. Also those for
-    which no id was left."""
-    taken = _of_user(tree.root, target)
-    ids: dict[int, range] = {}
-    failed: list[Signal] = []
-    for number, op in sorted(live.signals.items(), key=lambda n: not _is_carried(n[1])):
-        used = set(taken[op.pair])
+    """Colour the interference graph greedily, and return the flags for which no id was left too.
+
+    The flags of loops come first: they have the fewest places to go. A node is one slot of a flag,
+    or an id of the author's. A flag of several slots takes as many ids in a row, so that its slots
+    are coloured together; `networkx.greedy_color` colours the others.
+    """
+    limit = target.events_per_pair
+    graph, taken = _interference_graph(live, _of_user(tree.root, target))
+
+    def in_rows(graph: InterferenceGraph, ids: dict[_Slot, int]) -> Iterator[_Slot]:
+        ids.update(taken)
+        for number, op in sorted(live.signals.items(), key=lambda n: not _is_carried(n[1])):
+            slots = [(number, slot) for slot in range(op.slots)]
+            if len(slots) == 1:
+                yield slots[0]
+                continue
+            used = {ids[other] for other in graph[slots[0]] if other in ids}
+            rows = (range(first, first + len(slots)) for first in range(limit - len(slots) + 1))
+            row = next((row for row in rows if used.isdisjoint(row)), [limit] * len(slots))
+            ids.update(zip(slots, row, strict=True))
+
+    ids = nx.greedy_color(graph, in_rows)
+    found = {op: ids[number, 0] for number, op in live.signals.items()}
+    failed = [op for op, first in found.items() if first + op.slots > limit]
+    failed.sort(key=lambda op: not _is_carried(op))
+    return {op: first for op, first in found.items() if first + op.slots <= limit}, failed
+
+
+def _interference_graph(
+    live: LiveFlags, of_user: Mapping[Pair, set[int]]
+) -> tuple[InterferenceGraph, dict[_Slot, int]]:
+    """Build the graph of slots that must not share an id, and the ids that the author uses."""
+    graph: InterferenceGraph = nx.Graph()
+    taken: dict[_Slot, int] = {}
+    for number, op in live.signals.items():
+        slots = [(number, slot) for slot in range(op.slots)]
+        graph.add_nodes_from(slots)
         for other in live.interference[number]:
-            used.update(ids.get(other, ()))
-        for first in range(target.events_per_pair - op.slots + 1):
-            own = range(first, first + op.slots)
-            if used.isdisjoint(own):
-                ids[number] = own
-                break
-        else:
-            failed.append(op)
-    return {live.signals[number]: own[0] for number, own in ids.items()}, failed
+            theirs = range(live.signals[other].slots)
+            graph.add_edges_from((slot, (other, n)) for slot in slots for n in theirs)
+        for event in of_user.get(op.pair, ()):
+            taken[op.pair, event] = event
+            graph.add_edges_from((slot, (op.pair, event)) for slot in slots)
+    return graph, taken
 
 
 def _is_carried(op: Signal) -> bool:
