@@ -13,7 +13,7 @@ from tile_passes.order.completion import Completion
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.event_ids import Allocation, colour, live_flags
 from tile_passes.order.flow_graph import FlowGraph, flow_graph
-from tile_passes.order.sections import order_sections
+from tile_passes.order.plan_section import order_sections
 from tile_passes.order.tree import Instance, Tree
 from tile_passes.order.worklist import State
 from tile_passes.passdef import ir_pass

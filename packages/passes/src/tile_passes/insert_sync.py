@@ -5,8 +5,7 @@ from __future__ import annotations
 from tile_ir import Automatic, Func, Phase, Target, has_generated
 from tile_passes.order.conflicts import conflicts, with_generated
 from tile_passes.order.event_ids import Allocation
-from tile_passes.order.plan_section import plan_for, plan_section
-from tile_passes.order.sections import order_sections
+from tile_passes.order.plan_section import order_sections, plan_for, plan_section
 from tile_passes.order.tree import Tree
 from tile_passes.passdef import ir_pass
 

@@ -19,8 +19,7 @@ from tile_passes.order.completion import Completion
 from tile_passes.order.conflicts import conflicts, with_generated
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.flow_graph import flow_graph
-from tile_passes.order.plan_section import plan_for
-from tile_passes.order.sections import order_sections
+from tile_passes.order.plan_section import order_sections, plan_for
 from tile_passes.order.tree import Instance, Tree
 from tile_passes.order.unroll import build_tree
 from tile_passes.order.worklist import State

@@ -7,10 +7,11 @@ their number of edges, and only `explain` and pictures look at all of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tile_ir import Pipe
 from tile_ir.analysis import Touch
@@ -23,6 +24,7 @@ from tile_passes.order.tree import (
     Work,
     counted_loops,
     nearest_common_ancestor,
+    place_in,
 )
 
 if TYPE_CHECKING:
@@ -113,10 +115,9 @@ def dependences_between(
 ) -> Iterator[Dependence]:
     """Why one instance comes after another; nothing if the one never runs before the other. `run`
     is a loop around both, where it does so in an earlier run of that loop only."""
-    happens, loop = _carried_by(earlier, later)
-    if run is not None:
-        happens, loop = run.block.loop is not None, run.block.loop
-    if not happens:
+    place, apart = _relation(earlier, run, later)
+    loop = None if _is_within(place, apart) else place.block.loop
+    if loop is None and not _is_within(place, apart):
         return
     a, b = earlier.item, later.item
     if not later.touches:
@@ -133,11 +134,97 @@ def _kind(before: Touch, after: Touch) -> Kind:
     return Kind.WAW if after.writes else Kind.RAW
 
 
-def _carried_by(earlier: Instance, later: Instance) -> tuple[bool, Repeat | None]:
-    """Whether the one may run before the other, and the loop from whose earlier round it does so;
-    no loop: from earlier in the same round."""
+class Place(NamedTuple):
+    """Two items of one block, in which an earlier instance stands and a later one."""
+
+    earlier: Work
+    block: Block
+    first: int
+    then: int
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """Orders places: what stands deeper in loops and branches, then what stands later."""
+        return self.block.depth, self.first
+
+
+class Relations:
+    """Those of one section, each found once, whatever plan is looked at. Needs are bits of what an
+    instance must come after."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._pairs: dict[tuple[int, int], tuple[Place, int]] = {}
+        self._nearest: dict[tuple[int, int], tuple[Place, int]] = {}
+        # For each instance, of what it is known, and what of that is in the same rounds.
+        self._within: dict[int, tuple[int, int]] = {}
+
+    def within_rounds(self, need: int, later: Instance) -> int:
+        """What of it comes before the instance in the same round of all loops around both."""
+        asked, within = self._within.get(later.bit, (0, 0))
+        if fresh := need & ~asked:
+            for bit, place, distance in self._of(fresh, later):
+                within |= _is_within(place, distance) << bit
+            self._within[later.bit] = asked | fresh, within
+        return need & within
+
+    def nearest(self, need: int, later: Instance) -> tuple[Place, int]:
+        """The innermost place where something of it meets the instance, and how many rounds of the
+        loop there lie between the two: none if that is in one round."""
+        key = need, later.bit
+        if key not in self._nearest:
+            self._nearest[key] = self._find_nearest(need, later)
+        return self._nearest[key]
+
+    def _find_nearest(self, need: int, later: Instance) -> tuple[Place, int]:
+        within: Place | None = None
+        carried: dict[tuple[bool, Block], tuple[Place, int]] = {}
+        for _, place, distance in self._of(need, later):
+            if _is_within(place, distance):
+                if within is None or place.inner > within.inner:
+                    within = place
+                continue
+            # The last place and the smallest distance cover the others of the same block. In a
+            # branch that other rounds may not take, so do only flags of the very same slots.
+            key = (place.first < place.then, place.block)
+            loop = place.block.loop
+            distance = distance or (loop.modulus if loop is not None else 1)
+            old = carried.get(key)
+            if old is not None:
+                every = loop is None or place.block is loop.body
+                distance = (min if every else math.gcd)(distance, old[1])
+                place = old[0] if old[0].inner >= place.inner else place
+            carried[key] = (place, distance)
+        if within is not None:
+            return within, 0
+        return carried[max(carried, key=lambda key: (key[1].depth, not key[0]))]
+
+    def _of(self, need: int, later: Instance) -> Iterator[tuple[int, Place, int]]:
+        for bit, earlier, run in self._tree.facts_of(need):
+            key = bit, later.bit
+            found = self._pairs.get(key)
+            if found is None:
+                found = self._pairs[key] = _relation(earlier, run, later)
+            yield bit, *found
+
+
+def _is_within(place: Place, distance: int) -> bool:
+    return distance == 0 and place.first < place.then
+
+
+def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> tuple[Place, int]:
+    """Where two instances meet, and how many rounds of the loop there apart their residues say they
+    are: the outermost loop in whose residue they differ, or else the innermost block around both.
+    What the earlier one did before a run of a loop around both, it did in an earlier round around
+    that."""
+    if run is not None:
+        return Place(earlier.item, run.block, run.position, run.position), 0
     block, i, j = nearest_common_ancestor(earlier.item, later.item)
     for loop, one, two in zip(counted_loops(block), earlier.residues, later.residues, strict=False):
-        if one != two:
-            return True, loop
-    return (True, None) if i < j else (block.loop is not None, block.loop)
+        apart = (two - one) % loop.modulus
+        if apart:
+            if loop is not block.loop:
+                block = loop.body
+                i, j = place_in(block, earlier.item), place_in(block, later.item)
+            return Place(earlier.item, block, i, j), apart
+    return Place(earlier.item, block, i, j), 0

@@ -25,9 +25,8 @@ import networkx as nx
 
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Check, Completion
-from tile_passes.order.dependence_graph import Edge, Form
+from tile_passes.order.dependence_graph import Edge, Form, Place
 from tile_passes.order.flow_graph import FlowGraph, Gap
-from tile_passes.order.relations import Place
 from tile_passes.order.tree import (
     Block,
     Instance,

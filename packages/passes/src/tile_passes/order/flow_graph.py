@@ -17,7 +17,7 @@ import networkx as nx
 
 from tile_ir import Effect, Op, Pipe, pipe_of
 from tile_passes.order.channels import Barrier, Do, Signal
-from tile_passes.order.relations import Relations
+from tile_passes.order.dependence_graph import Relations
 from tile_passes.order.tree import (
     Block,
     Branch,

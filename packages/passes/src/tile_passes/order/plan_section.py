@@ -1,11 +1,11 @@
-"""The steps of `insert_sync` for one section: dependences, reduce, place, eliminate, allocate.
-Normalising comes before them, in `sections`, and writing after."""
+"""Run the steps of `insert_sync` for a section: dependences, reduction, placement, elimination of
+redundant ops, event ids; and write every section of a function by such a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from tile_ir import Target
+from tile_ir import Func, Section, Target
 from tile_passes.order.channels import Plan
 from tile_passes.order.completion import Completion, orders
 from tile_passes.order.conflicts import conflicts
@@ -14,6 +14,9 @@ from tile_passes.order.event_ids import Allocation, allocate_events
 from tile_passes.order.flow_graph import FlowGraph, flow_graph
 from tile_passes.order.placement import place
 from tile_passes.order.tree import Tree
+from tile_passes.order.unroll import build_tree
+from tile_passes.order.write import write_plan
+from tile_passes.scalar_reads import name_scalar_reads
 
 
 def plan_section(tree: Tree, target: Target) -> Allocation:
@@ -50,3 +53,16 @@ def _before_all(tree: Tree) -> Iterator[Stage]:
         yield Stage.WITHIN_ROUNDS
         if tree.seldom:
             yield Stage.LIKELY
+
+
+def order_sections(func: Func, target: Target, plan: Callable[[Tree, Target], Allocation]) -> Func:
+    """Return the planned function with the flags and barriers of a plan in each section."""
+    func = name_scalar_reads(func)
+
+    def ordered(section: Section) -> Section:
+        tree = build_tree(func, section, target)
+        return write_plan(section, tree, plan(tree, target))
+
+    body = tuple(ordered(s) if isinstance(s, Section) else s for s in func.launch.body)
+    changed = any(a is not b for a, b in zip(body, func.launch.body, strict=True))
+    return func.with_body(body) if changed else func

@@ -50,7 +50,7 @@ class Instance:
 
 @dataclass(eq=False, slots=True)
 class Item:
-    """One statement of a block."""
+    """One statement of a block; one that touches no memory is nothing else."""
 
     block: Block
     position: int
@@ -82,11 +82,6 @@ class Work(Item):
     def loops(self) -> tuple[Stmt, ...]:
         """Those around it, as its path has them."""
         return tuple(s for s in self.path if isinstance(s, (For, While)))
-
-
-@dataclass(eq=False, slots=True)
-class Plain(Item):
-    """A statement that touches no memory."""
 
 
 @dataclass(eq=False, slots=True)

@@ -62,9 +62,9 @@ from tile_passes.order.tree import (
     Branch,
     EarlierRun,
     Instance,
+    Item,
     Leave,
     Order,
-    Plain,
     Repeat,
     Residues,
     Tree,
@@ -85,7 +85,7 @@ def build_tree(func: Func, section: Section, target: Target) -> Tree:
     for run in runs:
         masks[run.instance.item.pipe] |= 1 << run.bit
     _count_bits(root)
-    flat = all(isinstance(i, (Work, Plain, Order)) for i in root.items)
+    flat = all(not isinstance(i, (Branch, Repeat, Leave)) for i in root.items)
     return Tree(
         section.core,
         root,
@@ -251,7 +251,7 @@ class _Builder:
         if item.instances:
             block.items.append(item)
         else:
-            block.items.append(Plain(block, len(block.items), stmt))
+            block.items.append(Item(block, len(block.items), stmt))
 
     def touched(self, stmt: Stmt, sight: _Sight) -> Iterator[tuple[_InResidue, tuple[Touch, ...]]]:
         """What the statement touches in each combination of residues. Where these make numbers of
