@@ -1,4 +1,5 @@
-"""Plan how many versions the buffers of pipelined loops have, and check that they have room.
+"""Plan how many versions the buffers of pipelined loops have, check that they have room, and let
+statements name the version that they access.
 
 With a version for every iteration in flight, the reuse of its bytes is no dependence between
 iterations. Loops of one core and loops over both use the same rules.
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from tile_ir import (
     Access,
+    Alloc,
     Automatic,
     Body,
     Buffer,
@@ -20,15 +22,25 @@ from tile_ir import (
     Expr,
     For,
     Func,
+    Load,
     LoopKind,
     Memory,
+    Op,
+    Operand,
     Pipe,
+    Region,
     Section,
+    Slice,
+    Stmt,
+    Store,
     Target,
     accesses,
     breaks,
+    buffer_bytes,
     buffers_of,
     is_constant,
+    map_own_expressions,
+    rebuild,
     walk,
     walk_ops,
 )
@@ -37,7 +49,9 @@ from tile_passes.analysis.liveness import Liveness, liveness
 from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.modulo_schedule import Arrangement
-from tile_passes.pipelining.versions import with_versions
+
+# The buffer with its versions, and the number of the one that is accessed.
+Version = tuple[Buffer, Expr]
 
 # One part is read, one is to be read next, and one is filled meanwhile.
 LEAST_PARTS = 3
@@ -189,12 +203,61 @@ def overfull_memory(func: Func, target: Target) -> tuple[Memory, int] | None:
     return next(((m, size) for m, size in most.items() if size > target.capacity[m]), None)
 
 
+def own_in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
+    """The statement with these versions of buffers; statements inside it stay."""
+    if version.keys().isdisjoint(buffers_of(stmt)):
+        return stmt
+
+    def element(e: Expr) -> Expr:
+        inside = rebuild(e, element)
+        if isinstance(inside, Load) and inside.buffer in version:
+            buffer, number = version[inside.buffer]
+            return Load(buffer, (number, *inside.indices))
+        return inside
+
+    new = map_own_expressions(stmt, element)
+    match new:
+        case Op(operands=operands):
+            return replace(new, operands=tuple(_operand(o, version) for o in operands))
+        case Store(buffer=buffer, indices=indices) if buffer in version:
+            whole, number = version[buffer]
+            return replace(new, buffer=whole, indices=(number, *indices))
+    return new
+
+
+def _operand(operand: Operand, version: Mapping[Buffer, Version]) -> Operand:
+    if not isinstance(operand, Region) or operand.buffer not in version:
+        return operand
+    buffer, number = version[operand.buffer]
+    return Region(buffer, (Slice(number, Const(1)), *operand.dims))
+
+
+def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:
+    """The buffer with a first dimension more. Versions begin where a transfer may: a buffer in ub
+    that ends elsewhere gets more rows."""
+    shape = buffer.static_shape()
+    if buffer.memory is Memory.GM or shape is None:
+        return replace(buffer, shape=(Const(count), *buffer.shape))
+    rows, *rest = shape or (1,)
+    if buffer.memory is Memory.UB:
+        while buffer_bytes(_alloc(buffer, (rows, *rest))) % align:
+            rows += 1
+    return replace(buffer, shape=tuple(map(Const, (count, rows, *rest))))
+
+
+def _alloc(buffer: Buffer, shape: tuple[int, ...]) -> Alloc:
+    return Alloc(replace(buffer, shape=tuple(map(Const, shape))), buffer.loc)
+
+
 __all__ = [
     "Candidates",
+    "Version",
     "fits",
     "fresh_buffers",
     "overfull_memory",
+    "own_in_version",
     "that_fit",
     "version_candidates",
     "versions_of",
+    "with_versions",
 ]

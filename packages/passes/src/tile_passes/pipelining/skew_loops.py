@@ -53,8 +53,8 @@ from tile_ir.analysis import (
     with_ranges,
 )
 from tile_passes.free_names import FreeNames
+from tile_passes.pipelining.plan_versions import Version, own_in_version, with_versions
 from tile_passes.pipelining.schedule import Pipelined, Stages
-from tile_passes.pipelining.versions import Version, own_in_version, with_versions
 
 
 def skew_loops(func: Func, plans: Iterable[Pipelined], target: Target) -> Func:
