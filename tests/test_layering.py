@@ -105,10 +105,9 @@ OUTSIDE = {
 }
 # Names that several unrelated classes still share. The list only becomes shorter.
 SHARED_CLASS_NAMES = {
-    "Access", "Allocation", "Block", "Break", "Choice", "Dependence", "Fault",
-    "Findings", "Interval", "Item", "Kind", "Leaf", "Meeting", "Place", "Plan",
-    "Reason", "Relations", "Rounds", "Rows", "Scope", "Site", "State", "Touch",
-    "_Builder", "_State", "_Use", "_Writer",
+    "Access", "Allocation", "Block", "Break", "Choice", "Dependence", "Fault", "Interval",
+    "Item", "Kind", "Leaf", "Meeting", "Reason", "Relations", "Rounds", "Rows", "Scope",
+    "Touch", "_Builder", "_State", "_Use", "_Writer",
 }  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.
 HEAVY = ("torch", "networkx", "numpy", "lark", "jinja2", "rich")

@@ -17,7 +17,7 @@ from kept_cases import kept_number
 from tile_checkers import block as across
 from tile_checkers import check_choices
 from tile_checkers.block import check_across
-from tile_checkers.block.rounds import Rounds
+from tile_checkers.block.rounds import LoopIterations
 from tile_checkers.block.streams import CROSS
 from tile_checkers.block.values import Values
 from tile_ir import DEFAULT_TARGET, For, Func, Op, parse
@@ -79,7 +79,7 @@ def test_rounds_of_two_cores_are_cut_alike() -> None:
     loops = [s for s in walk(func.launch.body) if isinstance(s, For)]
     known = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
     kept = [
-        tuple(Rounds(loop).of(40, Values(name, written), known, 4))
+        tuple(LoopIterations(loop).of(40, Values(name, written), known, 4))
         for name, loop in zip(("aic", "aiv0"), loops, strict=True)
     ]
     assert kept[0] == kept[1] and len(kept[0]) < 40
@@ -87,7 +87,7 @@ def test_rounds_of_two_cores_are_cut_alike() -> None:
 
 def test_an_alarm_of_fewer_rounds_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the way where it was found, even where there are too many others for whole runs."""
-    monkeypatch.setattr(Rounds, "_alike", lambda self, *_: self.loop.var.name == "i")
+    monkeypatch.setattr(LoopIterations, "_alike", lambda self, *_: self.loop.var.name == "i")
     monkeypatch.setattr(across, "WHOLE", 10)
     assert not check_across(parse(ROUNDS), DEFAULT_TARGET)
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from tile_checkers.block.accesses import Accesses
 from tile_checkers.block.choices import Again, Impossible, Path
-from tile_checkers.block.findings import Findings
+from tile_checkers.block.findings import BlockFindings
 from tile_checkers.block.run import BlockRun, Budget, Stop, TooLong
 from tile_checkers.block.samples import Samples
 from tile_checkers.block.shape import shape_of
@@ -68,12 +68,12 @@ class _Proof:
                 self.accesses.writers.setdefault(buffer, []).append(site)
         self.partly = self.no_findings()
 
-    def no_findings(self) -> Findings:
+    def no_findings(self) -> BlockFindings:
         limit = self.target.cross_counter_limit
         alike = not uses_lane(self.func)
-        return Findings(own_lane_part(self.func), alike, limit, self.lanes_apart)
+        return BlockFindings(own_lane_part(self.func), alike, limit, self.lanes_apart)
 
-    def attempt(self, statements: int, long: bool) -> Findings | None:
+    def attempt(self, statements: int, long: bool) -> BlockFindings | None:
         """What is found on all ways; None if the budget does not last. A `long` attempt runs loops
         as often as overflows a counter, and leaves out the middle of their iterations."""
         self.accesses.tries.clear()
@@ -97,7 +97,9 @@ class _Proof:
         self.partly = findings
         return None
 
-    def _way(self, path: Path, findings: Findings, budget: Budget, long: bool) -> Findings | None:
+    def _way(
+        self, path: Path, findings: BlockFindings, budget: Budget, long: bool
+    ) -> BlockFindings | None:
         """What is found on one way; None if no run takes it."""
         while True:
             # What a choice fixes is not known before it is made: begin again with it.
@@ -112,7 +114,7 @@ class _Proof:
                 return None
             return trial
 
-    def _in_all_rounds(self, path: Path, budget: Budget) -> Findings | None:
+    def _in_all_rounds(self, path: Path, budget: Budget) -> BlockFindings | None:
         """What is found on the same way without leaving out rounds; None if that takes too long, or
         if there is more to choose."""
         trial, same = self.no_findings(), path.copy()
@@ -126,7 +128,9 @@ class _Proof:
             self.accesses.tries = tried
         return trial if len(same.choices) == len(path.choices) else None
 
-    def _run(self, path: Path, trial: Findings, budget: Budget, reduced: bool, long: bool) -> None:
+    def _run(
+        self, path: Path, trial: BlockFindings, budget: Budget, reduced: bool, long: bool
+    ) -> None:
         shared = self.values, self.accesses, self.shape
         run = BlockRun(self.streams, path, *shared, trial, budget, reduced, long, self.target)
         with suppress(Stop):

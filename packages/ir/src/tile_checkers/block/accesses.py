@@ -10,7 +10,7 @@ from typing import Any
 from tile_checkers.block.choices import Path, normal_form
 from tile_checkers.block.clocks import WIDTH, Clock
 from tile_checkers.block.samples import Guard, Sample, Samples, meet_somewhere
-from tile_checkers.block.streams import Site
+from tile_checkers.block.streams import StreamSite
 from tile_checkers.block.values import WRITTEN, Key, Values
 from tile_checkers.section.state import S
 from tile_ir import (
@@ -65,13 +65,13 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class UnorderedPair:
     """Two executions in no certain order that touch the same bytes, or may do so if that is not
     `certain`: `sample` has the numbers with which they do. `alike` ones are of one statement, in
     the same round of all loops, and touch the same."""
 
-    first: Site
-    second: Site
+    first: StreamSite
+    second: StreamSite
     one: Touch
     two: Touch
     certain: bool
@@ -93,13 +93,15 @@ class Accesses:
     known: Ranges
     samples: Samples
     period: int
-    done: dict[Site, list[Done]] = field(default_factory=dict)
+    done: dict[StreamSite, list[Done]] = field(default_factory=dict)
     skipped: set[Var] = field(default_factory=set)
-    tries: dict[tuple[Site, Site], int] = field(default_factory=dict)
-    regions: dict[tuple[Site, Key], tuple[Region, ...]] = field(default_factory=dict)
-    met: dict[tuple[Site, Key | None, Site, Key | None], int | None] = field(default_factory=dict)
-    writers: dict[Buffer, list[Site]] = field(default_factory=dict)
-    hit: dict[tuple[Site, Key, Load], bool] = field(default_factory=dict)
+    tries: dict[tuple[StreamSite, StreamSite], int] = field(default_factory=dict)
+    regions: dict[tuple[StreamSite, Key], tuple[Region, ...]] = field(default_factory=dict)
+    met: dict[tuple[StreamSite, Key | None, StreamSite, Key | None], int | None] = field(
+        default_factory=dict
+    )
+    writers: dict[Buffer, list[StreamSite]] = field(default_factory=dict)
+    hit: dict[tuple[StreamSite, Key, Load], bool] = field(default_factory=dict)
     versions: dict[tuple[Load, tuple[tuple[int, int, int], ...]], Var] = field(default_factory=dict)
 
     def begin(self) -> None:
@@ -128,7 +130,7 @@ class Accesses:
             self.versions[at] = Var(name, load.dtype)
         return self.versions[at]
 
-    def _hits(self, site: Site, done: Done, load: Load, path: Path) -> bool:
+    def _hits(self, site: StreamSite, done: Done, load: Load, path: Path) -> bool:
         """Whether an execution of a site may write an element."""
         if done.key is not None and (site, done.key, load) in self.hit:
             return self.hit[site, done.key, load]
@@ -144,13 +146,13 @@ class Accesses:
 
     def execute(
         self,
-        site: Site,
+        site: StreamSite,
         number: int,
         clock: Clock,
         values: Values,
         guards: tuple[Guard, ...],
         path: Path,
-    ) -> Iterator[Meeting]:
+    ) -> Iterator[UnorderedPair]:
         """A site runs; those before it, on other cores, that it does not come after."""
         now = self._now(site, number, values, guards)
         for other in site.partners:
@@ -164,8 +166,8 @@ class Accesses:
         self.done.setdefault(site, []).append(now)
 
     def _meeting(
-        self, other: Site, then: Done, site: Site, now: Done, path: Path
-    ) -> Meeting | None:
+        self, other: StreamSite, then: Done, site: StreamSite, now: Done, path: Path
+    ) -> UnorderedPair | None:
         which = self._meet(other, then, site, now, path)
         if which is None:
             return None
@@ -194,10 +196,12 @@ class Accesses:
                 return None
             more = MOST_TRIES if certain else 1
             self.tries[other, site] = self.tries.get((other, site), 0) + more
-        return Meeting(other, site, other.touches[a], site.touches[b], bool(certain), alike, sample)
+        return UnorderedPair(
+            other, site, other.touches[a], site.touches[b], bool(certain), alike, sample
+        )
 
     def _parted_by(
-        self, fixed: Mapping[Expr, Expr], other: Site, then: Done, site: Site, now: Done
+        self, fixed: Mapping[Expr, Expr], other: StreamSite, then: Done, site: StreamSite, now: Done
     ) -> bool:
         """Whether two executions have no bytes in common once these parts are numbers."""
         if not fixed:
@@ -209,7 +213,9 @@ class Accesses:
         one, two = (tuple(map_region(r, put_in) for r in d.regions) for d in (then, now))
         return self._judge(other, one, site, two, _EVERYTHING) is None
 
-    def _now(self, site: Site, number: int, values: Values, guards: tuple[Guard, ...]) -> Done:
+    def _now(
+        self, site: StreamSite, number: int, values: Values, guards: tuple[Guard, ...]
+    ) -> Done:
         rounds = tuple(values.bound.get(v) for v in site.loops)
         dims = [s for t in site.touches for s in t.region.dims]
         keys = [values.key(e) for s in dims for e in (s.offset, s.extent)]
@@ -233,10 +239,12 @@ class Accesses:
             self.regions[site, key] = regions
         return Done(number, key, regions, guards, rounds)
 
-    def _meet(self, one: Site, then: Done, two: Site, now: Done, path: Path) -> int | None:
+    def _meet(
+        self, one: StreamSite, then: Done, two: StreamSite, now: Done, path: Path
+    ) -> int | None:
         """Which touches of two executions may have bytes in common."""
         if self.skipped and not self._moves_along(one, two):
-            at: tuple[Site, Key | None, Site, Key | None] = (one, None, two, None)
+            at: tuple[StreamSite, Key | None, StreamSite, Key | None] = (one, None, two, None)
             regions, same = (one.regions, two.regions), frozenset(self.known)
         else:
             at = (one, then.key, two, now.key)
@@ -251,9 +259,9 @@ class Accesses:
 
     def _judge(
         self,
-        one: Site,
+        one: StreamSite,
         first: tuple[Region, ...],
-        two: Site,
+        two: StreamSite,
         second: tuple[Region, ...],
         same: Collection[Var],
     ) -> int | None:
@@ -268,7 +276,7 @@ class Accesses:
                     found = which if found is None else found
         return found
 
-    def _moves_along(self, one: Site, two: Site) -> bool:
+    def _moves_along(self, one: StreamSite, two: StreamSite) -> bool:
         """Whether two sites meet in rounds so far apart, whichever these are: both go on by the
         same steps in the loops of which rounds are left out."""
         a = [v for v in one.loops if v in self.skipped]
@@ -321,4 +329,4 @@ def _comes_back(atom: Expr, loops: list[Var], period: int) -> bool:
     return not any(period % m for v in loops for m in periods(atom, v))
 
 
-__all__ = ["Accesses", "Meeting", "told_by"]
+__all__ = ["Accesses", "UnorderedPair", "told_by"]

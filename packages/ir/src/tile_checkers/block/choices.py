@@ -47,7 +47,7 @@ class Impossible(Exception):
 
 
 @dataclass(slots=True)
-class Choice:
+class PathChoice:
     """One question and its answers. `text` says it for people; `facts` is what is not negative
     with each answer, and `solved` the variable it fixes. `most` is what it may be at most, and up
     to `few` it is tried whatever other numbers are."""
@@ -96,8 +96,8 @@ class Path:
     counts what took long."""
 
     known: Ranges
-    choices: list[Choice] = field(default_factory=list)
-    by_key: dict[Expr, Choice] = field(default_factory=dict)
+    choices: list[PathChoice] = field(default_factory=list)
+    by_key: dict[Expr, PathChoice] = field(default_factory=dict)
     facts: tuple[Expr, ...] = ()
     decided: dict[tuple[Expr, tuple[Expr, ...]], bool | None] = field(default_factory=dict)
     proofs: int = 0
@@ -189,7 +189,7 @@ class Path:
             options = [n for n in options if n <= few] or options
         solved = _solved(trips, options)
         said = print_expr(text)
-        self._add(Choice(trips, tuple(options), said, True, solved, most=span.high, few=few))
+        self._add(PathChoice(trips, tuple(options), said, True, solved, most=span.high, few=few))
         return max(0, options[0])
 
     def truth(self, condition: Expr) -> bool | None:
@@ -240,7 +240,7 @@ class Path:
         before = sum(1 for c in self.choices if c.asked == asked)
         both = (1, 0) if direct else (0, 1)
         options = both if before < MOST_TIMES else both[:1]
-        self._add(Choice(key, options, _readable(key), False, asked=asked))
+        self._add(PathChoice(key, options, _readable(key), False, asked=asked))
         return bool(options[0]) is direct
 
     def event(self, expr: Expr) -> int | None:
@@ -275,7 +275,7 @@ class Path:
         possible = tuple(r for r in options if span.low <= r <= span.high)
         if not possible:
             raise Impossible
-        self._add(Choice(key, possible, print_expr(key), True))
+        self._add(PathChoice(key, possible, print_expr(key), True))
 
     def _remainder(self, expr: Expr) -> Expr | None:
         """What is left of a division, if it has been chosen."""
@@ -289,7 +289,7 @@ class Path:
                 return Const((made.answer + shift) % modulus, expr.dtype)
         return None
 
-    def _add(self, choice: Choice) -> None:
+    def _add(self, choice: PathChoice) -> None:
         if choice.solved is None:
             self.choices.append(choice)
             self._settle()
@@ -382,4 +382,4 @@ def _solved(trips: Expr, options: list[int]) -> tuple[Var, tuple[Expr, ...]] | N
     return var, tuple(Const(factor * (n - shift), var.dtype) for n in options)
 
 
-__all__ = ["Again", "Choice", "Impossible", "Path", "normal_form"]
+__all__ = ["Again", "Impossible", "Path", "PathChoice", "normal_form"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_checkers.block.accesses import Meeting
+from tile_checkers.block.accesses import UnorderedPair
 from tile_checkers.block.counters import Counter, Trouble
 from tile_checkers.block.samples import Sample
-from tile_checkers.block.streams import NAMES, Site
+from tile_checkers.block.streams import NAMES, StreamSite
 from tile_checkers.section.state import PIPES
 from tile_ir import Diagnostic, Loc, Op, Stmt, print_expr
 
@@ -15,7 +15,7 @@ from tile_ir import Diagnostic, Loc, Op, Stmt, print_expr
 MOST_FINDINGS = 200
 
 
-class Findings:
+class BlockFindings:
     """Each once, however many ways lead to it. `way` is the one at hand, in words, `certain`
     says whether all cores surely take it together, and `growing` whether some counter rises with
     every round of a loop. `own_part` is what gives a vector core its own work, and `alike` whether
@@ -54,7 +54,7 @@ class Findings:
 
     # Accesses ------------------------------------------------------------------------------------
 
-    def meeting(self, met: Meeting) -> None:
+    def meeting(self, met: UnorderedPair) -> None:
         one, two = met.first, met.second
         name = met.one.region.buffer.name
         if met.alike and met.one.writes and met.two.writes:
@@ -195,7 +195,7 @@ class Findings:
     def unproved(self, loc: Loc, why: str, hint: str) -> None:
         self.found.setdefault(("unproved", loc, why), _unproved(loc, why, hint))
 
-    def take(self, run: Findings) -> None:
+    def take(self, run: BlockFindings) -> None:
         """What was found in one run, on the way at hand."""
         self.growing |= run.growing
         when = f" (where {self.way})" if self.way else ""
@@ -230,7 +230,7 @@ def _unproved(loc: Loc | None, why: str, hint: str) -> Diagnostic:
     return Diagnostic("sync-unproved", message, loc, hint, "warning")
 
 
-def _who(site: Site) -> str:
+def _who(site: StreamSite) -> str:
     name: str = PIPES[site.pipe].value
     return f"{name} of {NAMES[site.core]}"
 
@@ -239,12 +239,12 @@ def _numbers(sample: Sample) -> str:
     return ", ".join(f"`{print_expr(v)}` {n}" for v, n in sample.items())
 
 
-def _places_of_their_own(one: Site, two: Site) -> str:
+def _places_of_their_own(one: StreamSite, two: StreamSite) -> str:
     hint = "let each vector core store to places of its own"
     return hint if one.stmt is two.stmt else f"{hint}, or {_signal(one, two)}"
 
 
-def _signal(one: Site, two: Site) -> str:
+def _signal(one: StreamSite, two: StreamSite) -> str:
     """What orders two accesses of two cores. Nothing says which of them is meant to come first: the
     streams were run in one order of many."""
     first, second = one.stmt.loc.line, two.stmt.loc.line
@@ -256,7 +256,7 @@ def _signal(one: Site, two: Site) -> str:
     )
 
 
-def _handover(one: Site, two: Site) -> str:
+def _handover(one: StreamSite, two: StreamSite) -> str:
     pipe = PIPES[one.pipe].value
     if pipe == "s":
         pipe = "mte3" if one.core else "fix"
@@ -267,4 +267,4 @@ def _handover(one: Site, two: Site) -> str:
     )
 
 
-__all__ = ["Findings"]
+__all__ = ["BlockFindings"]

@@ -40,7 +40,7 @@ MANY = 17
 MOST_SMALL = 8
 
 
-class Rounds:
+class LoopIterations:
     """What one loop is like."""
 
     def __init__(self, loop: For | While) -> None:
@@ -61,7 +61,9 @@ class Rounds:
     @cached_property
     def innermost(self) -> bool:
         """Whether no loop inside has signals."""
-        return not any(isinstance(s, (For, While)) and Rounds(s).signals for s in self.inside)
+        return not any(
+            isinstance(s, (For, While)) and LoopIterations(s).signals for s in self.inside
+        )
 
     @cached_property
     def lets(self) -> dict[Var, Expr]:
@@ -199,4 +201,4 @@ def _both_ends(first: int, skipped: int, count: int) -> Iterator[int]:
     yield from range(first + skipped, count)
 
 
-__all__ = ["MANY", "Rounds"]
+__all__ = ["MANY", "LoopIterations"]

@@ -16,7 +16,7 @@ from tile_checkers.block.choices import Path
 from tile_checkers.block.clocks import Clock, CoreClocks, joined
 from tile_checkers.block.counted_while import rounds_left
 from tile_checkers.block.counters import Counters
-from tile_checkers.block.findings import Findings
+from tile_checkers.block.findings import BlockFindings
 from tile_checkers.block.rounds import MANY
 from tile_checkers.block.samples import Guard
 from tile_checkers.block.shape import Shape
@@ -314,7 +314,7 @@ class BlockRun:
         values: Mapping[int, Values],
         accesses: Accesses,
         shape: Shape,
-        findings: Findings,
+        findings: BlockFindings,
         budget: Budget,
         reduced: bool,
         long: bool,

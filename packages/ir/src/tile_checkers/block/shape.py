@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tile_checkers.block.rounds import Rounds
+from tile_checkers.block.rounds import LoopIterations
 from tile_checkers.block.streams import CROSS, Stream
 from tile_ir import Break, Expr, For, If, Let, Op, Var, While, walk_expr
 from tile_ir import walk as walk_statements
@@ -22,15 +22,15 @@ class Shape:
     period: int
     phases: int
     defined: dict[Var, tuple[Expr, ...]] = field(default_factory=dict)
-    rounds: dict[int, Rounds] = field(default_factory=dict)
-    bounds: list[tuple[Rounds, frozenset[Var]]] = field(default_factory=list)
+    rounds: dict[int, LoopIterations] = field(default_factory=dict)
+    bounds: list[tuple[LoopIterations, frozenset[Var]]] = field(default_factory=list)
     deciding: set[Var] = field(default_factory=set)
     signalling: dict[int, bool] = field(default_factory=dict)
 
-    def of(self, loop: For | While) -> Rounds:
+    def of(self, loop: For | While) -> LoopIterations:
         found = self.rounds.get(id(loop))
         if found is None:
-            found = self.rounds[id(loop)] = Rounds(loop)
+            found = self.rounds[id(loop)] = LoopIterations(loop)
         return found
 
     def tried(self, trips: Expr, long: bool) -> Iterable[int]:
@@ -71,7 +71,7 @@ class Shape:
 
 def shape_of(streams: Iterable[Stream]) -> Shape:
     """Nothing of loops and branches is known yet."""
-    loops: list[tuple[Rounds, Expr]] = []
+    loops: list[tuple[LoopIterations, Expr]] = []
     asked: list[Expr] = []
     defined: dict[Var, tuple[Expr, ...]] = {}
     for stream in streams:
@@ -81,11 +81,11 @@ def shape_of(streams: Iterable[Stream]) -> Shape:
                     defined[stmt.var] = (stmt.value,)
                 case For():
                     defined[stmt.var] = stmt.start, stmt.stop
-                    loops.append((Rounds(stmt), stmt.stop - stmt.start))
+                    loops.append((LoopIterations(stmt), stmt.stop - stmt.start))
                 case If():
                     asked.append(stmt.condition)
                 case While():
-                    loops.append((Rounds(stmt), stmt.condition))
+                    loops.append((LoopIterations(stmt), stmt.condition))
     period = joint_period((r.period for r, _ in loops), MOST_RESIDUES_OF_EVENTS)
     phases = joint_period((r.phases for r, _ in loops), MOST_RESIDUES_OF_EVENTS)
     shape = Shape(period, phases, defined)

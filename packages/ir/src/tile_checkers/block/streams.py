@@ -56,7 +56,7 @@ NAMES = ("the cube core", "vector core 0", "vector core 1")
 
 
 @dataclass(eq=False, slots=True)
-class Site:
+class StreamSite:
     """What a statement does to gm by one pipe in one stream. `partners` are the sites of other
     streams that may meet it in some iteration. `regions` are in terms of loop variables and what is
     the same everywhere; `loops` are the variables around it, outermost first."""
@@ -68,7 +68,7 @@ class Site:
     regions: tuple[Region, ...]
     loops: tuple[Var, ...]
     known: Ranges
-    partners: list[Site] = field(default_factory=list)
+    partners: list[StreamSite] = field(default_factory=list)
 
     def written(self) -> frozenset[Buffer]:
         return frozenset(t.region.buffer for t in self.touches if t.writes)
@@ -81,7 +81,7 @@ class Stream:
     core: int
     body: Body
     given: Mapping[Var, Expr]
-    sites: Mapping[int, tuple[Site, ...]]
+    sites: Mapping[int, tuple[StreamSite, ...]]
     pairs: bool
 
     @property
@@ -109,7 +109,7 @@ def streams_of(func: Func) -> tuple[Stream, ...]:
     asked = _elements_asked(whole.values())
     result = []
     for core, body in sorted(whole.items()):
-        of_stmt: dict[int, tuple[Site, ...]] = {}
+        of_stmt: dict[int, tuple[StreamSite, ...]] = {}
         for site in sites[core]:
             if site.partners or not asked.isdisjoint(site.written()):
                 of_stmt[id(site.stmt)] = (*of_stmt.get(id(site.stmt), ()), site)
@@ -140,13 +140,13 @@ def _signals(body: Body) -> bool:
 # Sites -------------------------------------------------------------------------------------------
 
 
-def _sites(core: int, body: Body, known: Ranges, given: dict[Var, Expr]) -> Iterator[Site]:
+def _sites(core: int, body: Body, known: Ranges, given: dict[Var, Expr]) -> Iterator[StreamSite]:
     yield from _sites_in(core, body, known, given, ())
 
 
 def _sites_in(
     core: int, body: Body, known: Ranges, values: dict[Var, Expr], loops: tuple[Var, ...]
-) -> Iterator[Site]:
+) -> Iterator[StreamSite]:
     for stmt in body:
         yield from _sites_of(core, stmt, known, values, loops)
         inner = (*loops, stmt.var) if isinstance(stmt, For) else loops
@@ -161,7 +161,7 @@ def _sites_in(
 
 def _sites_of(
     core: int, stmt: Stmt, known: Ranges, values: dict[Var, Expr], loops: tuple[Var, ...]
-) -> Iterator[Site]:
+) -> Iterator[StreamSite]:
     if isinstance(stmt, Op) and stmt.opdef.effect is Effect.CACHE:
         return  # a store writes its line back itself; dropping clean lines changes nothing
     first = sum(1 for x in loads(stmt) if x.buffer.memory is not Memory.VAR)
@@ -173,7 +173,7 @@ def _sites_of(
         if of_gm:
             pipe = NUMBER[pipe_of(stmt)] if own and isinstance(stmt, Op) else S
             regions = tuple(defined_region(t.region, values) for t in of_gm)
-            yield Site(core, stmt, pipe, of_gm, regions, loops, known)
+            yield StreamSite(core, stmt, pipe, of_gm, regions, loops, known)
 
 
 class _Anywhere(dict[Buffer, int]):
@@ -183,9 +183,9 @@ class _Anywhere(dict[Buffer, int]):
         return 0
 
 
-def _pair(sites: dict[int, list[Site]], everywhere: frozenset[Var]) -> None:
+def _pair(sites: dict[int, list[StreamSite]], everywhere: frozenset[Var]) -> None:
     """Sites of different streams that may have a byte in common, one of them writing it."""
-    of_buffer: dict[tuple[int, Buffer], list[Site]] = {}
+    of_buffer: dict[tuple[int, Buffer], list[StreamSite]] = {}
     for core, mine in sites.items():
         for site in mine:
             for t in site.touches:
@@ -203,7 +203,7 @@ def _pair(sites: dict[int, list[Site]], everywhere: frozenset[Var]) -> None:
                         b.partners.append(a)
 
 
-def _may_meet(a: Site, b: Site, everywhere: frozenset[Var]) -> bool:
+def _may_meet(a: StreamSite, b: StreamSite, everywhere: frozenset[Var]) -> bool:
     known = {**a.known, **b.known}
     for x, one in zip(a.touches, a.regions, strict=True):
         for y, two in zip(b.touches, b.regions, strict=True):
@@ -215,7 +215,7 @@ def _may_meet(a: Site, b: Site, everywhere: frozenset[Var]) -> bool:
 # What is left out --------------------------------------------------------------------------------
 
 
-def _waits_for_nothing(body: Body, found: Iterable[tuple[Site, ...]]) -> frozenset[int]:
+def _waits_for_nothing(body: Body, found: Iterable[tuple[StreamSite, ...]]) -> frozenset[int]:
     """Barriers, by their identity, of pipes that do nothing others have to do with."""
     ops = [s for s in walk_statements(body) if isinstance(s, Op)]
     sets = (s for s in ops if s.opdef.effect is Effect.SET_CROSS_FLAG)
@@ -303,4 +303,4 @@ def _asked(stmt: Stmt) -> Iterator[Expr]:
                 yield from (s.offset, s.extent)
 
 
-__all__ = ["CROSS", "NAMES", "Site", "Stream", "streams_of"]
+__all__ = ["CROSS", "NAMES", "Stream", "StreamSite", "streams_of"]

@@ -7,16 +7,16 @@ looked at in `loops`, what is said about findings in `findings`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_checkers.section.access_sites import NEAR, AccessSite, AccessSites, Hazard
-from tile_checkers.section.conditions import Place, decide
+from tile_checkers.section.conditions import IterationPlace, decide
 from tile_checkers.section.context import Context, defined_inside, iteration
-from tile_checkers.section.findings import Findings
-from tile_checkers.section.loops import FLAGS, MOST_STATES, Plan, Worklist, plan_of
+from tile_checkers.section.findings import SectionFindings
+from tile_checkers.section.loops import FLAGS, MOST_STATES, LoopPlan, Worklist, plan_of
 from tile_checkers.section.remainders import ended_before, entered, events, not_entered
-from tile_checkers.section.state import NUMBER, Flag, S, State, merged
+from tile_checkers.section.state import NUMBER, Flag, PipeState, S, merged
 from tile_ir import (
     Body,
     Break,
@@ -57,14 +57,7 @@ from tile_ir.analysis import (
 from tile_ir.analysis.accesses import touches
 from tile_ir.analysis.branch_feasibility import Facts, facts_of
 
-States = list[State]
-
-
-@dataclass(slots=True)
-class Leaving:
-    """States in which a loop is left by `break`."""
-
-    states: States = field(default_factory=list)
+States = list[PipeState]
 
 
 class AbstractInterpreter:
@@ -78,18 +71,19 @@ class AbstractInterpreter:
         self.sharing, self.confirming = sharing, confirming
         self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
         self.sites = AccessSites()
-        self.findings = Findings(self.sites)
+        self.findings = SectionFindings(self.sites)
         self.known_sites: dict[tuple[int, str, tuple[Any, ...]], AccessSite | None] = {}
-        self.plans: dict[tuple[int, tuple[Any, ...]], Plan] = {}
+        self.plans: dict[tuple[int, tuple[Any, ...]], LoopPlan] = {}
         self.decided: dict[tuple[Any, ...], bool | None] = {}
         self.meanings: dict[tuple[Any, ...], tuple[Expr, dict[bool, Facts]]] = {}
         self.flags_inside: dict[int, bool] = {}
-        self.leaving: list[Leaving] = []
+        # States in which the open loops are left by `break`.
+        self.leaving: list[States] = []
 
     def section(self, section: Section) -> list[Diagnostic]:
         scalars: Ranges = {p: EVERYTHING for p in self.func.params if isinstance(p, Var)}
         context = Context(scalars | launch_ranges(self.func), {}, {})
-        for state in self.block(section.body, [State()], context):
+        for state in self.block(section.body, [PipeState()], context):
             for flag, raised in state.flags.items():
                 self.findings.left_set(flag, raised)
         return self.findings.all()
@@ -118,7 +112,7 @@ class AbstractInterpreter:
             case For() | While():
                 return self.loop(stmt, states, context)
             case Break():
-                self.leaving[-1].states += [s.copy() for s in states]
+                self.leaving[-1] += [s.copy() for s in states]
                 return []
         return states
 
@@ -144,7 +138,7 @@ class AbstractInterpreter:
                     for state in states:
                         self.run(site, state)
 
-    def run(self, site: AccessSite, state: State) -> None:
+    def run(self, site: AccessSite, state: PipeState) -> None:
         candidates = state.open[site.pipe]
         if candidates:
             candidates &= self.sites.may_conflict(site)
@@ -213,7 +207,7 @@ class AbstractInterpreter:
             self.one_flag(op, (source, target, number), state)
         return [state for _, state in cases]
 
-    def one_flag(self, op: Op, flag: Flag, state: State) -> None:
+    def one_flag(self, op: Op, flag: Flag, state: PipeState) -> None:
         source, target, _ = flag
         if op.opdef.effect is Effect.SET_FLAG:
             if flag in state.flags:
@@ -291,12 +285,12 @@ class AbstractInterpreter:
             about = context.known, context.values, context.facts
             self.plans[key] = plan_of(loop, *about, self.confirming)
         plan = self.plans[key]
-        self.leaving.append(Leaving())
+        self.leaving.append([])
         if plan.unrolled is not None and isinstance(loop, For):
             after = self.unrolled(loop, plan.unrolled, states, context)
         else:
             after = self.repeated(loop, plan, states, context)
-        after += self.leaving.pop().states
+        after += self.leaving.pop()
         return self.limited(loop, merged(after))
 
     def unrolled(
@@ -315,7 +309,9 @@ class AbstractInterpreter:
             states = self.block(loop.body, states, inside)
         return states
 
-    def repeated(self, loop: For | While, plan: Plan, states: States, context: Context) -> States:
+    def repeated(
+        self, loop: For | While, plan: LoopPlan, states: States, context: Context
+    ) -> States:
         """All iterations, until nothing new comes round."""
         depth = len(context.frames)
         frame = (id(loop), context.key)
@@ -353,12 +349,11 @@ class AbstractInterpreter:
         if worklist.full:
             self.findings.too_many(loop)
         self.shift(after, frame, depth, True, local)
-        leaving = self.leaving[-1].states
-        self.shift(leaving, frame, depth, True, local)
+        self.shift(self.leaving[-1], frame, depth, True, local)
         return after
 
     def bounds_of(
-        self, loop: For | While, plan: Plan, context: Context
+        self, loop: For | While, plan: LoopPlan, context: Context
     ) -> tuple[Expr, Expr] | None:
         """Start and stop, of a loop in which flags are chosen by what is left of its variable."""
         if isinstance(loop, While) or plan.modulus == 1 or not self.has_flags(loop):
@@ -367,8 +362,8 @@ class AbstractInterpreter:
         return start, stop
 
     def count_of(
-        self, loop: For | While, plan: Plan, context: Context
-    ) -> Callable[[Place | None], frozenset[Expr]]:
+        self, loop: For | While, plan: LoopPlan, context: Context
+    ) -> Callable[[IterationPlace | None], frozenset[Expr]]:
         """What the place of the last iteration, or that there was none, says of the bounds."""
         nothing: frozenset[Expr] = frozenset()
         if isinstance(loop, While) or not plan.peeled or not self.has_flags(loop):
@@ -377,7 +372,7 @@ class AbstractInterpreter:
         if isinstance(trips, Const) or reads_memory(trips):
             return lambda place: nothing
 
-        def facts(place: Place | None) -> frozenset[Expr]:
+        def facts(place: IterationPlace | None) -> frozenset[Expr]:
             # Weaker ones too: what states have in common is what they share by name.
             count = 0 if place is None else place.before + 1
             found = {simplify(trips - i) for i in range(1, count + 1)}
@@ -388,7 +383,12 @@ class AbstractInterpreter:
         return facts
 
     def shift(
-        self, states: Iterable[State], frame: Any, depth: int, leaving: bool, local: frozenset[Var]
+        self,
+        states: Iterable[PipeState],
+        frame: Any,
+        depth: int,
+        leaving: bool,
+        local: frozenset[Var],
     ) -> None:
         """A loop goes on, or is left: what ran inside it did so in an earlier iteration now."""
         moves = self.sites.next_iteration(frame, depth, leaving)

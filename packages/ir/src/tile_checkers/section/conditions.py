@@ -12,7 +12,7 @@ from tile_ir.analysis.branch_feasibility import Facts, three_valued
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class IterationPlace:
     """Where in its loop an iteration stands: so many before and behind it, or at least so many."""
 
     before: int = 0
@@ -26,7 +26,7 @@ def decide(
     known: Ranges,
     values: Values,
     plain: Values,
-    places: tuple[tuple[For, Place], ...] = (),
+    places: tuple[tuple[For, IterationPlace], ...] = (),
     facts: Facts = (),
 ) -> bool | None:
     """The truth of a condition, or None if it may be either."""
@@ -47,7 +47,7 @@ def _readings(
     known: Ranges,
     values: Values,
     plain: Values,
-    places: tuple[tuple[For, Place], ...],
+    places: tuple[tuple[For, IterationPlace], ...],
 ) -> Iterator[tuple[Expr, Ranges]]:
     """The condition with loop variables written in every way that holds here."""
     yield resolved(condition, values), known
@@ -65,7 +65,7 @@ def _readings(
 
 
 def _forms(
-    loop: For, place: Place, known: Ranges
+    loop: For, place: IterationPlace, known: Ranges
 ) -> Iterator[tuple[Expr, tuple[Var, Interval] | None]]:
     """The loop variable from the start on, and from the end back."""
     first, last = loop.start, loop.stop - 1
@@ -83,4 +83,4 @@ def _forms(
         yield last - away, (away, span)
 
 
-__all__ = ["Place", "decide"]
+__all__ = ["IterationPlace", "decide"]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_checkers.section.conditions import Place
-from tile_checkers.section.loops import Node, Plan
+from tile_checkers.section.conditions import IterationPlace
+from tile_checkers.section.loops import LoopPlan, Node
 from tile_ir import Expr, For, Let, Var, While, reads_memory
 from tile_ir import walk as walk_statements
 from tile_ir.analysis import Ranges, interval, loop_range, rounds_in, rounds_of
@@ -29,7 +29,7 @@ class Context:
     path: tuple[Any, ...] = ()
     frames: tuple[Any, ...] = ()
     key: tuple[Any, ...] = ()
-    places: tuple[tuple[For, Place], ...] = ()
+    places: tuple[tuple[For, IterationPlace], ...] = ()
     facts: Facts = ()
 
     def let(self, stmt: Let) -> Context:
@@ -46,7 +46,9 @@ class Context:
         )
 
 
-def iteration(loop: For | While, plan: Plan, node: Node, frame: Any, context: Context) -> Context:
+def iteration(
+    loop: For | While, plan: LoopPlan, node: Node, frame: Any, context: Context
+) -> Context:
     """What an iteration of one kind sees."""
     residue, place = node
     frames, path = (*context.frames, frame), (*context.path, loop)

@@ -10,7 +10,7 @@ from tile_ir import Diagnostic, Expr, Loc, Memory, Op, Pipe, Stmt, print_expr
 MOST = 200
 
 
-class Findings:
+class SectionFindings:
     """Each once, however many ways lead to it."""
 
     def __init__(self, sites: AccessSites) -> None:
@@ -120,4 +120,4 @@ def _missing(one: Pipe, two: Pipe) -> str:
     return f"between them: T.set_flag({pair}, id) and T.wait_flag({pair}, id)"
 
 
-__all__ = ["Findings"]
+__all__ = ["SectionFindings"]

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tile_checkers.section.conditions import Place
-from tile_checkers.section.state import Flag, State
+from tile_checkers.section.conditions import IterationPlace
+from tile_checkers.section.state import Flag, PipeState
 from tile_ir import (
     Const,
     Effect,
@@ -47,13 +47,13 @@ MOST_STATES = 64
 # So many iterations at either end are peeled where branches ask for it.
 MOST_PEELED = 3
 # The residue of an iteration, and where it stands.
-Node = tuple[int, Place]
+Node = tuple[int, IterationPlace]
 # Statements of an unrolled loop, all iterations together; and where alarms are to be confirmed.
 MOST_STATEMENTS, MOST_CONFIRMING = 64, 400
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LoopPlan:
     """`starts` and `ends` are the residues the first and the last iteration can have; `least` and
     `most` bound the number of iterations. The first and the last `peeled` iterations are looked at
     apart from those between. `unrolled` has the values of the variable, if so."""
@@ -66,14 +66,16 @@ class Plan:
     peeled: int = 0
     unrolled: tuple[int, ...] | None = None
 
-    def entries(self) -> Iterator[tuple[int, Place]]:
+    def entries(self) -> Iterator[tuple[int, IterationPlace]]:
         for residue in self.starts:
             for behind in range(self.peeled + 1):
-                place = Place(0, behind, self.peeled == 0, behind == self.peeled)
+                place = IterationPlace(0, behind, self.peeled == 0, behind == self.peeled)
                 if self.possible(residue, place):
                     yield residue, place
 
-    def following(self, residue: int, place: Place) -> Iterator[tuple[int, Place]]:
+    def following(
+        self, residue: int, place: IterationPlace
+    ) -> Iterator[tuple[int, IterationPlace]]:
         """The kinds of iteration that may come next."""
         if place.before + 2 > self.most:
             return
@@ -89,11 +91,11 @@ class Plan:
                 continue
             after = (residue + 1) % self.modulus
             more_before = place.more_before or place.before + 1 >= self.peeled
-            found = Place(before, behind, more_before, behind == self.peeled)
+            found = IterationPlace(before, behind, more_before, behind == self.peeled)
             if self.possible(after, found):
                 yield after, found
 
-    def possible(self, residue: int, place: Place) -> bool:
+    def possible(self, residue: int, place: IterationPlace) -> bool:
         """Whether the number of iterations, and the residue of the last one, allow it."""
         count = place.before + place.behind + 1
         if count > self.most or (
@@ -102,7 +104,7 @@ class Plan:
             return False
         return place.more_behind or (residue + place.behind) % self.modulus in self.ends
 
-    def may_end(self, residue: int, place: Place) -> bool:
+    def may_end(self, residue: int, place: IterationPlace) -> bool:
         return place.behind == 0 and residue in self.ends
 
 
@@ -110,11 +112,11 @@ class Plan:
 class Worklist:
     """All states in which iterations of a loop begin, and those still to be interpreted."""
 
-    states: dict[Node, dict[frozenset[Flag], State]] = field(default_factory=dict)
+    states: dict[Node, dict[frozenset[Flag], PipeState]] = field(default_factory=dict)
     waiting: dict[Node, set[frozenset[Flag]]] = field(default_factory=dict)
     full: bool = False
 
-    def arrive(self, node: Node, state: State) -> None:
+    def arrive(self, node: Node, state: PipeState) -> None:
         at = self.states.setdefault(node, {})
         configuration = state.configuration()
         if configuration in at:
@@ -127,7 +129,7 @@ class Worklist:
             return
         self.waiting.setdefault(node, set()).add(configuration)
 
-    def take(self) -> tuple[Node, list[State]]:
+    def take(self) -> tuple[Node, list[PipeState]]:
         node = next(iter(self.waiting))
         return node, [self.states[node][c].copy() for c in self.waiting.pop(node)]
 
@@ -138,12 +140,12 @@ def plan_of(
     values: Mapping[Var, Expr],
     facts: Facts = (),
     confirming: bool = False,
-) -> Plan:
+) -> LoopPlan:
     """What is worth telling apart in a loop, given what is known of the variables around it. To
     confirm an alarm, the rounds of every short loop are."""
     anything = frozenset({0})
     if isinstance(loop, While):
-        return Plan(1, anything, anything, 0, math.inf)
+        return LoopPlan(1, anything, anything, 0, math.inf)
     start = simplify(resolved(loop.start, values))
     count = trip_count(loop, values)
     least = max(0, at_least(count, known, facts))
@@ -170,7 +172,9 @@ def plan_of(
         crowded = math.lcm(*events, *slots) > MOST_RESIDUES
         asked_for = confirming and exact * len(inside) <= MOST_CONFIRMING
         if bare or small or crowded or asked_for or exact == 1:
-            return Plan(1, anything, anything, exact, exact, 0, tuple(range(first, first + exact)))
+            return LoopPlan(
+                1, anything, anything, exact, exact, 0, tuple(range(first, first + exact))
+            )
     # Where there are too many residues, events count before slots, and slots before branches.
     modulus = joint_period(events, MOST_RESIDUES_OF_EVENTS)
     modulus = joint_period(branches, found=joint_period(slots, found=modulus))
@@ -183,7 +187,7 @@ def plan_of(
     guarded = any(_guards(s, depends) for s in inside)
     # Who waits for a slot that was never used asks whether k >= 2 of two slots.
     peeled = min(modulus, MOST_PEELED) if guarded else 0
-    return Plan(modulus, starts, ends, least, most, peeled)
+    return LoopPlan(modulus, starts, ends, least, most, peeled)
 
 
 def _dependent(var: Var, lets: Mapping[Var, Expr]) -> frozenset[Var]:
@@ -219,4 +223,4 @@ def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
     return not effects.isdisjoint(FLAGS) or bool(effects & SYNC and Effect.DATA not in effects)
 
 
-__all__ = ["FLAGS", "MOST_STATES", "SYNC", "Node", "Plan", "Worklist", "plan_of"]
+__all__ = ["FLAGS", "MOST_STATES", "SYNC", "LoopPlan", "Node", "Worklist", "plan_of"]

@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tile_checkers.section.conditions import Place
-from tile_checkers.section.loops import Plan
-from tile_checkers.section.state import State
+from tile_checkers.section.conditions import IterationPlace
+from tile_checkers.section.loops import LoopPlan
+from tile_checkers.section.state import PipeState
 from tile_ir import (
     Binary,
     Const,
@@ -25,10 +25,10 @@ from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS
 
 # Start and stop of a loop in which flags are chosen by what is left of its variable.
 Bounds = tuple[Expr, Expr]
-Node = tuple[int, Place]
+Node = tuple[int, IterationPlace]
 
 
-def events(event: Expr, state: State) -> Iterator[tuple[int, State]]:
+def events(event: Expr, state: PipeState) -> Iterator[tuple[int, PipeState]]:
     """The numbers an expression may have, each with the state in which it does; nothing if they
     cannot be told."""
     left = simplify(replace_in(event, lambda e: _known(e, state)))
@@ -48,7 +48,7 @@ def events(event: Expr, state: State) -> Iterator[tuple[int, State]]:
         return
 
 
-def told(expr: Expr, residue: int, modulus: int, state: State) -> bool:
+def told(expr: Expr, residue: int, modulus: int, state: PipeState) -> bool:
     """Whether an expression may leave `residue` if divided; if so, the state says that it does."""
     found = divided(Binary("%", expr, Const(modulus), expr.dtype))
     if found is None:
@@ -57,7 +57,7 @@ def told(expr: Expr, residue: int, modulus: int, state: State) -> bool:
     return _recorded(key, (residue - shift) % modulus, state)
 
 
-def _recorded(key: tuple[Expr, int], remainder: int, state: State) -> bool:
+def _recorded(key: tuple[Expr, int], remainder: int, state: PipeState) -> bool:
     base, modulus = key
     number = constant_value(base)
     if number is not None:
@@ -70,8 +70,8 @@ def _recorded(key: tuple[Expr, int], remainder: int, state: State) -> bool:
 
 
 def entered(
-    plan: Plan, bounds: Bounds | None, states: Sequence[State]
-) -> Iterator[tuple[Node, State]]:
+    plan: LoopPlan, bounds: Bounds | None, states: Sequence[PipeState]
+) -> Iterator[tuple[Node, PipeState]]:
     """The first iterations a loop may have, each with the states that may come to it."""
     for node in plan.entries():
         for state in states:
@@ -80,7 +80,9 @@ def entered(
                 yield node, first
 
 
-def not_entered(plan: Plan, bounds: Bounds | None, states: Sequence[State]) -> Iterator[State]:
+def not_entered(
+    plan: LoopPlan, bounds: Bounds | None, states: Sequence[PipeState]
+) -> Iterator[PipeState]:
     """The states in which a loop runs no iteration; it ends where it would have begun."""
     if bounds is None:
         yield from states
@@ -93,7 +95,7 @@ def not_entered(plan: Plan, bounds: Bounds | None, states: Sequence[State]) -> I
                 yield after
 
 
-def ended_before(bounds: Bounds | None, residue: int, modulus: int, state: State) -> bool:
+def ended_before(bounds: Bounds | None, residue: int, modulus: int, state: PipeState) -> bool:
     """A loop has ended, and its next iteration would have had this residue: whether it may have."""
     if bounds is None:
         return True
@@ -115,7 +117,7 @@ def divided(expr: Expr, loads: bool = False) -> tuple[tuple[Expr, int], int] | N
     return (simplify(expr.left - shift), modulus), shift
 
 
-def _known(expr: Expr, state: State) -> Expr | None:
+def _known(expr: Expr, state: PipeState) -> Expr | None:
     found = divided(expr)
     if found is None:
         return None

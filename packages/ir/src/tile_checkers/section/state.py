@@ -28,7 +28,7 @@ class Raised:
 
 
 @dataclass(slots=True)
-class State:
+class PipeState:
     """`open[p]`: sites of which some execution may not be complete before whatever pipe p does
     next. `flags`: those that are surely set; all others are surely clear. `conditions`: what was
     decided on the path here. `facts`: what is not negative, from how often loops ran.
@@ -40,8 +40,8 @@ class State:
     facts: frozenset[Expr] = frozenset()
     remainders: dict[tuple[Expr, int], int] = field(default_factory=dict)
 
-    def copy(self) -> State:
-        return State(
+    def copy(self) -> PipeState:
+        return PipeState(
             list(self.open),
             dict(self.flags),
             dict(self.conditions),
@@ -101,7 +101,7 @@ class State:
         self.remainders = {k: r for k, r in self.remainders.items() if stays(k[0])}
         self.conditions = {c: v for c, v in self.conditions.items() if stays(c)}
 
-    def join(self, other: State) -> bool:
+    def join(self, other: PipeState) -> bool:
         """Take in what may be so on another way with the same flags set; whether that is news."""
         changed = False
         for p, bits in enumerate(other.open):
@@ -153,9 +153,9 @@ def _in_common(one: Remainders, two: Remainders) -> Iterator[tuple[tuple[Expr, i
                 yield (expr, common), r % common
 
 
-def merged(states: Iterable[State]) -> list[State]:
+def merged(states: Iterable[PipeState]) -> list[PipeState]:
     """The states, one for every set of flags that are set."""
-    result: dict[frozenset[Flag], State] = {}
+    result: dict[frozenset[Flag], PipeState] = {}
     for state in states:
         key = state.configuration()
         if key in result:
@@ -165,4 +165,4 @@ def merged(states: Iterable[State]) -> list[State]:
     return list(result.values())
 
 
-__all__ = ["NUMBER", "PIPES", "Flag", "Moves", "Raised", "S", "State", "merged"]
+__all__ = ["NUMBER", "PIPES", "Flag", "Moves", "PipeState", "Raised", "S", "merged"]
