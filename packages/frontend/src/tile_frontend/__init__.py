@@ -8,7 +8,7 @@ from typing import Any as _Any
 
 from tile_frontend import tile as _tile
 from tile_frontend._arguments.first_versions import with_operations as _with_operations
-from tile_frontend._dialects.known import advice as _advice
+from tile_frontend._dialects.known import advice as _advice_on
 from tile_frontend._dialects.known import with_spellings as _with_spellings
 from tile_frontend._symbols import NAMES as _NAMES
 from tile_ir.diagnostics.uncaught import show_errors_plainly as _show_errors_plainly
@@ -29,7 +29,7 @@ def __getattr__(name: str) -> _Any:
         return getattr(import_module("tile_runtime"), name)
     # Python and IPython ask every module for names of their own: `__path__`, `_repr_html_`.
     asked = name.startswith("__") or name.endswith("_")
-    instead = None if asked else _advice(__name__, name)
+    instead = None if asked else _advice_on(__name__, name)
     if instead is not None:
         raise AttributeError(f"T.{name} does not exist: {instead}")
     raise AttributeError(f"module 'tile_frontend' has no attribute {name!r}")

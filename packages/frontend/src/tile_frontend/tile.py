@@ -11,7 +11,7 @@ from tile_frontend._arguments.online_softmax import softmax_flash_v2 as _softmax
 from tile_frontend._arguments.op_functions import OpFunction as _OpFunction
 from tile_frontend._arguments.op_functions import table_functions as _table_functions
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as _REDUCTIONS
-from tile_frontend._dialects.known import advice as _advice
+from tile_frontend._dialects.known import advice as _advice_on
 from tile_frontend._dialects.known import with_spellings as _with_spellings
 from tile_ir import OPS as _OPS
 
@@ -37,7 +37,7 @@ __all__ = sorted(_FUNCTIONS)
 
 
 def __getattr__(name: str) -> _Callable[..., _Any]:
-    instead = _advice(__name__, name)
+    instead = _advice_on(__name__, name)
     raise AttributeError(f"T.tile has no operation `{name}`{f': {instead}' if instead else ''}")
 
 
