@@ -55,6 +55,8 @@ def test_script(last: str, column: int, slug: str, tmp_path: Path) -> None:
     assert f"line {len(SCRIPT.splitlines())}, in <module>" in done.stderr
     if column:
         assert f":{column}: error[" in done.stderr
+    if slug != "call-dtype":  # one of them is enough: importing torch takes seconds
+        return
     environment["TILE_DEBUG"] = "1"
     full = subprocess.run(
         [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True,

@@ -106,8 +106,17 @@ class Done:
 
 def compile_kernels(folder: Path, *more: str, target: str = "none") -> Done:
     """Run the command in a folder with `kernels`: in this process, unless that would stay another
-    one for what the files import."""
-    arguments = ["compile-kernels", "--target", target, "--output-root", "out", *more]
+    one for what the files import. Starting workers is most of its time, so there is one."""
+    arguments = [
+        "compile-kernels",
+        "--target",
+        target,
+        "--output-root",
+        "out",
+        "--jobs",
+        "1",
+        *more,
+    ]
     if any("import tilelang" in file.read_text() for file in folder.rglob("*.py")):
         program = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
         command = [sys.executable, "-c", program, *arguments]
