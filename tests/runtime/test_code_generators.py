@@ -161,7 +161,7 @@ from pathlib import Path
 
 from tile_ir import Func, Target
 from tile_ir.code_generator import CodeGenerator
-from tile_ir.walk import walk
+from tile_ir.traversal import walk
 
 
 @dataclass(frozen=True)

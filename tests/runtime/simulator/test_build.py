@@ -56,7 +56,7 @@ def test_a_compile_error_shows_the_compiler_output(tmp_path: Path) -> None:
     source.write_text("int broken = ;\n")
     target = tmp_path / "out" / "libbroken.so"
     target.parent.mkdir()
-    compiler, progress = builder().find_compiler(), builder()._Progress("host", 1)
+    compiler, progress = builder().find_compiler(), builder()._BuildProgress("host", 1)
     with pytest.raises(builder().SimulatorBuildError, match="broken.cpp:1"):
         builder()._compile_and_link(compiler, [source], ["-fPIC"], [], target, progress)
     assert not target.exists()
