@@ -37,8 +37,10 @@ def comment_line(path: Path) -> str:
 
 def map_page() -> str:
     parts = [NOTE, "# Map of the sources\n", "Every file with the sentence it opens with.\n"]
-    for package in PACKAGES:
-        source = ROOT / "packages" / package / "src" / f"tile_{package}"
+    folders = (ROOT / "packages" / package / "src" for package in PACKAGES)
+    sources = (s for f in folders for s in sorted(f.glob("tile_*")) if (s / "__init__.py").exists())
+    for source in sources:
+        package = source.parents[1].name
         rows = [
             (file_link(p, source), cell(python_line(p)))
             for p in sorted(source.rglob("*.py"))

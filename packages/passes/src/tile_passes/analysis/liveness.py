@@ -85,7 +85,7 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
     owners = tuple(a for a in allocs if a.alias_of is None)
     storages = storages_of(allocs)
     scratch = {b: s for b, s in storages.items() if owners[s.number].scratch}
-    body = _distinct(body, set())
+    own, body = body, _distinct(body, set())
     live_after = _LiveAfter(GenKill.of(storages, body, _first_uses(body, scratch)))
     live_after.backward(body, PathContext(), NOTHING, NOTHING)
     uses = {stmt: _use(stmt, live_after.effects) for stmt in walk(body)}
@@ -96,10 +96,10 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
     for stmt, use in uses.items():
         unwritten |= use.read & ~written[stmt]
     points = []
-    for stmt, use in uses.items():
+    for at, (stmt, use) in zip(walk(own), uses.items(), strict=True):
         touched, needed = use.read | use.written, live_after.needed[stmt]
         held = touched | (needed & (written[stmt] | unwritten))
-        points.append(Point(stmt, touched, use.read, use.defined, needed, held))
+        points.append(Point(at, touched, use.read, use.defined, needed, held))
     ranges = _ranges(points, len(owners))
     return Liveness(owners, tuple(points), ranges, {b: s.number for b, s in storages.items()})
 
