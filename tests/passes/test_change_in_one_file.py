@@ -1,5 +1,6 @@
 """A fact that a newcomer wants to change stands in one file: each case edits that file in a copy of
-the packages, and the passes of the copy write another kernel."""
+the packages, and the passes of the copy write another kernel. test_modulo_schedule.py does so for the interval between
+iterations of a loop."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ CHANGES = {
         "cross_counter_limit=15",
         "cross_counter_limit=1",
         "insert_cross_core_sync",
-        "in_order",
+        "many_values",
     ),
     "the order of event-id spilling": Change(
         "passes/src/tile_passes/order/spill.py",
@@ -50,18 +51,11 @@ CHANGES = {
         "rings_share_ids",
     ),
     "the definition of a conflict": Change(
-        "ir/src/tile_ir/analysis/accesses.py",
-        "ordered = (self.writes or other.writes) and",
-        "ordered = True and",
+        "passes/src/tile_passes/order/conflicts.py",
+        "writers[i] | readers[i] if t.writes else writers[i]",
+        "writers[i] | readers[i]",
         "insert_sync",
-        "two_readers",
-    ),
-    "the interval between iterations": Change(
-        "passes/src/tile_passes/pipelining/modulo_schedule.py",
-        "return recurrence_interval(graph, times, max(1.0, cycles))",
-        "return 4 * recurrence_interval(graph, times, max(1.0, cycles))",
-        "pipeline_across_cores",
-        "attention",
+        "readers_on_two_pipes",
     ),
 }
 
