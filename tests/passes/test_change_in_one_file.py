@@ -41,7 +41,7 @@ CHANGES = {
         "cross_counter_limit=15",
         "cross_counter_limit=1",
         "insert_cross_core_sync",
-        "many_values",
+        "all_at_once",
     ),
     "the order of event-id spilling": Change(
         "passes/src/tile_passes/order/spill.py",
