@@ -57,9 +57,9 @@ class _Placing(Completion):
                 op = self.op(source, instance, Reason(earlier.item, instance.item))
                 self.found[op] = None
                 if isinstance(op, Barrier):
-                    self.barrier(-1 if op.pipe is Pipe.ALL else source, op, state)
+                    self.stop(-1 if op.pipe is Pipe.ALL else source, state)
                 else:
-                    self.learn(target, own | self.knows(source, state.known), op, state)
+                    self.learn(target, own | self.knows(source, state.known), state)
 
     def op(self, source: int, instance: Instance, reason: Reason) -> SyncOp:
         item, pipe = instance.item, self.tree.pipes[source]

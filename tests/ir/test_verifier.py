@@ -111,7 +111,7 @@ def test_a_correct_function_passes() -> None:
 def test_addresses(placement: str, slug: str) -> None:
     text = TEXT.format("exp($u, $u) @0:5:1").replace("PHASE", "built")
     func = tile_ir.parse(text.replace("[4, 64] @0:2:1", f"[4, 64] {placement} @0:2:1", 1))
-    found = [d.slug for d in tile_ir.verifier.problems(func)]
+    found = [d.slug for d in tile_ir.verification.verifier.problems(func)]
     assert found == ([slug] if slug else [])
 
 
@@ -134,13 +134,13 @@ def test_addresses(placement: str, slug: str) -> None:
 def test_packed_elements(old: str, new: str, slug: str) -> None:
     """Where four-bit elements may lie, and the bytes they take there."""
     text = TEXT.format("exp($u, $u) @0:5:1").replace("PHASE", "built").replace(old, new)
-    found = [d.slug for d in tile_ir.verifier.problems(tile_ir.parse(text))]
+    found = [d.slug for d in tile_ir.verification.verifier.problems(tile_ir.parse(text))]
     assert found == ([slug] if slug else [])
 
 
 def test_every_field_of_the_phase_table_is_enforced() -> None:
     """Each is read where functions are verified: what nobody asks for guarantees nothing."""
-    tree = ast.parse(inspect.getsource(tile_ir.verifier))
+    tree = ast.parse(inspect.getsource(tile_ir.verification.verifier))
     read = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
     assert {f.name for f in fields(PhaseRule)} <= read
 
