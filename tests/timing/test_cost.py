@@ -252,7 +252,9 @@ def test_what_a_record_says_is_asked_for() -> None:
                 read[node.attr].add(path.stem)
     names = {f.name for f in fields(OpDef)}
     assert names <= set(read), names - set(read)
-    assert read["rate"] >= {"instruction_cost"} and read["instructions"] - {"within_a_core"} == {"instruction_cost"}
+    assert read["rate"] >= {"instruction_cost"} and read["instructions"] - {"within_a_core"} == {
+        "instruction_cost"
+    }
     assert "instruction_cost" not in names
 
 
