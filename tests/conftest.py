@@ -134,9 +134,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if hasattr(terminalreporter.config, "workerinput"):
+        return
     file = Path(os.environ[COUNTED])
-    counted = file.read_bytes() if file.exists() else b""
-    file.unlink(missing_ok=True)
+    counted = file.read_bytes()
+    file.unlink()
     terminalreporter.write_line(
         f"C++ compilations: {len(counted)}, of which {counted.count(HIT)} were remembered"
     )
