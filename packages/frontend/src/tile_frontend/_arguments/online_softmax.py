@@ -60,7 +60,7 @@ def softmax_flash_v2(
     peak = _row_values(trace, rows)
 
     def step(op: str, **operands: Any) -> None:
-        trace.emit_step(build_op(OPS[op], operands, NAME))
+        trace.emit_pending(build_op(OPS[op], operands, NAME), step=True)
 
     # What is read of the old sums and maxima is read before their place is written.
     step("reduce_max", src=cut(tiles["src"], -1, live), dst=peak)

@@ -135,7 +135,7 @@ def _merge_in_place(
     merged = build_op(OPS["merge_sort"], {"dst": dst, "srcs": lists}, "tile.merge_sort")
     if not traced_number(is_copy):
         return merged
-    current("T.tile.merge_sort").emit_step(merged)
+    current("T.tile.merge_sort").emit_pending(merged, step=True)
     total = 2 * size * number
     back = {"src": _run(region_of(dst), total), "dst": _run(region, total)}
     return build_op(OPS["copy"], back, "tile.merge_sort")

@@ -178,8 +178,9 @@ class Trace:
             )
         self._bodies[-1].append(stmt)
 
-    def emit_pending(self, pending: Pending) -> None:
-        """Emit what a `T.` call described."""
+    def emit_pending(self, pending: Pending, step: bool = False) -> None:
+        """Emit what a `T.` call described; `step`: as one of several statements that a single call
+        stands for, but not the last."""
         if pending in self.pending:
             self.pending.remove(pending)
         stmt = pending.stmt
@@ -187,12 +188,7 @@ class Trace:
             raise Fault("outside-loop", "loop_break stands in no loop")
         if isinstance(stmt, Op):
             self._check_core(stmt)
-        self.emit(stmt)
-
-    def emit_step(self, pending: Pending) -> None:
-        """Emit one of several statements that a single call stands for, but not the last."""
-        self.emit_pending(pending)
-        self._bodies[-1].append(generated(self._bodies[-1].pop()))
+        self.emit(generated(stmt) if step else stmt)
 
     def _check_core(self, op: Op) -> None:
         core = core_of(op)
