@@ -1,5 +1,5 @@
-"""Orders the cube core and the vector cores of a block by cross-core flags; the steps are those of
-`cross`."""
+"""Order the cube core and the vector cores of a block by cross-core flags; the steps are in
+`order`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ for once, so that sync ops can be added and taken away one by one. Where they go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -183,10 +183,6 @@ class Plan:
     def without(self, *ops: SyncOp) -> Plan:
         gone = set(ops)
         return Plan((op for op in self.ops if op not in gone), self.closed)
-
-    def with_in_place(self, changed: Mapping[SyncOp, SyncOp]) -> Plan:
-        """Some ops replaced by others, each at the place of the one it replaces."""
-        return Plan((changed.get(op, op) for op in self.ops), self.closed)
 
     def at_break(self, leave: Leave) -> Iterator[Action]:
         """What is in flight when a break leaves its loop: flags to be taken, or given back."""

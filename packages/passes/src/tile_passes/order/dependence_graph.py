@@ -1,5 +1,5 @@
 """What must be ordered, as a graph: instances that conflict, why, and from which round of which
-loop. Which of it is left when the rest follows is found by `reduce`.
+loop. `eliminate_redundant` finds the edges that do not follow from others.
 
 Which instances conflict is kept as bit sets (`conflicts`): the full graph has up to the square of
 their number of edges, and only `explain` and pictures look at all of them.

@@ -1,6 +1,6 @@
 """A section as blocks of items, and the instances that may touch memory. Says nothing about order.
 
-How a section becomes one is in `build_tree`.
+`unroll` builds the tree of a section.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Writes signals into a kernel as cross-core flags. Which there are is in `signals`, their numbers
-in `flag_ids`."""
+"""Write signals into a kernel as cross-core flags.
+
+`counters` finds the signals, `counter_ids` their numbers.
+"""
 
 from __future__ import annotations
 
