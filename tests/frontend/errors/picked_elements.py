@@ -121,7 +121,7 @@ def strides_left_out():
             a = T.alloc_ub((64,), "float32")
             p = T.alloc_ub((8,), "uint32")
             T.tile.gathermask_experiment(a, a, p, True, 2, [1, 1, 8], 0)
-            #                                              ^ operand-kind: gathermask_experiment: params is a Python list, expected 4 numbers: blkStride, repeat, srcRepStride, patRepStride
+            #                                              ^ operand-kind: gathermask_experiment: params is a Python list, expected a list of 4 numbers: blkStride, repeat, srcRepStride, patRepStride
 
 
 def more_than_there_is():

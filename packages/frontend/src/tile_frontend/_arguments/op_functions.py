@@ -114,7 +114,7 @@ class OpFunction:
                 found[a.parts[0]] = value
             elif a.parts:
                 if not isinstance(value, (tuple, list)) or len(value) != len(a.parts):
-                    wanted = f"{len(a.parts)} numbers: {', '.join(a.parts)}"
+                    wanted = f"a list of {len(a.parts)} numbers: {', '.join(a.parts)}"
                     raise unexpected(f"{self.opdef.name}: {a.name}", value, wanted)
                 found.update(zip(a.parts, value, strict=True))
             else:

@@ -11,6 +11,7 @@ from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._arguments.operand_regions import cut, region_argument
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
+    describe,
     known_integer,
     python_number,
     scalar_expr,
@@ -67,6 +68,12 @@ class ReductionFunction(OpFunction):
 def _by_kind(name: str, clear: Any, real_shape: Any) -> tuple[Any, Any]:
     """Older scripts pass `clear` and `real_shape` by position, in any order."""
     if isinstance(clear, (list, tuple)):
+        if len(clear) != 2:
+            raise Fault(
+                "arity",
+                f"{name}: {describe(clear)} follows dim, expected clear or real_shape",
+                "write clear=... or real_shape=[rows, columns]",
+            )
         clear, real_shape = True if real_shape is None else real_shape, clear
     for key, value, twice in (("real_shape", clear, (list, tuple)), ("clear", real_shape, bool)):
         if isinstance(value, twice):
