@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import networkx as nx
 
-from tile_ir import Break, Core, Effect, For, If, Stmt
+from tile_ir import Break, Core, Effect, For, If, Op, Stmt
 from tile_ir.analysis import Ranges, interval, trip_count
 from tile_passes.order.core_blocks import Block, Leaf
 from tile_passes.order.core_dependences import Dependence
@@ -171,7 +171,7 @@ class _Builder:
         return Take(signal, covered)
 
     def leaf(self, leaf: Leaf) -> Iterator[_Step]:
-        if getattr(getattr(leaf.stmt, "opdef", None), "effect", None) is Effect.SYNC_ALL:
+        if isinstance(leaf.stmt, Op) and leaf.stmt.opdef.effect is Effect.SYNC_ALL:
             yield Meet()
             return
         for core in leaf.cores:
