@@ -35,22 +35,25 @@ class Compiler(NamedTuple):
     """A host compiler, and how emitted kernels are compiled quickly with it (kernel_compiler.py)."""
 
     words: tuple[str, ...]
-    # Kernels that include from this folder get a precompiled header, and are not optimised.
-    device_folder: str = ""
+    # Headers of the checkout and their copies, which checkouts with equal headers share. Emitted
+    # kernels are those that include from one of these folders.
+    copies: tuple[tuple[str, str], ...] = ()
+    # With this precompiled header emitted kernels are not optimised.
     header: str = ""
     # False where kernels never come again.
     remembers: bool = True
 
     def command(self, arguments: Sequence[str]) -> list[str]:
-        """The words of one compilation.
+        """The words of one compilation: emitted kernels include the shared copies.
 
         Hand-written kernels, which a debugging level shows, have macros that the headers look at,
         and a test may have headers of its own: these are compiled as they are.
         """
-        emitted = f"-I{self.device_folder}" in arguments
-        if not self.header or not emitted or any(a.startswith("-g") for a in arguments):
+        shared = {f"-I{folder}": f"-I{copy}" for folder, copy in self.copies}
+        if not shared.keys() <= set(arguments) or any(a.startswith("-g") for a in arguments):
             return [*self.words, *arguments]
-        return [*self.words, "-include", self.header, *arguments, "-O0"]
+        words = [*self.words, *(shared.get(a, a) for a in arguments)]
+        return [*words, "-include", self.header, "-O0"] if self.header else words
 
     def compilation(self, arguments: Sequence[str]) -> Compilation | None:
         """The compilation, if it has an entry or would get one."""

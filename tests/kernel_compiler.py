@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from cached_compiler import Compiler, compiled_folder
-from remember_compilation import remembering, run
+from remember_compilation import remembering, run, shared_copies
 
 from tile_codegen_ascendc import DEVICE_HEADER_DIR
 from tile_ir.switches import override
@@ -43,16 +43,15 @@ def quick_compiler(remember: bool = True) -> str:
     """Path of a command that takes the arguments of the host compiler; it remembers its outputs
     (cached_compiler.py), unless kernels never come again."""
     words = host_compiler()
-    header = _precompiled_header(words)
-    return remembering(Compiler(words, str(DEVICE_HEADER_DIR), str(header), remember))
+    copies = shared_copies((include_directory(), DEVICE_HEADER_DIR))
+    header = _precompiled_header(words, [copy for _, copy in copies])
+    return remembering(Compiler(words, copies, str(header), remember))
 
 
-def _precompiled_header(words: tuple[str, ...]) -> Path:
-    includes = (include_directory(), DEVICE_HEADER_DIR)
-    digest = hashlib.sha256(f"{compiler_identity(words[0])}{_UNOPTIMISED}".encode())
-    for path in sorted(f for folder in includes for f in folder.rglob("*.h")):
-        digest.update(f"{path}".encode() + path.read_bytes())
-    folder = Path(compiled_folder()) / f"quick-{digest.hexdigest()[:20]}"
+def _precompiled_header(words: tuple[str, ...], includes: Sequence[str]) -> Path:
+    key = f"{compiler_identity(words[0])}{_UNOPTIMISED}{includes}"
+    name = hashlib.sha256(key.encode()).hexdigest()[:20]
+    folder = Path(compiled_folder()) / f"quick-{name}"
     header, made_last = folder / "kernel.h", folder / "kernel.h.gch"
     if not made_last.exists():
         folder.mkdir(parents=True, exist_ok=True)

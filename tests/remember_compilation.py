@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from cached_compiler import MISS, Compilation, Compiler, compiled_folder, copy, count, file_hash
@@ -49,6 +50,23 @@ def remembering(compiler: Compiler) -> str:
         os.replace(file.name, path)
     _COMPILERS[path] = compiler
     return path
+
+
+def shared_copies(folders: Sequence[Path]) -> tuple[tuple[str, str], ...]:
+    """Each folder with a copy of it, which has the same path in every checkout with these headers."""
+    files = {f: f.read_bytes() for folder in folders for f in sorted(folder.rglob("*.h"))}
+    digest = hashlib.sha256(b"".join(files.values())).hexdigest()[:20]
+    target = Path(compiled_folder()) / f"headers-{digest}"
+    copies = [target / f"{number}" for number in range(len(folders))]
+    if not target.is_dir():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as made:
+            for folder, copied in zip(folders, copies, strict=True):
+                shutil.copytree(folder, Path(made) / "all" / copied.name)
+            with suppress(OSError):  # another process was faster
+                os.rename(Path(made) / "all", target)
+    os.utime(target)
+    return tuple((f"{f}", f"{copied}") for f, copied in zip(folders, copies, strict=True))
 
 
 def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from cached_compiler import COUNTED, FOLDER, Compiler
-from remember_compilation import forget_old, remembering, run
+from remember_compilation import forget_old, remembering, run, shared_copies
 
 SOURCE = '#include "value.h"\nextern "C" int value() { return VALUE; }\n'
 
@@ -46,6 +46,19 @@ def calls(tmp_path: Path) -> int:
 def test_what_was_made_is_found_from_elsewhere(command: str, tmp_path: Path) -> None:
     assert made(command, tmp_path, "a") == made(command, tmp_path, "b")
     assert calls(tmp_path) == 1
+
+
+def test_checkouts_with_equal_headers_share_what_was_made(command: str, tmp_path: Path) -> None:
+    source = tmp_path / "k.cpp"
+    source.write_text(SOURCE)
+    for place, value in (("one", 1), ("two", 1), ("three", 2)):
+        folder = tmp_path / place
+        folder.mkdir()
+        (folder / "value.h").write_text(f"#define VALUE {value}\n")
+        emitting = remembering(Compiler((f"{tmp_path}/real",), shared_copies([folder])))
+        output = f"{folder}/k.o"
+        assert run([emitting, f"-I{folder}", "-c", f"{source}", "-o", output]).returncode == 0
+    assert calls(tmp_path) == 2
 
 
 def test_a_header_beside_the_source_moves_with_it(command: str, tmp_path: Path) -> None:
