@@ -77,12 +77,12 @@ ROOMS_OF_RUNTIME = {
     "jit_kernels": {"options", "simulator", "cache", "launcher", "devices"},
     "source_kernels": {"options", "simulator", "cache", "launcher", "devices"},
     "tuning": {"cache", "launcher", "devices", "jit_kernels"},
-    "host_npu": {"launcher", "jit_kernels"},
-    "scripts": {"options", "cache", "devices", "jit_kernels", "host_npu"},
+    "host_npu": {"launcher"},
+    "scripts": {"options", "cache", "launcher", "devices", "jit_kernels", "host_npu"},
     "ahead_of_time": {
         "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
     },
-    "tools.report": {"simulator", "cache", "jit_kernels"},
+    "tools.report": {"simulator", "cache", "launcher", "jit_kernels"},
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
         "tuning", "scripts", "ahead_of_time", "tools.report",

@@ -14,8 +14,9 @@ from bench.order_quality import body_microseconds
 from bench.row import RUNS, Examples, Row, exactly, summary
 from tile_ir import DEFAULT_TARGET, Func
 from tile_passes import run_pipeline
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
+from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.options.pass_configs import PassConfigKey, pass_options
 from tile_runtime.scripts.module import load_script
 

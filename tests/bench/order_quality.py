@@ -15,10 +15,11 @@ from bench.without_flags import without_flags
 from tile_ir import Automatic, Func, Target
 from tile_ir.switches import override
 from tile_passes import PIPELINE, Pass, run_passes
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, Recorder, record_calls
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.jit_kernels.jit_compile import compile
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
 from tile_runtime.launcher.bind_arguments import Bound
+from tile_runtime.launcher.run_watchers import Recorder, record_calls
 from tile_runtime.scripts.module import load_script
 
 AUTOMATIC = frozenset({Automatic.SYNC, Automatic.MEMORY})

@@ -20,8 +20,9 @@ from typing import Any
 
 from tile_ir import TileError
 from tile_ir.switches import SWITCHES, override
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.launcher.bind_arguments import Bound
+from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.scripts.process import main as run_script
 
 LEVELS = ("device", "strict")

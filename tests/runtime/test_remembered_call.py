@@ -15,7 +15,8 @@ from tile_ir import CallError, Func
 from tile_ir.switches import override
 from tile_runtime import SimulationError, compile
 from tile_runtime.devices.simulator_device import SimulatorLaunch
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls, watch_runs
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
+from tile_runtime.launcher.run_watchers import record_calls, watch_runs
 
 A, B = torch.arange(8.0), torch.ones(8)
 

@@ -122,6 +122,13 @@ def test_a_build_that_is_to_come_is_told_before_the_script_starts(
     assert done.stderr == ("" if built else comes) + "first line\n"
 
 
+def test_torch_is_imported_by_the_script_alone(tmp_path: Path) -> None:
+    """It takes most of the start; torch_npu brings it."""
+    text = "import sys, tilelang\nprint('torch' in sys.modules)\nimport torch_npu\n"
+    done = run(tmp_path, text + "import torch\nprint(torch_npu.npu is torch.npu)")
+    assert done.stdout == "False\nTrue\n", done.stderr
+
+
 def test_exit_codes_are_those_of_the_script(tmp_path: Path) -> None:
     scripts = [("import sys; sys.exit(7)", 7), ("raise SystemExit('no')", 1), ("", 0)]
     for text, code in kept(scripts, least=1):

@@ -13,7 +13,8 @@ import torch
 
 from tile_ir import TileError
 from tile_ir.switches import override
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
+from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.scripts.module import run_script
 
 

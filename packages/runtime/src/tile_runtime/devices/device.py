@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -51,11 +50,7 @@ class KernelLaunch(Protocol):
         """While it is entered, calls are queued on a stream, and allocate there."""
 
     def remember(
-        self,
-        binder: ArgumentBinder,
-        plan: CallPlan,
-        arguments: tuple[Any, ...],
-        watchers: Sequence[ContextVar[Any]],
+        self, binder: ArgumentBinder, plan: CallPlan, arguments: tuple[Any, ...]
     ) -> Repeat | None:
         """What does calls like one with these arguments faster, while nobody watches and no stream
         is given; None if nothing does."""

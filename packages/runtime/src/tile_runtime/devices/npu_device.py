@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -88,11 +87,7 @@ class _NpuLaunch:
         return npu.stream(npu.ExternalStream(stream))  # type: ignore[no-any-return]
 
     def remember(
-        self,
-        binder: ArgumentBinder,
-        plan: CallPlan,
-        arguments: tuple[Any, ...],
-        watchers: Sequence[ContextVar[Any]],
+        self, binder: ArgumentBinder, plan: CallPlan, arguments: tuple[Any, ...]
     ) -> Repeat | None:
         """Calls like one with these arguments, while their device is the current one."""
         module, npu, device = extension(), _torch_npu(), plan.device
@@ -105,7 +100,7 @@ class _NpuLaunch:
             return None if elsewhere else npu.current_stream().npu_stream
 
         kernel = self._kernel
-        return remember_call(module, kernel, binder, plan, arguments, watchers, finish, stream)
+        return remember_call(module, kernel, binder, plan, arguments, finish, stream)
 
     def __call__(self, call: Bound) -> None:
         """Raises BuildError with what the runtime library says if it does not take the kernel."""

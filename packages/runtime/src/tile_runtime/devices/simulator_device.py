@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,16 +100,12 @@ class SimulatorLaunch:
         self._finish(call, error, text)
 
     def remember(
-        self,
-        binder: ArgumentBinder,
-        plan: CallPlan,
-        arguments: tuple[Any, ...],
-        watchers: Sequence[ContextVar[Any]],
+        self, binder: ArgumentBinder, plan: CallPlan, arguments: tuple[Any, ...]
     ) -> Repeat | None:
         """Calls like one with these arguments, with the options of the latest run."""
         self._configure()
         module, kernel, finish = launcher(), self._kernel, self._finish
-        return remember_call(module, kernel, binder, plan, arguments, watchers, finish)
+        return remember_call(module, kernel, binder, plan, arguments, finish)
 
     def _fresh(self, call: Bound) -> tuple[int, ...]:
         """Positions of the memory whose writes are looked at."""

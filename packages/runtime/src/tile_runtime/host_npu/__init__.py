@@ -8,38 +8,58 @@ and back copies, see `tensor_moves`. Not here: kernels, which run on the simulat
 from __future__ import annotations
 
 import sys
-
-import torch
-from torch.utils.backend_registration import rename_privateuse1_backend
+from collections.abc import Callable
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
 
 from tile_ir import Target
-from tile_runtime.host_npu.device_arguments import lead_device_arguments_to_host
-from tile_runtime.host_npu.device_module import npu_module
-from tile_runtime.host_npu.half_products import speed_up_half_products
-from tile_runtime.host_npu.overlapping_stores import accept_overlapping_stores
-from tile_runtime.host_npu.rounded_functions import round_functions_once
-from tile_runtime.host_npu.tensor_moves import add_tensor_moves
-from tile_runtime.host_npu.torch_npu_module import npu_operations, torch_npu_module
-from tile_runtime.host_npu.wider_types import accept_wider_types
-
-_done = False
 
 
 def install(target: Target) -> None:
-    """Provide them in this process for good, with the properties of a chip."""
-    global _done
-    if _done:
+    """Provide both in this process for good, with the properties of a chip, as soon as torch is
+    imported: a process that does not import it starts in a tenth of the time."""
+
+    def change() -> None:
+        from tile_runtime.host_npu.change_torch import change_torch
+
+        change_torch(target)
+
+    if any(isinstance(finder, _TorchFinder) for finder in sys.meta_path):
         return
-    _done = True
-    # So that torch.device("npu") exists, which is a value scripts compare and pass on.
-    rename_privateuse1_backend("npu")
-    lead_device_arguments_to_host()
-    add_tensor_moves()
-    accept_wider_types()
-    accept_overlapping_stores()
-    speed_up_half_products()
-    round_functions_once()
-    npu = npu_module(target)
-    torch._register_device_module("npu", npu)  # type: ignore[no-untyped-call]
-    sys.modules["torch_npu"] = torch_npu_module(npu)
-    torch.ops.npu = npu_operations()  # type: ignore[attr-defined]
+    sys.meta_path.insert(0, _TorchFinder(change))
+    if "torch" in sys.modules:
+        change()
+
+
+class _TorchFinder(MetaPathFinder):
+    """Finds torch where it is, and changes it once it is loaded; torch_npu comes with it."""
+
+    def __init__(self, change: Callable[[], None]) -> None:
+        self._change = change
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name == "torch_npu":
+            return ModuleSpec(name, _WithTorch())
+        spec = PathFinder.find_spec(name, path) if name == "torch" else None
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_change(module: ModuleType) -> None:
+                load(module)
+                self._change()
+
+            spec.loader.exec_module = load_and_change  # type: ignore[method-assign]
+        return spec
+
+
+class _WithTorch(Loader):
+    """Loads torch_npu, which importing torch provides."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        import torch  # noqa: F401
+
+        return sys.modules["torch_npu"]
+
+    def exec_module(self, module: ModuleType) -> None: ...

@@ -14,8 +14,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
-from tile_runtime.launcher.bind_arguments import Bound
+from tile_runtime.launcher.run_watchers import record_calls
 
 # What these make has no values until something is written there.
 _NO_CONTENTS = (torch.ops.aten.empty.memory_format, torch.ops.aten.empty_strided.default,
@@ -54,7 +53,7 @@ class NPUGraph:
 def graph(captured: NPUGraph, *args: Any, **kwargs: Any) -> Iterator[NPUGraph]:
     """While the block runs, record its calls."""
 
-    def launched(kernel: CompiledKernel, call: Bound, inputs: tuple[Any, ...]) -> None:
+    def launched(kernel: Any, call: Any, inputs: tuple[Any, ...]) -> None:
         captured.append(functools.partial(kernel.launch_again, call))
 
     captured.reset()

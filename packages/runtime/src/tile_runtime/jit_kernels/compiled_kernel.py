@@ -1,10 +1,8 @@
-"""A compiled kernel that can be called, and those who are told of its runs."""
+"""A compiled kernel that can be called."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +20,7 @@ from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.recording_modes import in_forward_mode
 from tile_runtime.launcher.remember_call import Repeat
+from tile_runtime.launcher.run_watchers import RECORDERS
 from tile_runtime.launcher.signature import Param
 from tile_runtime.launcher.tensor_memory import REGISTER
 
@@ -100,15 +99,11 @@ class CompiledKernel:
             self._launch(call)
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
-        watchers, recorders = _run_watchers.get(), _call_recorders.get()
-        for seen in watchers:
-            seen(self)
+        recorders = RECORDERS.get()
         for recorded in recorders:
             recorded(self, call, inputs)
-        if call.repeated is not None and not (watchers or recorders or in_forward_mode()):
-            self._repeat = self._launch.remember(
-                self._binder, call.repeated, inputs, (_run_watchers, _call_recorders)
-            )
+        if call.repeated is not None and not (recorders or in_forward_mode()):
+            self._repeat = self._launch.remember(self._binder, call.repeated, inputs)
         outputs = call.outputs
         if torch.is_grad_enabled() and outputs:
             outputs = without_gradient(self.prim_func.name, outputs, inputs)
@@ -280,34 +275,3 @@ def printed(
 
 def _is_pipelined(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and stmt.kind is LoopKind.PIPELINED
-
-
-_run_watchers: ContextVar[tuple[Callable[[CompiledKernel], None], ...]] = ContextVar(
-    "tile_run_watchers", default=()
-)
-
-
-@contextmanager
-def watch_runs(seen: Callable[[CompiledKernel], None]) -> Iterator[None]:
-    """While the block runs, `seen` is called with a kernel after each of its runs."""
-    token = _run_watchers.set((*_run_watchers.get(), seen))
-    try:
-        yield
-    finally:
-        _run_watchers.reset(token)
-
-
-Recorder = Callable[["CompiledKernel", Bound, tuple[Any, ...]], None]
-
-_call_recorders: ContextVar[tuple[Recorder, ...]] = ContextVar("tile_call_recorders", default=())
-
-
-@contextmanager
-def record_calls(recorded: Recorder) -> Iterator[None]:
-    """While the block runs, `recorded` is called after each run with what the kernel was given, for
-    `launch_again`, and the arguments by position."""
-    token = _call_recorders.set((*_call_recorders.get(), recorded))
-    try:
-        yield
-    finally:
-        _call_recorders.reset(token)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir.switches import override
 from tile_runtime.devices.choose_device import current_device
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, watch_runs
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
+from tile_runtime.launcher.run_watchers import watch_runs
 
 if TYPE_CHECKING:
     import torch

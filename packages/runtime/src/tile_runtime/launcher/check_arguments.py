@@ -90,6 +90,9 @@ class ArgumentChecker:
         """Check the arguments and plan the call; also drop surplus arguments. Shapes of the last
         call have its plan. Of tensors that are only `described` the shapes and types count, and
         their sizes and scalars may be symbolic."""
+        if not described and self._repeats(arguments):
+            assert self.last_plan is not None, "a call is like another one"
+            return arguments, self.last_plan
         lax = bool(switch("lax_calls"))
         arguments = self._right_number(arguments, lax)
         if not described:
@@ -101,10 +104,6 @@ class ArgumentChecker:
             if not described:
                 self._check_contiguous(n, i, arguments[n])
         shapes = tuple(arguments[n].shape for n, _, _ in self.tensor_slots)
-        last = self.last_plan
-        # Comparing symbolic sizes would fix them, so only real tensors are compared.
-        if not described and last and (last.shapes, last.device) == (shapes, device):
-            return arguments, last
         scalars: dict[str, Any] = {
             p.name: v if isinstance(v := arguments[n], torch.SymInt) else int(self.scalar(n, p, v))
             for n, _, p in self.scalar_slots
@@ -112,14 +111,14 @@ class ArgumentChecker:
         }
         dimensions = list(self._sizes(arguments, lax))
         bound = self._bind_symbols(dimensions, scalars, lax)
-        wrong = self._check_sizes(dimensions, scalars, bound)
+        values = {**scalars, **{name: symbol.value for name, symbol in bound.items()}}
+        wrong = self._check_sizes(dimensions, values)
         if wrong is not None and not lax:
-            raise self._wrong_size(wrong, scalars, bound)
+            raise self._wrong_size(wrong, values, bound)
         ranks = ((arguments[n].dim(), self.signature.params[i]) for n, i, _ in self.tensor_slots)
         conforms = wrong is None and all(
             isinstance(param, TensorParam) and rank == len(param.dims) for rank, param in ranks
         )
-        values = {**scalars, **_values(bound)}
         params = self.signature.params
         sizes = [0] * len(params)
         for n, i, _ in self.tensor_slots:
@@ -136,6 +135,30 @@ class ArgumentChecker:
         if conforms and self._by_shapes and not described:
             self.last_plan = plan
         return arguments, plan
+
+    def _repeats(self, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the call fits and has the shapes of the last plan; the checks that find
+        out what is wrong with a call are many times slower."""
+        plan = self.last_plan
+        if plan is None or len(arguments) != len(self.input_positions):
+            return False
+        device = plan.device
+        try:
+            for (n, _, dtype), shape in zip(self.tensor_slots, plan.shapes, strict=True):
+                t = arguments[n]
+                if (
+                    type(t) not in _PLAIN_TYPES
+                    or t.dtype is not dtype
+                    or t.shape != shape
+                    or t.device != device
+                    or not t.is_contiguous()
+                    or t.is_neg()
+                    or (t.data_ptr() == 0 and t.numel() > 0)
+                ):
+                    return False
+        except RuntimeError:  # it has no shape or no memory
+            return False
+        return True
 
     def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments by position, of a call that gives some of them by name."""
@@ -203,29 +226,17 @@ class ArgumentChecker:
     def _device(self, arguments: tuple[Any, ...], described: bool) -> torch.device:
         """Where outputs go: with the first tensor, or on the current device without one."""
         first: torch.Tensor | None = None
-        first_position = 0
+        expected = f"kernels run on {_PLACES[self.device_type]}"
         for n, i, _ in self.tensor_slots:
-            t = arguments[n]
+            t, name = arguments[n], self.signature.params[i].name
             if not isinstance(t, torch.Tensor):
                 continue
             if t.device.type != self.device_type and not (described and t.is_meta):
-                if first is None:
-                    raise self._error(
-                        "call-device",
-                        f"{self._argument(n, i)} is on {t.device}, but kernels run on "
-                        f"{_PLACES[self.device_type]}",
-                        i,
-                        f'pass `{self.signature.params[i].name}.to("{self.device_type}")`',
-                    )
-                raise self._error(
-                    "call-device",
-                    f"{self._argument(n, i)} is on {t.device}, but "
-                    f"`{self.signature.params[first_position].name}` is on {first.device}",
-                    i,
-                    f'pass `{self.signature.params[i].name}.to("{self.device_type}")`',
-                )
+                what = f"{self._argument(n, i)} is on {t.device}, but {expected}"
+                hint = f'pass `{name}.to("{self.device_type}")`'
+                raise self._error("call-device", what, i, hint)
             if first is None:
-                first, first_position = t, i
+                first, expected = t, f"`{name}` is on {t.device}"
         return torch.device(self.device_type) if first is None else first.device
 
     def _check_tensor(self, n: int, i: int, dtype: torch.dtype, value: Any, lax: bool) -> None:
@@ -289,11 +300,8 @@ class ArgumentChecker:
         except SymbolError as error:
             raise self._error("call-symbol", str(error), error.position, error.hint) from None
 
-    def _check_sizes(
-        self, sizes: Sequence[Size], scalars: Mapping[str, int], symbols: Mapping[str, Symbol]
-    ) -> Size | None:
+    def _check_sizes(self, sizes: Sequence[Size], values: Mapping[str, int]) -> Size | None:
         """The first dimension that has not its declared size."""
-        values = {**scalars, **_values(symbols)}
         for size in sizes:
             if not names_in(size.declared) <= values.keys():
                 continue
@@ -311,11 +319,11 @@ class ArgumentChecker:
             raise self._error("call-shape", what, i) from None
 
     def _wrong_size(
-        self, size: Size, scalars: Mapping[str, int], symbols: Mapping[str, Symbol]
+        self, size: Size, values: Mapping[str, int], symbols: Mapping[str, Symbol]
     ) -> CallError:
         number = self.input_positions.index(size.position)
         where = f"dimension {size.dimension} of {self._argument(number, size.position)}"
-        expected = _sized(size.declared, {**scalars, **_values(symbols)})
+        expected = _sized(size.declared, values)
         names = sorted(names_in(size.declared) & symbols.keys())
         known = [f", where {name} is {symbols[name]}" for name in names]
         return self._error(
@@ -380,11 +388,9 @@ class ArgumentChecker:
         return CallError(slug, message, loc, hint, sources=self.func.sources)
 
 
+# Tensors of other types may have no memory of their own.
+_PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 _PLACES = {"cpu": "the simulator, which needs cpu tensors", "npu": "the npu"}
-
-
-def _values(symbols: Mapping[str, Symbol]) -> dict[str, int]:
-    return {name: symbol.value for name, symbol in symbols.items()}
 
 
 def _sized(dim: Dim, values: Mapping[str, int]) -> str:

@@ -1,14 +1,13 @@
 """Repeat an earlier call in C++: the fast path (`remembered_call.h`).
 
 The fast path leaves a call to the binder if a tensor differs from the earlier one, if a switch or
-the watchers of runs changed since, or if torch records, or follows gradients.
+the recorders of runs changed since, or if torch records, or follows gradients.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from tile_ir.switches import OVERRIDES
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.check_arguments import CallPlan
 from tile_runtime.launcher.recording_modes import QUESTIONS, in_forward_mode
+from tile_runtime.launcher.run_watchers import RECORDERS
 from tile_runtime.launcher.tensor_memory import asks_for_wrapper
 
 # The results of a call, or None if it is not like the one that is remembered.
@@ -29,7 +29,6 @@ def remember_call(
     binder: ArgumentBinder,
     plan: CallPlan,
     arguments: tuple[Any, ...],
-    watchers: Sequence[ContextVar[Any]],
     finish: Callable[[Bound, Any, str], None],
     stream: Callable[[], int | None] | None = None,
 ) -> Repeat | None:
@@ -48,7 +47,7 @@ def remember_call(
         kernel=kernel,
         torch=_torch(module),
         like=arguments,
-        epoch=module.Epoch([OVERRIDES, *watchers]),
+        epoch=module.Epoch([OVERRIDES, RECORDERS]),
         stream=stream,
         finish=told,
         **binder.slots(plan),

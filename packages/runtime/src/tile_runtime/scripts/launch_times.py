@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, watch_runs
+from tile_runtime.launcher.run_watchers import watch_runs
 from tile_runtime.scripts.columns import columns
 
 
@@ -24,7 +25,7 @@ def launch_times_printed() -> Iterator[None]:
     """After the block, however it ends, the table of its launches on standard error."""
     times: dict[str, list[float]] = {}
 
-    def ran(kernel: CompiledKernel) -> None:
+    def ran(kernel: Any) -> None:
         timeline = kernel.timeline()
         if timeline is not None:
             times.setdefault(kernel.prim_func.name, []).append(timeline.task_microseconds)

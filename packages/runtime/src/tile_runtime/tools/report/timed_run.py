@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from tile_runtime.cache.fingerprint import source_hash
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel, record_calls
+from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
+from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.simulator.simulation_error import python_place
 from tile_runtime.simulator.timeline import Timeline
 from tile_runtime.tools.report.kernel_facts import KernelFacts, kernel_facts
