@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from forked_python import run_python
 
 SCRIPT = """
 import tilelang
@@ -41,11 +41,9 @@ def test_orders_that_a_script_leaves_open(both: bool, tmp_path: Path) -> None:
     script = tmp_path / "sums.py"
     script.write_text(SCRIPT.replace("{both}", str(both)))
     path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-m", "conformance.under_schedules", "4", "100", str(script)],
+    done = run_python(
+        ["-m", "conformance.under_schedules", "4", "100", str(script)],
         env={**os.environ, "PYTHONPATH": path, "TILE_CHECK": "off"},
-        capture_output=True,
-        text=True,
     )
     assert "Kernel Output Match!\n" in done.stdout, done.stdout + done.stderr
     assert done.returncode == both, done.stdout

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_python import run_python
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,10 +63,7 @@ def test_what_is_printed(
 ) -> None:
     script = tmp_path / "program.py"
     script.write_text(SCRIPT.format(source=source, at=at))
-    done = subprocess.run(
-        [sys.executable, *(part.format(script=script) for part in command)],
-        capture_output=True, text=True, check=False, cwd=tmp_path,
-    )  # fmt: skip
+    done = run_python([part.format(script=script) for part in command], cwd=tmp_path)
     found = [m for m in matched(done.stdout + done.stderr) if m["code"] == code]
     assert found, done.stdout + done.stderr
     assert Path(found[0]["file"]).name == "program.py"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from typing import Any
 import example_kernels
 import numpy as np
 import pytest
+from forked_python import run_python
 from kept_cases import kept
 
 from tile_checkers import check_memory, check_sync
@@ -57,9 +57,7 @@ def test_script_matches_torch_at_strict(script: Path) -> None:
         "TILE_CHECK": "strict",
         "PYTHONPATH": os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")]),
     }
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False
-    )
+    done = run_python([str(script)], env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert lines and all(verdict == "Kernel Output Match!" for verdict in lines[1::2])

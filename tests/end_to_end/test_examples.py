@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import example_kernels
 import numpy as np
 import pytest
+from forked_python import run_python
 
 from tile_ir import DEFAULT_TARGET, Automatic, Func, Phase
 from tile_passes import PIPELINE, run_passes
@@ -35,9 +34,7 @@ def test_script_matches_torch(script: Path, tmp_path: Path) -> None:
         "PYTHONPATH": os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")]),
     }
     environment = {k: v for k, v in environment.items() if k != "TILE_CACHE_DIR" or v}
-    done = subprocess.run(
-        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False
-    )
+    done = run_python([str(script)], env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     # A line of figures, then the verdict, for every kernel of the script.
     lines = done.stdout.splitlines()

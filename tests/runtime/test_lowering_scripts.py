@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked_python import run_python
 
 import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, KernelError
@@ -159,8 +158,6 @@ def test_commands_read_scripts_of_tilelang(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     program = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", program, "emit", f"{script}:add_one"], capture_output=True, text=True
-    )
+    done = run_python(["-c", program, "emit", f"{script}:add_one"])
     assert done.returncode == 0, done.stderr
     assert "void main_kernel(" in done.stdout

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked_python import run_python
 from kept_cases import kept
 
 from tile_runtime.tools.command_line import main
@@ -52,9 +53,7 @@ if __name__ == "__main__":
 
 def command(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     program = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
-    return subprocess.run(
-        [sys.executable, "-c", program, "run", *arguments], capture_output=True, text=True, cwd=cwd
-    )
+    return run_python(["-c", program, "run", *arguments], cwd)
 
 
 def run(tmp_path: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -81,6 +80,7 @@ def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
 IN_PROCESSES = """\
 import multiprocessing
 import subprocess
+import sys
 import sys
 
 import tilelang.language as T

@@ -3,10 +3,8 @@ in another process, once."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from forked_python import run_python
 
 PROGRAM = """
 import threading, traceback
@@ -294,7 +292,7 @@ CHECKS = (
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, str]:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
+    done = run_python(["-c", PROGRAM])
     assert done.returncode == 0, done.stderr
     lines = (line.partition(" ") for line in done.stdout.splitlines())
     return {name: outcome for name, _, outcome in lines}

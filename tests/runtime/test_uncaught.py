@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked_python import run_python
 
 SCRIPT = """import torch
 import tile_frontend as T
@@ -44,10 +43,7 @@ def test_script(last: str, column: int, slug: str, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(packages)}
     for name in ("TILE_DEBUG", "TILE_CACHE_DIR"):
         environment.pop(name, None)
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+    done = run_python(["script.py"], tmp_path, environment)
     assert done.returncode == 1 and not done.stdout
     assert f"error[{slug}]" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr and "site-packages" not in done.stderr
@@ -58,8 +54,5 @@ def test_script(last: str, column: int, slug: str, tmp_path: Path) -> None:
     if slug != "call-dtype":  # one of them is enough: importing torch takes seconds
         return
     environment["TILE_DEBUG"] = "1"
-    full = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True,
-        text=True, check=False,
-    )  # fmt: skip
+    full = run_python(["script.py"], tmp_path, environment)
     assert "Traceback" in full.stderr
