@@ -38,8 +38,9 @@ from tile_ir.switches import SWITCHES, override
 
 HOST = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++")), "g++")
 CACHING = remembering(Compiler(tuple(shlex.split(HOST))))
-# So many cases of a test are kept.
-KEPT = 2
+# So many cases of a test are kept, and of one in these folders, which compiles and simulates.
+KEPT, KEPT_COMPILED = 2, 1
+COMPILED = ("conformance", "end_to_end", "runtime")
 
 
 # What failed at night: what it printed, and the examples, which the next night tries first.
@@ -99,7 +100,8 @@ def _kept(cases: list[pytest.Item]) -> list[pytest.Item]:
     cases = [case for case in cases if not case.get_closest_marker("exhaustive")]
     if cases and cases[0].get_closest_marker("whole"):
         return cases
-    return sorted(cases, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())[:KEPT]
+    number = KEPT_COMPILED if cases and cases[0].path.parts[-2] in COMPILED else KEPT
+    return sorted(cases, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())[:number]
 
 
 @pytest.fixture(autouse=True)

@@ -97,8 +97,8 @@ CASES = [
     ("reduction", (4096, 1000)),
     ("reduction", (1000, 777)),
     ("reduction", (3000, 300)),
-    ("attention", (1, 4, 1024, 128)),
-    ("attention", (1, 8, 1024, 64)),
+    pytest.param("attention", (1, 4, 1024, 128), marks=pytest.mark.exhaustive),
+    pytest.param("attention", (1, 8, 1024, 64), marks=pytest.mark.exhaustive),
 ]
 
 

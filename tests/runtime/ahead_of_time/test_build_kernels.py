@@ -350,6 +350,7 @@ def test_killed_in_the_middle(tmp_path: Path) -> None:
     assert compiled(compile_kernels(tmp_path)) == 0
 
 
+@pytest.mark.exhaustive
 def test_linked_and_run_by_cmake(tmp_path: Path) -> None:
     """The steps of docs/ahead_of_time.md as they are written, in a copy of the example outside of
     the repository; then again where the tree was moved to, which builds no kernel again."""
