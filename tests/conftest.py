@@ -40,7 +40,7 @@ HOST = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++")), "
 CACHING = remembering(Compiler(tuple(shlex.split(HOST))))
 # So many cases of a test are kept, and of one in these folders, which compiles and simulates.
 KEPT, KEPT_COMPILED = 2, 1
-COMPILED = ("conformance", "end_to_end", "runtime")
+COMPILED = frozenset(("conformance", "end_to_end", "runtime"))
 
 
 # What failed at night: what it printed, and the examples, which the next night tries first.
@@ -100,7 +100,8 @@ def _kept(cases: list[pytest.Item]) -> list[pytest.Item]:
     cases = [case for case in cases if not case.get_closest_marker("exhaustive")]
     if cases and cases[0].get_closest_marker("whole"):
         return cases
-    number = KEPT_COMPILED if cases and cases[0].path.parts[-2] in COMPILED else KEPT
+    compiled = cases and not COMPILED.isdisjoint(cases[0].path.parts)
+    number = KEPT_COMPILED if compiled else KEPT
     return sorted(cases, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())[:number]
 
 

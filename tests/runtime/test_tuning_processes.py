@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from kept_cases import kept
+from kept_cases import kept_number
 
 import tile_frontend as T
 from tile_ir import Func, KernelError
@@ -74,12 +74,12 @@ def states(found: TuningResults) -> dict[str, str]:
 
 def test_what_hangs_or_is_wrong_costs_itself_only() -> None:
     ends = {
-        "hang": TIMED_OUT, "wrong": WRONG, "sleeping factory": TIMED_OUT,
-        "spinning factory": TIMED_OUT,
+        "wrong": WRONG, "sleeping factory": TIMED_OUT, "spinning factory": TIMED_OUT,
+        "hang": TIMED_OUT,
     }  # fmt: skip
-    faults = kept(ends, least=2)
+    faults = list(ends)[: max(2, kept_number(len(ends)))]
     planted = [{"block": 1024, "fault": fault} for fault in faults]
-    kernel = tuned([*planted, *BLOCKS], timeout=4)(N)
+    kernel = tuned([*planted, *BLOCKS], timeout=12)(N)
     assert kernel.config == {"block": 512}
     right = {f"{block['block']}": RIGHT for block in BLOCKS}
     assert states(kernel.tuning) == {fault: ends[fault] for fault in faults} | right
