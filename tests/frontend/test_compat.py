@@ -13,8 +13,7 @@ import pytest
 import tile_frontend
 import tile_runtime
 from tile_frontend._dialects import imported_modules
-from tile_frontend._dialects.imported_modules import import_table
-from tile_frontend._dialects.table_module import value_at
+from tile_frontend._dialects.imported_modules import import_table, value_at
 from tile_ir import KernelError
 
 

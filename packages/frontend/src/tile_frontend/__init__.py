@@ -7,7 +7,7 @@ to `tile_runtime`, which is imported when one of them is first used.
 from typing import Any as _Any
 
 from tile_frontend import tile as _tile
-from tile_frontend._arguments.first_versions import with_operations as _with_operations
+from tile_frontend._arguments.op_functions import with_operations as _with_operations
 from tile_frontend._dialects.known import advice as _advice_on
 from tile_frontend._dialects.known import with_spellings as _with_spellings
 from tile_frontend._symbols import NAMES as _NAMES

@@ -12,9 +12,8 @@ from tile_frontend._arguments.debug_output import print_value, printf
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
-from tile_frontend._evaluate.kernel_function import prim_func
-from tile_frontend._evaluate.macros import macro
-from tile_frontend._language import number_functions, scalar_functions
+from tile_frontend._evaluate.decorators import macro, prim_func
+from tile_frontend._language import scalar_functions
 from tile_frontend._language.allocation import (
     ALLOCATORS,
     Tensor,
@@ -26,26 +25,32 @@ from tile_frontend._language.allocation import (
     make_nz_layout,
     make_zn_layout,
 )  # fmt: skip
-from tile_frontend._language.callable_dtypes import DTYPE_NAMES
-from tile_frontend._language.control import assume, func_attr, loop_break
-from tile_frontend._language.kernel_frames import Else, If, Kernel, Scope, Then
-from tile_frontend._language.loops import Parallel, Persistent, Pipelined, grid, serial, unroll
+from tile_frontend._language.kernel_frames import Else, If, Kernel, Scope, Then, func_attr
+from tile_frontend._language.loops import (
+    Parallel,
+    Persistent,
+    Pipelined,
+    grid,
+    loop_break,
+    serial,
+    unroll,
+)  # fmt: skip
 from tile_frontend._language.reinterpret_buffer import reinterpretcast, reshape, view
 from tile_frontend._language.swizzle import use_swizzle
 from tile_frontend._tracing.dtype_names import DataType
 from tile_ir import OPS, Func
 
 _SCALAR_NAMES = (
-    "And", "Cast", "Not", "Or", "cast", "cdiv", "ceildiv", "clamp", "floordiv", "floormod",
-    "if_then_else", "infinity", "max_value", "min_value", "next_power_of_2", "reinterpret",
-    "symbolic", "truncdiv", "truncmod",
+    "And", "Cast", "Not", "Or", "assume", "cast", "cdiv", "ceildiv", "clamp", "floordiv",
+    "floormod", "if_then_else", "infinity", "max_value", "min_value", "next_power_of_2",
+    "reinterpret", "symbolic", "truncdiv", "truncmod",
 )  # fmt: skip
 
 NAMES: dict[str, Any] = {
     **table_functions("", OPS), **PRODUCTS, **REDUCTIONS,
-    **DTYPE_NAMES,
+    **scalar_functions.DTYPE_NAMES,
     **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
-    **number_functions.FUNCTIONS,
+    **scalar_functions.FUNCTIONS,
     "use_swizzle": use_swizzle, "recommend_configs": recommend_configs,
     "recommend_tiles": recommend_tiles,
     "max": scalar_functions.maximum,
@@ -63,5 +68,5 @@ NAMES: dict[str, Any] = {
     "Pipelined": Pipelined, "Persistent": Persistent, "loop_break": loop_break,
     "reinterpretcast": reinterpretcast, "view": view, "reshape": reshape,
     "copy": OpFunction(OPS["copy"], copy), "printf": printf, "func_attr": func_attr,
-    "print": print_value, "assume": assume,
+    "print": print_value,
 }  # fmt: skip

@@ -1,36 +1,197 @@
-"""Build one operation from its operands and attributes, and check it by its record."""
+"""Build one operation from its operands and attributes, and check it by its record.
+
+An operand is the region that an argument stands for, cut to the elements that take part.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tile_frontend._arguments.operand_regions import (
-    element_region,
-    in_bytes,
-    narrowed,
-    only_element,
-    whole_region,
-)
 from tile_frontend._tracing.faults import Fault, reject
 from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr, unexpected
 from tile_frontend._tracing.trace import current, traced_number
-from tile_frontend._tracing.values import Pending
+from tile_frontend._tracing.values import Cell, Pending, Tile, View
 from tile_ir import (
+    FLOAT16,
+    FLOAT32,
     OPS,
+    UINT8,
+    Access,
     AttrDef,
     AttrValue,
+    Const,
     Expr,
     Load,
+    Memory,
     Op,
     OpDef,
     Operand,
     OperandDef,
     Region,
+    Slice,
     check_form,
     check_op,
-)  # fmt: skip
+    constant_value,
+    is_constant,
+    is_contiguous,
+    simplify,
+)
+
+
+def whole_region(value: Any) -> Region | None:
+    """The region of a buffer or a slice; None for anything else."""
+    match value:
+        case Region():
+            return value
+        case Tile(buffer=buffer):
+            return Region.whole(buffer)
+        case View(region=region):
+            return region
+    return None
+
+
+def region_of(value: Any) -> Region | None:
+    """The same, where an element means all from there on."""
+    if isinstance(value, Scalar) and isinstance(value.expr, Load) and value.expr.indices:
+        return _from(value.expr)
+    return whole_region(value)
+
+
+def region_argument(
+    what: str, value: Any, expected: str = "a buffer or a slice", elements: bool = False
+) -> Region:
+    """The region of an argument, in which an element may mean all from there on. Raises Fault
+    for what has none."""
+    region = region_of(value) if elements else whole_region(value)
+    if region is None:
+        raise unexpected(what, value, expected)
+    return region
+
+
+def side_of(value: Any, side: str, name: str) -> Region | Load:
+    """One side of a copy: a region, or the element that it starts from."""
+    if isinstance(value, Scalar) and not isinstance(value, Cell):
+        expr = value.expr
+        if isinstance(expr, Load) and expr.indices:
+            return expr
+    return region_argument(f"{name}: {side}", value, "a buffer, a slice or a start index")
+
+
+def _from(load: Load) -> Region:
+    """The elements from one on, as far as they are a box of the buffer: behind the last index that
+    is not zero, everything."""
+    last = max((d for d, i in enumerate(load.indices) if not is_constant(i, 0)), default=0)
+    dims = []
+    for d, (index, size) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
+        dims.append(Slice(index, Const(1) if d < last else simplify(size - index)))
+    return Region(load.buffer, tuple(dims))
+
+
+def element_region(load: Load) -> Region:
+    """The region of one element."""
+    return Region(load.buffer, tuple(Slice(i, Const(1)) for i in load.indices))
+
+
+def only_element(value: Any) -> Load | None:
+    """The element of a buffer or slice that has one: scripts pass it where a number is meant."""
+    region = whole_region(value)
+    if region is None or region.static_extents() not in ((1,), (1, 1)):
+        return None
+    return Load(region.buffer, tuple(s.offset for s in region.dims))
+
+
+def cut(region: Region, dim: int, extent: Expr, start: Expr | None = None) -> Region:
+    """The region with so many indices of one dimension, from its first one or `start` behind it."""
+    dims = list(region.dims)
+    old = dims[dim]
+    offset = old.offset if start is None else simplify(old.offset + start)
+    dims[dim] = replace(old, offset=offset, extent=extent)
+    return Region(region.buffer, tuple(dims))
+
+
+def narrowed(op: Op) -> Op:
+    """The operation with every operand cut to the elements its record says it uses: scripts name
+    larger buffers than an operation uses."""
+    if op.opdef.uses is None:
+        return op
+    uses = op.opdef.uses(op)
+    names = [o.name for o in op.opdef.operands]
+    operands = tuple(
+        _narrowed(operand, uses.get(names[i]))
+        if isinstance(operand, Region) and i < len(names)
+        else operand
+        for i, operand in enumerate(op.operands)
+    )
+    return op if operands == op.operands else replace(op, operands=operands)
+
+
+def _narrowed(region: Region, count: Expr | None) -> Region:
+    if count is None:
+        return region
+    number = constant_value(simplify(count))
+    if number is not None:
+        return first_elements(region, number) or region
+    if region.buffer.rank == 1 and is_contiguous(region):
+        return cut(region, 0, simplify(count))
+    return region
+
+
+def first_elements(region: Region, count: int) -> Region | None:
+    """A run of elements cut to its first `count`; None if they are no box of the buffer."""
+    extents = region.static_extents()
+    if extents is None:
+        return None
+    total = math.prod(extents)
+    if count == total:
+        return region
+    if not 0 < count < total or not is_contiguous(region):
+        return None
+    for dim in range(len(extents)):
+        inner = math.prod(extents[dim + 1 :])
+        if count % inner == 0 and count // inner <= extents[dim]:
+            # One index in front of `dim`, some of it, everything behind.
+            front = tuple(Slice(s.offset, Const(1)) for s in region.dims[:dim])
+            size = Slice(region.dims[dim].offset, Const(count // inner))
+            return Region(region.buffer, (*front, size, *region.dims[dim + 1 :]))
+    return None
+
+
+_FLOATS = (FLOAT16, FLOAT32)
+
+
+def in_bytes(definition: OperandDef, operand: Operand) -> Operand:
+    """The operand, or its bytes if it takes bytes and is a tile of floats. What is read as bytes
+    has been written so: numbers are no mask."""
+    if not (definition.as_bytes and isinstance(operand, Region) and operand.dtype in _FLOATS):
+        return operand
+    last = operand.dims[-1]
+    in_ub = operand.memory in (Memory.UB, Memory.SHARED)
+    if not in_ub or last.stride != 1 or operand.buffer.static_shape() is None:
+        return operand
+    allocations, size = current("view").allocations, operand.dtype.size
+    tile = next((t for t in allocations if t.buffer is operand.buffer), None)
+    seen = tile and _bytes_of(tile, new=definition.access is not Access.READ)
+    if seen is None:
+        return operand
+    part = Slice(last.offset * size, last.extent * size)
+    return Region(seen.buffer, (*operand.dims[:-1], part))
+
+
+def _bytes_of(tile: Tile, new: bool) -> Tile | None:
+    """Another name for a tile, as bytes; the same one each time."""
+    trace = current("view")
+    dims = (*tile.dims[:-1], tile.dims[-1] * tile.element.size)
+    for other in trace.allocations:
+        if other.alias_of is tile.root and other.element is UINT8 and other.dims == dims:
+            return other
+    if not new:
+        return None
+    seen = Tile(tile.memory, UINT8, dims, trace.here)
+    trace.allocate(seen, tile.root)
+    return seen
 
 
 def build_op(opdef: OpDef, given: Mapping[str, Any], name: str) -> Pending:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op
+from tile_frontend._arguments.build_op import build_op, first_elements, region_of
 from tile_frontend._arguments.op_functions import OpFunction
-from tile_frontend._arguments.operand_regions import first_elements, region_of
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, python_number
 from tile_frontend._tracing.trace import current

@@ -8,9 +8,8 @@ from typing import Any
 from tile_frontend._arguments.build_op import build_op
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, describe, python_number, unexpected
-from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending, Tile
+from tile_frontend._tracing.values import Pending, Tile, View
 from tile_ir import BOOL, INT32, OPS, DType, Region, cast, element_count
 from tile_ir.ops.debug import DIRECTIVE
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op
-from tile_frontend._arguments.operand_regions import first_elements, region_of
+from tile_frontend._arguments.build_op import build_op, first_elements, region_of
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import python_number
 from tile_frontend._tracing.values import Pending

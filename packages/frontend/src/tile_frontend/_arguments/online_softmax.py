@@ -6,8 +6,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op
-from tile_frontend._arguments.operand_regions import cut, region_argument
+from tile_frontend._arguments.build_op import build_op, cut, region_argument
 from tile_frontend._arguments.working_memory import lend_working_memory
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import describe, python_number, scalar_expr

@@ -1,4 +1,4 @@
-"""Offer the operations of the op table as functions: bind a call to the parts of its record.
+"""Bind the operations of the op table to functions: a call to the parts of its record.
 
 One binder serves all: names, order, defaults, lists and what has no effect are fields of the
 record (`OpDef.parameters`). An adapter stands beside it only where something is computed.
@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from inspect import Parameter, Signature, getdoc
+from functools import wraps
+from inspect import Parameter, Signature, getdoc, signature
 from itertools import takewhile
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from tile_frontend._arguments.build_op import build_op
 from tile_frontend._arguments.working_memory import without_working_memory, working_in
-from tile_frontend._dialects.known import argument_here
+from tile_frontend._dialects.known import argument_here, with_spellings
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import python_number, unexpected
-from tile_ir import (
-    REQUIRED,
-    ArgumentDef,
-    AttrDef,
-    OpDef,
-    OperandDef,
-    call_arguments,
-    did_you_mean,
-)  # fmt: skip
+from tile_frontend._tracing.values import Tile, View
+from tile_ir import REQUIRED, ArgumentDef, AttrDef, OpDef, OperandDef, call_arguments, did_you_mean
 from tile_ir.opdef import words
 
 _ACCESS = {"r": "read", "w": "written", "rw": "read and written"}
@@ -200,3 +194,36 @@ def _attribute(a: AttrDef) -> str:
 def table_functions(namespace: str, ops: Mapping[str, OpDef]) -> dict[str, Callable[..., Any]]:
     """The functions of one namespace of the language."""
     return {name: OpFunction(opdef) for name, opdef in ops.items() if opdef.namespace == namespace}
+
+
+Function: TypeAlias = "Callable[..., Any]"
+
+
+def with_operations(names: Mapping[str, Any], tile: Any) -> dict[str, Any]:
+    """The names of `T`, and behind them those of the module `tile`."""
+    operations: dict[str, Any] = {
+        name: getattr(tile, name)
+        for name in with_spellings({name: name for name in tile.__all__}, "tile")
+    }
+    shared = {
+        name: _beside_numbers(names[name], operation)
+        for name, operation in operations.items()
+        if name in names and operation is not names[name]
+    }
+    return {**operations, **names, **shared}
+
+
+def _beside_numbers(numbers: Function, operation: OpFunction) -> Function:
+    """A function of numbers that is the operation where it gets all that one needs, or more than
+    the function of numbers takes."""
+    least = sum(operation.default(name) is REQUIRED for name in operation.parameters)
+    parameters = signature(numbers).parameters.values()
+    most = least if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(parameters)
+
+    @wraps(numbers)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        enough = bool(args) and len(args) + len(kwargs) >= min(least, most + 1)
+        is_operation = enough and isinstance(args[0], (Tile, View))
+        return (operation if is_operation else numbers)(*args, **kwargs)
+
+    return chosen

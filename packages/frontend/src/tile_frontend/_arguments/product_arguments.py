@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op
+from tile_frontend._arguments.build_op import build_op, cut
 from tile_frontend._arguments.op_functions import OpFunction
-from tile_frontend._arguments.operand_regions import cut
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
     Scalar,

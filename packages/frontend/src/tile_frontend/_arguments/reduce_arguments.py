@@ -6,9 +6,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op
+from tile_frontend._arguments.build_op import build_op, cut, region_argument
 from tile_frontend._arguments.op_functions import OpFunction
-from tile_frontend._arguments.operand_regions import cut, region_argument
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
     describe,

@@ -12,9 +12,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op
+from tile_frontend._arguments.build_op import build_op, first_elements, region_of
 from tile_frontend._arguments.op_functions import OpFunction
-from tile_frontend._arguments.operand_regions import first_elements, region_of
 from tile_frontend._arguments.working_memory import (
     lend_working_memory,
     without_working_memory,

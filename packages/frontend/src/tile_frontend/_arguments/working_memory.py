@@ -14,13 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tile_frontend._arguments.operand_regions import only_element, whole_region
+from tile_frontend._arguments.build_op import only_element, whole_region
 from tile_frontend._dialects.known import WORKING_MEMORY
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import unexpected
-from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending, Tile
+from tile_frontend._tracing.values import Pending, Tile, View
 from tile_ir import Diagnostic, Memory, Op, OpDef, Region, check_op, possible
 
 Described = TypeVar("Described")

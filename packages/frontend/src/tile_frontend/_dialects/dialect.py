@@ -11,6 +11,17 @@ from dataclasses import dataclass, field
 Names = Mapping[str, str]
 
 
+def names(text: str) -> dict[str, str]:
+    """The names of a text of words `theirs=ours`; one alone is the same in both."""
+    words = (word.partition("=") for word in text.split())
+    return {theirs: ours or theirs for theirs, _, ours in words}
+
+
+def alternatives(text: str) -> dict[str, tuple[str, ...]]:
+    """The same with several names of ours, `theirs=first|second`."""
+    return {theirs: tuple(ours.split("|")) for theirs, ours in names(text).items()}
+
+
 @dataclass(frozen=True, slots=True)
 class ImportTable:
     """What scripts of a dialect import, which is how a dialect is recognised.

@@ -2,58 +2,27 @@
 
 from __future__ import annotations
 
-from tile_frontend._dialects.dialect import Dialect
+from tile_frontend._dialects.dialect import Dialect, alternatives, names
 
 TILELANG_ASCEND = Dialect(
     name="tilelang-ascend",
     imports="tile_frontend._dialects.tilelang_modules:IMPORTS",
     operations={
-        "": {
-            "Max": "max",
-            "Min": "min",
-            "dynamic": "symbolic",
-            "gemm_v1": "gemm_v0",
-            "npu_gemm": "mma",
-        },
-        "tile": {
-            "and_tl": "bitwise_and",
-            "brcb": "brcb_experiment",
-            "cast_tl": "cast",
-            "clampMax": "clamp_max",
-            "clampMin": "clamp_min",
-            "log": "ln",
-            "not_tl": "bitwise_not",
-            "or_tl": "bitwise_or",
-            "row_expand_mul_nd": "row_expand_mul",
-            "shiftleft": "bitwise_lshift",
-            "shiftright": "bitwise_rshift",
-        },
+        "": names("Max=max Min=min dynamic=symbolic gemm_v1=gemm_v0 npu_gemm=mma"),
+        "tile": names(
+            "and_tl=bitwise_and brcb=brcb_experiment cast_tl=cast clampMax=clamp_max "
+            "clampMin=clamp_min log=ln not_tl=bitwise_not or_tl=bitwise_or "
+            "row_expand_mul_nd=row_expand_mul shiftleft=bitwise_lshift shiftright=bitwise_rshift"
+        ),
     },
-    arguments={
-        "base_addr": ("base",),
-        "buffer": ("src", "dst"),
-        "diff_value": ("diff",),
-        "dst_blk_stride": ("dstBlkStride",),
-        "dst_rep_stride": ("dstRepStride",),
-        "dst_repeat_stride": ("dst_rep_stride", "dstRepStride"),
-        "firstValue": ("first",),
-        "first_value": ("first",),
-        "indices": ("offset",),
-        "max_scalar": ("max",),
-        "min_scalar": ("min",),
-        "out": ("dst",),
-        "repeatTime": ("repeat",),
-        "repeat_time": ("repeat",),
-        "repeat_times": ("repeat",),
-        "scalarValue": ("scalar",),
-        "scalar_value": ("scalar",),
-        "src": ("src0",),
-        "src0": ("src",),
-        "src1Pattern": ("pattern",),
-        "srcRepStride": ("src_rep_stride",),
-        "src_base_addr": ("base",),
-        "src_offset": ("offset",),
-    },
+    arguments=alternatives(
+        "base_addr=base buffer=src|dst diff_value=diff dst_blk_stride=dstBlkStride "
+        "dst_rep_stride=dstRepStride dst_repeat_stride=dst_rep_stride|dstRepStride "
+        "firstValue=first first_value=first indices=offset max_scalar=max min_scalar=min out=dst "
+        "repeatTime=repeat repeat_time=repeat repeat_times=repeat scalarValue=scalar "
+        "scalar_value=scalar src=src0 src0=src src1Pattern=pattern srcRepStride=src_rep_stride "
+        "src_base_addr=base src_offset=offset"
+    ),
     # As torch and NumPy call them.
     same_arguments={"axis": "dim", "keepdims": "keepdim"},
     working_memory=("tmp", "tmp_buffer", "sharedtmp", "shared_tmp_buffer"),

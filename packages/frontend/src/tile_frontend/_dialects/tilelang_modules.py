@@ -5,7 +5,7 @@ A name that is not in the table is an AttributeError that names its module.
 
 from __future__ import annotations
 
-from tile_frontend._dialects.dialect import ImportTable
+from tile_frontend._dialects.dialect import ImportTable, names
 
 # Our modules with the names that scripts import of them: `name=ours` where it has another here.
 _PLACES = {
@@ -33,13 +33,12 @@ _PLACES = {
     "tile_runtime.tuning.tile_hints": "Ascend MatmulTemplate",
 }
 _PLACE_OF = {
-    name: f"{module}:{ours or name}"
-    for module, names in _PLACES.items()
-    for name, _, ours in (entry.partition("=") for entry in names.split())
+    name: f"{module}:{ours}"
+    for module, text in _PLACES.items()
+    for name, ours in names(text).items()
 }
 _AUTOTUNE = "AutoTuner autotune set_autotune_inputs"
 _CACHE = "cached clear_cache disable_cache enable_cache get_cache_dir set_cache_dir"
-_ENVIRONMENT = [n.partition("=")[0] for n in _PLACES["tile_runtime.scripts.environment"].split()]
 _NAMES = {
     "tilelang": f"{_AUTOTUNE} {_CACHE} DataType JITKernel Layout PassConfigKey Profiler "
     "TensorSupplyType __version__ cdiv compile dtype is_cache_enabled lower next_power_of_2",
@@ -51,7 +50,7 @@ _NAMES = {
     "tilelang.carver.template": "MatmulTemplate",
     "tilelang.engine": "",
     "tilelang.engine.lower": "lower",
-    "tilelang.env": " ".join(_ENVIRONMENT),
+    "tilelang.env": _PLACES["tile_runtime.scripts.environment"],
     "tilelang.intrinsics": "make_nz_layout make_zn_layout",
     "tilelang.jit": "JITKernel compile jit",
     "tilelang.jit.adapter": "CythonKernelAdapter",
@@ -79,16 +78,16 @@ _NAMES = {
     "tilelang.version": "__version__",
     # Below both names one package to scripts.
     **{
-        package + part: names
+        package + part: text
         for package in ("tilelang.tvm", "tvm")
-        for part, names in (
+        for part, text in (
             ("", "DataType TVMError"), (".error", "TVMError"), (".ir", ""), (".tir", "PrimFunc"),
             (".transform", "PassContext"),
         )
     },
 }  # fmt: skip
 _MODULES = {
-    module: {name: _PLACE_OF[name] for name in names.split()} for module, names in _NAMES.items()
+    module: {name: _PLACE_OF[name] for name in text.split()} for module, text in _NAMES.items()
 }
 _MODULES["tilelang.env"].update(
     {name: f"tile_runtime.scripts.environment:{name}" for name in ("disable_cache", "enable_cache")}
@@ -100,8 +99,8 @@ IMPORTS = ImportTable(
     _MODULES,
     bases={
         name: "tile_frontend"
-        for name, names in _NAMES.items()
-        if name.startswith("tilelang.language") and not names
+        for name, text in _NAMES.items()
+        if name.startswith("tilelang.language") and not text
     },
     # `tilelang.jit` decorates, and `tilelang.jit.adapter` is imported.
     functions={

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from tile_frontend._evaluate.call_expressions import CallEvaluator
 from tile_frontend._evaluate.expressions import BINARY
 from tile_frontend._evaluate.scope import MISSING
-from tile_frontend._evaluate.static_loops import known_items
+from tile_frontend._evaluate.static_iteration import known_items
 from tile_frontend._tracing.scalars import (
     Scalar,
     describe,
@@ -18,8 +18,7 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
     stored_value,
 )
-from tile_frontend._tracing.subscripts import View
-from tile_frontend._tracing.values import Cell, Pending, Tile
+from tile_frontend._tracing.values import Cell, Pending, Tile, View
 from tile_ir import Access, Expr, Load, Op, Region, Slice, Store, walk_expr
 
 

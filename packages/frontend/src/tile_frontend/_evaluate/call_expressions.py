@@ -8,16 +8,18 @@ from typing import Any, NoReturn
 
 from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._dialects.foreign_names import element_here, reduced_here, written_here
-from tile_frontend._evaluate.comprehensions import ComprehensionEvaluator
 from tile_frontend._evaluate.scope import Scope
-from tile_frontend._evaluate.static_loops import constant_range, static_items
+from tile_frontend._evaluate.static_iteration import (
+    ComprehensionEvaluator,
+    constant_range,
+    static_items,
+)
 from tile_frontend._language.loops import Loop
 from tile_frontend._language.scalar_functions import maximum, minimum
-from tile_frontend._tracing.faults import PACKAGE, Fault
+from tile_frontend._tracing.faults import PACKAGE, Fault, placed
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import display_name
-from tile_frontend._tracing.subscripts import View
-from tile_frontend._tracing.values import Pending, Tile
+from tile_frontend._tracing.values import Pending, Tile, View
 from tile_ir import ExprError, Func, KernelError, Loc, LoopKind, did_you_mean
 
 
@@ -88,7 +90,7 @@ class CallEvaluator(ComprehensionEvaluator):
         except KernelError as error:
             if error.loc is not None:
                 raise
-            raise KernelError(error.slug, error.message, trace.here, error.hint) from None
+            raise placed(error, trace.here) from None
         except ExprError as error:
             self.fail(error.slug, str(error), node)
         except Exception as error:

@@ -14,12 +14,11 @@ from tile_frontend._dialects.known import advice
 from tile_frontend._evaluate.scope import MISSING, Lost, Scope
 from tile_frontend._language import loops
 from tile_frontend._language.scalar_functions import And, Not, Or
-from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import Source
-from tile_frontend._tracing.subscripts import View
 from tile_frontend._tracing.trace import Trace
-from tile_frontend._tracing.values import Tile
+from tile_frontend._tracing.values import Tile, View
 from tile_ir import Diagnostic, ExprError, KernelError, Loc, Var, did_you_mean, walk_expr
 
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
@@ -48,15 +47,32 @@ UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
     ast.Invert: ("~", operator.invert),
 }  # fmt: skip
 
-UNSUPPORTED: dict[type[ast.expr], tuple[str, str]] = {
-    ast.Lambda: ("a lambda", "define a function outside the kernel"),
-    ast.SetComp: ("a set comprehension", "build the set outside the kernel"),
-    ast.DictComp: ("a dict comprehension", "build the dict outside the kernel"),
-    ast.NamedExpr: ("`:=`", "assign on a line of its own"),
-    ast.Await: ("`await`", "kernels are not coroutines"),
-    ast.Yield: ("`yield`", "kernels are not generators"),
-    ast.YieldFrom: ("`yield from`", "kernels are not generators"),
-    ast.Starred: ("a starred expression", "write the elements out"),
+# What is said of syntax that kernels do not have, by the name of its node.
+UNSUPPORTED: dict[str, tuple[str, str | None]] = {
+    "Lambda": ("a lambda", "define a function outside the kernel"),
+    "SetComp": ("a set comprehension", "build the set outside the kernel"),
+    "DictComp": ("a dict comprehension", "build the dict outside the kernel"),
+    "NamedExpr": ("`:=`", "assign on a line of its own"),
+    "Await": ("`await`", "kernels are not coroutines"),
+    "Yield": ("`yield`", "kernels are not generators"),
+    "YieldFrom": ("`yield from`", "kernels are not generators"),
+    "Starred": ("a starred expression", "write the elements out"),
+    "Break": ("`break`", "write T.loop_break()"),
+    "Continue": ("`continue`", "put the rest of the body in an `if`"),
+    "Try": ("`try`", None),
+    "TryStar": ("`try`", None),
+    "Raise": ("`raise`", None),
+    "FunctionDef": ("a nested function", "define it outside, with @T.macro or without"),
+    "AsyncFunctionDef": ("an async function", None),
+    "ClassDef": ("a class", "define it outside"),
+    "Import": ("`import`", "import at the top of the file"),
+    "ImportFrom": ("`import`", "import at the top of the file"),
+    "Global": ("`global`", "kernels capture names by value"),
+    "Nonlocal": ("`nonlocal`", "kernels capture names by value"),
+    "Delete": ("`del`", None),
+    "Match": ("`match`", "write if / elif / else"),
+    "AsyncFor": ("`async for`", None),
+    "AsyncWith": ("`async with`", None),
 }
 
 
@@ -79,11 +95,13 @@ class ExpressionEvaluator:
         """Report syntax that kernels do not have."""
         self.fail("unsupported-syntax", f"{what} is not supported in a kernel", node, hint)
 
-    def evaluate(self, node: ast.expr) -> Any:
-        """The value of an expression: a Python value or one of `values`."""
+    def evaluate(self, node: ast.expr | ast.stmt) -> Any:
+        """The value of an expression, a Python value or one of `values`; or what a statement says
+        of the rest of its block."""
         method = getattr(self, "_" + type(node).__name__, None)
         if method is None:
-            what, hint = UNSUPPORTED.get(type(node), (f"`{ast.unparse(node)}`", None))
+            default = (f"`{ast.unparse(node)}`", None)
+            what, hint = UNSUPPORTED.get(type(node).__name__, default)
             self.unsupported(what, node, hint)
         return method(node)
 
@@ -97,7 +115,7 @@ class ExpressionEvaluator:
             self.fail(error.slug, str(error), node)
 
     def _place(self, fault: Fault, loc: Loc) -> NoReturn:
-        raise KernelError(fault.slug, fault.message, loc, fault.hint) from None
+        raise placed(fault, loc) from None
 
     def _Constant(self, node: ast.Constant) -> Any:
         if node.value is Ellipsis:
@@ -170,9 +188,7 @@ class ExpressionEvaluator:
         except KernelError as error:
             if error.loc is not None:
                 raise
-            raise KernelError(
-                error.slug, error.message, self.source.attribute_loc(node), error.hint
-            ) from None
+            raise placed(error, self.source.attribute_loc(node)) from None
 
     def _unknown_attribute(
         self, node: ast.Attribute, owner: Any, error: AttributeError

@@ -9,35 +9,14 @@ from typing import Any
 
 from tile_frontend._evaluate.assignments import AssignmentEvaluator
 from tile_frontend._evaluate.scope import BlockKind
-from tile_frontend._evaluate.static_loops import MOST_ROUNDS, static_items, unrolled_range
-from tile_frontend._evaluate.sure_conditions import most_rounds, surely
+from tile_frontend._evaluate.static_iteration import MOST_ROUNDS, static_items, unrolled_range
 from tile_frontend._language.kernel_frames import Frame, IfFrame
 from tile_frontend._language.loops import Loop, PersistentLoop, loop_rank, run_loop
 from tile_frontend._language.swizzle import SwizzledBlock
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, condition, describe
-from tile_frontend._tracing.subscripts import View
-from tile_frontend._tracing.values import Pending, Tile
+from tile_frontend._tracing.values import Pending, Tile, View
 from tile_ir import Const, If, KernelError, While
-
-UNSUPPORTED: dict[str, tuple[str, str | None]] = {
-    "Break": ("`break`", "write T.loop_break()"),
-    "Continue": ("`continue`", "put the rest of the body in an `if`"),
-    "Try": ("`try`", None),
-    "TryStar": ("`try`", None),
-    "Raise": ("`raise`", None),
-    "FunctionDef": ("a nested function", "define it outside, with @T.macro or without"),
-    "AsyncFunctionDef": ("an async function", None),
-    "ClassDef": ("a class", "define it outside"),
-    "Import": ("`import`", "import at the top of the file"),
-    "ImportFrom": ("`import`", "import at the top of the file"),
-    "Global": ("`global`", "kernels capture names by value"),
-    "Nonlocal": ("`nonlocal`", "kernels capture names by value"),
-    "Delete": ("`del`", None),
-    "Match": ("`match`", "write if / elif / else"),
-    "AsyncFor": ("`async for`", None),
-    "AsyncWith": ("`async with`", None),
-}
 
 
 class StatementEvaluator(AssignmentEvaluator):
@@ -62,25 +41,14 @@ class StatementEvaluator(AssignmentEvaluator):
     def statement(self, stmt: ast.stmt) -> Frame | SwizzledBlock | None:
         """One statement; what concerns the rest of the block is handed back."""
         self.trace.here = self.source.loc(stmt)
-        kind = type(stmt).__name__
-        method = getattr(self, "_" + kind, None)
-        if method is None:
-            what, hint = UNSUPPORTED.get(kind, (f"`{kind}`", None))
-            self.unsupported(what, stmt, hint)
-        frame: Frame | SwizzledBlock | None = method(stmt)
-        self._nothing_lost()
+        frame: Frame | SwizzledBlock | None = self.evaluate(stmt)
+        # An operation that is described but not emitted would be dropped in silence.
+        for lost in self.trace.pending:
+            message = f"the operation `{lost.name}` is called, but its result is not emitted"
+            hint = "a helper returns all its operations, as a tuple, or none: "
+            hint += "then they are emitted in order"
+            raise KernelError("operation-lost", message, lost.loc, hint)
         return frame
-
-    def _nothing_lost(self) -> None:
-        """An operation that is described but not emitted would be dropped in silence."""
-        for pending in self.trace.pending:
-            raise KernelError(
-                "operation-lost",
-                f"the operation `{pending.name}` is called, but its result is not emitted",
-                pending.loc,
-                "a helper returns all its operations, as a tuple, or none: "
-                "then they are emitted in order",
-            )
 
     def _Pass(self, stmt: ast.Pass) -> None:
         pass
@@ -171,7 +139,7 @@ class StatementEvaluator(AssignmentEvaluator):
         if isinstance(check, Const):
             self.block(stmt.body if check.value else stmt.orelse, BlockKind.CHOSEN)
             return
-        runs = surely(self.trace, check)
+        runs = self.trace.surely(check)
         with self.scope.alternatives():
             with self.trace.block() as then:
                 self.block(stmt.body, BlockKind.NEVER if runs is False else BlockKind.PLAIN)
@@ -230,7 +198,8 @@ class StatementEvaluator(AssignmentEvaluator):
         def run(variables: tuple[Scalar, ...]) -> None:
             bounds = loop.bounds if isinstance(loop, Loop) else ()
             rounds = [
-                most_rounds(self.trace, v.expr, *b) for v, b in zip(variables, bounds, strict=False)
+                self.trace.most_iterations(v.expr, *b)
+                for v, b in zip(variables, bounds, strict=False)
             ]
             with self.scope.block(BlockKind.NEVER if 0 in rounds else BlockKind.LOOP):
                 for name, var in zip(names, variables, strict=True):

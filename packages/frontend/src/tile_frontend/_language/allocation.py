@@ -19,7 +19,7 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
     unexpected,
 )
-from tile_frontend._tracing.trace import Allocation, current
+from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Cell, Tile
 from tile_ir import (
     FLOAT64,
@@ -241,12 +241,12 @@ def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None
 
 def annotate_address(addresses: Mapping[Any, Any]) -> None:
     """Fix byte addresses of buffers inside their memories; they may overlap on purpose."""
-    for key, value in _pairs("annotate_address", addresses):
+    for tile, value in _pairs("annotate_address", addresses):
         number = known_integer(value)
         if number is None or number < 0:
-            what = f"the address of `{key.tile.name}`"
+            what = f"the address of `{tile.name}`"
             raise unexpected(what, value, "a number of bytes", None, "addresses", "address")
-        key.address = number
+        tile.address = number
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +275,7 @@ def _layout(buffer: Any, layout: Layout, name: str) -> TileLayout:
 
 def annotate_layout(layouts: Mapping[Any, Any]) -> None:
     """Choose the order of elements of L1 buffers."""
-    for allocation, value in _pairs("annotate_layout", layouts):
-        tile = allocation.tile
+    for tile, value in _pairs("annotate_layout", layouts):
         if tile.memory not in (Memory.L1, Memory.SHARED):
             raise Fault(
                 "layout",
@@ -286,19 +285,16 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
         if not isinstance(value, TileLayout) or value.tile is not tile:
             what, hint = f"the layout of `{tile.name}`", "write {buf: make_zn_layout(buf)}"
             raise unexpected(what, value, "", hint, "layouts", "layout")
-        allocation.layout = value.layout
+        tile.layout = value.layout
 
 
-def _pairs(name: str, mapping: Any) -> list[tuple[Allocation, Any]]:
+def _pairs(name: str, mapping: Any) -> list[tuple[Tile, Any]]:
     trace = current(name)
     if not isinstance(mapping, Mapping):
         message = f"{name} takes a dict of buffers, found {describe(mapping)}"
         raise Fault("annotation", message, argument=0)
-    result = []
-    for tile, value in mapping.items():
-        allocation = trace.allocation_of(tile) if isinstance(tile, Tile) else None
-        if allocation is None:
+    for tile in mapping:
+        if tile not in trace.allocations:
             message = f"{name}: {describe(tile)} is not a buffer allocated in this kernel"
             raise Fault("annotation", message, argument=0)
-        result.append((allocation, value))
-    return result
+    return list(mapping.items())

@@ -17,8 +17,8 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
     unexpected,
 )
-from tile_frontend._tracing.trace import Header, Trace, current
-from tile_ir import Body, Buffer, Core, Expr, Loc, Section, is_constant
+from tile_frontend._tracing.trace import Trace, current
+from tile_ir import Body, Buffer, Core, Expr, Launch, Loc, Section, is_constant
 from tile_ir import If as Branches
 
 # Evaluates the body of the block, with the values its target is bound to.
@@ -75,7 +75,7 @@ class KernelFrame(Frame):
         given = dict(enumerate(names or ()))
         block = trace.loop_variable(_or_default(given.get(0), "cid"))
         lane = trace.loop_variable(_or_default(given.get(1), "vid"))
-        trace.header = Header(self.blocks, block, lane, self.threads, loc)
+        trace.header = Launch(self.blocks, block, lane, self.threads, (), (), loc)
         with trace.block() as body:
             if not is_constant(self.blocks, 0):  # of no blocks, none runs anything
                 run((Scalar(block), Scalar(lane))[:expected])
@@ -308,3 +308,7 @@ def Then() -> BranchFrame:
 def Else() -> BranchFrame:
     """What `T.If` runs if its condition does not hold."""
     return BranchFrame("Else")
+
+
+def func_attr(attributes: Any) -> None:
+    """Attributes of other compilers; none has a meaning here."""

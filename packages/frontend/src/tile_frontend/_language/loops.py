@@ -15,11 +15,13 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
     unexpected,
 )
-from tile_frontend._tracing.trace import Trace
+from tile_frontend._tracing.trace import Trace, current
+from tile_frontend._tracing.values import Pending
 from tile_ir import (
     INT32,
     INT64,
     Body,
+    Break,
     Const,
     Expr,
     For,
@@ -307,3 +309,11 @@ def _variable(trace: Trace, name: str, bounds: Bounds) -> Var:
     dtype = stop.dtype if constant else promote(start.dtype, stop.dtype)
     wide = INT64 if dtype.kind is Kind.UINT else dtype
     return trace.loop_variable(name, INT32 if is_narrow(dtype) else wide)
+
+
+def loop_break() -> Pending:
+    """Leave the innermost loop."""
+    trace = current("loop_break")
+    pending = Pending(Break(trace.here), "loop_break", trace.here)
+    trace.pending.append(pending)
+    return pending

@@ -9,7 +9,7 @@ from tile_frontend._language.allocation import buffer_dims, sizes_of
 from tile_frontend._tracing.dtype_names import C_NAMES, element_type, packed_rows
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import unexpected
-from tile_frontend._tracing.trace import Allocation, Trace, current
+from tile_frontend._tracing.trace import Trace, current
 from tile_frontend._tracing.values import Tile, shape_words
 from tile_ir import Memory
 from tile_ir.layout.same_places import same_places, same_size
@@ -25,24 +25,21 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
     The alias holds for the whole kernel, so nothing may have used `dst` before.
     """
     trace = current("reinterpretcast")
-    target, root = _allocation(trace, dst, "dst"), _allocation(trace, src, "src")
-    root_tile = root.alias_of or root.tile
+    target, root = _allocated(trace, dst, "dst"), _allocated(trace, src, "src").root
     element = element_type(C_NAMES.get(str(dtype), dtype), packed=True)
-    packed_rows(element, target.tile.dims, "dst")
-    if target.alias_of is root_tile and target.tile.element == element:
+    packed_rows(element, target.dims, "dst")
+    if target.root is root and target.element == element:
         return  # said again, by a macro or in a later scope
-    if root_tile is target.tile:
-        if target.tile.element == element:
-            return
+    if root is target:
         raise Fault(
             "reinterpret-itself",
             f"reinterpretcast: dst `{dst.name}` and src `{src.name}` are the same memory",
             "allocate another buffer for the second view",
             "dst",
         )
-    used = trace.first_use(target.tile.buffer)
-    seen = next((a for a in trace.allocations if a.alias_of is target.tile), None)
-    if used is not None or seen is not None or target.alias_of is not None:
+    used = trace.first_use(target.buffer)
+    seen = any(t.alias_of is target for t in trace.allocations)
+    if used is not None or seen or target.alias_of is not None:
         what = (
             f"is used in line {used.line} already"
             if used is not None
@@ -61,8 +58,8 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
             "leave it out of T.annotate_address: it is where src is",
             "dst",
         )
-    needed = element.bytes_of(math.prod(target.tile.buffer.static_shape() or ()))
-    room = root_tile.element.bytes_of(math.prod(root_tile.buffer.static_shape() or ()))
+    needed = element.bytes_of(math.prod(target.buffer.static_shape() or ()))
+    room = root.element.bytes_of(math.prod(root.buffer.static_shape() or ()))
     if needed > room:
         raise Fault(
             "reinterpret-size",
@@ -71,9 +68,9 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
             "give dst a shape that fits",
             "dst",
         )
-    if target.tile.element != element:
-        target.tile.retype(element)
-    target.alias_of = root_tile
+    if target.element != element:
+        target.retype(element)
+    target.alias_of = root
 
 
 def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
@@ -84,13 +81,9 @@ def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
     matrix in l1 whose pieces would have to lie elsewhere.
     """
     trace = current("view")
-    if isinstance(src, Tile) and src.memory is Memory.GM:
-        alias = trace.allocation_of(src)
-        tile = src
-        root = tile if alias is None else alias.alias_of or tile
-    else:
-        found = _allocation(trace, src, "src", "view", (*IN_UB, Memory.L1))
-        tile, root = found.tile, found.alias_of or found.tile
+    tile: Tile = src
+    if not isinstance(src, Tile) or src.memory is not Memory.GM:
+        tile = _allocated(trace, src, "src", "view", (*IN_UB, Memory.L1))
     element = tile.element if dtype is None else element_type(dtype, packed=True)
     in_gm = tile.memory is Memory.GM
     sizes = (tile.dims if in_gm else tile.shape) if shape is None else shape
@@ -105,7 +98,7 @@ def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
             "a view names all bytes of a buffer: give it a shape that has as many",
             "dtype" if shape is None else "shape",
         )
-    if not same_places(seen.buffer, root.buffer):
+    if not same_places(seen.buffer, tile.root.buffer):
         raise Fault(
             "operand-memory",
             f"view: `{tile.name}` is a matrix in l1, whose rows lie in fractals: "
@@ -113,8 +106,7 @@ def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
             "keep rows of as many bytes, or copy to a buffer of that shape",
             "dtype" if shape is None else "shape",
         )
-    trace.allocate(seen)
-    trace.allocations[-1].alias_of = root
+    trace.allocate(seen, tile.root)
     return seen
 
 
@@ -123,22 +115,18 @@ def reshape(src: Any, shape: Any) -> Tile:
     return view(src, shape)
 
 
-def _allocation(
-    trace: Trace,
-    tile: Any,
-    argument: str,
-    name: str = "reinterpretcast",
+def _allocated(
+    trace: Trace, tile: Any, argument: str, name: str = "reinterpretcast",
     memories: tuple[Memory, ...] = IN_UB,
-) -> Allocation:
-    found = trace.allocation_of(tile) if isinstance(tile, Tile) else None
-    if found is None:
+) -> Tile:  # fmt: skip
+    if not isinstance(tile, Tile) or tile not in trace.allocations:
         raise unexpected(f"{name}: {argument}", tile, "a buffer allocated in this kernel")
-    if found.tile.memory not in memories:
+    if tile.memory not in memories:
         raise Fault(
             "operand-memory",
-            f"{name}: {argument} `{found.tile.name}` is in {found.tile.memory.value}, "
+            f"{name}: {argument} `{tile.name}` is in {tile.memory.value}, "
             f"expected {' or '.join(m.value for m in memories if m is not Memory.SHARED)}",
             "matrices outside ub have an order of elements that depends on the type",
             argument,
         )
-    return found
+    return tile

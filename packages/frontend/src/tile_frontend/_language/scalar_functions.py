@@ -1,5 +1,6 @@
-"""Scalar functions of the language (docs/rules/kernels.md#scalar-functions). Python numbers are
-computed now.
+"""Scalar functions of the language (docs/rules/kernels.md#scalar-functions), and the element types
+that convert what they are called with. Python numbers are computed now; expressions of the others
+become vector operations in `T.Parallel`.
 
 Upstream lets most of them take a `dtype=` that it ignores; scripts pass it, so it is accepted.
 """
@@ -7,21 +8,27 @@ Upstream lets most of them take a `dtype=` that it ignores; scripts pass it, so 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tile_frontend._tracing.dtype_names import DataType, element_type
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
     Scalar,
+    as_float,
     binary_scalar,
     condition,
     describe,
+    exp2,
+    power_scalar,
     python_number,
     scalar_expr,
     staged,
+    unexpected,
 )
-from tile_ir import Const, Expr, Kind
+from tile_ir import ALIASES, BOOL, DTYPES, Const, DType, Expr, Kind
 from tile_ir import expr as ir
 from tile_ir.scalars.arithmetic import greatest, least
 
@@ -39,10 +46,10 @@ def _known(number: Any) -> Any:
     return KnownInteger(number) if type(number) is int else number
 
 
-def _both_python(a: Any, b: Any) -> bool:
-    return not isinstance(a, Scalar) and not isinstance(b, Scalar) and None not in (
-        python_number(a), python_number(b)
-    )  # fmt: skip
+def _numbers(*values: Any) -> list[Any] | None:
+    """The values as Python numbers, if all are known now."""
+    found = [None if isinstance(v, Scalar) else python_number(v) for v in values]
+    return None if None in found else found
 
 
 def _divisor(b: Any) -> None:
@@ -53,7 +60,7 @@ def _divisor(b: Any) -> None:
 def ceildiv(a: Any, b: Any, dtype: Any = None) -> Any:
     """The quotient of integers rounded up."""
     _divisor(b)
-    if _both_python(a, b):
+    if _numbers(a, b):
         return _known(-(-a // b))
     return staged(ir.ceildiv, a, b)
 
@@ -61,13 +68,13 @@ def ceildiv(a: Any, b: Any, dtype: Any = None) -> Any:
 def floordiv(a: Any, b: Any, dtype: Any = None) -> Any:
     """`a // b`, rounded down also for negative numbers."""
     _divisor(b)
-    return _known(a // b) if _both_python(a, b) else binary_scalar("//", a, b)
+    return _known(a // b) if _numbers(a, b) else binary_scalar("//", a, b)
 
 
 def floormod(a: Any, b: Any, dtype: Any = None) -> Any:
     """`a % b`, with the sign of `b`."""
     _divisor(b)
-    return _known(a % b) if _both_python(a, b) else binary_scalar("%", a, b)
+    return _known(a % b) if _numbers(a, b) else binary_scalar("%", a, b)
 
 
 def truncdiv(a: Any, b: Any) -> Any:
@@ -83,7 +90,7 @@ def truncmod(a: Any, b: Any) -> Any:
 def _truncated(a: Any, b: Any, parts: Callable[[Any, Any, Any], tuple[Any, Any]]) -> Any:
     """One of the `parts` of a division that rounds down: the second where it must round up."""
     _divisor(b)
-    if _both_python(a, b):
+    if _numbers(a, b):
         down, up = parts(a // b, a % b, b)
         return _known(up if a % b and (a < 0) != (b < 0) else down)
 
@@ -118,7 +125,7 @@ def _extreme(op: str, native: Callable[[Any, Any], Any], values: tuple[Any, ...]
     numbers = values[:-1] if len(values) > 2 and _is_type(values[-1]) else values
     found = numbers[0]
     for value in numbers[1:]:
-        both = _both_python(found, value)
+        both = _numbers(found, value)
         found = _known(native(found, value)) if both else binary_scalar(op, found, value)
     return found
 
@@ -129,7 +136,7 @@ def _is_type(value: Any) -> bool:
 
 def if_then_else(cond: Any, then: Any, orelse: Any, dtype: Any = None) -> Any:
     """`then` where `cond` holds, else `orelse`; only one of them is evaluated."""
-    if not isinstance(cond, Scalar) and python_number(cond) is not None:
+    if _numbers(cond):
         return then if cond else orelse
     test = condition(cond)
     return staged(lambda a, b: ir.select(test, a, b), then, orelse)
@@ -155,6 +162,14 @@ def _logical(op: str, values: tuple[Any, ...]) -> Scalar:
 def Not(a: Any) -> Any:
     """Whether the condition does not hold."""
     return Scalar(ir.unary("not", condition(a)))
+
+
+def assume(condition: Any) -> None:
+    """What the author knows: nothing is made of it here. A Fault for what is surely wrong."""
+    if python_number(condition) is None and not isinstance(condition, Scalar):
+        raise unexpected("assume: the condition", condition)
+    if python_number(condition) == 0:
+        raise Fault("operand-kind", "assume: the condition is false", argument="condition")
 
 
 def infinity(dtype: Any) -> Scalar:
@@ -229,3 +244,134 @@ def next_power_of_2(n: int) -> int:
 def cdiv(a: int, b: int) -> int:
     """The quotient of Python ints rounded up."""
     return -(-a // b)
+
+
+@dataclass(frozen=True, slots=True)
+class DTypeName:
+    """`T.float32`: an annotation of a scalar parameter, and a cast when called."""
+
+    dtype: DType
+
+    def __call__(self, value: Any = None) -> Any:
+        # `T.int32()` without a value is another spelling of the annotation.
+        if value is None:
+            return self
+        return cast(value, self)
+
+    def __str__(self) -> str:
+        return self.dtype.name
+
+    def __repr__(self) -> str:
+        return f"T.{self.dtype.name}"
+
+
+DTYPE_NAMES = {name: DTypeName(dtype) for name, dtype in DTYPES.items()}
+DTYPE_NAMES.update({alias: DTYPE_NAMES[name] for alias, name in ALIASES.items()})
+
+
+Function = Callable[..., Any]
+
+
+def _computed(name: str, slug: str, native: Function, build: Function, *values: Any) -> Any:
+    """`native` of numbers that are known now, else `build` of their expressions."""
+    numbers = _numbers(*values)
+    if numbers is None:
+        return staged(build, *values)
+    try:
+        return native(*numbers)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        shown = ", ".join(map(repr, numbers))
+        raise Fault(slug, f"{name}({shown}): {error}") from None
+
+
+def _real(name: str, doc: str, native: Function, build: Function | None = None) -> Function:
+    def apply(x: Any, dtype: Any = None) -> Any:
+        return _computed(name, "math-domain", native, build or (lambda e: ir.unary(name, e)), x)
+
+    return _named(apply, name, doc)
+
+
+def _bits(name: str, doc: str, op: str, native: Function) -> Function:
+    def apply(a: Any, b: Any) -> Any:
+        return _computed(name, "operand-type", native, lambda x, y: ir.binary(op, x, y), a, b)
+
+    return _named(apply, name, doc)
+
+
+def _asked(
+    name: str, doc: str, native: Function, build: Callable[[Expr], Expr], of_integers: bool
+) -> Function:
+    """A question about a float, whose answer for all integers is known."""
+
+    def ask(x: Any) -> Any:
+        def answer(e: Expr) -> Expr:
+            return build(e) if e.dtype.is_float else ir.Const(of_integers, BOOL)
+
+        return _computed(name, "math-domain", native, answer, x)
+
+    return _named(ask, name, doc)
+
+
+def _named(function: Function, name: str, doc: str) -> Function:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def _of_finite(native: Callable[[float], float]) -> Callable[[float], float]:
+    """A rounding, which leaves infinities and nan as they are."""
+    return lambda x: native(x) if math.isfinite(x) else x
+
+
+def bitwise_not(a: Any) -> Any:
+    """The bits that `a` has not."""
+    numbers = _numbers(a)
+    if numbers and isinstance(numbers[0], int):
+        return ~int(numbers[0])
+    return staged(lambda x: ir.unary("~", x), a)
+
+
+def power(x: Any, y: Any, dtype: Any = None) -> Any:
+    """`x` to the power of `y`: products for a small integer known now, else a function that only
+    the vector unit has."""
+    if _numbers(x, y) is None:
+        return power_scalar(x, y)
+    return _computed("pow", "math-domain", operator.pow, ir.binary, x, y)
+
+
+_FUNCTIONS = (
+    _real("exp", "e to the power of `x`.", math.exp),
+    _real("exp2", "2 ** x, as the exponential of x ln 2.", lambda x: 2.0**x, exp2),
+    _real("log", "The natural logarithm of `x`.", math.log),
+    _real("log2", "The logarithm of `x` to the base 2.", math.log2,
+          lambda x: ir.unary("log", as_float(x)) * (1.0 / math.log(2.0))),
+    _real("log10", "The logarithm of `x` to the base 10.", math.log10,
+          lambda x: ir.unary("log", as_float(x)) * (1.0 / math.log(10.0))),
+    _real("sqrt", "The square root of `x`.", math.sqrt),
+    _real("rsqrt", "One over the square root of `x`.", lambda x: 1.0 / math.sqrt(x)),
+    _real("sin", "The sine of `x`.", math.sin),
+    _real("cos", "The cosine of `x`.", math.cos),
+    _real("tanh", "The hyperbolic tangent of `x`.", math.tanh),
+    _real("erf", "The error function of `x`.", math.erf),
+    _real("sigmoid", "1 / (1 + e ** -x).", lambda x: 1.0 / (1.0 + math.exp(-x)),
+          lambda x: 1.0 / (ir.unary("exp", -as_float(x)) + 1.0)),
+    _real("abs", "`x` without its sign.", abs),
+    _real("floor", "`x` rounded down.", _of_finite(math.floor)),
+    _real("ceil", "`x` rounded up.", _of_finite(math.ceil)),
+    _real("round", "The whole number nearest to `x`, of two the even one.", _of_finite(round)),
+    _real("trunc", "`x` without its fraction.", _of_finite(math.trunc)),
+    _asked("isnan", "Whether `x` is not a number.", math.isnan,
+           lambda e: ir.not_equal(e, e), False),
+    _asked("isinf", "Whether `x` is infinite.", math.isinf,
+           lambda e: ir.equal(ir.unary("abs", e), math.inf), False),
+    _asked("isfinite", "Whether `x` is neither infinite nor not a number.", math.isfinite,
+           lambda e: ir.unary("abs", e) < math.inf, True),
+    _bits("bitwise_and", "The bits that `a` and `b` both have.", "&", operator.and_),
+    _bits("bitwise_or", "The bits that `a` or `b` has.", "|", operator.or_),
+    _bits("bitwise_xor", "The bits that one of `a` and `b` has.", "^", operator.xor),
+    _bits("shift_left", "`a` with its bits `b` places higher.", "<<", operator.lshift),
+    _bits("shift_right", "`a` with its bits `b` places lower; of a signed type the sign fills up.",
+          ">>", operator.rshift),
+    bitwise_not,
+)  # fmt: skip
+FUNCTIONS: dict[str, Function] = {**{f.__name__: f for f in _FUNCTIONS}, "pow": power}

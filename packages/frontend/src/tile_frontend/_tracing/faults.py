@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import linecache
 import sys
+from contextvars import ContextVar
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from tile_frontend._tracing.current_kernel import CURRENT
 from tile_frontend._tracing.source import display_name
 from tile_ir import KernelError, Loc, Problem
 
 PACKAGE = "tile_frontend"
+# The `trace.Trace` of the kernel that is traced: set by `prim_func`, read by `T.` functions.
+CURRENT: ContextVar[Any] = ContextVar("tile_frontend_trace", default=None)
 
 
 class Fault(KernelError):
@@ -28,11 +30,7 @@ class Fault(KernelError):
         cls, slug: str, message: str, hint: str | None = None, argument: str | int | None = None
     ) -> KernelError:
         """Outside a kernel a plain KernelError at the caller's line: nobody has to place it."""
-        frame = None if CURRENT.get() else _caller()
-        if frame is None:
-            return super().__new__(cls)
-        loc, text = _place(frame)
-        return KernelError(slug, message, loc, hint, sources={loc.file: text})
+        return super().__new__(cls) if CURRENT.get() else _at_caller(slug, message, hint)
 
     def __init__(
         self, slug: str, message: str, hint: str | None = None, argument: str | int | None = None
@@ -49,24 +47,30 @@ def reject(problem: Problem, argument: str | None = None) -> NoReturn:
 def outside_kernel(what: str) -> NoReturn:
     """Raise what is to be said of a statement that Python runs itself, and not a kernel: also in a
     plain function that a kernel calls, at the line of that function."""
-    frame = _caller()
-    message = f"`{what}` stands outside a kernel"
-    hint = "put it into a function decorated with @T.prim_func or @T.macro"
-    if frame is None:
-        raise KernelError("outside-kernel", message, None, hint)
-    loc, text = _place(frame)
-    raise KernelError("outside-kernel", message, loc, hint, sources={loc.file: text})
+    raise _at_caller(
+        "outside-kernel",
+        f"`{what}` stands outside a kernel",
+        "put it into a function decorated with @T.prim_func or @T.macro",
+    )
 
 
-def _caller() -> FrameType | None:
-    """The innermost frame that is not ours."""
+def placed(error: KernelError, loc: Loc) -> KernelError:
+    """The error at this place, where it has none."""
+    if error.loc is not None:
+        return error
+    return KernelError(error.slug, error.message, loc, error.hint)
+
+
+def _at_caller(slug: str, message: str, hint: str | None) -> KernelError:
+    """An error at the line of the innermost frame that is not ours."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module != PACKAGE and not module.startswith(PACKAGE + "."):
-            return frame
+            loc, text = _place(frame)
+            return KernelError(slug, message, loc, hint, sources={loc.file: text})
         frame = frame.f_back
-    return None
+    return KernelError(slug, message, None, hint)
 
 
 def _place(frame: FrameType) -> tuple[Loc, str]:

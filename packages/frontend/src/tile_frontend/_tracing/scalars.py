@@ -6,15 +6,16 @@ values themselves compare structurally, which is not what `==` means here.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tile_frontend._tracing.dtype_names import DataType
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.float_expressions import power
 from tile_ir import (
     BOOL,
+    FLOAT32,
     INT32,
     INT64,
     UINT64,
@@ -32,6 +33,9 @@ from tile_ir import (
     print_expr,
     unary,
 )  # fmt: skip
+
+# Integers up to this power are products; the square root of a number is its power of a half.
+MOST_FACTORS = 16
 
 
 class Value:
@@ -162,6 +166,45 @@ def power_scalar(x: Any, y: Any) -> Scalar:
     """`x ** y`, where at least one is a runtime value."""
     base, exponent = (None if isinstance(v, Scalar) else python_number(v) for v in (x, y))
     return staged(lambda a, b: power(a, b, exponent, base), x, y)
+
+
+def as_float(x: Expr) -> Expr:
+    """The value itself, or an integer as float32."""
+    return x if x.dtype.is_float else cast(x, FLOAT32)
+
+
+def exp2(x: Expr) -> Expr:
+    """2 ** x, as the exponential of x ln 2."""
+    return unary("exp", as_float(x) * math.log(2.0))
+
+
+def power(x: Expr, y: Expr, exponent: float | None, base: float | None) -> Expr:
+    """`x ** y`, where `exponent` and `base` are the numbers that they are, if that is known."""
+    if exponent is not None and x.dtype.is_float and float(exponent).is_integer():
+        exponent = int(exponent)
+    if isinstance(exponent, int) and 0 <= exponent <= MOST_FACTORS:
+        return _product(x, exponent)
+    if isinstance(exponent, int) and x.dtype.is_float and -MOST_FACTORS <= exponent < 0:
+        return 1.0 / _product(x, -exponent)
+    if exponent is not None and x.dtype.is_integer:
+        x = cast(x, FLOAT32) if isinstance(exponent, float) else x
+        y = as_expr(exponent, x.dtype)
+    if exponent == 0.5 and x.dtype.is_float:
+        return unary("sqrt", x)
+    if base == 2 and y.dtype.is_float:
+        return exp2(y)
+    return binary("pow", x, y)
+
+
+def _product(x: Expr, factors: int) -> Expr:
+    """x * x * ..., by squaring."""
+    if factors == 0:
+        return as_expr(1, x.dtype)
+    if factors == 1:
+        return x
+    half = _product(x, factors // 2)
+    square = half * half
+    return square * x if factors % 2 else square
 
 
 def staged(fn: Callable[..., Expr], *values: Any) -> Scalar:

@@ -69,14 +69,10 @@ def find_function(fn: Callable[..., Any]) -> tuple[Source, ast.FunctionDef]:
             None,
             "put the kernel in a .py file and import it",
         )
-    found = _file(code.co_filename, "".join(lines)).functions.get(
-        (code.co_firstlineno, fn.__name__)
-    )
-    source = _file(code.co_filename, "".join(lines)).source
-    if (
-        found is None
-        or tuple(a.arg for a in found.args.args) != code.co_varnames[: code.co_argcount]
-    ):
+    file = _file(code.co_filename, "".join(lines))
+    source, found = file.source, file.functions.get((code.co_firstlineno, fn.__name__))
+    names = code.co_varnames[: code.co_argcount]
+    if found is None or tuple(a.arg for a in found.args.args) != names:
         raise KernelError(
             "source-changed",
             f"`{fn.__name__}` does not stand at line {code.co_firstlineno} any more",

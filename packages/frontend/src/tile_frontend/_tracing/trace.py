@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from tile_frontend._tracing.current_kernel import CURRENT
-from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value
 from tile_frontend._tracing.source import Source
 from tile_frontend._tracing.values import Cell, Pending, Tile
@@ -27,7 +26,6 @@ from tile_ir import (
     Expr,
     Func,
     Launch,
-    Layout,
     Let,
     Load,
     Loc,
@@ -42,13 +40,14 @@ from tile_ir import (
     constant_value,
     core_of,
     generated,
+    resolved,
     rewrite,
     simplify,
     substitute,
     walk_expr,
 )  # fmt: skip
 from tile_ir import walk as walk_body
-from tile_ir.analysis import Ranges
+from tile_ir.analysis import Interval, Ranges, decided, interval
 from tile_ir.diagnostics.expansions import Expansion
 
 
@@ -90,25 +89,6 @@ class Names:
         return self.fresh(name)
 
 
-@dataclass(eq=False, slots=True)
-class Allocation:
-    tile: Tile
-    address: int | None = None
-    layout: Layout | None = None
-    alias_of: Tile | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What `T.Kernel` said; the body follows when its block ends."""
-
-    blocks: Expr
-    block: Var
-    lane: Var
-    threads: int | None
-    loc: Loc
-
-
 @dataclass(eq=False)
 class Trace:
     """One kernel in the making."""
@@ -122,9 +102,10 @@ class Trace:
     target: Target = field(default_factory=chosen_target)
     names: Names = field(default_factory=Names)
     sources: dict[str, str] = field(default_factory=dict)
-    allocations: list[Allocation] = field(default_factory=list)
+    allocations: list[Tile] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
-    header: Header | None = None
+    # What `T.Kernel` said; `body` follows when its block ends.
+    header: Launch | None = None
     # What the variables of loops may be.
     ranges: Ranges = field(default_factory=dict)
     body: Body | None = None
@@ -239,20 +220,38 @@ class Trace:
                 return None
         return constant_value(simplify(substitute(expr, self.known)))
 
+    def surely(self, condition: Expr) -> bool | None:
+        """Whether a condition always or never holds; None where that depends on the run."""
+        return decided(resolved(condition, self.known), self._ranges())
+
+    def most_iterations(self, var: Expr, start: Expr, stop: Expr) -> float:
+        """How many iterations a loop has at most; notes the range of its variable."""
+        known = self._ranges()
+        low, high = (interval(resolved(e, self.known), known) for e in (start, stop))
+        if isinstance(var, Var):
+            self.ranges[var] = Interval(low.low, max(high.high - 1, low.low))
+        return max(0, high.high - low.low)
+
+    def _ranges(self) -> Ranges:
+        if self.header is None:
+            return self.ranges
+        # How many blocks there are is no more than a number of this launch.
+        launch = {self.header.block: Interval(0, float("inf"))}
+        launch[self.header.lane] = Interval(0, 1 if self.header.threads is None else 0)
+        return launch | self.ranges
+
     def loop_variable(self, name: str, dtype: Any = INT32) -> Var:
         return Var(self.names.fresh("i" if name == "_" else name), dtype)
 
-    def allocate(self, tile: Tile) -> None:
+    def allocate(self, tile: Tile, alias_of: Tile | None = None) -> None:
         if not self.in_launch:
             raise Fault(
                 "outside-launch",
                 "a buffer is allocated outside the launch of the kernel",
                 "put it below `with T.Kernel(...)`",
             )
-        self.allocations.append(Allocation(tile))
-
-    def allocation_of(self, tile: Tile) -> Allocation | None:
-        return next((a for a in self.allocations if a.tile is tile), None)
+        tile.alias_of = alias_of
+        self.allocations.append(tile)
 
     def first_use(self, buffer: Buffer) -> Loc | None:
         """The place of the first statement so far that touches a buffer."""
@@ -278,7 +277,7 @@ class Trace:
         if not self.lent:
             return set()
         used = {b for stmt in walk_body(body) for b in buffers_of(_without_memory(stmt))}
-        used |= {a.alias_of.buffer for a in self.allocations if a.alias_of is not None}
+        used |= {t.alias_of.buffer for t in self.allocations if t.alias_of is not None}
         return self.lent - used
 
     def finish(self) -> Func:
@@ -296,19 +295,12 @@ class Trace:
         idle = self._idle(body)
         body = rewrite(body, lambda s: _without_memory(s, idle)) if idle else body
         allocs = tuple(
-            Alloc(
-                a.tile.buffer,
-                a.tile.loc,
-                a.address,
-                a.layout,
-                alias_of=None if a.alias_of is None else a.alias_of.buffer,
-            )
+            Alloc(t.buffer, t.loc, t.address, t.layout, False, t.alias_of and t.alias_of.buffer)
             # The text names a buffer before what aliases it.
-            for a in sorted(self.allocations, key=lambda a: a.alias_of is not None)
-            if a.tile.buffer not in idle
+            for t in sorted(self.allocations, key=lambda t: t.alias_of is not None)
+            if t.buffer not in idle
         )
-        h = self.header
-        launch = Launch(h.blocks, h.block, h.lane, h.threads, allocs, body, h.loc)
+        launch = replace(self.header, allocs=allocs, body=body)
         return Func(
             self.name, self.params, launch, Phase.BUILT, self.loc,
             sources=dict(self.sources), remarks=tuple(self.remarks), expansions=tuple(self.calls),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from tile_frontend._tracing.subscripts import BEFORE_A_TENSOR
+from tile_frontend._tracing.values import BEFORE_A_TENSOR
 from tile_ir import Automatic, Diagnostic, Effect, Func, Loc, Op, TileError, walk
 from tile_ir.analysis import own_block_part, own_lane_part, uses_block, uses_lane
 from tile_ir.diagnostics.expansions import calls_to

@@ -1,4 +1,5 @@
-"""Trace a function under `@T.prim_func` into a `tile_ir.Func`."""
+"""Evaluate functions under `@T.prim_func` and `@T.macro`: trace a kernel into a `tile_ir.Func`,
+expand the body of a macro at each call (docs/rules/kernels.md#macros)."""
 
 from __future__ import annotations
 
@@ -9,19 +10,33 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, NoReturn
 
+from tile_frontend._evaluate.call_expressions import Expandable
 from tile_frontend._evaluate.scope import Captured, Scope, capture
 from tile_frontend._evaluate.statements import StatementEvaluator
-from tile_frontend._evaluate.viewed_tensors import check_views
 from tile_frontend._language.allocation import TensorType
-from tile_frontend._language.callable_dtypes import DTypeName
-from tile_frontend._tracing.current_kernel import CURRENT
+from tile_frontend._language.scalar_functions import DTypeName
 from tile_frontend._tracing.dtype_names import element_type
-from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import Source, find_function
-from tile_frontend._tracing.trace import Trace
+from tile_frontend._tracing.trace import Trace, current
 from tile_frontend._tracing.values import Tile
-from tile_ir import Buffer, Func, KernelError, Loc, Memory, TileError, Var, walk_expr
+from tile_ir import (
+    Buffer,
+    Func,
+    KernelError,
+    Loc,
+    Memory,
+    Op,
+    Store,
+    TileError,
+    Var,
+    accesses,
+    buffers_of,
+    walk,
+    walk_expr,
+)
+from tile_ir.diagnostics.expansions import Expansion
 
 _ANNOTATE = "annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32"
 
@@ -86,7 +101,7 @@ class KernelEvaluator(StatementEvaluator):
             func = self.trace.finish()
         except Fault as fault:
             self._place(fault, self._name_loc(node))
-        check_views(func)
+        _check_views(func)
         return func
 
     def _name_loc(self, node: ast.FunctionDef) -> Loc:
@@ -154,3 +169,97 @@ class KernelEvaluator(StatementEvaluator):
                 return var
         what = f"parameter `{name}` is annotated with {describe(annotation)}"
         self._at(arg, "parameter-type", what, _ANNOTATE)
+
+
+def _check_views(func: Func) -> None:
+    """Raise KernelError for a tensor that is written under one name and used under another: order
+    between pipes and cores is kept by the name of a tensor."""
+    root = {
+        a.buffer: a.alias_of
+        for a in func.launch.allocs
+        if a.alias_of is not None and a.buffer.memory is Memory.GM
+    }
+    if not root:
+        return
+    names: dict[Buffer, dict[Buffer, Loc]] = {}
+    written: dict[Buffer, Loc] = {}
+    for stmt in walk(func.launch.body):
+        for buffer in buffers_of(stmt):
+            if buffer.memory is Memory.GM:
+                names.setdefault(root.get(buffer, buffer), {}).setdefault(buffer, stmt.loc)
+        changed = [stmt.buffer] if isinstance(stmt, Store) else []
+        if isinstance(stmt, Op):
+            changed = [region.buffer for region, access in accesses(stmt) if access.writes]
+        for buffer in changed:
+            if buffer.memory is Memory.GM:
+                written.setdefault(root.get(buffer, buffer), stmt.loc)
+    for tensor, used in names.items():
+        if len(used) > 1 and tensor in written:
+            _, (other, loc) = list(used.items())[:2]
+            raise KernelError(
+                "operand-memory",
+                f"`{other.name}` and `{next(iter(used)).name}` are the same tensor, which is "
+                f"written in line {written[tensor].line}",
+                loc,
+                "use a tensor that is written under one name only",
+                sources=func.sources,
+            )
+
+
+# A macro that calls itself without end is stopped before Python's own limit.
+DEEPEST = 50
+
+
+class Macro(Expandable):
+    """A function whose text is evaluated where it is called."""
+
+    def __init__(self, fn: Callable[..., Any], hygienic: bool, captured: Captured) -> None:
+        self.fn, self.hygienic, self.captured = fn, hygienic, captured
+        self.__name__, self.__doc__ = fn.__name__, fn.__doc__
+        self._found: tuple[Source, ast.FunctionDef] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self.expand(args, kwargs, None)
+
+    def expand(self, args: Any, kwargs: dict[str, Any], caller: Scope | None) -> None:
+        """Evaluate the body with these arguments. A macro that is not hygienic looks names up
+        where it is called."""
+        trace = current(f"macro `{self.__name__}`")
+        if self._found is None:
+            self._found = find_function(self.fn)
+        source, function = self._found
+        try:
+            bound = inspect.signature(self.fn).bind(*args, **kwargs)
+        except TypeError as error:
+            raise Fault("arity", f"macro `{self.__name__}`: {error}") from None
+        bound.apply_defaults()
+        if trace.depth >= DEEPEST:
+            raise Fault("macro-recursion", f"macro `{self.__name__}` expands without end")
+        trace.expansions += 1
+        trace.depth += 1
+        scope = Scope(self.captured, None if self.hygienic else caller)
+        evaluator = StatementEvaluator(trace, source, scope, trace.expansions)
+        parameters = {a.arg: source.loc(a) for a in function.args.args}
+        for name, value in bound.arguments.items():
+            scope.bind(name, value, parameters.get(name, source.loc(function)))
+        here = trace.here
+        last = function.end_lineno or function.lineno
+        call = Expansion(self.__name__, source.file, function.lineno, last, here)
+        trace.calls.append(call)
+        try:
+            evaluator.run(function.body)
+        except KernelError as error:
+            raise error.with_notes([call.note()]) from error.__cause__
+        finally:
+            trace.depth -= 1
+            trace.here = here
+
+
+def macro(fn: Callable[..., Any] | None = None, *, hygienic: bool = True) -> Any:
+    """Decorate a function to be expanded where a kernel calls it."""
+    if fn is None:
+        frame = sys._getframe(1)
+        return lambda f: Macro(f, hygienic, capture(f, frame))
+    if not inspect.isfunction(fn):
+        raise KernelError("macro", f"T.macro decorates functions, found {fn!r}")
+    return Macro(fn, hygienic, capture(fn, sys._getframe(1)))
