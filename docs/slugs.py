@@ -77,6 +77,7 @@ def package_of(path: Path) -> str:
 def _python_uses(
     module: str, tree: ast.Module, functions: dict[str, tuple[str, int]]
 ) -> Iterator[Use]:
+    named = _named_texts(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -89,8 +90,30 @@ def _python_uses(
             continue
         arguments = {k.arg: k.value for k in node.keywords}
         for slug in _constants(_argument(node, position, arguments, "slug")):
-            message = _text(_argument(node, position + 1, arguments, "message"))
-            yield Use(slug, error, module, message)
+            given = _argument(node, position + 1, arguments, "message")
+            yield Use(slug, error, module, _text(_before(given, named)))
+
+
+def _named_texts(tree: ast.Module) -> dict[tuple[str, int], ast.expr]:
+    """What names are set to, with the line where that ends."""
+    found: dict[tuple[str, int], ast.expr] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found[node.targets[0].id, node.lineno] = node.value
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            name, line = node.target.id, node.lineno
+            earlier = found.get((name, line - 1))
+            if earlier is not None:
+                found[name, line] = ast.BinOp(earlier, ast.Add(), node.value)
+    return found
+
+
+def _before(node: ast.expr | None, named: dict[tuple[str, int], ast.expr]) -> ast.expr | None:
+    """A message, or what the name in its place was set to last."""
+    if not isinstance(node, ast.Name):
+        return node
+    lines = [line for name, line in named if name == node.id and line < node.lineno]
+    return named[node.id, max(lines)] if lines else node
 
 
 def _functions_with_slug(tree: ast.Module) -> Iterator[tuple[str, tuple[str, int]]]:

@@ -92,12 +92,10 @@ def copy_regions(src: Any, dst: Any, transpose: bool, name: str = "copy") -> tup
     a, b = side_of(src, "src", name), side_of(dst, "dst", name)
     match a, b:
         case Load(), Load():
-            raise Fault(
-                "copy-extent",
-                f"{name}: both sides are single elements (`{a.buffer.name}` and `{b.buffer.name}`)",
-                "slice one of them to say how much is copied",
-                "dst",
-            )
+            message = f"{name}: both sides are single elements (`{a.buffer.name}` and "
+            message += f"`{b.buffer.name}`)"
+            hint = "slice one of them to say how much is copied"
+            raise Fault("copy-extent", message, hint, "dst")
         case Load(), Region():
             return _from_start(a, b.extents, transpose), b
         case Region(), Load():
@@ -122,13 +120,10 @@ def _from_start(start: Load, extents: tuple[Expr, ...], transpose: bool) -> Regi
 def _same_shape(src: Tile, dst: Tile, name: str) -> None:
     a, b = (tuple(simplify(d) for d in side.dims) for side in (src, dst))
     if a != b:
-        raise Fault(
-            "shape-mismatch",
-            f"{name}: src `{src.name}` is [{shape_words(src)}], but dst `{dst.name}` is "
-            f"[{shape_words(dst)}]",
-            "slice one side, or give a start index, to say which part is copied",
-            "dst",
-        )
+        message = f"{name}: src `{src.name}` is [{shape_words(src)}], but dst `{dst.name}` is "
+        message += f"[{shape_words(dst)}]"
+        hint = "slice one side, or give a start index, to say which part is copied"
+        raise Fault("shape-mismatch", message, hint, "dst")
 
 
 def checking_slices(
@@ -156,13 +151,10 @@ def checking_slices(
         else f"nothing else of `{src.buffer.name}` is stored"
     )
     sizes = [", ".join(map(str, r.static_extents() or ())) for r in regions]
-    raise Fault(
-        "index-for-slice",
-        f"copy: an index beside a slice is one long: `{src.buffer.name}` is [{sizes[0]}] here, but "
-        f"`{dst.buffer.name}` is [{sizes[1]}]",
-        f"write {found}; if one is meant and {left}, write it as a slice, `i:i + 1`",
-        "src" if of_src else "dst",
-    )
+    message = f"copy: an index beside a slice is one long: `{src.buffer.name}` is [{sizes[0]}] "
+    message += f"here, but `{dst.buffer.name}` is [{sizes[1]}]"
+    hint = f"write {found}; if one is meant and {left}, write it as a slice, `i:i + 1`"
+    raise Fault("index-for-slice", message, hint, "src" if of_src else "dst")
 
 
 def _meant(value: Any, region: Region, other: Region) -> str | None:
@@ -217,9 +209,8 @@ def copy_with_stride(
     inside = "dst" if outside == ["src"] else "src"
     tile = sides[inside]
     if len(outside) != 1 or not isinstance(tile, Region):
-        raise Fault(
-            "copy-option", "copy: stride is only for copies between gm and a tile", None, "stride"
-        )
+        message = "copy: stride is only for copies between gm and a tile"
+        raise Fault("copy-option", message, None, "stride")
     rows = [d for d in active_dims(tile) if d != len(tile.dims) - 1]
     counters = [trace.loop_variable("row") for _ in rows]
     number: Expr = Const(0)
@@ -250,13 +241,10 @@ def _row_in_gm(side: Region | Load, number: Expr, pitch: Expr, columns: Expr) ->
         return Region(buffer, tuple(dims))
     step, size = constant_value(pitch), constant_value(strides(buffer)[-2])
     if step is None or size is None or step % size:
-        raise Fault(
-            "copy-option",
-            f"copy: `{buffer.name}` has {len(dims)} dimensions, but the stride is no multiple of "
-            "the elements of its rows",
-            "declare the tensor with one dimension: it may have any stride",
-            "stride",
-        )
+        message = f"copy: `{buffer.name}` has {len(dims)} dimensions, but the stride is no "
+        message += "multiple of the elements of its rows"
+        hint = "declare the tensor with one dimension: it may have any stride"
+        raise Fault("copy-option", message, hint, "stride")
     dims[-2] = Slice(simplify(starts[-2] + number * (step // size)), Const(1))
     return Region(buffer, tuple(dims))
 
@@ -277,14 +265,11 @@ def copy_of_fractals(src: Region | Load, dst: Region | Load, options: Mapping[st
     fractals = _from_first(src, dst) if isinstance(src, Load) else src
     if not is_fractals(fractals):
         height, width = FRACTAL_ROWS, k0_elements(src.buffer.dtype)
-        raise Fault(
-            "shape-mismatch",
-            f"copy: `{src.buffer.name}` has no fractals of {height} rows of {width} elements in "
-            "gm, as nz=True says",
-            f"its shape ends in [columns // {width}, rows // {height}, {height}, {width}], and "
-            "whole fractals are copied",
-            "src",
-        )
+        message = f"copy: `{src.buffer.name}` has no fractals of {height} rows of {width} elements "
+        message += "in gm, as nz=True says"
+        hint = f"its shape ends in [columns // {width}, rows // {height}, {height}, {width}], and "
+        hint += "whole fractals are copied"
+        raise Fault("shape-mismatch", message, hint, "src")
     return build_op(OPS["copy_gm_l1_nz"], {"src": fractals, "dst": dst}, "copy")
 
 
@@ -338,13 +323,10 @@ class RegisterExtents:
         src, dst = op.region("src"), op.region("dst")
         found = set(_memories(body, dst.buffer))
         if len(found) != 1:
-            raise KernelError(
-                "open-register",
-                f"copy: {next(iter(self.sizes))} is about what a product reads, but no "
-                f"product says whether `{dst.buffer.name}` is its left or its right operand",
-                op.loc,
-                "allocate it with T.alloc_L0A or T.alloc_L0B",
-            )
+            message = f"copy: {next(iter(self.sizes))} is about what a product reads, but no "
+            message += f"product says whether `{dst.buffer.name}` is its left or its right operand"
+            hint = "allocate it with T.alloc_L0A or T.alloc_L0B"
+            raise KernelError("open-register", message, op.loc, hint)
         try:
             sides = self.cut(src, dst, found.pop())
         except Fault as fault:

@@ -48,12 +48,9 @@ class CountedFunction(OpFunction):
             count = least
         for name, (region, total) in rooms.items():
             if not 0 < count <= total:
-                raise Fault(
-                    "count-range",
-                    f"{self.opdef.name}: count is {count}, but {name} `{region.buffer.name}` has "
-                    f"{total} elements",
-                    argument="count",
-                )
+                message = f"{self.opdef.name}: count is {count}, but {name} `{region.buffer.name}` "
+                message += f"has {total} elements"
+                raise Fault("count-range", message, argument="count")
         return count
 
 

@@ -19,12 +19,9 @@ def gather_mask(dst: Any, src: Any, pattern: Any) -> Pending:
         region = region_of(src)
         src, pattern = None if region is None else first_elements(region, 2 * count), "P1010"
         if src is None:
-            raise Fault(
-                "count-range",
-                f"gather_mask: src does not hold {count} pairs one behind the other",
-                'a pattern like "P1010" keeps every second element',
-                "pattern",
-            )
+            message = f"gather_mask: src does not hold {count} pairs one behind the other"
+            hint = 'a pattern like "P1010" keeps every second element'
+            raise Fault("count-range", message, hint, "pattern")
     if isinstance(pattern, str):
         return build_op(OPS["gather_mask"], {"dst": dst, "src": src, "pattern": pattern}, name)
     return build_op(OPS["gather_elements"], {"dst": dst, "src": src, "index": pattern}, name)

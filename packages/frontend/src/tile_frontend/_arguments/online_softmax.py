@@ -78,12 +78,9 @@ def _check_apart(tiles: dict[str, Region]) -> None:
     pairs = [*combinations(("dst", "out_sum", "out_max", "expmax"), 2), ("expmax", "in_sum")]
     for one, other in pairs:
         if overlap(tiles[one], tiles[other]) in (Overlap.SAME, Overlap.PARTIAL):
-            raise Fault(
-                "operand-overlap",
-                f"softmax_flash_v2: {other} overlaps {one} (both in `{tiles[one].buffer.name}`)",
-                "write to another buffer",
-                one,
-            )
+            message = f"softmax_flash_v2: {other} overlaps {one} (both in "
+            message += f"`{tiles[one].buffer.name}`)"
+            raise Fault("operand-overlap", message, "write to another buffer", one)
 
 
 def _columns(name: str, asked: Any, have: Expr) -> Expr:
@@ -95,11 +92,8 @@ def _columns(name: str, asked: Any, have: Expr) -> Expr:
     if not expr.dtype.is_integer:
         raise Fault("operand-kind", f"softmax_flash_v2: {name} is {describe(asked)}", argument=name)
     if number is not None and not 0 < number <= (number if most is None else most):
-        raise Fault(
-            "attribute-value",
-            f"softmax_flash_v2: {name} is {number}, expected 1 to {most}",
-            argument=name,
-        )
+        message = f"softmax_flash_v2: {name} is {number}, expected 1 to {most}"
+        raise Fault("attribute-value", message, argument=name)
     return expr
 
 

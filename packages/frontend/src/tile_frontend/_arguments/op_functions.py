@@ -146,12 +146,9 @@ def bind(function: OpFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         given[function.variadic] = args[len(fixed) :]
         args = args[: len(fixed)]
     elif len(args) > len(names):
-        raise Fault(
-            "arity",
-            f"{called} takes {len(names)} {'argument' if len(names) == 1 else 'arguments'} "
-            f"({', '.join(names)}), found {len(args)}",
-            argument=len(names),
-        )
+        message = f"{called} takes {len(names)} {'argument' if len(names) == 1 else 'arguments'} "
+        message += f"({', '.join(names)}), found {len(args)}"
+        raise Fault("arity", message, argument=len(names))
     given.update(zip(names, args, strict=False))
     for written, value in kwargs.items():
         name = argument_here(written, names, given)

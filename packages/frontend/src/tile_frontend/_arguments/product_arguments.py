@@ -97,12 +97,8 @@ def _check_columns(what: str, number: int, n: int) -> None:
     if 0 <= number <= n and (number % FRACTAL == 0 or number == n):
         return
     wrong = f"but C has {n} columns" if number > n else "expected a multiple of 16"
-    raise Fault(
-        "attribute-value",
-        f"{what}: n_actual is {number}, {wrong}",
-        "results are computed in columns by the sixteen",
-        "n_actual",
-    )
+    hint = "results are computed in columns by the sixteen"
+    raise Fault("attribute-value", f"{what}: n_actual is {number}, {wrong}", hint, "n_actual")
 
 
 def _runtime_columns(op: Op, columns: Expr, n: int) -> If:

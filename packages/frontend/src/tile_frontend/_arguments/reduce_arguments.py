@@ -56,11 +56,8 @@ class ReductionFunction(OpFunction):
             dst = region_argument(f"{name}: out", a["out"])
             return _reduction(name, src, dst, axis, clear, real_shape)
         if src.static_extents() is None or clear is not True or real_shape is not None:
-            raise Fault(
-                "arity",
-                f"{name}: without `out` the whole of a buffer of fixed size is reduced",
-                "give it the buffer for the result",
-            )
+            message = f"{name}: without `out` the whole of a buffer of fixed size is reduced"
+            raise Fault("arity", message, "give it the buffer for the result")
         return _result(name, src, axis)
 
 
@@ -68,11 +65,8 @@ def _by_kind(name: str, clear: Any, real_shape: Any) -> tuple[Any, Any]:
     """Older scripts pass `clear` and `real_shape` by position, in any order."""
     if isinstance(clear, (list, tuple)):
         if len(clear) != 2:
-            raise Fault(
-                "arity",
-                f"{name}: {describe(clear)} follows dim, expected clear or real_shape",
-                "write clear=... or real_shape=[rows, columns]",
-            )
+            message = f"{name}: {describe(clear)} follows dim, expected clear or real_shape"
+            raise Fault("arity", message, "write clear=... or real_shape=[rows, columns]")
         clear, real_shape = True if real_shape is None else real_shape, clear
     for key, value, twice in (("real_shape", clear, (list, tuple)), ("clear", real_shape, bool)):
         if isinstance(value, twice):
@@ -92,12 +86,8 @@ def _check_kept(name: str, keepdim: Any, source: Any, out: Any) -> None:
     kept = after is not None and len(after) == len(before)
     if kept is not keepdim and len(before) > 1:
         what = "out has no other shape" if after is None else f"out has shape {tuple(after)}"
-        raise Fault(
-            "reduce-shape",
-            f"{name}: keepdim is {keepdim}, but {what}",
-            "leave keepdim out: the shape of `out` says it, such as (rows, 1) or (rows,)",
-            "keepdim",
-        )
+        hint = "leave keepdim out: the shape of `out` says it, such as (rows, 1) or (rows,)"
+        raise Fault("reduce-shape", f"{name}: keepdim is {keepdim}, but {what}", hint, "keepdim")
 
 
 def _result(name: str, src: Region, axis: int) -> Tile:
@@ -149,12 +139,9 @@ def _real(name: str, src: Region, real_shape: Any) -> Region:
     for position, size in zip(range(-len(sizes), 0), sizes, strict=True):
         number, have = python_number(size), constant_value(src.dims[position].extent)
         if isinstance(number, int) and not 0 <= number <= (number if have is None else have):
-            raise Fault(
-                "reduce-shape",
-                f"{name}: real_shape holds {number}, but `{src.buffer.name}` has {have} there",
-                "0 stands for the size of the buffer",
-                "real_shape",
-            )
+            message = f"{name}: real_shape holds {number}, but `{src.buffer.name}` has {have} there"
+            hint = "0 stands for the size of the buffer"
+            raise Fault("reduce-shape", message, hint, "real_shape")
         if number != 0:
             expr = scalar_expr(size)
             if not expr.dtype.is_integer:

@@ -125,11 +125,8 @@ def _merge_in_place(
     size, number = traced_number(block_size), traced_number(block_num)
     region = region_of(src)
     if not isinstance(size, int) or not isinstance(number, int) or region is None:
-        raise Fault(
-            "operand-kind",
-            "merge_sort: expected dst, src, the pairs of a list and the number of lists",
-            "or write T.tile.merge_sort(dst, list0, list1, ...)",
-        )
+        message = "merge_sort: expected dst, src, the pairs of a list and the number of lists"
+        raise Fault("operand-kind", message, "or write T.tile.merge_sort(dst, list0, list1, ...)")
     lists = tuple(_list(region, i, 2 * size) for i in range(number))
     merged = build_op(OPS["merge_sort"], {"dst": dst, "srcs": lists}, "tile.merge_sort")
     if not traced_number(is_copy):
@@ -150,13 +147,10 @@ def _list(region: Region, index: int, elements: int) -> Region:
         if len(extents) == 2 and extents[1] == elements and index < extents[0]:
             row = Slice(region.dims[0].offset + index, Const(1))
             return Region(region.buffer, (row, region.dims[1]))
-    raise Fault(
-        "merge-size",
-        f"merge_sort: `{region.buffer.name}` does not hold {index + 1} lists of {elements} "
-        "elements one behind the other",
-        "give it a row for each list, or write T.tile.merge_sort(dst, list0, list1, ...)",
-        "src",
-    )
+    message = f"merge_sort: `{region.buffer.name}` does not hold {index + 1} lists of {elements} "
+    message += "elements one behind the other"
+    hint = "give it a row for each list, or write T.tile.merge_sort(dst, list0, list1, ...)"
+    raise Fault("merge-size", message, hint, "src")
 
 
 def _run(region: Region | None, elements: int) -> Region | None:

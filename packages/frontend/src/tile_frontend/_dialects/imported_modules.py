@@ -35,7 +35,7 @@ class TableModule(ModuleType):
             for part in (*table.modules, *table.aliases)
             if part.rpartition(".")[0] == name
         }
-        self._names = parts | table.modules[name]
+        self._names: dict[str, str] = {**parts, **table.modules[name]}
         self._base, self._function = table.bases.get(name), table.functions.get(name)
 
     def __getattr__(self, name: str) -> Any:

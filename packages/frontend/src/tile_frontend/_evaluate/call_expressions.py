@@ -100,11 +100,9 @@ class CallEvaluator(ComprehensionEvaluator):
 
     def invoke(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if isinstance(function, Func):
-            raise KernelError(
-                "call-prim-func",
-                f"`{function.name}` is a prim_func: it is a kernel of its own",
-                hint="write @T.macro above it to use it in other kernels, without its T.Kernel",
-            )
+            message = f"`{function.name}` is a prim_func: it is a kernel of its own"
+            hint = "write @T.macro above it to use it in other kernels, without its T.Kernel"
+            raise KernelError("call-prim-func", message, hint=hint)
         if not _is_ours(function) and not isinstance(function, Expandable):
             args = [self._python_range(function, a, i) for i, a in enumerate(args)]
             kwargs = {n: self._python_range(function, a, n) for n, a in kwargs.items()}
@@ -197,25 +195,19 @@ class CallEvaluator(ComprehensionEvaluator):
         for keyword in node.keywords if _is_ours(function) else ():
             names = _parameters(function)
             if keyword.arg is not None and keyword.arg not in names:
-                raise KernelError(
-                    "unknown-argument",
-                    f"{name} has no argument `{keyword.arg}`",
-                    self.source.loc(keyword),
-                    did_you_mean(keyword.arg, names) or f"it takes {', '.join(names)}",
-                )
+                message = f"{name} has no argument `{keyword.arg}`"
+                hint = did_you_mean(keyword.arg, names) or f"it takes {', '.join(names)}"
+                raise KernelError("unknown-argument", message, self.source.loc(keyword), hint)
         mismatch = _signature_problem(function, args, kwargs)
         if mismatch is not None:
-            hint = f"it takes {', '.join(_parameters(function))}" if _is_ours(function) else None
-            self.fail("arity", f"`{name}`: {mismatch}", node, hint)
+            takes = f"it takes {', '.join(_parameters(function))}" if _is_ours(function) else None
+            self.fail("arity", f"`{name}`: {mismatch}", node, takes)
         where = _user_line(error)
         if where is None or _is_ours(function):
             self.fail("python-error", f"`{name}`: {type(error).__name__}: {error}", node)
-        raise KernelError(
-            "python-error",
-            f"`{name}` raised {type(error).__name__}: {error}",
-            self.source.loc(node),
-            f"it was raised at {where}",
-        ) from error
+        message = f"`{name}` raised {type(error).__name__}: {error}"
+        hint = f"it was raised at {where}"
+        raise KernelError("python-error", message, self.source.loc(node), hint) from error
 
 
 # Libraries whose functions compute at once, also where they are written in Python.

@@ -196,14 +196,10 @@ def _check_views(func: Func) -> None:
     for tensor, used in names.items():
         if len(used) > 1 and tensor in written:
             _, (other, loc) = list(used.items())[:2]
-            raise KernelError(
-                "operand-memory",
-                f"`{other.name}` and `{next(iter(used)).name}` are the same tensor, which is "
-                f"written in line {written[tensor].line}",
-                loc,
-                "use a tensor that is written under one name only",
-                sources=func.sources,
-            )
+            message = f"`{other.name}` and `{next(iter(used)).name}` are the same tensor, which is "
+            message += f"written in line {written[tensor].line}"
+            hint = "use a tensor that is written under one name only"
+            raise KernelError("operand-memory", message, loc, hint, sources=func.sources)
 
 
 # A macro that calls itself without end is stopped before Python's own limit.

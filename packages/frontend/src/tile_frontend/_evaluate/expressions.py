@@ -139,12 +139,9 @@ class ExpressionEvaluator:
         """A symbol from outside must take its value from some tensor at the call."""
         for e in walk_expr(value.expr):
             if isinstance(e, Var) and e not in self.trace.symbols:
-                self.fail(
-                    "unbound-symbol",
-                    f"the symbolic dimension `{e.name}` is in no parameter's shape",
-                    node,
-                    "a symbol takes its value from a tensor: use it in a T.Tensor shape",
-                )
+                message = f"the symbolic dimension `{e.name}` is in no parameter's shape"
+                hint = "a symbol takes its value from a tensor: use it in a T.Tensor shape"
+                self.fail("unbound-symbol", message, node, hint)
 
     def _unknown_name(self, node: ast.Name) -> NoReturn:
         dropped = self.scope.bound_at(node.id)
@@ -273,13 +270,9 @@ class ExpressionEvaluator:
     def _IfExp(self, node: ast.IfExp) -> Any:
         test = self.evaluate(node.test)
         if isinstance(test, Scalar):
-            self.fail(
-                "runtime-condition",
-                "`a if c else b` chooses while the kernel is traced, but the condition is known "
-                "only when it runs",
-                node.test,
-                "write T.if_then_else(c, a, b)",
-            )
+            message = "`a if c else b` chooses while the kernel is traced, but the condition is "
+            message += "known only when it runs"
+            self.fail("runtime-condition", message, node.test, "write T.if_then_else(c, a, b)")
         return self.evaluate(node.body if test else node.orelse)
 
     def _Tuple(self, node: ast.Tuple) -> Any:
@@ -334,13 +327,10 @@ class ExpressionEvaluator:
                 if any(isinstance(value, (Tile, View)) for value in held)
                 else "pass the numbers in a tensor"
             )
-            self.fail(
-                "runtime-value",
-                f"`{name}` is a Python {type(owner).__name__}, whose elements are picked while the "
-                f"kernel is traced, but the index is {describe(index)}",
-                node.slice,
-                f"loop with `for i in T.unroll(n)`, or over `{name}` itself; or {instead}",
-            )
+            message = f"`{name}` is a Python {type(owner).__name__}, whose elements are picked "
+            message += f"while the kernel is traced, but the index is {describe(index)}"
+            hint = f"loop with `for i in T.unroll(n)`, or over `{name}` itself; or {instead}"
+            self.fail("runtime-value", message, node.slice, hint)
         return number
 
 

@@ -92,12 +92,8 @@ class StatementEvaluator(AssignmentEvaluator):
                 if name is None
                 else "in_loop=True skips the rest of a round, and this is not the body of a loop"
             )
-            self.fail(
-                "swizzle-statement",
-                f"T.use_swizzle stands alone, but {why}",
-                stmt,
-                "assign what it gives: `tile = T.use_swizzle(...)`",
-            )
+            hint = "assign what it gives: `tile = T.use_swizzle(...)`"
+            self.fail("swizzle-statement", f"T.use_swizzle stands alone, but {why}", stmt, hint)
         loc = self.source.loc(stmt)
         number = self.trace.let(name, value.expr, loc)
         self.scope.assign(name, number, loc)
@@ -153,12 +149,9 @@ class StatementEvaluator(AssignmentEvaluator):
             self.fail("unsupported-syntax", "`else` of a loop is not supported", stmt)
         test = self.evaluate(stmt.test)
         if not isinstance(test, Scalar):
-            self.fail(
-                "loop-condition",
-                f"the condition of `while` is {describe(test)}, expected a runtime condition",
-                stmt.test,
-                "a loop with a known count is `for i in T.serial(n)`",
-            )
+            message = f"the condition of `while` is {describe(test)}, expected a runtime condition"
+            hint = "a loop with a known count is `for i in T.serial(n)`"
+            self.fail("loop-condition", message, stmt.test, hint)
         check = self.guarded(stmt.test, condition, test)
         self.trace.loop_depth += 1
         with self.trace.block() as body, self.scope.block(BlockKind.LOOP):
@@ -179,21 +172,15 @@ class StatementEvaluator(AssignmentEvaluator):
             self._static_for(stmt, items)
             return
         if not isinstance(loop, (Loop, PersistentLoop)):
-            self.fail(
-                "not-a-loop",
-                f"a kernel cannot iterate over {describe(loop)}",
-                stmt.iter,
-                "loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or "
-                "T.Persistent, or over a Python list",
-            )
+            message = f"a kernel cannot iterate over {describe(loop)}"
+            hint = "loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or "
+            hint += "T.Persistent, or over a Python list"
+            self.fail("not-a-loop", message, stmt.iter, hint)
         names = self._target_names(stmt.target)
         if len(names) != loop_rank(loop):
-            self.fail(
-                "loop-target",
-                f"the loop has {loop_rank(loop)} variables, but {len(names)} "
-                f"{'name' if len(names) == 1 else 'names'}",
-                stmt.target,
-            )
+            message = f"the loop has {loop_rank(loop)} variables, but {len(names)} "
+            message += f"{'name' if len(names) == 1 else 'names'}"
+            self.fail("loop-target", message, stmt.target)
 
         def run(variables: tuple[Scalar, ...]) -> None:
             bounds = loop.bounds if isinstance(loop, Loop) else ()
@@ -213,13 +200,9 @@ class StatementEvaluator(AssignmentEvaluator):
         """The body once per element, now. Each round names buffers of its own, as an expansion of
         a macro does; leaving an outer loop from here would leave it for all rounds."""
         if len(items) > MOST_ROUNDS:
-            self.fail(
-                "loop-bound",
-                f"a loop over a Python container has more than {MOST_ROUNDS} rounds, and each is "
-                "written out",
-                stmt.iter,
-                "loop with T.serial",
-            )
+            message = f"a loop over a Python container has more than {MOST_ROUNDS} rounds, and "
+            message += "each is written out"
+            self.fail("loop-bound", message, stmt.iter, "loop with T.serial")
         expansion, depth = self.expansion, self.trace.loop_depth
         self.trace.loop_depth = 0
         for item in items:
@@ -244,12 +227,9 @@ class StatementEvaluator(AssignmentEvaluator):
         first, *rest = items
         frame = self.evaluate(first.context_expr)
         if not isinstance(frame, Frame):
-            self.fail(
-                "not-a-frame",
-                f"`with` does not take {describe(frame)}",
-                first.context_expr,
-                "it takes T.Kernel, T.Scope, T.If, T.Then or T.Else",
-            )
+            message = f"`with` does not take {describe(frame)}"
+            hint = "it takes T.Kernel, T.Scope, T.If, T.Then or T.Else"
+            self.fail("not-a-frame", message, first.context_expr, hint)
         self._inside(
             frame, first.optional_vars, first.context_expr, stmt,
             # The frame has opened a block for the names of its target; the body needs no other.

@@ -124,12 +124,9 @@ class ComprehensionEvaluator(ExpressionEvaluator):
                 tests = [self.evaluate(test) for test in first.ifs]
                 for test, node in zip(tests, first.ifs, strict=True):
                     if isinstance(test, Scalar):
-                        self.fail(
-                            "runtime-condition",
-                            "a comprehension chooses while the kernel is traced, but the condition "
-                            "is known only when it runs",
-                            node,
-                        )
+                        message = "a comprehension chooses while the kernel is traced, but the "
+                        message += "condition is known only when it runs"
+                        self.fail("runtime-condition", message, node)
                 if all(tests):
                     yield from self._comprehended(element, rest)
 
@@ -142,12 +139,9 @@ class ComprehensionEvaluator(ExpressionEvaluator):
             self.fail("unsupported-syntax", "the target is not a name", target)
         if not isinstance(value, (tuple, list)) or len(value) != len(target.elts):
             count = len(value) if isinstance(value, (tuple, list)) else 1
-            self.fail(
-                "loop-target",
-                f"an element has {count} {'value' if count == 1 else 'values'}, but there are "
-                f"{len(target.elts)} names",
-                target,
-            )
+            message = f"an element has {count} {'value' if count == 1 else 'values'}, but there "
+            message += f"are {len(target.elts)} names"
+            self.fail("loop-target", message, target)
         for inner, item in zip(target.elts, value, strict=True):
             self.bind_static(inner, item)
 

@@ -77,12 +77,9 @@ Tensor = _TensorProxy()
 def _stored(element: DType) -> DType:
     """The type of elements in memory; a Fault for one that no instruction moves or computes."""
     if element is FLOAT64:
-        raise Fault(
-            "element-type",
-            "float64 is no type of tensors and tiles: no instruction of the chip takes it",
-            "use float32, and pass tensors as `.float()`; scalar parameters may be T.float64",
-            "dtype",
-        )
+        message = "float64 is no type of tensors and tiles: no instruction of the chip takes it"
+        hint = "use float32, and pass tensors as `.float()`; scalar parameters may be T.float64"
+        raise Fault("element-type", message, hint, "dtype")
     return element
 
 
@@ -100,21 +97,16 @@ def sizes_of(shape: Any, what: str, least: int = 1) -> tuple[Expr, ...]:
 def _dim(size: Any, position: int, what: str, least: int) -> Expr:
     number = python_number(size)
     if number is None and not isinstance(size, (Scalar, Expr)):
-        hint = "a kernel is made of sizes and then called with tensors: `kernel(64)(x)`"
-        raise unexpected(
-            f"dimension {position} of {what}", size, "an integer",
-            hint if hasattr(size, "shape") else None, "shape", "shape",
-        )  # fmt: skip
+        call = "a kernel is made of sizes and then called with tensors: `kernel(64)(x)`"
+        where, hint = f"dimension {position} of {what}", call if hasattr(size, "shape") else None
+        raise unexpected(where, size, "an integer", hint, "shape", "shape")
     expr = scalar_expr(size if number is None else number)
     if not expr.dtype.is_integer or (number is not None and number < least):
         found = str(number) if number is not None else f"a runtime {expr.dtype}"
         expected = "a positive integer" if least else "an integer of at least 0"
-        raise Fault(
-            "shape",
-            f"dimension {position} of {what} is {found}, expected {expected}",
-            integer_hint(size) or (_ROUNDS_DOWN if number == 0 else None),
-            argument="shape",
-        )
+        message = f"dimension {position} of {what} is {found}, expected {expected}"
+        hint = integer_hint(size) or (_ROUNDS_DOWN if number == 0 else None)
+        raise Fault("shape", message, hint, argument="shape")
     return expr
 
 
@@ -160,12 +152,8 @@ def check_one_shape(name: str, arguments: tuple[Any, ...]) -> None:
     if len(sizes) < 2:
         return
     texts = (print_expr(s.expr) if isinstance(s, Scalar) else str(s) for s in sizes)
-    raise Fault(
-        "shape",
-        f"{name} takes its sizes as one tuple, found {len(sizes)} numbers one after the other",
-        f"write {name}(({', '.join(texts)}), dtype)".replace("%", ""),
-        1,
-    )
+    message = f"{name} takes its sizes as one tuple, found {len(sizes)} numbers one after the other"
+    raise Fault("shape", message, f"write {name}(({', '.join(texts)}), dtype)".replace("%", ""), 1)
 
 
 def _allocator(memory: Memory, name: str, doc: str) -> Callable[..., Tile]:
@@ -277,11 +265,8 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
     """Choose the order of elements of L1 buffers."""
     for tile, value in _pairs("annotate_layout", layouts):
         if tile.memory not in (Memory.L1, Memory.SHARED):
-            raise Fault(
-                "layout",
-                f"`{tile.name}` is in {tile.memory.value}, but only l1 has layouts",
-                argument="layouts",
-            )
+            message = f"`{tile.name}` is in {tile.memory.value}, but only l1 has layouts"
+            raise Fault("layout", message, argument="layouts")
         if not isinstance(value, TileLayout) or value.tile is not tile:
             what, hint = f"the layout of `{tile.name}`", "write {buf: make_zn_layout(buf)}"
             raise unexpected(what, value, "", hint, "layouts", "layout")

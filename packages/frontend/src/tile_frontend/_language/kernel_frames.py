@@ -63,12 +63,9 @@ class KernelFrame(Frame):
 
     def evaluate(self, trace: Trace, names: tuple[str, ...] | None, loc: Loc, run: Run) -> None:
         if trace.header is not None:
-            raise Fault(
-                "kernel-twice",
-                f"`{trace.name}` launches a second kernel, the first is at line "
-                f"{trace.header.loc.line}",
-                "write one @T.prim_func per launch",
-            )
+            message = f"`{trace.name}` launches a second kernel, the first is at line "
+            message += f"{trace.header.loc.line}"
+            raise Fault("kernel-twice", message, "write one @T.prim_func per launch")
         expected = 2 if self.threads is None else 1
         if names is not None and len(names) != expected:
             self._wrong_target(names, expected)
@@ -84,13 +81,10 @@ class KernelFrame(Frame):
     def _wrong_target(self, names: tuple[str, ...], expected: int) -> NoReturn:
         if len(names) == 2 and self.by_position:
             grid = flat_grid((as_python(self.blocks), self.threads))
-            raise Fault(
-                "with-target",
-                f"the second number of T.Kernel is threads={self.threads}, the vector cores of a "
-                "block: it yields one index, found 2 names",
-                f"for threads write `as cid`; for a grid {grid}",
-                "target",
-            )
+            message = f"the second number of T.Kernel is threads={self.threads}, the vector cores "
+            message += "of a block: it yields one index, found 2 names"
+            hint = f"for threads write `as cid`; for a grid {grid}"
+            raise Fault("with-target", message, hint, "target")
         raise Fault(
             "with-target",
             f"T.Kernel {'without' if expected == 2 else 'with'} threads yields {expected} "
@@ -127,11 +121,8 @@ class ScopeFrame(Frame):
 
     def body(self, trace: Trace, loc: Loc, run: Run) -> None:
         if trace.core is not Core.EITHER:
-            raise Fault(
-                "nested-scope",
-                f"{self.spelling()} stands inside another scope",
-                "end the outer scope first",
-            )
+            message = f"{self.spelling()} stands inside another scope"
+            raise Fault("nested-scope", message, "end the outer scope first")
         trace.core = self.core
         try:
             with trace.block() as body:
@@ -154,11 +145,8 @@ class IfFrame(Frame):
         finally:
             trace.branches.pop()
         if stray:
-            raise Fault(
-                "branch-missing",
-                "a statement stands in T.If, but in neither branch",
-                "put it below `with T.Then():` or `with T.Else():`",
-            )
+            hint = "put it below `with T.Then():` or `with T.Else():`"
+            raise Fault("branch-missing", "a statement stands in T.If, but in neither branch", hint)
         then, orelse = self.branches.get("Then", ()), self.branches.get("Else", ())
         trace.emit(Branches(self.condition, then, orelse, loc))
 
@@ -175,11 +163,8 @@ class BranchFrame(Frame):
     def body(self, trace: Trace, loc: Loc, run: Run) -> None:
         owner: IfFrame | None = trace.branches[-1] if trace.branches else None
         if owner is None:
-            raise Fault(
-                "branch-missing",
-                f"T.{self.name} stands in no T.If",
-                "write `with T.If(cond), T.Then():`; T.Else stands inside the T.If block",
-            )
+            hint = "write `with T.If(cond), T.Then():`; T.Else stands inside the T.If block"
+            raise Fault("branch-missing", f"T.{self.name} stands in no T.If", hint)
         if self.name in owner.branches:
             raise Fault("branch-twice", f"this T.If has a second T.{self.name}")
         # A T.Then inside this branch needs a T.If of its own.
@@ -207,17 +192,11 @@ def Kernel(block_num: Any, *more: Any, threads: Any = None, is_npu: bool = True)
         hint = integer_hint(block_num)
         raise unexpected("block_num", block_num, "an integer", hint, slug="launch-size")
     if number is not None and (number < 0 or (number == 0 and not _has_empty_tensor())):
-        raise Fault(
-            "launch-size",
-            f"block_num is {number}, expected at least 1",
-            "`//` rounds down, T.ceildiv(size, block) rounds up",
-            "block_num",
-        )
+        hint = "`//` rounds down, T.ceildiv(size, block) rounds up"
+        raise Fault("launch-size", f"block_num is {number}, expected at least 1", hint, "block_num")
     if is_npu is not True:
-        raise Fault(
-            "launch-target", f"is_npu is {is_npu!r}, expected True",
-            "kernels here run on an NPU", "is_npu",
-        )  # fmt: skip
+        message = f"is_npu is {is_npu!r}, expected True"
+        raise Fault("launch-target", message, "kernels here run on an NPU", "is_npu")
     return KernelFrame(blocks, _threads(threads), bool(more))
 
 
@@ -286,12 +265,8 @@ SCOPES = {"C": Core.CUBE, "V": Core.VECTOR}
 def Scope(name: str) -> ScopeFrame:
     """Only the cube core ("C") or the vector cores ("V") run the body."""
     if not isinstance(name, str) or name not in SCOPES:
-        raise Fault(
-            "unknown-scope",
-            f'the scope is {name!r}, expected "C" or "V"',
-            'write T.Scope("C") for the cube core, T.Scope("V") for the vector cores',
-            "name",
-        )
+        hint = 'write T.Scope("C") for the cube core, T.Scope("V") for the vector cores'
+        raise Fault("unknown-scope", f'the scope is {name!r}, expected "C" or "V"', hint, "name")
     return ScopeFrame(SCOPES[name], name)
 
 

@@ -172,9 +172,8 @@ def _integer(name: str, value: Any, argument: str) -> Expr:
 def serial(start: Any, stop: Any = None, step: Any = None, *, dtype: Any = None) -> Loop:
     """A sequential loop over [0, start) or [start, stop)."""
     if step is not None and python_number(step) != 1:
-        raise Fault(
-            "loop-step", "a loop has a step", "loop over the count and multiply inside", "step"
-        )
+        message = "a loop has a step"
+        raise Fault("loop-step", message, "loop over the count and multiply inside", "step")
     return Loop("serial", LoopKind.SERIAL, (_bounds("serial", start, stop),))
 
 
@@ -263,11 +262,9 @@ def _given(loop: Loop, body: Body) -> tuple[Given, ...]:
     locs = [at for at, _ in groupby(s.loc for s in body if not isinstance(s, Let))]
     for name, numbers in (("order", loop.order), ("stage", loop.stage)):
         if numbers and len(numbers) != len(locs):
-            raise Fault(
-                "loop-schedule",
-                f"{name} has {len(numbers)} numbers, and the loop {len(locs)} statements",
-                "give one for each statement of the body, and none for names",
-            )
+            message = f"{name} has {len(numbers)} numbers, and the loop {len(locs)} statements"
+            hint = "give one for each statement of the body, and none for names"
+            raise Fault("loop-schedule", message, hint)
     orders = loop.order or range(len(locs))
     stages = loop.stage or (0,) * len(locs)
     return tuple(Given(at, o, s) for at, o, s in zip(locs, orders, stages, strict=True))

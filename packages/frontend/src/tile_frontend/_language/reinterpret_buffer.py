@@ -31,12 +31,9 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
     if target.root is root and target.element == element:
         return  # said again, by a macro or in a later scope
     if root is target:
-        raise Fault(
-            "reinterpret-itself",
-            f"reinterpretcast: dst `{dst.name}` and src `{src.name}` are the same memory",
-            "allocate another buffer for the second view",
-            "dst",
-        )
+        message = f"reinterpretcast: dst `{dst.name}` and src `{src.name}` are the same memory"
+        hint = "allocate another buffer for the second view"
+        raise Fault("reinterpret-itself", message, hint, "dst")
     used = trace.first_use(target.buffer)
     seen = any(t.alias_of is target for t in trace.allocations)
     if used is not None or seen or target.alias_of is not None:
@@ -45,19 +42,12 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
             if used is not None
             else "already stands for other memory"
         )
-        raise Fault(
-            "reinterpret-used",
-            f"reinterpretcast: dst `{dst.name}` {what}",
-            "give the view a buffer of its own that nothing uses before",
-            "dst",
-        )
+        hint = "give the view a buffer of its own that nothing uses before"
+        raise Fault("reinterpret-used", f"reinterpretcast: dst `{dst.name}` {what}", hint, "dst")
     if target.address is not None:
-        raise Fault(
-            "reinterpret-address",
-            f"reinterpretcast: dst `{dst.name}` has an address of its own",
-            "leave it out of T.annotate_address: it is where src is",
-            "dst",
-        )
+        message = f"reinterpretcast: dst `{dst.name}` has an address of its own"
+        hint = "leave it out of T.annotate_address: it is where src is"
+        raise Fault("reinterpret-address", message, hint, "dst")
     needed = element.bytes_of(math.prod(target.buffer.static_shape() or ()))
     room = root.element.bytes_of(math.prod(root.buffer.static_shape() or ()))
     if needed > room:
@@ -91,21 +81,15 @@ def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
     packed_rows(element, dims, "shape")
     seen = Tile(tile.memory, element, dims, trace.here)
     if not same_size(seen.buffer, tile.buffer):
-        raise Fault(
-            "reinterpret-size",
-            f"view: {shape_words(seen, 'x')} elements of {element} are not as many bytes as "
-            f"{shape_words(tile, 'x')} of {tile.element} in `{tile.name}`",
-            "a view names all bytes of a buffer: give it a shape that has as many",
-            "dtype" if shape is None else "shape",
-        )
+        message = f"view: {shape_words(seen, 'x')} elements of {element} are not as many bytes as "
+        message += f"{shape_words(tile, 'x')} of {tile.element} in `{tile.name}`"
+        hint = "a view names all bytes of a buffer: give it a shape that has as many"
+        raise Fault("reinterpret-size", message, hint, "dtype" if shape is None else "shape")
     if not same_places(seen.buffer, tile.root.buffer):
-        raise Fault(
-            "operand-memory",
-            f"view: `{tile.name}` is a matrix in l1, whose rows lie in fractals: "
-            f"{shape_words(seen, 'x')} elements of {element} would lie in another order",
-            "keep rows of as many bytes, or copy to a buffer of that shape",
-            "dtype" if shape is None else "shape",
-        )
+        message = f"view: `{tile.name}` is a matrix in l1, whose rows lie in fractals: "
+        message += f"{shape_words(seen, 'x')} elements of {element} would lie in another order"
+        hint = "keep rows of as many bytes, or copy to a buffer of that shape"
+        raise Fault("operand-memory", message, hint, "dtype" if shape is None else "shape")
     trace.allocate(seen, tile.root)
     return seen
 
@@ -122,11 +106,8 @@ def _allocated(
     if not isinstance(tile, Tile) or tile not in trace.allocations:
         raise unexpected(f"{name}: {argument}", tile, "a buffer allocated in this kernel")
     if tile.memory not in memories:
-        raise Fault(
-            "operand-memory",
-            f"{name}: {argument} `{tile.name}` is in {tile.memory.value}, "
-            f"expected {' or '.join(m.value for m in memories if m is not Memory.SHARED)}",
-            "matrices outside ub have an order of elements that depends on the type",
-            argument,
-        )
+        message = f"{name}: {argument} `{tile.name}` is in {tile.memory.value}, expected "
+        message += f"{' or '.join(m.value for m in memories if m is not Memory.SHARED)}"
+        hint = "matrices outside ub have an order of elements that depends on the type"
+        raise Fault("operand-memory", message, hint, argument)
     return tile

@@ -212,27 +212,21 @@ def reinterpret(dtype: Any, value: Any) -> Scalar:
     target = element_type(dtype)
     expr = scalar_expr(value)
     if expr.dtype.bits != target.bits:
-        raise Fault(
-            "operand-type",
-            f"{expr.dtype} has {expr.dtype.bits} bits, {target} has {target.bits}",
-            "reinterpret keeps the width: T.cast converts",
-            "value",
-        )
+        message = f"{expr.dtype} has {expr.dtype.bits} bits, {target} has {target.bits}"
+        hint = "reinterpret keeps the width: T.cast converts"
+        raise Fault("operand-type", message, hint, "value")
     return Scalar(expr if expr.dtype == target else ir.Cast(expr, target, True))
 
 
 def symbolic(name: str, dtype: Any = "int32") -> Scalar:
     """A dimension whose size is known when the kernel is called."""
     if not isinstance(name, str) or not name.isidentifier():
-        raise Fault(
-            "symbol-name", f"a symbolic dimension is called {describe(name)}, expected a name",
-            argument="name",
-        )  # fmt: skip
+        message = f"a symbolic dimension is called {describe(name)}, expected a name"
+        raise Fault("symbol-name", message, argument="name")
     target = element_type(dtype)
     if not target.is_integer:
-        raise Fault(
-            "symbol-type", f"`{name}` is {target}, expected an integer type", argument="dtype"
-        )
+        message = f"`{name}` is {target}, expected an integer type"
+        raise Fault("symbol-type", message, argument="dtype")
     return Scalar(ir.Var(name, target))
 
 

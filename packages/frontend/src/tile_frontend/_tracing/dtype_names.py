@@ -35,13 +35,9 @@ def element_type(value: Any, packed: bool = False) -> DType:
     and it is not the type of a tile that may be `packed`."""
     found = _named_type(value)
     if not packed and not found.whole_bytes:
-        raise Fault(
-            "packed-memory",
-            f"two elements of {found} share a byte: only tensors, and tiles of ub, l1, l0a and l0b "
-            "have this type",
-            "convert it to float16 with T.tile.cast",
-            "dtype",
-        )
+        message = f"two elements of {found} share a byte: only tensors, and tiles of ub, l1, l0a "
+        message += "and l0b have this type"
+        raise Fault("packed-memory", message, "convert it to float16 with T.tile.cast", "dtype")
     return found
 
 
@@ -49,12 +45,8 @@ def packed_rows(element: DType, dims: tuple[Expr, ...], argument: str) -> None:
     """A Fault for a tile whose rows end inside a byte."""
     columns = constant_value(dims[-1]) if dims else None
     if columns is not None and columns * element.bits % 8:
-        raise Fault(
-            "odd-elements",
-            f"a row has {columns} elements, but two elements of {element} share a byte",
-            "give the last dimension an even size",
-            argument,
-        )
+        message = f"a row has {columns} elements, but two elements of {element} share a byte"
+        raise Fault("odd-elements", message, "give the last dimension an even size", argument)
 
 
 # Names of types in Python, CUDA and other languages for kernels.
@@ -81,10 +73,6 @@ def _named_type(value: Any) -> DType:
     name = value.__name__ if of_numpy else str(value)
     found = dtype_of(name.removeprefix("torch.")) if not isinstance(value, (int, float)) else None
     if found is None:
-        raise Fault(
-            "unknown-dtype",
-            f"{name!r} is not an element type",
-            _meant(value, name) or "one of " + ", ".join(DTYPES),
-            "dtype",
-        )
+        hint = _meant(value, name) or "one of " + ", ".join(DTYPES)
+        raise Fault("unknown-dtype", f"{name!r} is not an element type", hint, "dtype")
     return found

@@ -75,18 +75,14 @@ class Scalar(Value):
         return f"a runtime {self.dtype}"
 
     def __bool__(self) -> bool:
-        raise Fault(
-            "runtime-condition",
-            "a runtime value has no truth value while the kernel is traced",
-            "choose with T.if_then_else, T.max, T.min, T.And or T.Or",
-        )
+        message = "a runtime value has no truth value while the kernel is traced"
+        hint = "choose with T.if_then_else, T.max, T.min, T.And or T.Or"
+        raise Fault("runtime-condition", message, hint)
 
     def _no_number(self) -> Any:
-        raise Fault(
-            "runtime-value",
-            "a runtime value is used where a Python number is needed",
-            "only values known outside the kernel can size or choose things; convert with T.cast",
-        )
+        message = "a runtime value is used where a Python number is needed"
+        hint = "only values known outside the kernel can size or choose things; convert with T.cast"
+        raise Fault("runtime-value", message, hint)
 
     __int__ = __float__ = __index__ = __complex__ = __len__ = __iter__ = _no_number
 
@@ -252,11 +248,8 @@ def scalar_expr(value: Any, like: DType | None = None) -> Expr:
         return value
     number = python_number(value)
     if number is None:
-        raise Fault(
-            "not-a-scalar",
-            f"found {describe(value)}, expected a scalar",
-            value.a_scalar_of_it if isinstance(value, Value) else None,
-        )
+        hint = value.a_scalar_of_it if isinstance(value, Value) else None
+        raise Fault("not-a-scalar", f"found {describe(value)}, expected a scalar", hint)
     if isinstance(number, int) and not isinstance(number, bool):
         return _integer(number, like)
     return as_expr(number, like)
@@ -280,11 +273,8 @@ def _fits(number: int, dtype: DType) -> bool:
 def no_packed_scalar(dtype: DType) -> None:
     """A Fault for elements that share bytes: the scalar unit addresses whole ones."""
     if not dtype.whole_bytes:
-        raise Fault(
-            "packed-scalar",
-            f"an element of {dtype} has no address of its own",
-            "convert the tile with T.tile.cast, or take the bytes that T.reinterpretcast names",
-        )
+        hint = "convert the tile with T.tile.cast, or take the bytes that T.reinterpretcast names"
+        raise Fault("packed-scalar", f"an element of {dtype} has no address of its own", hint)
 
 
 def _check_element(load: Load) -> None:
@@ -293,11 +283,9 @@ def _check_element(load: Load) -> None:
     for position, (index, size) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
         number, limit = constant_value(index), constant_value(size)
         if number is not None and limit is not None and number >= limit:
-            raise Fault(
-                "index-range",
-                f"index {position} of `{load.buffer.name}` is {number}, "
-                f"but the dimension has {limit} elements",
-            )
+            message = f"index {position} of `{load.buffer.name}` is {number}, but the dimension "
+            message += f"has {limit} elements"
+            raise Fault("index-range", message)
 
 
 def as_python(expr: Expr) -> Any:
@@ -352,11 +340,8 @@ def stored_value(value: Any, dtype: DType) -> Expr:
     """The expression that is stored in an element of type `dtype`."""
     number = python_number(value)
     if isinstance(number, float) and dtype.is_integer and not number.is_integer():
-        raise Fault(
-            "dtype-mismatch",
-            f"{number!r} is stored in an element of type {dtype}",
-            "write an integer, or T.cast(value, ...) to say how it rounds",
-        )
+        hint = "write an integer, or T.cast(value, ...) to say how it rounds"
+        raise Fault("dtype-mismatch", f"{number!r} is stored in an element of type {dtype}", hint)
     return cast(scalar_expr(value, dtype), dtype)
 
 

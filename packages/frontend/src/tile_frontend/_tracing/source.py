@@ -63,12 +63,9 @@ def find_function(fn: Callable[..., Any]) -> tuple[Source, ast.FunctionDef]:
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, fn.__globals__)
     if not lines:
-        raise KernelError(
-            "source-unavailable",
-            f"the source of `{fn.__name__}` cannot be read: {code.co_filename} is not a file",
-            None,
-            "put the kernel in a .py file and import it",
-        )
+        message = f"the source of `{fn.__name__}` cannot be read: {code.co_filename} is not a file"
+        hint = "put the kernel in a .py file and import it"
+        raise KernelError("source-unavailable", message, None, hint)
     file = _file(code.co_filename, "".join(lines))
     source, found = file.source, file.functions.get((code.co_firstlineno, fn.__name__))
     names = code.co_varnames[: code.co_argcount]

@@ -17,7 +17,6 @@ from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import (
     INT32,
     TOLD,
-    Alloc,
     Body,
     Break,
     Buffer,
@@ -152,11 +151,8 @@ class Trace:
                 self.body = (*self.body, stmt)
             return
         if not self._bodies:
-            raise Fault(
-                "outside-launch",
-                "a statement stands outside the launch of the kernel",
-                "put it below `with T.Kernel(...)`",
-            )
+            message = "a statement stands outside the launch of the kernel"
+            raise Fault("outside-launch", message, "put it below `with T.Kernel(...)`")
         self._bodies[-1].append(stmt)
 
     def emit_pending(self, pending: Pending, step: bool = False) -> None:
@@ -201,11 +197,8 @@ class Trace:
         dimensions, which need no statement."""
         if not self.in_launch:
             if any(isinstance(e, Load) for e in walk_expr(value)):
-                raise Fault(
-                    "outside-launch",
-                    "an element is read outside the launch of the kernel",
-                    "put it below `with T.Kernel(...)`",
-                )
+                message = "an element is read outside the launch of the kernel"
+                raise Fault("outside-launch", message, "put it below `with T.Kernel(...)`")
             return Scalar(value)
         var = Var(self.names.fresh(name), value.dtype)
         if self.known_number(value) is not None:
@@ -245,11 +238,8 @@ class Trace:
 
     def allocate(self, tile: Tile, alias_of: Tile | None = None) -> None:
         if not self.in_launch:
-            raise Fault(
-                "outside-launch",
-                "a buffer is allocated outside the launch of the kernel",
-                "put it below `with T.Kernel(...)`",
-            )
+            message = "a buffer is allocated outside the launch of the kernel"
+            raise Fault("outside-launch", message, "put it below `with T.Kernel(...)`")
         tile.alias_of = alias_of
         self.allocations.append(tile)
 
@@ -283,23 +273,17 @@ class Trace:
     def finish(self) -> Func:
         """The traced function."""
         if self.header is None or self.body is None:
-            raise Fault(
-                "kernel-missing",
-                f"`{self.name}` launches no kernel",
-                "write `with T.Kernel(blocks, is_npu=True) as (cid, vid):` around the body",
-            )
+            hint = "write `with T.Kernel(blocks, is_npu=True) as (cid, vid):` around the body"
+            raise Fault("kernel-missing", f"`{self.name}` launches no kernel", hint)
         body, late = self.body, self.decided_late
         if late:
             whole = body
             body = rewrite(body, lambda s: late[s](s, whole) if s in late else s)
         idle = self._idle(body)
         body = rewrite(body, lambda s: _without_memory(s, idle)) if idle else body
-        allocs = tuple(
-            Alloc(t.buffer, t.loc, t.address, t.layout, False, t.alias_of and t.alias_of.buffer)
-            # The text names a buffer before what aliases it.
-            for t in sorted(self.allocations, key=lambda t: t.alias_of is not None)
-            if t.buffer not in idle
-        )
+        # The text names a buffer before what aliases it.
+        tiles = sorted(self.allocations, key=lambda t: t.alias_of is not None)
+        allocs = tuple(t.alloc() for t in tiles if t.buffer not in idle)
         launch = replace(self.header, allocs=allocs, body=body)
         return Func(
             self.name, self.params, launch, Phase.BUILT, self.loc,
@@ -325,11 +309,8 @@ def current(what: str) -> Trace:
     """The kernel being traced; a Fault where there is none."""
     trace = _current()
     if trace is None:
-        raise Fault(
-            "outside-kernel",
-            f"{what} is called outside a kernel",
-            "call it from a function decorated with @T.prim_func or @T.macro",
-        )
+        hint = "call it from a function decorated with @T.prim_func or @T.macro"
+        raise Fault("outside-kernel", f"{what} is called outside a kernel", hint)
     return trace
 
 

@@ -19,6 +19,7 @@ from tile_frontend._tracing.scalars import (
     unexpected,
 )
 from tile_ir import (
+    Alloc,
     Break,
     Buffer,
     Const,
@@ -100,12 +101,9 @@ def _index(buffer: Buffer, value: Any, position: int) -> Expr:
     if constant is not None:
         _check_not_negative(buffer, constant, position)
         if limit is not None and constant >= limit:
-            raise Fault(
-                "index-range",
-                f"index {position} of `{buffer.name}` is {constant}, "
-                f"but the dimension has {limit} elements",
-                argument=position,
-            )
+            message = f"index {position} of `{buffer.name}` is {constant}, but the dimension has "
+            message += f"{limit} elements"
+            raise Fault("index-range", message, argument=position)
     return expr
 
 
@@ -133,32 +131,21 @@ def _check_not_negative(buffer: Buffer, number: int, position: int) -> None:
 
 def _slice(buffer: Buffer, value: slice, position: int) -> Slice:
     if value.step is not None and python_number(value.step) != 1:
-        raise Fault(
-            "slice-step",
-            f"a slice of `{buffer.name}` has a step",
-            "slices take every element: copy or compute whole runs",
-            position,
-        )
+        hint = "slices take every element: copy or compute whole runs"
+        raise Fault("slice-step", f"a slice of `{buffer.name}` has a step", hint, position)
     size = buffer.shape[position]
     start = Const(0) if value.start is None else _bound(buffer, value.start, position)
     stop = size if value.stop is None else _bound(buffer, value.stop, position)
     extent = distance(start, stop)
     length, limit, end = (constant_value(e) for e in (extent, size, stop))
     if length is not None and length <= 0:
-        raise Fault(
-            "empty-slice",
-            f"slice {position} of `{buffer.name}` has {length} elements",
-            "the stop of a slice is after its start",
-            position,
-        )
+        message = f"slice {position} of `{buffer.name}` has {length} elements"
+        raise Fault("empty-slice", message, "the stop of a slice is after its start", position)
     # On chip nothing lies behind a buffer; a tile of a tensor may hang over its edge.
     if buffer.memory is not Memory.GM and limit is not None and end is not None and end > limit:
-        raise Fault(
-            "index-range",
-            f"slice {position} of `{buffer.name}` ends at {end}, "
-            f"but the dimension has {limit} elements",
-            argument=position,
-        )
+        message = f"slice {position} of `{buffer.name}` ends at {end}, but the dimension has "
+        message += f"{limit} elements"
+        raise Fault("index-range", message, argument=position)
     return Slice(start, extent)
 
 
@@ -219,6 +206,11 @@ class Tile(Value):
         self._buffer = replace(self.buffer, dtype=element)
         self.element = element
 
+    def alloc(self) -> Alloc:
+        """The allocation of the traced kernel."""
+        alias = None if self.alias_of is None else self.alias_of.buffer
+        return Alloc(self.buffer, self.loc, self.address, self.layout, alias_of=alias)
+
     @property
     def name(self) -> str:
         return self.buffer.name
@@ -275,13 +267,9 @@ class Cell(Scalar):
         number = python_number(position)
         if isinstance(number, int) and number == 0:
             return value
-        raise Fault(
-            "index-range",
-            f"`{self.tile.name}` is a T.alloc_var, which has one element, but the index is "
-            f"{describe(position) if number is None else number}",
-            f"write `{self.tile.name}` or `{self.tile.name}[0]`",
-            0,
-        )
+        message = f"`{self.tile.name}` is a T.alloc_var, which has one element, but the index is "
+        message += f"{describe(position) if number is None else number}"
+        raise Fault("index-range", message, f"write `{self.tile.name}` or `{self.tile.name}[0]`", 0)
 
 
 def shape_words(tile: Tile, between: str = ", ") -> str:
