@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import itertools
-import math
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +18,10 @@ import tile_passes
 from tile_passes.analysis.in_place import InPlacePair
 from tile_passes.analysis.live_ranges import LiveRange, interfere, union
 from tile_passes.analysis.lowest_place import gaps, lowest_place
-from tile_passes.memory.allocate import allocate
+from tile_passes.memory.allocate import allocate, place
 from tile_passes.memory.allocation_problem import AllocationProblem, Interval
-from tile_passes.memory.exact_search import exact_search
-from tile_passes.memory.solve import Solution, Solver, solve, solve_by_any
+from tile_passes.memory.exact_search import Solution, exact_search
+from tile_passes.memory.linear_scan import scans
 
 POINTS = 12
 
@@ -40,12 +39,9 @@ def problems(draw: st.DrawFn) -> AllocationProblem:
         address = draw(st.none() | st.none() | st.integers(0, 6).map(lambda n: n * align))
         intervals.append(Interval(draw(st.integers(1, 5 * align)), live, address))
     pairs = list(itertools.combinations(range(len(intervals)), 2))
-    costs = draw(
-        st.dictionaries(st.sampled_from(pairs), st.sampled_from([0.5, 3.0, math.inf]), max_size=3)
-        if pairs
-        else st.just({})
-    )
-    problem = AllocationProblem(tuple(intervals), 1 << 20, align, (), costs)
+    apart = draw(st.lists(st.sampled_from(pairs), max_size=3) if pairs else st.just([]))
+    kept = frozenset(map(frozenset, apart))
+    problem = AllocationProblem(tuple(intervals), 1 << 20, align, (), kept)
     end = max((i.address + i.size for i in intervals if i.address is not None), default=0)
     capacity = max(end, problem.bound + align * draw(st.integers(-1, 6)))
     return replace(problem, capacity=max(capacity, 0))
@@ -76,7 +72,7 @@ def check(problem: AllocationProblem, addresses: tuple[int, ...]) -> None:
         fixed = [i.address is not None for i in (one, other)]
         if all(fixed):
             continue  # as the user wants it
-        apart = problem.sharing_cost.get((a, b)) == math.inf
+        apart = {a, b} in problem.apart
         if any(fixed) or apart or live_at(one.live) & live_at(other.live):
             assert not share(problem, addresses, a, b), (a, b)
 
@@ -84,20 +80,15 @@ def check(problem: AllocationProblem, addresses: tuple[int, ...]) -> None:
 @settings(max_examples=examples(kept_number(400)))
 @given(problems())
 def test_no_solver_is_wrong(problem: AllocationProblem) -> None:
-    found = {solver: solve(problem, solver) for solver in Solver}
-    for solution in (*found.values(), allocate(problem), solve_by_any(problem)):
-        if solution.addresses is not None:
-            check(problem, solution.addresses)
-    scanned = found[Solver.LINEAR_SCAN].addresses
-    best = found[Solver.BEST_OF_ORDERS].addresses
-    exact = found[Solver.EXACT]
-    if scanned is not None:
-        assert best is not None and exact.addresses is not None
-        assert problem.cost(best) <= problem.cost(scanned)
-    if best is not None:
-        assert exact.addresses is not None
-    if exact.addresses is None and exact.certain:
-        assert not any(s.addresses for s in found.values())
+    scanned = [problem.addresses(s) for s in scans(problem)]
+    found, both = place(problem), allocate(problem)
+    for addresses in (*scanned, found.addresses, both.addresses):
+        if addresses is not None:
+            check(problem, addresses)
+    if scanned or both.addresses is not None:
+        assert found.addresses is not None
+    if found.addresses is None and found.certain:
+        assert both.addresses is None
 
 
 @settings(max_examples=examples(kept_number(300)))
@@ -126,7 +117,7 @@ def test_only_what_may_be_in_place_shares_a_point(
             touching = both[0] & both[1]
             assert all((frozenset((a, b)), point) in allowed for point in touching)
             assert not touching or found[a] == found[b]
-            assert problem.sharing_cost.get((a, b)) != math.inf
+            assert {a, b} not in problem.apart
     for i in problem.free:
         assert found[i] + problem.intervals[i].size <= problem.capacity
 
@@ -140,7 +131,7 @@ def test_interference_is_being_live_at_one_point(problem: AllocationProblem) -> 
         one, other = (problem.intervals[i].live for i in (a, b))
         common = bool(live_at(one) & live_at(other))
         assert interfere(one, other) is common
-        assert graph.has_edge(a, b) is (common or problem.sharing_cost.get((a, b)) == math.inf)
+        assert graph.has_edge(a, b) is (common or {a, b} in problem.apart)
     for clique in problem.cliques:
         assert all(graph.has_edge(a, b) for a, b in itertools.combinations(clique, 2))
 
@@ -181,7 +172,11 @@ def test_one_routine_finds_places() -> None:
                 if any(ast.unparse(i).split(".")[-1] in ("gaps", "room") for i in loops):
                     walking.add(f"{path.stem}.{node.name}")
     # The others sum up what is free.
-    assert walking == {"lowest_place.lowest_place", "allocation_problem.room", "exact_search.above"}
+    assert walking == {
+        "lowest_place.lowest_place",
+        "allocation_problem.room",
+        "exact_search._above",
+    }
 
 
 def of_sizes(
@@ -237,11 +232,11 @@ def test_a_placement_is_found_exactly_if_there_is_one(gap: bool) -> None:
             capacity = problem.bound + 2 + rng.randint(0, 2)
             intervals = (*problem.intervals, fixed)
             problem = replace(problem, intervals=intervals, capacity=capacity)
-        for result in (solve_by_any(problem, 100_000), solve(problem, Solver.EXACT, 100_000)):
-            if result.addresses is not None:
-                check(problem, result.addresses)
-            assert (result.addresses is not None) == any_placement(problem), seed
-            assert result.certain
+        result = place(problem, 100_000)
+        if result.addresses is not None:
+            check(problem, result.addresses)
+        assert (result.addresses is not None) == any_placement(problem), seed
+        assert result.certain
         found += result.addresses is not None
         none += result.addresses is None
     assert found > 30 and none > 5
@@ -266,43 +261,38 @@ def test_where_linear_scans_fail_the_search_finds() -> None:
         starts = [(rng.randint(1, 40), rng.randint(0, 30)) for _ in range(rng.randint(8, 24))]
         problem = of_sizes([(n, ((s, s + rng.randint(0, 12)),)) for n, s in starts], 1 << 20)
         problem = replace(problem, capacity=problem.bound)
-        result = solve_by_any(problem, 50_000)
+        result = place(problem, 50_000)
         solved.append(result.addresses is not None)
-        scanned = solve(problem, Solver.BEST_OF_ORDERS)
-        by_search += result.addresses is not None and scanned.addresses is None
+        by_search += result.addresses is not None and not any(scans(problem))
     assert by_search
     assert sum(solved) >= 0.98 * len(solved)
 
 
 def test_no_intervals_and_no_room() -> None:
-    for solver in Solver:
-        assert solve(of_sizes([], 0), solver).addresses == ()
-        one = [(1, ((0, 0),))]
-        assert solve(of_sizes(one, 0), solver) == Solution(None, True)
-        around = tuple(Interval(2, (), a) for a in (0, 3))
-        assert solve(of_sizes(one, 5, around), solver).addresses == (2, 0, 3)
+    assert place(of_sizes([], 0)).addresses == ()
+    one = [(1, ((0, 0),))]
+    assert place(of_sizes(one, 0)) == Solution(None, True)
+    around = tuple(Interval(2, (), a) for a in (0, 3))
+    assert place(of_sizes(one, 5, around)).addresses == (2, 0, 3)
 
 
 def test_a_search_that_is_given_up_says_so() -> None:
     for seed in itertools.count():
         problem = random_problem(random.Random(seed), 14, 8, 9)
-        result = solve_by_any(problem, 3)
+        result = place(problem, 3)
         if result.addresses is None:
             break
     assert not result.certain and result.steps > 3
 
 
-def test_a_wait_is_avoided_where_there_is_another_order() -> None:
-    """Placed as they begin to live, the third lies on the first, which waits for it; the large one
-    first, the second does, which costs nothing."""
+def test_two_that_are_kept_apart_share_nothing() -> None:
+    """Placed as they begin to live, the third lies on the first; if it must not, on the second."""
     three = [(1, ((0, 1),)), (3, ((1, 1),)), (2, ((2, 3),))]
-    problem = replace(of_sizes(three, 4), sharing_cost={(0, 2): 40.0})
-    scanned = solve(problem).addresses
-    best = solve(problem, Solver.BEST_OF_ORDERS).addresses
-    assert scanned is not None and problem.cost(scanned) == 40
-    assert best is not None and problem.cost(best) == 0
-    never = replace(problem, sharing_cost={(0, 2): math.inf})
-    found = solve_by_any(never).addresses
+    problem = of_sizes(three, 4)
+    scanned = place(problem).addresses
+    assert scanned is not None and share(problem, scanned, 0, 2)
+    never = replace(problem, apart=frozenset([frozenset((0, 2))]))
+    found = place(never).addresses
     assert found is not None and not share(never, found, 0, 2)
 
 
@@ -313,5 +303,5 @@ def test_what_is_written_in_place_is_one_interval() -> None:
     assert allocate(problem) == Solution(None, True)
     joined = replace(problem, in_place=(InPlacePair(1, 0, 1),))
     assert allocate(joined).addresses == (0, 0)
-    apart = replace(joined, sharing_cost={(0, 1): math.inf})
+    apart = replace(joined, apart=frozenset([frozenset((0, 1))]))
     assert allocate(apart).addresses is None

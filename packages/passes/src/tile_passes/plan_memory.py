@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
@@ -27,9 +27,9 @@ def plan_memory(func: Func, target: Target) -> Func:
     Needs: LOWERED. Gives: PLANNED. Idea: linear scan without live ranges, side by side in order of
     allocation around the addresses the user fixed; an alias is where its buffer is. Where a memory
     is too small and the function leaves memory to the compiler, the buffers become intervals with
-    holes: linear scan, then the best of several orders, then an exact search that misses no
-    placement; intervals that interfere only where the op table lets an operation write in place are
-    coalesced where nothing else helps. Without: scratch of all operations starts at one address.
+    holes: linear scan in several orders, then an exact search that misses no placement; intervals
+    that interfere only where the op table lets an operation write in place are coalesced where
+    nothing else helps. Without: scratch of all operations starts at one address.
     Where the order inside a core is the author's: placements that it orders already come first, and
     what sharing puts in each other's way is ordered by flags and barriers.
     Limits: waits that sharing makes are avoided only where the order is the author's, and there all
@@ -67,18 +67,13 @@ class _Facts:
     def live(self) -> Liveness:
         return liveness(self.func.launch.allocs, self.func.launch.body)
 
-    def numbers(self, memory: Memory) -> list[int]:
-        """Those of the buffers of a memory."""
-        return [i for i, a in enumerate(self.live.buffers) if a.buffer.memory is memory]
-
     @cached_property
     def in_place(self) -> list[InPlacePair]:
         return in_place_pairs(self.live)
 
     @cached_property
-    def waits(self) -> dict[Pair, float]:
-        """Buffers, by number, whose bytes the author's order does not let pass to each other, and
-        the cycles that one of them would be waited for."""
+    def waits(self) -> frozenset[Pair]:
+        """Buffers, by number, whose bytes the author's order does not let pass to each other."""
         launch = self.func.launch
         address: dict[Buffer, int] = {}
         for memory, align in self.target.alignment.items():
@@ -89,11 +84,8 @@ class _Facts:
             replace(a, address=address.get(a.alias_of or a.buffer)) for a in launch.allocs
         )
         func = replace(self.func, launch=replace(launch, allocs=allocs))
-        found: dict[Pair, float] = {}
-        for pair, cycles in waits_of_sharing(func, self.target).items():
-            low, high = sorted(self.live.roots[b] for b in pair)
-            found[low, high] = cycles
-        return found
+        waits = waits_of_sharing(func, self.target)
+        return frozenset(frozenset(self.live.roots[b] for b in pair) for pair in waits)
 
 
 def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: Target) -> Addresses:
@@ -106,32 +98,30 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     apart = side_by_side(allocs, align, scratch_apart=True)
     if end_of(apart) <= capacity:
         return apart
+    live = facts.live
+    here = [i for i, a in enumerate(live.buffers) if a.buffer.memory is memory]
+    found = None
     if facts.by_hand:
-        live, here = facts.live, facts.numbers(memory)
-        problem = _problem(facts, here, memory, facts.waits)
-        found = allocate(problem.without_waits(), thorough=False)
-        if found.addresses is not None:
-            return _by_alloc(live, here, found.addresses)
-    if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, facts.live):
-        return stacked
-    live, here = facts.live, facts.numbers(memory)
-    found = allocate(_problem(facts, here, memory, {}))
+        found = allocate(_problem(facts, here, memory, facts.waits), thorough=False)
+    if found is None or found.addresses is None:
+        if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, live):
+            return stacked
+        found = allocate(_problem(facts, here, memory, frozenset()))
     if found.addresses is None:
         raise overflow_by_liveness(live, memory, target, found.certain)
-    return _by_alloc(live, here, found.addresses)
+    return {live.buffers[i]: address for i, address in zip(here, found.addresses, strict=True)}
 
 
 def _problem(
-    facts: _Facts, here: Sequence[int], memory: Memory, sharing_cost: Mapping[Pair, float]
+    facts: _Facts, here: Sequence[int], memory: Memory, apart: Iterable[Pair]
 ) -> AllocationProblem:
     """The buffers of a memory, by their numbers `here` among all."""
     live, target = facts.live, facts.target
-    buffers = [live.buffers[i] for i in here]
     number = {i: n for n, i in enumerate(here)}
     return AllocationProblem(
         tuple(
             Interval(buffer_bytes(a), live.ranges[i], a.address)
-            for i, a in zip(here, buffers, strict=True)
+            for i, a in ((i, live.buffers[i]) for i in here)
         ),
         target.capacity[memory],
         target.alignment[memory],
@@ -140,16 +130,8 @@ def _problem(
             for p in facts.in_place
             if p.source in number and p.result in number
         ),
-        {
-            (number[a], number[b]): cost
-            for (a, b), cost in sharing_cost.items()
-            if a in number and b in number
-        },
+        frozenset(frozenset(number[i] for i in p) for p in apart if p <= number.keys()),
     )
-
-
-def _by_alloc(live: Liveness, here: Sequence[int], addresses: Sequence[int]) -> Addresses:
-    return {live.buffers[i]: address for i, address in zip(here, addresses, strict=True)}
 
 
 def _scratch_is_apart_in_time(allocs: Sequence[Alloc], live: Liveness) -> bool:

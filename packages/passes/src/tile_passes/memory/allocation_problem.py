@@ -1,11 +1,10 @@
-"""What the planner of a memory is asked: intervals, which of them interfere, where they may lie,
-and what sharing costs. Nothing is known here of statements, and nothing is decided."""
+"""What the planner of a memory is asked: intervals, which of them interfere, and where they may
+lie. Nothing is known here of statements, and nothing is decided."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,8 @@ from tile_passes.analysis.lowest_place import Bytes, gaps
 if TYPE_CHECKING:
     import networkx as nx
 
-# Two intervals, by number, the lower one first.
-Pair = tuple[int, int]
+# Two intervals, by number.
+Pair = frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +34,15 @@ class Interval:
 class AllocationProblem:
     """The intervals of one memory of `capacity` bytes; addresses are multiples of `alignment`.
 
-    Two that interfere must not share a byte: those live at one point, and pairs whose sharing costs
-    infinitely much. `sharing_cost` says of other pairs how many cycles are waited if they share;
-    `in_place` which pairs may be one although an operation touches both.
+    Two that interfere must not share a byte: those live at one point, and those that are to be kept
+    `apart` whenever they live. `in_place` says which may be one although an operation touches both.
     """
 
     intervals: tuple[Interval, ...]
     capacity: int
     alignment: int
     in_place: tuple[InPlacePair, ...] = ()
-    sharing_cost: Mapping[Pair, float] = field(default_factory=dict)
+    apart: frozenset[Pair] = frozenset()
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -64,17 +62,7 @@ class AllocationProblem:
         return gaps(fixed, self.alignment, self.capacity)
 
     @cached_property
-    def apart(self) -> frozenset[Pair]:
-        """Pairs without an address that share nothing, whenever they are live."""
-        free = frozenset(self.free)
-        return frozenset(
-            pair
-            for pair, cost in self.sharing_cost.items()
-            if cost == math.inf and free.issuperset(pair)
-        )
-
-    @cached_property
-    def _swept(self) -> tuple[list[Pair], list[frozenset[int]]]:
+    def _swept(self) -> tuple[list[tuple[int, int]], list[frozenset[int]]]:
         """The pairs without an address that are live at one point, and the largest sets that are,
         in order of the points."""
         events = sorted(
@@ -83,7 +71,7 @@ class AllocationProblem:
             for start, end in self.intervals[number].live
             for when, starts in ((start, True), (end + 1, False))
         )
-        pairs: list[Pair] = []
+        pairs: list[tuple[int, int]] = []
         together: list[frozenset[int]] = []
         active: set[int] = set()
         grown = False
@@ -106,17 +94,18 @@ class AllocationProblem:
         graph = nx.Graph()
         graph.add_nodes_from(self.free)
         graph.add_edges_from(self._swept[0])
-        graph.add_edges_from(self.apart)
+        graph.add_edges_from(self._free_apart)
         return graph
 
     @cached_property
     def cliques(self) -> tuple[frozenset[int], ...]:
         """Sets of intervals that interfere each with each: the largest that are live at one point,
         in order of the points, and the other pairs that share nothing."""
-        pairs, together = self._swept
-        live = {frozenset(pair) for pair in pairs} if self.apart else set()
-        others = [frozenset(pair) for pair in sorted(self.apart)]
-        return tuple(dict.fromkeys([*together, *(p for p in others if p not in live)]))
+        return tuple(dict.fromkeys([*self._swept[1], *self._free_apart]))
+
+    @cached_property
+    def _free_apart(self) -> list[Pair]:
+        return sorted((pair for pair in self.apart if pair <= {*self.free}), key=sorted)
 
     @cached_property
     def bound(self) -> int:
@@ -128,27 +117,11 @@ class AllocationProblem:
         """The bytes that have no owner yet."""
         return sum(high - low for low, high in self.gaps)
 
-    def without_waits(self) -> AllocationProblem:
-        """The problem in which no pair shares whose sharing has a cost."""
-        return replace(self, sharing_cost=dict.fromkeys(self.sharing_cost, math.inf))
-
     def addresses(self, found: Mapping[int, int]) -> tuple[int, ...]:
         """Those of all intervals: the ones found, and the ones that the user gave."""
         return tuple(
             found[number] if interval.address is None else interval.address
             for number, interval in enumerate(self.intervals)
-        )
-
-    def cost(self, addresses: Sequence[int]) -> float:
-        """Cycles that are waited because of what shares bytes at these addresses, the user's own
-        aside."""
-        free = frozenset(self.free)
-        return sum(
-            cost
-            for (a, b), cost in self.sharing_cost.items()
-            if free.issuperset((a, b))
-            and addresses[a] < addresses[b] + self.sizes[b]
-            and addresses[b] < addresses[a] + self.sizes[a]
         )
 
 

@@ -3,9 +3,9 @@ may take the place of what it reads (known from register allocation, where copie
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from tile_passes.analysis.in_place import InPlacePair, places
 from tile_passes.analysis.live_ranges import interfere, pressure, union
@@ -18,18 +18,15 @@ Group = list[int]
 def groupings(problem: AllocationProblem) -> Iterator[list[Group]]:
     """Which intervals become one: none of them, only where there is no room otherwise, all that
     can; first the first operands, then the last."""
-    alone = [[i] for i in problem.free]
-    yield alone
     sizes = {i: problem.sizes[i] for i in problem.free}
+    tried = [[[i] for i in problem.free]]
+    yield tried[0]
     pairs = [p for p in problem.in_place if p.source in sizes and p.result in sizes]
-    loads = pressure([i.live for i in problem.intervals], sizes)
-    tried = [alone]
-    for needed_only, last_first in ((True, False), (True, True), (False, False)):
-        order = pairs[::-1] if last_first else pairs
-        groups = _grouped(problem, order, sizes, list(loads), problem.room if needed_only else -1)
-        if groups not in tried and not _joins(groups, problem):
+    for order, room in ((pairs, problem.room), (pairs[::-1], problem.room), (pairs, -1)):
+        groups = _grouped(problem, order, sizes, room)
+        if groups not in tried:
             yield groups
-        tried.append(groups)
+            tried.append(groups)
 
 
 def coalesced(problem: AllocationProblem, groups: Sequence[Group]) -> AllocationProblem:
@@ -41,41 +38,28 @@ def coalesced(problem: AllocationProblem, groups: Sequence[Group]) -> Allocation
         for group in groups
     )
     number = {i: n for n, group in enumerate(groups) for i in group}
-    costs: dict[tuple[int, int], float] = {}
-    for (a, b), cost in problem.sharing_cost.items():
-        if a in number and b in number and number[a] != number[b]:
-            pair = (min(number[a], number[b]), max(number[a], number[b]))
-            costs[pair] = costs.get(pair, 0) + cost
+    free = (pair for pair in problem.apart if pair <= number.keys())
+    apart = frozenset(frozenset(number[i] for i in pair) for pair in free)
     fixed = tuple(i for i in old if i.address is not None)
-    return replace(problem, intervals=(*made, *fixed), in_place=(), sharing_cost=costs)
-
-
-def _joins(groups: list[Group], problem: AllocationProblem) -> bool:
-    """Whether a group has two that share nothing."""
-    return any(
-        problem.sharing_cost.get((a, b)) == math.inf
-        for group in groups
-        for i, a in enumerate(group)
-        for b in group[i + 1 :]
-    )
+    return replace(problem, intervals=(*made, *fixed), in_place=(), apart=apart)
 
 
 def _grouped(
-    problem: AllocationProblem,
-    pairs: Sequence[InPlacePair],
-    sizes: Mapping[int, int],
-    loads: list[int],
-    room: int,
+    problem: AllocationProblem, pairs: Sequence[InPlacePair], sizes: Mapping[int, int], room: int
 ) -> list[Group]:
     """Join intervals at the points that need more than there is room."""
+    live = [i.live for i in problem.intervals]
+    loads = pressure(live, sizes)
     group = {i: [i] for i in sizes}
     allowed = places(pairs)
-    live = [i.live for i in problem.intervals]
     for p in sorted(pairs, key=lambda p: -loads[p.point]):
         first, second = group[p.source], group[p.result]
         if loads[p.point] <= room or first is second:
             continue
-        if any(interfere(live[a], live[b], allowed.get((a, b), ())) for a in first for b in second):
+        if any(
+            {a, b} in problem.apart or interfere(live[a], live[b], allowed.get((a, b), ()))
+            for a, b in product(first, second)
+        ):
             continue
         loads[p.point] -= min(sizes[p.source], sizes[p.result])
         first += second

@@ -4,36 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 
-from tile_passes.analysis.live_ranges import LiveRange, without_holes
+from tile_passes.analysis.live_ranges import LiveRange
 from tile_passes.analysis.lowest_place import lowest_place
 from tile_passes.memory.allocation_problem import AllocationProblem
 
-# Addresses by the number of the interval.
-Addresses = dict[int, int]
 # What to place first, by live range and size.
 Order = Callable[[LiveRange, int], tuple[int, int]]
-
-
-def by_start(live: LiveRange, size: int) -> tuple[int, int]:
-    return _start(live), -size
-
-
-def by_size(live: LiveRange, size: int) -> tuple[int, int]:
-    return -size, _start(live)
-
-
-def by_length(live: LiveRange, size: int) -> tuple[int, int]:
-    return -_length(live), -size
-
-
-def by_area(live: LiveRange, size: int) -> tuple[int, int]:
-    return -_length(live) * size, -size
-
-
-# As they begin to live makes few sharers, large ones first little waste.
-ORDERS: tuple[Order, ...] = (by_start, by_size, by_length, by_area)
 
 
 def _start(live: LiveRange) -> int:
@@ -44,16 +21,25 @@ def _length(live: LiveRange) -> int:
     return sum(end - start for start, end in live)
 
 
+# As they begin to live makes few sharers, large ones first little waste.
+ORDERS: tuple[Order, ...] = (
+    lambda live, size: (_start(live), -size),
+    lambda live, size: (-size, _start(live)),
+    lambda live, size: (-_length(live), -size),
+    lambda live, size: (-_length(live) * size, -size),
+)
+
+
 def linear_scan(
     problem: AllocationProblem,
-    order: Order = by_start,
+    order: Order = ORDERS[0],
     *,
     unused_first: bool = True,
     among: Collection[int] | None = None,
-) -> Addresses | None:
+) -> dict[int, int] | None:
     """Addresses for the intervals that have none, or some `among` them; None if one has no place.
     Bytes that no interval had before it come first if wanted: sharing makes waits."""
-    result: Addresses = {}
+    result: dict[int, int] = {}
     top = 0
     numbers = problem.free if among is None else among
     sizes, interference = problem.sizes, problem.interference
@@ -72,17 +58,10 @@ def linear_scan(
     return result
 
 
-def scans(problem: AllocationProblem) -> Iterator[Addresses]:
-    """The placements that linear scans in several orders find, the preferred one first. Intervals
-    without holes in their live ranges are the easier ones, if not all have room then."""
+def scans(problem: AllocationProblem) -> Iterator[dict[int, int]]:
+    """The placements that linear scans in several orders find, the preferred one first."""
     for unused_first in (True, False):
-        yield from _in_orders(problem, unused_first)
-    whole = tuple(replace(i, live=without_holes(i.live)) for i in problem.intervals)
-    yield from _in_orders(replace(problem, intervals=whole), False)
-
-
-def _in_orders(problem: AllocationProblem, unused_first: bool) -> Iterator[Addresses]:
-    for order in ORDERS:
-        found = linear_scan(problem, order, unused_first=unused_first)
-        if found is not None:
-            yield found
+        for order in ORDERS:
+            found = linear_scan(problem, order, unused_first=unused_first)
+            if found is not None:
+                yield found
