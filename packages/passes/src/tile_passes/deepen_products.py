@@ -138,6 +138,3 @@ class _Deeper:
         )
         assert isinstance(new, Op), "expressions change, not statements"
         return new
-
-
-__all__ = ["deepen_products"]

@@ -30,6 +30,3 @@ class FreeNames:
             found = f"{name}_{number}"
         self._taken.add(found)
         return found
-
-
-__all__ = ["FreeNames"]

@@ -77,6 +77,3 @@ def _short_of_memory(schedule: Schedule) -> Diagnostic:
         "smaller tiles, or fewer stages",
         "warning",
     )
-
-
-__all__ = ["inject_pipeline"]

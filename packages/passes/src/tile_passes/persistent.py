@@ -113,6 +113,3 @@ def _ordered_by_hand(func: Func) -> Diagnostic:
         "leave the order to the compiler (`tl.ascend_auto_sync`), or loop with T.Persistent",
         "warning",
     )
-
-
-__all__ = ["persistent"]

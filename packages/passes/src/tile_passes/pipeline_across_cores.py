@@ -37,6 +37,3 @@ def pipeline_across_cores(func: Func, target: Target) -> Func:
                 )
             func = skew_loops(func, [stages], target)
     return func
-
-
-__all__ = ["pipeline_across_cores"]

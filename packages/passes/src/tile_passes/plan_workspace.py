@@ -317,6 +317,3 @@ def _written(stmt: Stmt) -> set[Buffer]:
         for region, access in accesses(s)
         if access.writes
     }
-
-
-__all__ = ["plan_workspace"]

@@ -99,6 +99,3 @@ class _Stages:
         buffer = Buffer(name, Memory.UB, dtype, dims, copy.loc)
         self.allocs.append(Alloc(buffer, copy.loc))
         return Region(buffer, tuple(Slice(Const(0), extent) for extent in extents))
-
-
-__all__ = ["stage_conversions"]

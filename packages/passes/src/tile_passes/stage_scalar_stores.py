@@ -238,6 +238,3 @@ def _with_statement(loop: For, old: Stmt, new: Stmt) -> For:
         for s in loop.body
     )
     return replace(loop, body=body)
-
-
-__all__ = ["stage_scalar_stores"]

@@ -158,6 +158,3 @@ def _marked(stmt: Stmt, whole: Buffer, last: Expr) -> Stmt:
         for s in stmt.body
     )
     return replace(stmt, body=tuple(body))
-
-
-__all__ = ["use_unit_flags"]

@@ -27,19 +27,17 @@ from tile_ir import (
     Stmt,
     Store,
     While,
-    accesses,
     bodies,
     buffers_of,
-    loads,
-    overwriting,
     walk,
     with_bodies,
     with_statements,
+    written_buffers,
 )
 from tile_passes.analysis.byte_sets import BufferStorage, ByteSet
 from tile_passes.analysis.gen_kill import NOTHING, GenKill, storages_of
 from tile_passes.analysis.live_ranges import LiveRange
-from tile_passes.analysis.path_context import PathContext
+from tile_passes.analysis.path_context import Path, PathContext, paths
 
 
 class Point(NamedTuple):
@@ -117,12 +115,12 @@ def _distinct(body: Body, seen: set[Stmt]) -> Body:
 def _first_uses(body: Body, scratch: dict[Buffer, BufferStorage]) -> dict[Stmt, ByteSet]:
     """For each piece of scratch the first statement that uses it, in the innermost block that has
     all of its uses."""
-    first: dict[BufferStorage, list[tuple[Stmt, int]]] = {}
+    first: dict[BufferStorage, Path] = {}
     common: dict[BufferStorage, int] = {}
-    for path in _paths(body, ()) if scratch else ():
+    for path in paths(body) if scratch else ():
         for buffer in buffers_of(path[-1][0]) & scratch.keys():
             storage = scratch[buffer]
-            start = first.setdefault(storage, list(path))
+            start = first.setdefault(storage, path)
             pairs = zip(start, path, strict=False)
             depth = next((d for d, (a, b) in enumerate(pairs) if a != b), len(path) - 1)
             common[storage] = min(depth, common.get(storage, depth))
@@ -130,16 +128,6 @@ def _first_uses(body: Body, scratch: dict[Buffer, BufferStorage]) -> dict[Stmt, 
     for storage, depth in common.items():
         found[first[storage][depth][0]] |= ByteSet.whole([storage])
     return found
-
-
-def _paths(
-    body: Body, around: tuple[tuple[Stmt, int], ...]
-) -> Iterator[tuple[tuple[Stmt, int], ...]]:
-    """Every statement with those around it, outermost first, each with the number of its body."""
-    for stmt in body:
-        yield (*around, (stmt, -1))
-        for number, block in enumerate(bodies(stmt)):
-            yield from _paths(block, (*around, (stmt, number)))
 
 
 @dataclass(slots=True)
@@ -195,23 +183,12 @@ class _LiveAfter:
 
 def _use(stmt: Stmt, effects: GenKill) -> _StatementUse:
     """What a statement itself touches."""
-    numbers = {b: 1 << s.number for b, s in effects.storages.items()}
-    read = written = defined = 0
-    for load in loads(stmt):
-        read |= numbers.get(load.buffer, 0)
-    if isinstance(stmt, Store):
-        written |= numbers.get(stmt.buffer, 0)
-    if isinstance(stmt, Op):
-        scratch = stmt.scratch
-        for region, access in accesses(stmt):
-            bit = numbers.get(region.buffer, 0)
-            forgotten = region is scratch or (access.writes and overwriting(stmt) is True)
-            read |= bit if access.reads and not forgotten else 0
-            written |= bit if access.writes else 0
-        if written & ~read and stmt.opdef.effect is Effect.DATA:
-            filled = effects.own(stmt, PathContext()).written or NOTHING
-            defined = _bits(s for s in filled.parts if filled.covers(s)) & ~read
-    return _StatementUse(read, written, defined)
+    own, storages = effects.own(stmt, PathContext()), effects.storages
+    read, defined = _bits(own.exposed.parts), 0
+    stored = written_buffers((stmt,)) if isinstance(stmt, (Op, Store)) else frozenset()
+    if isinstance(stmt, Op) and stmt.opdef.effect is Effect.DATA and own.written:
+        defined = _bits(s for s in own.written.parts if own.written.covers(s)) & ~read
+    return _StatementUse(read, _bits(storages[b] for b in stored if b in storages), defined)
 
 
 def _forward(

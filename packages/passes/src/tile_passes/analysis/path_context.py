@@ -8,14 +8,36 @@ something that is not negative in a later one. Not here: what follows for buffer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tile_ir import Const, Expr, For, Let, Stmt, Var, reads_memory, substitute, walk_expr
+from tile_ir import (
+    Body,
+    Const,
+    Expr,
+    For,
+    Let,
+    Stmt,
+    Var,
+    bodies,
+    reads_memory,
+    substitute,
+    walk_expr,
+)
 from tile_ir.analysis import INF, Interval, Ranges, decided, loop_range
 
 # Loops by their variables, each with whether this is its first iteration.
 Iterations = frozenset[tuple[Var, bool]]
+# A statement behind those around it, outermost first, each with the number of its body.
+Path = tuple[tuple[Stmt, int], ...]
+
+
+def paths(body: Body, around: Path = ()) -> Iterator[Path]:
+    """Every statement of a text with those around it."""
+    for stmt in body:
+        yield (*around, (stmt, -1))
+        for number, block in enumerate(bodies(stmt)):
+            yield from paths(block, (*around, (stmt, number)))
 
 
 @dataclass(frozen=True, slots=True)

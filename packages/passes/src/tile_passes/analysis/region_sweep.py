@@ -64,6 +64,3 @@ def _follows(var: Var, terms: dict[Expr, int], extent: Expr) -> bool:
 
 def _mentions(s: Slice, var: Var) -> bool:
     return any(e == var for part in (s.offset, s.extent) for e in walk_expr(part))
-
-
-__all__ = ["Run", "swept", "swept_exactly"]

@@ -232,6 +232,3 @@ def _box(region: Region, values: Mapping[Var, Expr]) -> Box:
         known = offset is not None and extent is not None
         found.append((offset, offset + extent * s.stride) if known else None)  # type: ignore
     return tuple(found)
-
-
-__all__ = ["BoxAccess", "Instruction", "IterationWork"]

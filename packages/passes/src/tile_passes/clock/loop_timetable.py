@@ -148,6 +148,3 @@ class _CoreClock:
         for touch, slot in slots:
             self.used[slot].append(_PastAccess(touch, pipe, done, self.number))
         return start, done
-
-
-__all__ = ["SETTLED", "Timetable", "spans"]

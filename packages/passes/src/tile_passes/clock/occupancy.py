@@ -73,6 +73,3 @@ def costs_of(
     for body in bodies(stmt):
         for inner in body:
             yield from costs_of(inner, target, times, certain)
-
-
-__all__ = ["Occupancy", "Resource", "Times", "costs_of", "times_of_statement", "times_of_work"]

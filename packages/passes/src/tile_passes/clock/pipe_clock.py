@@ -64,6 +64,3 @@ class PipeClock(Generic[Resource]):
         """Move all times on, as iterations do that are not run one by one."""
         for times in (self.free, self.done):
             times.update((pipe, time + cycles) for pipe, time in times.items())
-
-
-__all__ = ["ASSUMED_ITERATIONS", "PipeClock"]

@@ -84,6 +84,3 @@ def _signal_line(signal: Signal, number: int) -> str:
     if not names:
         return f"flag {number}: {where}: the counter has room, {ahead}"
     return f"flag {number}: {where}: {what} may be written again, {ahead}"
-
-
-__all__ = ["explain_signals", "explain_streams", "explain_workspaces"]

@@ -224,6 +224,3 @@ def _operations(body: Body) -> str:
 
 def _versions(versions: Mapping[Buffer, int]) -> tuple[tuple[str, int], ...]:
     return tuple((buffer.name, count) for buffer, count in versions.items() if count > 1)
-
-
-__all__ = ["LoopSchedule", "ScheduledStatement", "loop_schedules"]

@@ -131,6 +131,3 @@ def _shift(op: Op) -> tuple[object, ...]:
     )
     slots = tuple(simplify(s.offset) for s in (*src.dims[:-2], *dst.dims[:-2]))
     return src.buffer, slots, tuple(away)
-
-
-__all__ = ["fitted_to_matrix"]

@@ -167,6 +167,3 @@ def _columns(region: Region, first: Expr, extent: Expr) -> Region:
     s = dims[column]
     dims[column] = Slice(simplify(s.offset + first * s.stride), extent, s.stride)
     return Region(region.buffer, tuple(dims))
-
-
-__all__ = ["load_exactly", "overwrites_others"]

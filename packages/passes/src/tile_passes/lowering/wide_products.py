@@ -245,6 +245,3 @@ def _left_once(made: Op, width: int, builder: Builder) -> tuple[Op, Body]:
         for a, value in zip(made.opdef.attrs, made.attrs, strict=True)
     )
     return replace(made, operands=operands, attrs=attrs), (load,)
-
-
-__all__ = ["in_pieces"]

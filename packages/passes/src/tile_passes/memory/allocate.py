@@ -10,8 +10,8 @@ from tile_passes.memory.coalescing import Group, coalesced, groupings
 from tile_passes.memory.exact_search import Solution, exact_search
 from tile_passes.memory.linear_scan import ORDERS, linear_scan, scans
 
-# Steps of an exact search (about 65,000 take a second): of one that is not worth a wait, of one that is
-# made for each way to write in place, and of one for a hard case behind all of these.
+# Steps of an exact search (about 65,000 take a second): of one that is not worth a wait, of one for
+# each way to write in place, and of one for a hard case behind all of these.
 QUICK_SEARCH, SHORT_SEARCH, LONG_SEARCH = 200, 10_000, 300_000
 
 
@@ -61,6 +61,3 @@ def place(problem: AllocationProblem, limit: int = SHORT_SEARCH) -> Solution:
             alone = dict(zip(among, outcome.addresses, strict=True))
         found.update(alone)
     return Solution(problem.addresses(found), True, steps)
-
-
-__all__ = ["allocate", "place"]

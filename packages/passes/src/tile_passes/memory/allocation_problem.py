@@ -123,6 +123,3 @@ class AllocationProblem:
             found[number] if interval.address is None else interval.address
             for number, interval in enumerate(self.intervals)
         )
-
-
-__all__ = ["AllocationProblem", "Interval", "Pair"]

@@ -66,6 +66,3 @@ def _grouped(
         for i in second:
             group[i] = first
     return [sorted(g) for i, g in group.items() if i == min(g)]
-
-
-__all__ = ["Group", "coalesced", "groupings"]

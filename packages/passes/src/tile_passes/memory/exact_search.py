@@ -151,6 +151,3 @@ class _Search:
     def _above(self, start: int) -> int:
         """Bytes of room from an address on."""
         return sum(high - max(low, start) for low, high in self.gaps if high > start)
-
-
-__all__ = ["Solution", "exact_search"]

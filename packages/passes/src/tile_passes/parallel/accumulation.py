@@ -42,6 +42,3 @@ def _reads(e: Expr, own: Load) -> bool:
 def same_for_all(store: Store, variables: set[Var]) -> bool:
     """Whether every iteration stores the same value."""
     return not any(isinstance(p, Load) or p in variables for p in walk_expr(store.value))
-
-
-__all__ = ["accumulates", "same_for_all"]

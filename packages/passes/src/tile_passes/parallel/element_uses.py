@@ -81,6 +81,3 @@ def _inside(
 
 def _loads(exprs: Iterable[Expr]) -> Iterator[Load]:
     return (part for e in exprs for part in walk_expr(e) if isinstance(part, Load))
-
-
-__all__ = ["Use", "uses_of"]

@@ -173,6 +173,3 @@ def _values(e: Expr, rows: Mapping[Var, Any]) -> Any:
         case Select(condition=c, then=a, orelse=b):
             return np.where(_values(c, rows), _values(a, rows), _values(b, rows))
     raise _NotConstant
-
-
-__all__ = ["Access", "Meeting", "meeting"]

@@ -205,6 +205,3 @@ def divisors(found: RowLoop) -> list[Load]:
         if op.opdef.name in FORM_OF and FORM_OF[op.opdef.name].inexact_scalar
     ]
     return list(dict.fromkeys(load for load in loads if load is not None))
-
-
-__all__ = ["RowLoop", "divisors", "elements_of_rows", "merged", "row_loop"]

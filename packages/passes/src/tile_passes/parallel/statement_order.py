@@ -232,6 +232,3 @@ def _depends_on_order(write: Use, other: Use, reason: str = "") -> KernelError:
         other.loc,
         f"read a copy of `{name}`, put the statements in loops of their own, or use T.serial",
     )
-
-
-__all__ = ["in_statement_order"]

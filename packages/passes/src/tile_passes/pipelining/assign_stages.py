@@ -96,6 +96,3 @@ def _iterations_behind(
             elif arrives:
                 behind[source, unit] = max(1, math.ceil(max(arrives) / interval))
     return behind
-
-
-__all__ = ["assign_stages"]

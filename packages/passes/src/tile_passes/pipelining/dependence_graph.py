@@ -234,12 +234,3 @@ def _conflicts(a: Unit, b: Unit) -> dict[Buffer, list[Pair]]:
             if x.buffer is y.buffer and (x.writes or y.writes):
                 found.setdefault(x.buffer, []).append((x, y))
     return found
-
-
-__all__ = [
-    "Iteration",
-    "Unit",
-    "UnitAccess",
-    "dependence_graph",
-    "owners",
-]

@@ -65,6 +65,3 @@ def _of(unit: Unit, said: dict[Stmt, Given]) -> Given:
 
 def _loc(unit: Unit) -> Loc:
     return next((s.loc for s in unit.stmts if not isinstance(s, Let)), unit.stmts[0].loc)
-
-
-__all__ = ["given_order"]

@@ -231,17 +231,3 @@ def broken(iteration: Iteration, arrangement: Arrangement) -> tuple[Unit, Unit, 
         if behind < 0 or (behind == 0 and place[b] <= place[a] and a is not b):
             return a, b, data["distance"], data["buffer"]
     return None
-
-
-__all__ = [
-    "Arrangement",
-    "ReservationTable",
-    "arrangements",
-    "as_written",
-    "broken",
-    "busiest",
-    "initiation_interval",
-    "modulo_schedule",
-    "ordered",
-    "raise_stages",
-]

@@ -247,17 +247,3 @@ def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:
 
 def _alloc(buffer: Buffer, shape: tuple[int, ...]) -> Alloc:
     return Alloc(replace(buffer, shape=tuple(map(Const, shape))), buffer.loc)
-
-
-__all__ = [
-    "Candidates",
-    "Version",
-    "fits",
-    "fresh_buffers",
-    "overfull_memory",
-    "own_in_version",
-    "that_fit",
-    "version_candidates",
-    "versions_of",
-    "with_versions",
-]

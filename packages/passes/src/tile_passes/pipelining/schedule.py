@@ -92,6 +92,3 @@ class Schedule(Pipelined):
         if self.saturated:
             return f"{pipe} is never idle"
         return f"work waits for work, and {pipe} is busy for {cycles:.0f} of them"
-
-
-__all__ = ["OneStage", "Pipelined", "Schedule", "Stages"]

@@ -220,6 +220,3 @@ def _guard(loop: For, stage: int, last: int, body: Body) -> Body:
     if stage < last:
         exists.append(loop.var < loop.stop + stage)
     return (If(reduce(partial(binary, "and"), exists), body, (), loop.loc),) if exists else body
-
-
-__all__ = ["skew_loops"]

@@ -283,6 +283,3 @@ class _CorePlanner:
 
     def timed(self, arrangement: Arrangement, versions: Mapping[Buffer, int]) -> Timetable[Unit]:
         return Timetable(self.work, arrangement.units, arrangement.stage, versions, self.trips)
-
-
-__all__ = ["loops_over_cores", "pipeline_core", "pipeline_cores"]

@@ -138,6 +138,3 @@ def room_in_l1(allocs: tuple[Alloc, ...], loop: ProductLoop, target: Target) -> 
         if a.buffer.memory is Memory.L1 and a.alias_of is None and a.buffer not in ours
     )
     return target.capacity[Memory.L1] - taken
-
-
-__all__ = ["Depth", "best_depth", "room_in_l1", "tile_buffer", "with_extent"]

@@ -202,6 +202,3 @@ def _step(offset: Expr, var: Var) -> int | None:
 def _size(region: Region, dim: int) -> int:
     size = constant_value(region.dims[dim].extent)
     return -1 if size is None else int(size)
-
-
-__all__ = ["Loaded", "ProductLoop", "product_loops"]

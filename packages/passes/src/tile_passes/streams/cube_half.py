@@ -140,6 +140,3 @@ def _decided(body: Body) -> Body:
             case Op():
                 result.append(stmt)
     return tuple(result)
-
-
-__all__ = ["CubeHalf", "Guard", "Rounds"]

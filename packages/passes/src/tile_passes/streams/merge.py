@@ -306,6 +306,3 @@ def _renamed(body: Body, old: Var, new: Var, taken: set[str]) -> tuple[Body, dic
         return stmt
 
     return rewrite(map_expressions(body, lambda e: substitute(e, changes)), definition), changes
-
-
-__all__ = ["Circular", "Streams", "merged"]

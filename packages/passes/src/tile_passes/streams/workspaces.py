@@ -140,6 +140,3 @@ def _within(a: Slice, b: Slice) -> bool:
     left = constant_value(simplify(a.extent - b.extent))
     units = a.stride == b.stride == 1
     return units and behind is not None and left is not None and 0 <= behind <= left
-
-
-__all__ = ["workspaces"]
