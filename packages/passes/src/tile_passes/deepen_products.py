@@ -18,7 +18,6 @@ from tile_ir import (
     Op,
     Phase,
     Region,
-    Slice,
     Stmt,
     Target,
     map_own_expressions,
@@ -28,6 +27,7 @@ from tile_ir import (
 )
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import tile_of_k
+from tile_passes.lowering.region_parts import part_along, slice_at
 from tile_passes.passdef import ir_pass
 from tile_passes.products.depth import Depth, best_depth, room_in_l1, tile_buffer
 from tile_passes.products.product_loop import Loaded, ProductLoop, product_loops
@@ -108,10 +108,7 @@ class _Deeper:
 
     def load(self, operand: Loaded, number: Expr, start: int, size: int) -> Op:
         op = self.at_round(operand.load, number)
-        src = list(op.region("src").dims)
-        offset = src[operand.k_dim].offset
-        src[operand.k_dim] = Slice(simplify(offset + start), Const(size))
-        moved = Region(op.region("src").buffer, tuple(src))
+        moved = part_along(op.region("src"), operand.k_dim, Const(start), Const(size))
         return replace(op, operands=(moved, self.tile(operand, start, size)))
 
     def product(self, number: Expr, start: int, size: int) -> Op:
@@ -124,13 +121,11 @@ class _Deeper:
 
     def tile(self, operand: Loaded, start: int, size: int) -> Region:
         """What lies from `start` on along k, in the part it is in."""
-        buffer = self.tiles[operand.buffer]
-        dims = list(Region.whole(buffer).dims)
+        tile = Region.whole(self.tiles[operand.buffer])
         if self.in_parts(operand):
             part, start = divmod(start, self.depth.rows)
-            dims[0] = Slice(Const(part), Const(1))
-        dims[operand.k_dim] = Slice(Const(start), Const(size))
-        return Region(buffer, tuple(dims))
+            tile = slice_at(tile, 0, Const(part))
+        return part_along(tile, operand.k_dim, Const(start), Const(size))
 
     def at_round(self, op: Op, number: Expr) -> Op:
         new = map_own_expressions(

@@ -27,7 +27,6 @@ from tile_ir import (
     Stmt,
     Target,
     Var,
-    accesses,
     bodies,
     buffers_of,
     loads,
@@ -37,11 +36,12 @@ from tile_ir import (
     walk_expr,
     with_bodies,
     with_statements,
+    written_buffers,
 )
 from tile_ir.ops.movement import goes_through_workspace
 from tile_passes.own_order import left_with, own_cross_flag
 from tile_passes.passdef import ir_pass
-from tile_passes.streams.cube_half import CubeHalf, Guard, Rounds
+from tile_passes.streams.cube_half import CubeHalf, Guard
 
 
 @ir_pass(needs=Phase.TYPED)
@@ -118,7 +118,7 @@ class _Planner:
             repeated = given if isinstance(around, For) else None
             fetched = self.place(fetched, result, body, stmt, repeated)
             if isinstance(stmt, Op):  # what stands inside others is there already
-                self.written |= _written(stmt)
+                self.written |= written_buffers((stmt,))
         result.extend(op for op, _ in fetched)
         return with_statements(body, result), leaving
 
@@ -214,9 +214,9 @@ class _Planner:
     def outside(self, half: CubeHalf, around: Stmt, body: Body) -> CubeHalf:
         """The half outside of a statement in whose body it stood."""
         match around:
-            case For(var=var):
-                start, stop = self.resolved(around.start), self.resolved(around.stop)
-                return half.outside(Rounds(var, start, stop))
+            case For(start=start, stop=stop):
+                loop = replace(around, start=self.resolved(start), stop=self.resolved(stop))
+                return half.outside(loop)
             case If(condition=condition):
                 return half.outside(Guard(self.resolved(condition), body is around.then))
         raise AssertionError("only loops and branches are left")
@@ -241,7 +241,7 @@ def _early_use(buffer: Buffer, body: Body, given: frozenset[Buffer], done: Stmt)
     behind it in the text comes before it."""
     earlier = takewhile(lambda s: s is not done, body)
     first = next((s for s in earlier if _uses(s, buffer)), None)
-    if buffer in given or first is None or buffer in _written(first):
+    if buffer in given or first is None or buffer in written_buffers((first,)):
         return None
     return first
 
@@ -307,13 +307,3 @@ def _reads(stmt: Stmt) -> bool:
 def _computes_with(stmt: Stmt, buffer: Buffer) -> bool:
     """Whether a statement uses a buffer of the cube core for anything but handing it over."""
     return not _crosses(stmt) and buffer in buffers_of(stmt)
-
-
-def _written(stmt: Stmt) -> set[Buffer]:
-    return {
-        region.buffer
-        for s in walk((stmt,))
-        if isinstance(s, Op)
-        for region, access in accesses(s)
-        if access.writes
-    }

@@ -3,12 +3,13 @@ every value of a byte."""
 
 from __future__ import annotations
 
-from tile_ir import FLOAT16, Body, Const, Op, Region, Slice, simplify
+from tile_ir import FLOAT16, Body, Const, Op, Region, Slice
 from tile_ir.analysis import Ranges
 from tile_ir.ops.broadcast import broadcast_axis
 from tile_ir.ops.rules import static_matrix
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.composed_steps import ComposedSteps, matrix_part
+from tile_passes.lowering.region_parts import part_along
 
 # Elements in working memory at a time, where the result has more, and rows are cut by so many.
 _MOST_ELEMENTS = 8192
@@ -43,6 +44,4 @@ def _rows(region: Region, first: int, count: int) -> Region:
     """Some rows of a matrix; a single row is all there is."""
     if len(region.dims) == 1:
         return region
-    *outer, rows, columns = region.dims
-    part = Slice(simplify(rows.offset + first * rows.stride), Const(count), rows.stride)
-    return Region(region.buffer, (*outer, part, columns))
+    return part_along(region, -2, Const(first), Const(count))

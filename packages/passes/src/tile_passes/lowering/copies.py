@@ -11,10 +11,8 @@ from tile_ir import (
     Clipped,
     Const,
     Expr,
-    For,
     If,
     KernelError,
-    LoopKind,
     Memory,
     Op,
     Region,
@@ -36,6 +34,7 @@ from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.fills import lower_fill
 from tile_passes.lowering.matrix_parts import fitted_to_matrix
 from tile_passes.lowering.partial_loads import load_exactly, overwrites_others
+from tile_passes.lowering.region_parts import in_loops, slice_at
 from tile_passes.lowering.short_rows import has_slow_path, is_column, move_by_element
 from tile_passes.lowering.vector import lower_vector_op
 
@@ -147,8 +146,8 @@ def _cleared(op: Op, part: Region, builder: Builder) -> Body:
     for dim in active_dims(part):
         if dim < len(part.dims) - 2:
             slots.append((builder.scalar("slot"), part.dims[dim].extent))
-            part = _fixed(part, dim, slots[-1][0])
-    return _in_loops(op, slots, (builder.op("clear_l1", (part,), op.loc),))
+            part = slice_at(part, dim, slots[-1][0])
+    return in_loops(slots, (builder.op("clear_l1", (part,), op.loc),), op.loc)
 
 
 def _filled(region: Region, value: float, op: Op, known: Ranges, builder: Builder) -> Body:
@@ -157,12 +156,6 @@ def _filled(region: Region, value: float, op: Op, known: Ranges, builder: Builde
         return lower_vector_op(builder.op("clear", (region,), op.loc), known, builder)
     constant = Const(int(value) if region.dtype.is_integer else value, region.dtype)
     return lower_fill(builder.op("fill", (region, constant), op.loc), known, builder)
-
-
-def _in_loops(op: Op, loops: list[tuple[Var, Expr]], body: Body) -> Body:
-    for var, extent in reversed(loops):
-        body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
-    return body
 
 
 def _movement(
@@ -175,8 +168,8 @@ def _movement(
         a, b = active_dims(src), active_dims(dst)
         var = builder.scalar("outer")
         outer.append((var, src.dims[a[0]].extent))
-        src, dst = _fixed(src, a[0], var), _fixed(dst, b[0], var)
-    return _in_loops(op, outer, _rows(op, src, dst, name, attrs, known, builder))
+        src, dst = slice_at(src, a[0], var), slice_at(dst, b[0], var)
+    return in_loops(outer, _rows(op, src, dst, name, attrs, known, builder), op.loc)
 
 
 def _is_one_transfer(src: Region, dst: Region) -> bool:
@@ -220,12 +213,6 @@ def _column_inside_blocks(src: Region, dst: Region, builder: Builder) -> bool:
         and not is_contiguous(local)
         and misalignment(local, builder.target) is not None
     )
-
-
-def _fixed(region: Region, dim: int, var: Var) -> Region:
-    dims = list(region.dims)
-    dims[dim] = Slice(simplify(dims[dim].offset + var * dims[dim].stride), Const(1))
-    return Region(region.buffer, tuple(dims))
 
 
 def _within_ub(op: Op, src: Region, dst: Region, known: Ranges, builder: Builder) -> Body:

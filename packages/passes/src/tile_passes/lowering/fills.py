@@ -22,6 +22,7 @@ from tile_ir import (
 from tile_ir.analysis import Ranges
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.packed_rows import store_everywhere
+from tile_passes.lowering.region_parts import with_dim
 from tile_passes.lowering.vector import lower_vector_op
 
 
@@ -65,11 +66,7 @@ def _cut(region: Region, dim: int) -> tuple[Region | None, Region]:
     whole = region.dims[dim]
     even = simplify(whole.extent // 2 * 2)
     last = Slice(simplify(whole.offset + even), simplify(whole.extent - even), whole.stride)
-    rest = _with(region, dim, last)
+    rest = with_dim(region, dim, last)
     if is_constant(even, 0):
         return None, rest
-    return _with(region, dim, replace(whole, extent=even)), rest
-
-
-def _with(region: Region, dim: int, part: Slice) -> Region:
-    return Region(region.buffer, (*region.dims[:dim], part, *region.dims[dim + 1 :]))
+    return with_dim(region, dim, replace(whole, extent=even)), rest

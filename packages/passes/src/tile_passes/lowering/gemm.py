@@ -36,6 +36,7 @@ from tile_ir.analysis import Ranges
 from tile_ir.ops.cube import is_tile_product, matrix_sizes, takes_bias
 from tile_passes.lowering.alignment import check_fractals
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.region_parts import part_along, with_dim
 
 # One tile of k is at most this many elements: longer ones gain nothing but wait longer to start.
 LONGEST_TILE = 128
@@ -183,8 +184,8 @@ class _Gemm:
     def tile(self, index: Expr, k: Expr, slot: Expr, size: int) -> Body:
         op, b, loc = self.op, self.b, self.loc
         transpose_a, transpose_b = op.attr("transpose_A"), op.attr("transpose_B")
-        a = _part(op.region("A"), -2 if transpose_a else -1, k, size)
-        w = _part(op.region("B"), -1 if transpose_b else -2, k, size)
+        a = part_along(op.region("A"), -2 if transpose_a else -1, k, Const(size))
+        w = part_along(op.region("B"), -1 if transpose_b else -2, k, Const(size))
         dst_a = a if self.l0a is None else _slot(self.l0a, slot, -1, size)
         dst_b = _slot(self.l0b, slot, -2, size)
         load = () if self.l0a is None else (b.op("copy_l1_l0a", (a, dst_a), loc, transpose_a),)
@@ -198,15 +199,6 @@ class _Gemm:
         )
 
 
-def _part(region: Region, dim: int, start: Expr, size: int) -> Region:
-    """`size` elements from `start` along one of the last two dimensions."""
-    dims = list(region.dims)
-    dims[dim] = Slice(simplify(dims[dim].offset + start), Const(size))
-    return Region(region.buffer, tuple(dims))
-
-
 def _slot(buffer: Buffer, slot: Expr, dim: int, size: int) -> Region:
-    dims = list(Region.whole(buffer).dims)
-    dims[0] = Slice(slot, Const(1))
-    dims[dim] = Slice(Const(0), Const(size))
-    return Region(buffer, tuple(dims))
+    whole = with_dim(Region.whole(buffer), 0, Slice(slot, Const(1)))
+    return with_dim(whole, dim, Slice(Const(0), Const(size)))

@@ -28,6 +28,7 @@ from tile_ir import (
 from tile_ir.layout.footprint import is_run
 from tile_ir.ops.movement import loads_l1
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.region_parts import with_dim
 
 
 def fitted_to_matrix(op: Op, c: Clipped, builder: Builder) -> Clipped:
@@ -116,11 +117,8 @@ def _widened(
     written = written_buffers(builder.writes.func.launch.body)
     if not same or c.fill is not None or src.buffer in written or room is None or room < 0:
         return None
-    return replace(c, src=_of_columns(c.src, extent), dst=_of_columns(c.dst, extent))
-
-
-def _of_columns(region: Region, extent: Expr) -> Region:
-    return Region(region.buffer, (*region.dims[:-1], replace(region.dims[-1], extent=extent)))
+    src, dst = (with_dim(r, -1, replace(r.dims[-1], extent=extent)) for r in (c.src, c.dst))
+    return replace(c, src=src, dst=dst)
 
 
 def _shift(op: Op) -> tuple[object, ...]:

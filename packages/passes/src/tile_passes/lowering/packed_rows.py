@@ -3,10 +3,11 @@ bytes and single bytes: the scalar unit does it."""
 
 from __future__ import annotations
 
-from tile_ir import Body, Const, Expr, For, Load, LoopKind, Op, Region, Store, active_dims, simplify
+from tile_ir import Body, Const, Expr, Load, Op, Region, Store, active_dims, simplify
 from tile_ir.analysis import Ranges
 from tile_ir.ops.broadcast import broadcast_axis
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.region_parts import element_of, in_loops
 
 
 def lower_broadcast_packed(op: Op, known: Ranges, builder: Builder) -> Body:
@@ -18,29 +19,18 @@ def lower_broadcast_packed(op: Op, known: Ranges, builder: Builder) -> Body:
     place = {0: column, 1: row, 2: simplify(row * columns + column)}[axis]
     value = Load(src.buffer, _nth(src, place))
     steps: dict[int, Expr] = {-2: row, -1: column} if len(dst.dims) > 1 else {-1: column}
-    body: Body = (Store(dst.buffer, _at(dst, steps), value, op.loc),)
-    for var, extent in ((column, columns), (row, rows)):
-        body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
-    return body
+    store = Store(dst.buffer, element_of(dst, steps), value, op.loc)
+    return in_loops(((row, rows), (column, columns)), (store,), op.loc)
 
 
 def store_everywhere(region: Region, value: Expr, op: Op, builder: Builder) -> Body:
     """The value in every element, one after the other."""
     dims = active_dims(region)
     variables = [builder.scalar("byte") for _ in dims]
-    place = _at(region, dict(zip(dims, variables, strict=True)))
-    body: Body = (Store(region.buffer, place, value, op.loc),)
-    for dim, var in zip(reversed(dims), reversed(variables), strict=True):
-        body = (For(var, Const(0), region.dims[dim].extent, LoopKind.SERIAL, body, op.loc),)
-    return body
-
-
-def _at(region: Region, steps: dict[int, Expr]) -> tuple[Expr, ...]:
-    """The indices of the element so many steps into some dimensions."""
-    indices = [s.offset for s in region.dims]
-    for dim, step in steps.items():
-        indices[dim] = simplify(indices[dim] + step * region.dims[dim].stride)
-    return tuple(indices)
+    place = element_of(region, dict(zip(dims, variables, strict=True)))
+    extents = (region.dims[dim].extent for dim in dims)
+    store = Store(region.buffer, place, value, op.loc)
+    return in_loops(zip(variables, extents, strict=True), (store,), op.loc)
 
 
 def _nth(region: Region, number: Expr) -> tuple[Expr, ...]:
@@ -51,4 +41,4 @@ def _nth(region: Region, number: Expr) -> tuple[Expr, ...]:
         steps[dim], number = simplify(number % extent), simplify(number // extent)
     for dim in active_dims(region)[:1]:
         steps[dim] = number
-    return _at(region, steps)
+    return element_of(region, steps)

@@ -30,6 +30,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.region_parts import part_along
 from tile_passes.lowering.vector import lower_vector_op
 
 
@@ -162,8 +163,4 @@ def _sizes(region: Region) -> tuple[int, ...]:
 
 def _columns(region: Region, first: Expr, extent: Expr) -> Region:
     """Some columns of the region, which run along its last active dimension."""
-    dims = list(region.dims)
-    column = (active_dims(region) or (len(dims) - 1,))[-1]
-    s = dims[column]
-    dims[column] = Slice(simplify(s.offset + first * s.stride), extent, s.stride)
-    return Region(region.buffer, tuple(dims))
+    return part_along(region, (active_dims(region) or (len(region.dims) - 1,))[-1], first, extent)

@@ -12,9 +12,7 @@ from tile_ir import (
     Const,
     Diagnostic,
     Expr,
-    For,
     Load,
-    LoopKind,
     Memory,
     Op,
     Region,
@@ -23,9 +21,9 @@ from tile_ir import (
     active_dims,
     constant_value,
     round_up,
-    simplify,
 )
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.region_parts import element_of, in_loops
 
 # Beyond this the scalar unit would take longer than the rest of a kernel: the user had better pad.
 MOST_ELEMENTS = 4096
@@ -77,16 +75,12 @@ def move_by_element(
     extents = [local.dims[d].extent for d in dims] + [Const(1)] * (2 - len(dims))
     tile = Region(stage, tuple(Slice(Const(0), extent) for extent in extents))
     variables = [builder.scalar(word) for word, _ in zip(("row", "column"), dims, strict=False)]
-    place = [s.offset for s in local.dims]
-    for dim, var in zip(dims, variables, strict=True):
-        place[dim] = simplify(local.dims[dim].offset + var * local.dims[dim].stride)
+    place = element_of(local, dict(zip(dims, variables, strict=True)))
     staged: tuple[Expr, ...] = (*variables, *[Const(0)] * (2 - len(dims)))
-    here, there = (stage, staged), (local.buffer, tuple(place))
+    here, there = (stage, staged), (local.buffer, place)
     (from_, indices), (to, target) = (here, there) if loads else (there, here)
-    moves: Body = (Store(to, target, Load(from_, indices), loc),)
-    for var, dim in reversed(list(zip(variables, dims, strict=True))):
-        extent = local.dims[dim].extent
-        moves = (For(var, Const(0), extent, LoopKind.SERIAL, moves, loc),)
+    store = Store(to, target, Load(from_, indices), loc)
+    moves = in_loops(zip(variables, extents, strict=False), (store,), loc)
     if is_column(local):
         builder.remarks.append(_one_by_one(op, local))
     movement = builder.op(name, (src, tile) if loads else (tile, dst), loc, *attrs)

@@ -10,10 +10,8 @@ from tile_ir import (
     Body,
     Const,
     Expr,
-    For,
     KernelError,
     Load,
-    LoopKind,
     Memory,
     Op,
     Operand,
@@ -36,6 +34,7 @@ from tile_ir.analysis import Ranges
 from tile_ir.layout.overlap import overlap
 from tile_ir.ops.rules import elements_bound
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.region_parts import element_of, in_loops
 from tile_passes.lowering.vector import lower_vector_op
 
 
@@ -141,15 +140,12 @@ def _rows_aligned(tile: Region, builder: Builder) -> bool:
 def _bytes(src: Region, dst: Region, tile: Region, op: Op, builder: Builder) -> Body:
     dims = active_dims(tile)
     variables = [builder.scalar("byte") for _ in dims]
+    extents = [tile.dims[dim].extent for dim in dims]
     flat: Expr = Const(0)
-    indices = [s.offset for s in tile.dims]
-    for dim, var in zip(dims, variables, strict=True):
-        flat = flat * tile.dims[dim].extent + var
-        indices[dim] = simplify(tile.dims[dim].offset + var * tile.dims[dim].stride)
-    inside, outside = (simplify(flat),), tuple(indices)
-    from_tile = tile is src
-    value = Load(src.buffer, outside if from_tile else inside)
-    body: Body = (Store(dst.buffer, inside if from_tile else outside, value, op.loc),)
-    for dim, var in zip(reversed(dims), reversed(variables), strict=True):
-        body = (For(var, Const(0), tile.dims[dim].extent, LoopKind.SERIAL, body, op.loc),)
-    return body
+    for extent, var in zip(extents, variables, strict=True):
+        flat = flat * extent + var
+    inside = (simplify(flat),)
+    outside = element_of(tile, dict(zip(dims, variables, strict=True)))
+    from_, to = (outside, inside) if tile is src else (inside, outside)
+    store = Store(dst.buffer, to, Load(src.buffer, from_), op.loc)
+    return in_loops(zip(variables, extents, strict=True), (store,), op.loc)

@@ -9,9 +9,7 @@ from tile_ir import (
     Body,
     Const,
     Expr,
-    For,
     KernelError,
-    LoopKind,
     Op,
     Region,
     Slice,
@@ -26,6 +24,7 @@ from tile_ir.analysis import Ranges
 from tile_ir.layout.row_form import dims_outside, is_run, product, row_form
 from tile_passes.lowering.alignment import check_alignment
 from tile_passes.lowering.builder import Builder
+from tile_passes.lowering.region_parts import in_loops, slice_at
 
 
 def lower_vector_op(op: Op, known: Ranges, builder: Builder) -> Body:
@@ -75,10 +74,7 @@ def in_rows(op: Op, builder: Builder) -> Body:
     for before, after in zip(op.operands, one_step.operands, strict=True):
         if isinstance(after, Region) and before is not scratch:
             check_alignment(op, after, builder, variables)
-    body: Body = (one_step,)
-    for var, extent in reversed(list(zip(variables, shape, strict=False))):
-        body = (For(var, Const(0), extent, LoopKind.SERIAL, body, op.loc),)
-    return body
+    return in_loops(zip(variables, shape, strict=False), (one_step,), op.loc)
 
 
 def _walked(op: Op, shape: tuple[Expr, ...], variables: list[Var]) -> Op:
@@ -108,8 +104,6 @@ def _at_row(region: Region, variables: list[Var], outer: tuple[Expr, ...], per_r
             index = index * extent + var
         start = simplify(region.dims[0].offset + index * per_row)
         return Region(region.buffer, (Slice(start, per_row),))
-    dims = list(region.dims)
     for position, var in zip(active_dims(region), variables, strict=False):
-        s = dims[position]
-        dims[position] = Slice(simplify(s.offset + var * s.stride), Const(1))
-    return Region(region.buffer, tuple(dims))
+        region = slice_at(region, position, var)
+    return region

@@ -27,7 +27,6 @@ from tile_ir import (
     Operand,
     Region,
     Section,
-    Slice,
     Stmt,
     Target,
     accesses,
@@ -43,6 +42,7 @@ from tile_ir import (
 from tile_ir.ops.cube import matrix_sizes, takes_bias
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import fits_one_tile
+from tile_passes.lowering.region_parts import part_along
 
 SLOTS = 2
 # Pieces that are loaded ahead where l1 has room, so that other loads come between them.
@@ -209,9 +209,7 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
         if operand.buffer in new:
             return Region.whole(new[operand.buffer].buffer)
         moved = dim if operand is right or operand in sources else -1
-        dims = list(operand.dims)
-        dims[moved] = Slice(simplify(dims[moved].offset + var * width), Const(width))
-        return Region(operand.buffer, tuple(dims))
+        return part_along(operand, moved, var * width, Const(width))
 
     parts = (*loaded, made, *product.copies)
     body = tuple(replace(op, operands=tuple(map(of_piece, op.operands))) for op in parts)

@@ -34,7 +34,7 @@ class Solution:
 def exact_search(problem: AllocationProblem, among: Sequence[int], limit: int) -> Solution:
     """Look for a placement of intervals that interfere with no others, in at most about `limit`
     steps (intervals placed): by several preferences for a short time, then by the first."""
-    search = _Search(problem, among)
+    search = _ExactSearch(problem, among)
     ranks = search.ranks()
     steps = 0
     for rank, most in [*((r, min(SHORT, limit)) for r in ranks), (ranks[0], limit)]:
@@ -57,7 +57,7 @@ class _State(NamedTuple):
     floor: tuple[int, ...]
 
 
-class _Search:
+class _ExactSearch:
     """The intervals by their place among those looked at, in tables: a search asks for neighbours
     and cliques at every step, where the graph's own would take several times as long."""
 

@@ -5,53 +5,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import permutations
 
 from tile_ir import (
     Alloc,
     Buffer,
     Expr,
-    For,
-    Loc,
-    Store,
     Var,
     linear_form,
     share_bytes,
     simplify,
-    walk,
     walk_expr,
 )
 from tile_ir.analysis import constant_trips
-from tile_passes.parallel.nest import Leaf, Unsuitable, loads_of
-
-
-@dataclass(frozen=True, slots=True)
-class Touch:
-    buffer: Buffer
-    indices: tuple[Expr, ...]
-    leaf: Leaf
-    loc: Loc
+from tile_passes.parallel.element_uses import Use, uses_of
+from tile_passes.parallel.nest import Leaf, Unsuitable
 
 
 def check_independent(leaves: Sequence[Leaf], allocs: Sequence[Alloc]) -> None:
     """Raise Unsuitable, naming the element that one iteration writes and another one uses."""
-    writes = [
-        Touch(s.buffer, s.indices, leaf, s.loc)
-        for leaf in leaves
-        for s in walk((leaf.stmt,))
-        if isinstance(s, Store)
-    ]
-    reads = [
-        Touch(load.buffer, load.indices, leaf, leaf.stmt.loc)
-        for leaf in leaves
-        for load in loads_of(leaf.stmt)
-    ]
-    variant = {v for leaf in leaves for v in leaf.vars}
-    variant |= {s.var for leaf in leaves for s in walk((leaf.stmt,)) if isinstance(s, For)}
+    uses = list(uses_of(leaves))
+    variant = {loop.var for use in uses for loop in use.loops}
+    writes = [use for use in uses if use.writes]
     shared = overlapping(allocs)
     for write in writes:
-        for other in (*writes, *reads):
+        for other in (*writes, *(use for use in uses if not use.writes)):
             if (write.buffer, other.buffer) in shared:
                 raise Unsuitable(
                     f"`{write.buffer.name}` and `{other.buffer.name}` share bytes", other.loc
@@ -60,7 +38,7 @@ def check_independent(leaves: Sequence[Leaf], allocs: Sequence[Alloc]) -> None:
                 raise Unsuitable(reason_of(write, other), other.loc)
 
 
-def reason_of(write: Touch, other: Touch) -> str:
+def reason_of(write: Use, other: Use) -> str:
     """Why the iterations of a nest are not independent, as far as indices tell."""
     used = {p for i in write.indices for p in walk_expr(i)}
     missing = [v for v in write.leaf.vars if v not in used]
@@ -82,7 +60,7 @@ def overlapping(allocs: Sequence[Alloc]) -> set[tuple[Buffer, Buffer]]:
     }
 
 
-def independent(write: Touch, other: Touch, variant: set[Var]) -> bool:
+def independent(write: Use, other: Use, variant: set[Var]) -> bool:
     """Whether two accesses never meet in different iterations of the loops they share."""
     pairs = list(zip(write.indices, other.indices, strict=True))
     extents = {loop.var: constant_trips(loop) for loop in write.leaf.loops}

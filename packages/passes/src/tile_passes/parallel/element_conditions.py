@@ -27,10 +27,9 @@ from tile_ir import (
     select,
     substitute,
     unary,
-    walk,
-    walk_expr,
+    written_buffers,
 )
-from tile_passes.parallel.nest import Unsuitable
+from tile_passes.parallel.nest import Unsuitable, loads_in
 
 # A value of every element in a tile of the compiler's: the store to it, and how it is read.
 Keep = Callable[[Expr], tuple[Store, Expr]]
@@ -45,10 +44,10 @@ def as_choices(stmt: If, keep: Keep, written: Written) -> tuple[Store, ...]:
     that the branch leaves alone and that may have no value yet.
     """
     choices = [_store(c) for c in _Conversion(keep).branch(stmt)]
-    sure = _loads(_first_asked(stmt.condition))
-    own = {s.buffer for s in choices} - _written((stmt,))
+    sure = set(loads_in(_first_asked(stmt.condition)))
+    own = {s.buffer for s in choices} - written_buffers((stmt,))
     for store in choices:
-        for load in _loads(store.value):
+        for load in loads_in(store.value):
             if load in sure or load.buffer in own or load.buffer.memory is not Memory.UB:
                 continue
             if not written(load):
@@ -77,7 +76,7 @@ class _Conversion:
     def body(self, body: Body) -> list[_Choice]:
         found: list[_Choice] = []
         inside = _Conversion(self.keep, dict(self.names))
-        changed = _written(body)
+        changed = written_buffers(body)
         for stmt in body:
             match stmt:
                 case Let(var=var, value=value):
@@ -158,13 +157,5 @@ def _first_asked(condition: Expr) -> Expr:
     return condition
 
 
-def _loads(*expressions: Expr) -> set[Load]:
-    return {p for e in expressions for p in walk_expr(e) if isinstance(p, Load)}
-
-
 def _buffers(e: Expr) -> set[Buffer]:
-    return {load.buffer for load in _loads(e)}
-
-
-def _written(body: Body) -> set[Buffer]:
-    return {s.buffer for s in walk(body) if isinstance(s, Store)}
+    return {load.buffer for load in loads_in(e)}

@@ -11,22 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tile_ir import Binary, Buffer, Const, Expr, For, Select, Unary, Var, linear_form, walk_expr
+from tile_ir import Binary, Const, Expr, Select, Unary, Var, linear_form, walk_expr
 from tile_ir.lazy import np
+from tile_passes.parallel.element_uses import Use
 
 # Of more iterations than these no order is computed.
 MOST_ITERATIONS = 1 << 18
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """An element access in its loops, outermost first; `parallel` of them are those of the nest."""
-
-    buffer: Buffer
-    indices: tuple[Expr, ...]
-    loops: tuple[For, ...]
-    parallel: int
-    conditions: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +32,7 @@ class _NotConstant(Exception):
     """A value is not known at compile time."""
 
 
-def meeting(first: Access, second: Access) -> Meeting | None:
+def meeting(first: Use, second: Use) -> Meeting | None:
     """How two accesses to one buffer meet in different iterations; None where constants do not say.
 
     Conditions that depend on data are taken to hold.
@@ -51,9 +41,7 @@ def meeting(first: Access, second: Access) -> Meeting | None:
         rows = _iterations(first), _iterations(second)
         common = [
             loop.var
-            for loop, other in zip(
-                first.loops[: first.parallel], second.loops[: second.parallel], strict=False
-            )
+            for loop, other in zip(first.leaf.loops, second.leaf.loops, strict=False)
             if loop.var == other.var
         ]
         counts = _count(rows[0]), _count(rows[1])
@@ -71,7 +59,7 @@ def meeting(first: Access, second: Access) -> Meeting | None:
     )
 
 
-def _iterations(access: Access) -> dict[Var, Any]:
+def _iterations(access: Use) -> dict[Var, Any]:
     """The values of the loop variables in all iterations in which the access is made, in order."""
     rows: dict[Var, Any] = {}
     count = 1

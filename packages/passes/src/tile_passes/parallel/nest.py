@@ -6,7 +6,7 @@ whole domain before the next one starts (docs/rules/kernels.md#parallel-loops).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,6 +36,7 @@ from tile_ir import (
     walk,
     walk_expr,
     with_bodies,
+    written_buffers,
 )
 from tile_ir.analysis import Ranges, loop_range, trip_count
 
@@ -118,7 +119,7 @@ def leaves(loop: For, keep: Keep) -> list[Leaf]:
 
     Raises Unsuitable for operations, and where a value cannot be kept.
     """
-    written = {s.buffer for s in walk((loop,)) if isinstance(s, Store)}
+    written = written_buffers((loop,))
     for stmt in walk((loop,)):
         if isinstance(stmt, (Op, Break, Section, While)):
             raise Unsuitable("it holds more than stores to elements", stmt.loc)
@@ -130,7 +131,7 @@ def _leaves(
     loops: tuple[For, ...],
     guards: tuple[Expr, ...],
     names: dict[Var, Expr],
-    written: set[Buffer],
+    written: Set[Buffer],
     keep: Keep,
 ) -> Iterator[Leaf]:
     for original in body:
@@ -156,7 +157,7 @@ def _inlined(stmt: Stmt, names: dict[Var, Expr]) -> Stmt:
     return with_bodies(stmt, tuple(map_expressions(b, rename) for b in bodies(stmt)))
 
 
-def _same_for_all(condition: Expr, loops: tuple[For, ...], written: set[Buffer]) -> bool:
+def _same_for_all(condition: Expr, loops: tuple[For, ...], written: Set[Buffer]) -> bool:
     variables = {loop.var for loop in loops}
     return not any(
         p in variables or (isinstance(p, Load) and p.buffer in written)
@@ -164,10 +165,11 @@ def _same_for_all(condition: Expr, loops: tuple[For, ...], written: set[Buffer])
     )
 
 
+def loads_in(*exprs: Expr) -> Iterator[Load]:
+    """Every element that expressions read, those inside indices included."""
+    return (part for e in exprs for part in walk_expr(e) if isinstance(part, Load))
+
+
 def loads_of(stmt: Stmt) -> Iterator[Load]:
-    """Every element a statement reads, those inside it and inside indices included."""
-    for inner in walk((stmt,)):
-        for e in expressions(inner):
-            for part in walk_expr(e):
-                if isinstance(part, Load):
-                    yield part
+    """Every element a statement reads, those inside it included."""
+    return (load for inner in walk((stmt,)) for load in loads_in(*expressions(inner)))

@@ -83,12 +83,9 @@ def _row_scalar(op: Op, var: Var) -> Load | None:
     if op.opdef.name not in FORM_OF:
         return None
     scalar = op.operands[2]
-    of_row = isinstance(scalar, Load) and scalar.buffer.memory is Memory.UB and _uses(scalar, var)
-    return scalar if isinstance(scalar, Load) and of_row else None
-
-
-def _uses(e: Expr, var: Var) -> bool:
-    return any(part == var for part in walk_expr(e))
+    if not isinstance(scalar, Load) or scalar.buffer.memory is not Memory.UB:
+        return None
+    return scalar if var in walk_expr(scalar) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ def _touches(op: Op, var: Var) -> Iterator[_Touch]:
         if isinstance(operand, Region):
             yield _touch(operand.buffer, tuple(s.offset for s in operand.dims), var)
             for s in operand.dims:
-                if _uses(s.extent, var):
+                if var in walk_expr(s.extent):
                     raise Unsuitable("an extent differs from row to row")
         elif operand is not None:
             for part in walk_expr(operand):
@@ -127,7 +124,7 @@ def _touches(op: Op, var: Var) -> Iterator[_Touch]:
 
 
 def _touch(buffer: Buffer, offsets: tuple[Expr, ...], var: Var) -> _Touch:
-    following = [i for i, offset in enumerate(offsets) if _uses(offset, var)]
+    following = [i for i, offset in enumerate(offsets) if var in walk_expr(offset)]
     if not following:
         return _Touch(buffer, -1, Const(0))
     if len(following) > 1:
@@ -144,7 +141,7 @@ def all_rows(region: Region, found: RowLoop) -> Region:
     var, start = found.loop.var, found.loop.start
     dims = []
     for s in region.dims:
-        if not _uses(s.offset, var):
+        if var not in walk_expr(s.offset):
             dims.append(s)
             continue
         if constant_value(s.extent) != 1:
@@ -176,7 +173,7 @@ def merged(op: Op, found: RowLoop, reciprocal: dict[Load, Region]) -> Op:
             operands.append(elements_of_rows(scalar, found) if column is None else column)
         elif isinstance(operand, Region):
             operands.append(_matrix(operand, op, found))
-        elif operand is not None and _uses(operand, found.loop.var):
+        elif operand is not None and found.loop.var in walk_expr(operand):
             raise Unsuitable("a scalar differs from row to row")
         else:
             operands.append(operand)

@@ -50,32 +50,31 @@ def in_statement_order(
     shared = overlapping(allocs)
     named = {alloc.buffer for alloc in allocs}
     uses = list(uses_of(leaves))
-    variant = {v for use in uses for v in (loop.var for loop in use.access.loops)}
+    variant = {loop.var for use in uses for loop in use.loops}
     serial: Unsuitable | None = None
     staged: dict[int, Use | None] = {}
     for write in (use for use in uses if use.writes):
         for other in uses:
-            if (write.touch.buffer, other.touch.buffer) in shared:
-                names = (f"`{use.touch.buffer.name}`" for use in (write, other))
+            if (write.buffer, other.buffer) in shared:
+                names = (f"`{use.buffer.name}`" for use in (write, other))
                 problem = f"{' and '.join(names)} share bytes"
                 found: bool | None = None
-            elif write.touch.buffer is not other.touch.buffer or independent(
-                write.touch, other.touch, variant
-            ):
+            elif write.buffer is not other.buffer or independent(write, other, variant):
                 continue
             else:
                 if _keeps_a_name(other, named) and other.number < write.number:
                     continue  # `a = x[i]` is the element as it was
-                problem = reason_of(write.touch, other.touch)
+                problem = reason_of(write, other)
                 found = _order_matters(write, other, variant)
-            leaf = write.touch.leaf
-            mends = other.kept and leaf is other.touch.leaf and _reads_first(write, other)
+            leaf = write.leaf
+            # What a statement reads can be kept in a tile before the first one of it writes.
+            mends = other.kept and leaf is other.leaf and other.number <= write.number
             if found is False or not mends:
                 if found:
                     raise _depends_on_order(write, other)
                 if found is None or not _never_meets(write, other):
                     serial = serial or Unsuitable(problem, other.loc)
-            elif not _own_element(write, other):
+            elif write.number != other.number or not other.is_target:
                 number = leaves.index(leaf)
                 staged[number] = staged.get(number) or (other if found else None)
     if serial is not None:
@@ -107,7 +106,7 @@ def _with_kept_values(
                 leaf.stmt.loc,
             ) from None
         if use is not None:
-            name = use.touch.buffer.name
+            name = use.buffer.name
             remarks.append(
                 Diagnostic(
                     "parallel-order",
@@ -172,9 +171,9 @@ def _order_matters(write: Use, other: Use, variant: set[Var]) -> bool | None:
             return False
         if other.writes and a.value == b.value and same_for_all(a, variant):
             return False
-    if _exclude(write.touch.leaf.guards, other.touch.leaf.guards):
+    if _exclude(write.leaf.guards, other.leaf.guards):
         return False
-    found = meeting(write.access, other.access)
+    found = meeting(write, other)
     if found is None:
         return None
     both = write.number == other.number and other.writes
@@ -185,22 +184,15 @@ def _order_matters(write: Use, other: Use, variant: set[Var]) -> bool | None:
 
 def _never_meets(write: Use, other: Use) -> bool:
     """Whether the two touch no element in different iterations."""
-    if _exclude(write.touch.leaf.guards, other.touch.leaf.guards):
+    if _exclude(write.leaf.guards, other.leaf.guards):
         return True
-    found = meeting(write.access, other.access)
+    found = meeting(write, other)
     return found is not None and not (found.earlier or found.later)
-
-
-def _reads_first(write: Use, other: Use) -> bool:
-    """Whether what a statement reads can be kept in a tile before the first one of it writes."""
-    return other.number <= write.number
 
 
 def _on_other_side(write: Use, other: Use) -> bool:
     """Whether the two stand on both sides of a branch, so that no iteration runs both."""
-    return write.touch.leaf is other.touch.leaf and _exclude(
-        write.access.conditions, other.access.conditions
-    )
+    return write.leaf is other.leaf and _exclude(write.conditions, other.conditions)
 
 
 def _keeps_a_name(use: Use, named: set[Buffer]) -> bool:
@@ -214,12 +206,8 @@ def _exclude(guards: Sequence[Expr], others: Sequence[Expr]) -> bool:
     return any(unary("not", a) == b or unary("not", b) == a for a in guards for b in others)
 
 
-def _own_element(write: Use, other: Use) -> bool:
-    return write.number == other.number and other.is_target
-
-
 def _depends_on_order(write: Use, other: Use, reason: str = "") -> KernelError:
-    name = other.touch.buffer.name
+    name = other.buffer.name
     what = (
         f"several iterations of T.Parallel write the same element of `{name}`"
         if other.writes

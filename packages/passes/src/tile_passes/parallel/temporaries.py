@@ -28,7 +28,6 @@ from tile_ir import (
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.nest import NoRoom
 
-# Compares and masks work on whole repeats of this many bytes.
 # Left free for the scratch of single operations.
 SCRATCH_BYTES = 8192
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tile_ir import Alloc, Buffer, Const, Memory, Op, Region, Slice, Target, buffer_bytes
+from tile_ir import ZERO, Alloc, Buffer, Const, Memory, Op, Region, Target, buffer_bytes
 from tile_ir.costs.instruction_cost import Assumed, cost
+from tile_passes.lowering.region_parts import part_along
 from tile_passes.products.product_loop import Loaded, ProductLoop
 
 # Places of an operand that is loaded in parts: what is multiplied, what comes next, and what is
@@ -117,16 +118,10 @@ def _load_cycles(loop: ProductLoop, long: int, deep: int, target: Target) -> flo
 
 
 def _cost(operand: Loaded, size: int, target: Target) -> float:
-    src = with_extent(operand.load.region("src"), operand.k_dim, size)
+    src = part_along(operand.load.region("src"), operand.k_dim, ZERO, Const(size))
     dst = Region.whole(tile_buffer(operand, Depth(1, 1, size, size)))
     op: Op = replace(operand.load, operands=(src, dst))
     return cost(op, target, Assumed(cores=target.cube_cores)).busy
-
-
-def with_extent(region: Region, dim: int, size: int) -> Region:
-    dims = list(region.dims)
-    dims[dim] = Slice(dims[dim].offset, Const(size))
-    return Region(region.buffer, tuple(dims))
 
 
 def room_in_l1(allocs: tuple[Alloc, ...], loop: ProductLoop, target: Target) -> int:

@@ -32,15 +32,6 @@ from tile_passes.analysis.region_sweep import Run, swept, swept_exactly
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
-    """A loop that is left."""
-
-    var: Var
-    start: Expr
-    stop: Expr
-
-
-@dataclass(frozen=True, slots=True)
 class Guard:
     """A branch that is left; `positive` says whether it was the one taken where the condition
     holds."""
@@ -57,9 +48,9 @@ class CubeHalf:
     op: Op
     buffer: Buffer
     sends: bool
-    left: tuple[Rounds | Guard, ...] = ()
+    left: tuple[For | Guard, ...] = ()
 
-    def outside(self, around: Rounds | Guard) -> CubeHalf:
+    def outside(self, around: For | Guard) -> CubeHalf:
         return replace(self, left=(*self.left, around))
 
     def placed(self, func: Func) -> Body:
@@ -68,7 +59,7 @@ class CubeHalf:
         workspace = self.op.region("dst" if self.sends else "src")
         near = self.op.region("src" if self.sends else "dst")
         runs = [Run(r.var, r.start, difference(r.stop, r.start)) for r in self.left
-                if isinstance(r, Rounds)]  # fmt: skip
+                if isinstance(r, For)]  # fmt: skip
         if func.launch.threads is None and self.mentions(func.launch.lane):
             runs.append(Run(func.launch.lane, Const(0), Const(2)))
         guarded = any(isinstance(r, Guard) for r in self.left)
@@ -84,7 +75,7 @@ class CubeHalf:
     def mentions(self, var: Var) -> bool:
         bounds: list[Expr] = []
         for r in self.left:
-            bounds += [r.start, r.stop] if isinstance(r, Rounds) else [r.condition]
+            bounds += [r.start, r.stop] if isinstance(r, For) else [r.condition]
         return _mentioned((self.op,), var) or any(e == var for b in bounds for e in walk_expr(b))
 
     def again(self, func: Func) -> Body:
@@ -99,9 +90,9 @@ class CubeHalf:
         body: Body = (self.op,)
         for r in self.left:
             match r:
-                case Rounds(var, start, stop) if _mentioned(body, var):
+                case For(var=var, start=start, stop=stop) if _mentioned(body, var):
                     body = (For(var, start, stop, LoopKind.SERIAL, body, self.op.loc),)
-                case Rounds(_, start, stop):
+                case For(start=start, stop=stop):
                     some = simplify(binary("<", start, stop))
                     body = _decided((If(some, body, (), self.op.loc),))
                 case Guard(condition, positive):
