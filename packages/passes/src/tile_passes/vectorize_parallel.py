@@ -15,7 +15,6 @@ from tile_ir import (
     For,
     Func,
     If,
-    KernelError,
     Load,
     Loc,
     LoopKind,
@@ -157,7 +156,7 @@ class _Vectorizer:
             for leaf in parts:
                 if leaf.guards or not isinstance(leaf.stmt, Store):
                     raise Unsuitable("it holds more than stores")
-                steps.extend(self.vector(leaf.stmt, leaf, known, None))
+                steps.extend(self.vector(leaf.stmt, leaf, known))
                 self.temporaries.give_back_all()
         except Unsuitable:
             self.temporaries.forget_since(made)
@@ -199,9 +198,8 @@ class _Vectorizer:
             return self.branch(stmt, leaf, known, earlier)
         if not isinstance(stmt, Store):
             return [self.scalar_loop(leaf, known, what_it_is(stmt))]
-        fallback = _ScalarLoop(self, leaf)
         try:
-            return self.vector(stmt, leaf, known, fallback)
+            return self.vector(stmt, leaf, known, by_cases=True)
         except Unsuitable as found:
             problem = found
         if len(leaf.loops) == 2:
@@ -211,7 +209,9 @@ class _Vectorizer:
                 return self.rows(stmt, leaf, known)
             except Unsuitable as found:
                 problem = found
-        return fallback.steps(known, problem)
+        steps = self.element_by_element(stmt, leaf, known, problem)
+        self.remark(stmt.loc, problem.reason)
+        return steps
 
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """A branch that differs from element to element: choices, or a scalar loop."""
@@ -238,28 +238,47 @@ class _Vectorizer:
     def whole_or_rows(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
         """The store as vector operations over its domain or over its rows. Raises Unsuitable."""
         try:
-            return self.vector(store, leaf, known, None)
+            return self.vector(store, leaf, known)
         except Unsuitable:
             if len(leaf.loops) != 2:
                 raise
             return self.rows(store, leaf, known)
 
-    def vector(
-        self, store: Store, leaf: Leaf, known: Ranges, fallback: _ScalarLoop | None
-    ) -> list[Stmt]:
-        """The store over its whole domain."""
+    def vector(self, store: Store, leaf: Leaf, known: Ranges, by_cases: bool = False) -> list[Stmt]:
+        """The store over its whole domain; element by element where an offset turns out to lie
+        inside a block, if it may be done `by_cases`. Raises Unsuitable."""
         domain = domain_of(leaf.loops)
         inside = leaf.ranges(known)
         found = self.attempts.statement(store, domain, inside)
         if not found.conditions:
             return found.steps
-        if fallback is None:
+        if not by_cases:
             raise Unsuitable("the rows may start inside a block of 32 bytes")
         test = found.conditions[0]
         for condition in found.conditions[1:]:
             test = binary("and", test, condition)
         self.temporaries.give_back_all()
-        return [If(test, tuple(found.steps), tuple(fallback.silently(inside)), store.loc)]
+        odd = Unsuitable("it may start inside a block of 32 bytes")
+        orelse = self.element_by_element(store, leaf, inside, odd)
+        return [If(test, tuple(found.steps), tuple(orelse), store.loc)]
+
+    def element_by_element(
+        self, store: Store, leaf: Leaf, known: Ranges, problem: Unsuitable
+    ) -> list[Stmt]:
+        """What a store becomes that is no vector operation. Raises KernelError where the scalar
+        unit cannot do it, and says where room for a tile is all that is missing."""
+        loop, inside = around(leaf), leaf.ranges(known)
+        if has_foreign_functions(loop):
+            try:
+                return self.attempts.statement(store, domain_of(leaf.loops), inside, True).steps
+            except Unsuitable as last:
+                problem = problem if isinstance(problem, NoRoom) else last
+        overflow = None
+        if isinstance(problem, NoRoom):
+            overflow = overflow_by_tile(self.func, problem.size, store.loc, self.target)
+        check_scalar_unit(loop, problem.reason, overflow)
+        copied = self.attempts.values_copied(store, leaf.loops, inside)
+        return copied or [*stored_by_copies((loop,), known, self.attempts.element_copied)]
 
     def some_rows(self, store: Store, leaf: Leaf, known: Ranges, problem: NoRoom) -> list[Stmt]:
         """As many rows at a time as there is room for, with a remark."""
@@ -278,7 +297,7 @@ class _Vectorizer:
             inside = {**known, part: loop_range(loop, known)}
             try:
                 steps = (
-                    self.vector(moved, pieces, inside, None)
+                    self.vector(moved, pieces, inside)
                     if count > 1
                     else self.rows(store, leaf, known)
                 )
@@ -294,7 +313,7 @@ class _Vectorizer:
         outer, inner = leaf.loops
         inside = {**known, outer.var: loop_range(outer, known)}
         row = Leaf((inner,), (), store)
-        steps = self.vector(store, row, inside, None)
+        steps = self.vector(store, row, inside)
         return [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
 
     def scalar_loop(self, leaf: Leaf, known: Ranges, reason: str) -> Stmt:
@@ -306,12 +325,6 @@ class _Vectorizer:
         (result,) = stored_by_copies((loop,), known, self.attempts.element_copied)
         return result
 
-    def overflow(self, problem: Unsuitable, loc: Loc) -> KernelError | None:
-        """What to say where room for a tile of the compiler's is all that is missing."""
-        if not isinstance(problem, NoRoom):
-            return None
-        return overflow_by_tile(self.func, problem.size, loc, self.target)
-
     def remark(self, loc: Loc, reason: str) -> None:
         self.remarks.append(
             Diagnostic(
@@ -321,39 +334,3 @@ class _Vectorizer:
                 severity="warning",
             )
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _ScalarLoop:
-    """What is done with a store that is no vector operation."""
-
-    owner: _Vectorizer
-    leaf: Leaf
-
-    def steps(self, known: Ranges, problem: Unsuitable) -> list[Stmt]:
-        """Element by element, with a remark. Raises KernelError where the scalar unit cannot."""
-        result = self._build(known, problem)
-        self.owner.remark(self.leaf.stmt.loc, problem.reason)
-        return result
-
-    def silently(self, known: Ranges) -> list[Stmt]:
-        """The same for the case that an offset turns out to lie inside a block."""
-        return self._build(known, Unsuitable("it may start inside a block of 32 bytes"))
-
-    def _build(self, known: Ranges, problem: Unsuitable) -> list[Stmt]:
-        store = self.leaf.stmt
-        assert isinstance(store, Store), "other statements have no vector form"
-        loop = around(self.leaf)
-        if has_foreign_functions(loop):
-            try:
-                domain = domain_of(self.leaf.loops)
-                inside = self.leaf.ranges(known)
-                return self.owner.attempts.statement(store, domain, inside, True).steps
-            except Unsuitable as last:
-                problem = problem if isinstance(problem, NoRoom) else last
-        check_scalar_unit(loop, problem.reason, self.owner.overflow(problem, store.loc))
-        inside = self.leaf.ranges(known)
-        attempts = self.owner.attempts
-        return attempts.values_copied(store, self.leaf.loops, inside) or [
-            *stored_by_copies((loop,), known, attempts.element_copied)
-        ]

@@ -1,5 +1,5 @@
 """Which operations of a loop take slots in turn, one after the other over all rounds: those whose
-turns the compiler orders phase by phase. How it finds the phases is in `sync.modulus`."""
+turns the compiler orders phase by phase. How it finds the phases is in `tile_ir.analysis`."""
 
 from __future__ import annotations
 
