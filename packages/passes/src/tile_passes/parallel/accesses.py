@@ -63,14 +63,20 @@ def _slice(buffer: Buffer, index: Expr, var: Var, domain: Domain) -> Slice:
         return Slice(Const(0), domain.extents[position])  # nearly always
     if index.dtype not in (INT32, INT64):
         raise Unsuitable(f"an index of `{buffer.name}` is of {index.dtype}, where sums may wrap")
-    terms, _ = linear_form(index)
-    step = terms.get(var, 0)
-    if step == 0 or any(var in walk_expr(atom) for atom in terms if atom != var):
+    step = step_of(index, var)
+    if step == 0:
         raise Unsuitable(f"an index of `{buffer.name}` is no multiple of `{var.name}`")
     if step < 0:
         raise Unsuitable(f"`{buffer.name}` is read or written backwards")
     start = index - var * step + domain.starts[position] * step
     return Slice(simplify(start), domain.extents[position], step)
+
+
+def step_of(index: Expr, var: Expr) -> int:
+    """By how much an index grows with a variable; 0 where it is no multiple of it and something."""
+    terms, _ = linear_form(index)
+    others = (atom for atom in terms if atom != var)
+    return 0 if any(var in walk_expr(atom) for atom in others) else terms.get(var, 0)
 
 
 def reads(e: Expr, region: Region | None) -> bool:

@@ -18,6 +18,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import constant_trips
+from tile_passes.parallel.accesses import step_of
 from tile_passes.parallel.element_uses import Use, uses_of
 from tile_passes.parallel.nest import Leaf, Unsuitable
 
@@ -70,17 +71,9 @@ def independent(write: Use, other: Use, variant: set[Var]) -> bool:
     pinned = set()
     for a, b in pairs:
         used = {p for p in walk_expr(a) if p in variant}
-        if len(used) == 1 and simplify(a) == simplify(b) and _monotonic(a, *used):
+        if len(used) == 1 and simplify(a) == simplify(b) and step_of(a, *used):
             pinned |= used
     return all(v in pinned for v in common)
-
-
-def _monotonic(index: Expr, var: Expr) -> bool:
-    """Whether different values of the variable give different indices."""
-    terms, _ = linear_form(index)
-    return terms.get(var, 0) != 0 and not any(
-        var in walk_expr(atom) for atom in terms if atom != var
-    )
 
 
 def _apart(a: Expr, b: Expr, variant: set[Var], extents: dict[Var, int | None]) -> bool:
@@ -100,6 +93,5 @@ def _apart(a: Expr, b: Expr, variant: set[Var], extents: dict[Var, int | None]) 
         return False
     (var,) = used
     extent = extents.get(var) if isinstance(var, Var) else None
-    return extent is not None and var in terms and _monotonic(a, var) and (
-        distance > abs(terms[var]) * (extent - 1)
-    )  # fmt: skip
+    step = abs(step_of(a, var))
+    return extent is not None and step > 0 and distance > step * (extent - 1)

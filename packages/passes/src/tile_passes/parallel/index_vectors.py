@@ -13,12 +13,11 @@ from tile_ir import (
     Region,
     cast,
     constant_value,
-    linear_form,
     simplify,
     substitute,
-    walk_expr,
 )
 from tile_ir.analysis import Interval, interval
+from tile_passes.parallel.accesses import step_of
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.vector_steps import VectorSteps
 
@@ -28,12 +27,7 @@ EXACT_FLOAT = 1 << 24
 
 def is_progression(e: Expr, domain: Domain) -> bool:
     """Whether the value changes by the same amount from element to element of a line."""
-    if e.dtype is not INT32 or len(domain.vars) != 1:
-        return False
-    terms, _ = linear_form(e)
-    (var,) = domain.vars
-    others = (atom for atom in terms if atom != var)
-    return terms.get(var, 0) != 0 and not any(var in walk_expr(atom) for atom in others)
+    return e.dtype is INT32 and len(domain.vars) == 1 and step_of(e, *domain.vars) != 0
 
 
 def progression(
@@ -41,7 +35,7 @@ def progression(
 ) -> Region:
     """The values of such an expression along the line."""
     (var,), (start,) = domain.vars, domain.starts
-    step = linear_form(e)[0][var]
+    step = step_of(e, var)
     first = cast(simplify(substitute(e, {var: start})), dtype)
     out = into if into is not None else s.tile(dtype, domain)
     if step == 1:

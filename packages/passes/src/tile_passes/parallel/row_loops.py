@@ -35,6 +35,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import trip_count
+from tile_passes.parallel.accesses import step_of
 from tile_passes.parallel.dependence import overlapping
 from tile_passes.parallel.nest import Unsuitable
 from tile_passes.parallel.operators import FORM_OF
@@ -130,8 +131,7 @@ def _touch(buffer: Buffer, offsets: tuple[Expr, ...], var: Var) -> _Touch:
     if len(following) > 1:
         raise Unsuitable(f"two indices of `{buffer.name}` follow `{var.name}`")
     offset = offsets[following[0]]
-    terms, _ = linear_form(offset)
-    if terms.get(var) != 1 or any(var in walk_expr(atom) for atom in terms if atom != var):
+    if step_of(offset, var) != 1:
         raise Unsuitable(f"an index of `{buffer.name}` is not `{var.name}` plus something")
     return _Touch(buffer, following[0], simplify(offset))
 

@@ -37,6 +37,7 @@ from tile_ir.analysis import Ranges, interval
 from tile_passes.lowering.alignment import row_step
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.one_operation import lower_op
+from tile_passes.parallel.accesses import step_of
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.shared_values import SharedValues, references
 from tile_passes.parallel.temporaries import Temporaries
@@ -175,7 +176,7 @@ class TileSteps:
         for buffer, indices in places:
             for index, room in zip(indices, buffer.shape, strict=True):
                 limit = constant_value(room)
-                if limit is not None and _differs_with(var, index):
+                if limit is not None and step_of(index, var):
                     rooms.append(limit)
         least = min(rooms)
         if least > LARGEST_EXTENT:
@@ -201,12 +202,6 @@ def check_inside(region: Region) -> None:
         room = constant_value(simplify(size - s.offset - (s.extent - 1) * s.stride))
         if (low is not None and low < 0) or (room is not None and room <= 0):
             raise Unsuitable(f"it reaches outside `{region.buffer.name}`")
-
-
-def _differs_with(var: Var, index: Expr) -> bool:
-    """Whether the index is another one for every value of the variable: not so in `i // 2`."""
-    terms, _ = linear_form(index)
-    return terms.get(var, 0) != 0 and sum(var in walk_expr(atom) for atom in terms) == 1
 
 
 def _told_of_gaps(op: Op) -> str | None:
