@@ -106,7 +106,7 @@ OUTSIDE = {
 # Names that several unrelated classes still share. The list only becomes shorter.
 SHARED_CLASS_NAMES = {
     "Access", "Block", "Break", "Choice", "Dependence", "Fault", "Interval",
-    "Item", "Kind", "Leaf", "Meeting", "Reason", "Relations", "Rounds", "Rows", "Scope",
+    "Item", "Kind", "Leaf", "Meeting", "Reason", "Relations", "Rows", "Scope",
     "Touch", "_Builder", "_State", "_Use", "_Writer",
 }  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.

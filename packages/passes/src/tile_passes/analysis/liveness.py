@@ -102,6 +102,19 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
     return Liveness(owners, tuple(points), ranges, {b: s.number for b, s in storages.items()})
 
 
+def carried_by_loops(allocs: Iterable[Alloc], body: Body) -> dict[For, set[Buffer]]:
+    """For every loop the buffers, and scalar variables, whose value an iteration hands to a later
+    one or on behind the loop."""
+    storages = storages_of(allocs)
+    live_after = _LiveAfter(GenKill.of(storages, body, {}))
+    live_after.backward(body, PathContext(), NOTHING, NOTHING)
+    return {
+        loop: {b for b, s in storages.items() if live_after.needed[loop] >> s.number & 1}
+        for loop in walk(body)
+        if isinstance(loop, For)
+    }
+
+
 def _distinct(body: Body, seen: set[Stmt]) -> Body:
     """The statements with a copy of each that stands at an earlier place too."""
     found: list[Stmt] = []

@@ -1,2 +1,2 @@
 """Rows over the two vector cores of a block: what `split_vector_lanes` finds out (`relations`,
-`carried`, `shared_memory`), chooses (`choice`, `plan`) and writes (`halves`)."""
+`shared_memory`), chooses (`choice`, `plan`) and writes (`halves`)."""

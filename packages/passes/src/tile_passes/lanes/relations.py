@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import NamedTuple
 
 from tile_ir import (
@@ -39,13 +38,14 @@ from tile_ir import (
     loads,
     walk_expr,
 )
-from tile_passes.lanes.carried import Lifetime
+from tile_passes.analysis.liveness import carried_by_loops
 from tile_passes.lanes.places import (
     Elsewhere,
     Names,
     Round,
     Touch,
     Whole,
+    resolved,
     touches,
     trips,
     with_name,
@@ -129,7 +129,7 @@ def relations_of(func: Func) -> Relations:
     _body(func.launch.body, (), {}, False, found)
     other_names = {a.alias_of for a in func.launch.allocs if a.alias_of is not None}
     shared = {a.buffer for a in func.launch.allocs if a.alias_of or a.address is not None}
-    _carried(func.launch.body, shared | other_names, found)
+    _carried(func, shared | other_names, found)
     return found
 
 
@@ -277,33 +277,24 @@ def _elements(stmt: Stmt) -> int:
     return most
 
 
-def _carried(body: Body, renamed: set[Buffer], found: Relations) -> None:
+def _carried(func: Func, renamed: set[Buffer], found: Relations) -> None:
     """Keep loops whole that hand a value from one round to the next, or on behind them. What is
     known by several names may be read by any of them."""
-    written: dict[Buffer, list[tuple[Site, Touch]]] = {}
-    touched: dict[Buffer, dict[Stmt, list[Touch]]] = {}
+    static = [a for a in func.launch.allocs if a.buffer.static_shape() is not None]
+    kept = carried_by_loops(static, func.launch.body)
     for site in found.sites:
         for touch in site.touches:
-            touched.setdefault(touch.buffer, {}).setdefault(site.stmt, []).append(touch)
-            if touch.access.writes and touch.buffer.memory in (Memory.UB, Memory.VAR):
-                written.setdefault(touch.buffer, []).append((site, touch))
-    for buffer, places in written.items():
-        kept: set[For] | None = None
-        for site, touch in places:
+            buffer = touch.buffer
+            if not touch.access.writes or buffer.memory not in (Memory.UB, Memory.VAR):
+                continue
             rounds = [p.loop for p in touch.places if isinstance(p, Round)]
+            places = zip(touch.places, touch.slices, strict=True)
+            offsets = [resolved(s.offset, site.names) for p, s in places if p == Elsewhere()]
+            # Of a buffer of slots rows are split, not the rounds that take the slots in turn.
+            in_turn = {part for offset in offsets for part in walk_expr(offset)}
             for loop in site.loops:
-                if loop in rounds or loop in found.whole:
-                    continue
-                if kept is None:
-                    own = touched[buffer]
-                    parts = {t.slices for t in chain.from_iterable(own.values())}
-                    one = len(parts) == 1 and _is_fixed(next(iter(parts)))
-                    kept = Lifetime(own, one).run(body)
-                if loop in kept or buffer in renamed:
+                carried = buffer in kept[loop] or buffer in renamed or loop.var in in_turn
+                if carried and loop not in rounds:
                     found.keep_whole(
                         loop, site.stmt.loc, f"`{buffer.name}` keeps its value from round to round"
                     )
-
-
-def _is_fixed(part: tuple[Slice, ...]) -> bool:
-    return all(None not in (constant_value(s.offset), constant_value(s.extent)) for s in part)
