@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tile_checkers import check_sync
-from tile_checkers.section.loops import SYNC
+from tile_checkers.loop_facts import SYNC
 from tile_codegen_ascendc import DEVICE_HEADER_DIR
 from tile_ir import DEFAULT_TARGET, Func
 from tile_ir.costs.timing import timing_of

@@ -18,8 +18,8 @@ from tile_checkers import block as across
 from tile_checkers import check_choices
 from tile_checkers.block import check_across
 from tile_checkers.block.rounds import LoopIterations
-from tile_checkers.block.streams import CROSS
 from tile_checkers.block.values import Values
+from tile_checkers.loop_facts import CROSS
 from tile_ir import DEFAULT_TARGET, For, Func, Op, parse
 from tile_ir.analysis.intervals import EVERYTHING
 from tile_ir.expr import Var

@@ -12,7 +12,7 @@ import pytest
 
 import tile_ir
 from tile_checkers import check_sync
-from tile_checkers.section.loops import SYNC
+from tile_checkers.loop_facts import SYNC
 from tile_ir import (
     DEFAULT_TARGET,
     OPS,

@@ -11,7 +11,7 @@ from collections import Counter
 from kept_cases import kept_number
 
 from tile_checkers import check_sync
-from tile_checkers.section.loops import SYNC
+from tile_checkers.loop_facts import SYNC
 from tile_ir import Func, Op, Section
 from tile_ir.expr import Var
 from tile_ir.traversal import rewrite, walk_ops

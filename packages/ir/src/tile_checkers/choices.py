@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tile_checkers.block import check_across
 from tile_checkers.memory import check_memory
-from tile_checkers.section.check_section import check_section
+from tile_checkers.section import check_section
 from tile_ir import (
     DEFAULT_TARGET,
     Automatic,

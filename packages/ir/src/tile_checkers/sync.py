@@ -9,7 +9,7 @@ those of docs/hardware/flags.md.
 from __future__ import annotations
 
 from tile_checkers.block import check_across
-from tile_checkers.section.check_section import check_section
+from tile_checkers.section import check_section
 from tile_ir import DEFAULT_TARGET, Diagnostic, Func, Section, Target
 
 

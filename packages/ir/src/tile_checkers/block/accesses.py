@@ -1,9 +1,8 @@
-"""What the streams of a block do to gm, one execution after the other, and which two of them
-nothing orders."""
+"""Record what the streams of a block do to gm, and find pairs of executions without an order."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,15 +10,13 @@ from tile_checkers.block.choices import Path, normal_form
 from tile_checkers.block.clocks import WIDTH, Clock
 from tile_checkers.block.samples import Guard, Sample, Samples, meet_somewhere
 from tile_checkers.block.streams import StreamSite
-from tile_checkers.block.values import WRITTEN, Key, Values
-from tile_checkers.section.state import S
+from tile_checkers.block.values import WRITTEN, Values
+from tile_checkers.touched import Hazard, S, first_conflict
 from tile_ir import (
     Binary,
-    Buffer,
     Expr,
     Load,
     Region,
-    Slice,
     Var,
     constant_value,
     linear_form,
@@ -29,8 +26,10 @@ from tile_ir import (
     simplify,
     walk_expr,
 )
-from tile_ir.analysis import Ranges, Touch, apart, element
+from tile_ir.analysis import Ranges, apart, element
 from tile_ir.analysis.residues import periods
+
+Regions = tuple[Region, ...]
 
 
 class _Everything(frozenset[Any]):
@@ -58,61 +57,51 @@ class Done:
     """One execution of a site: its number on its pipe, and what it touched."""
 
     number: int
-    key: Key | None
-    regions: tuple[Region, ...]
+    regions: Regions
     guards: tuple[Guard, ...]
-    rounds: tuple[Expr | None, ...]
+    iterations: tuple[Expr | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class UnorderedPair:
     """Two executions in no certain order that touch the same bytes, or may do so if that is not
     `certain`: `sample` has the numbers with which they do. `alike` ones are of one statement, in
-    the same round of all loops, and touch the same."""
+    the same iteration of all loops, and touch the same."""
 
     first: StreamSite
     second: StreamSite
-    one: Touch
-    two: Touch
+    hazard: Hazard
     certain: bool
     alike: bool
     sample: Sample
 
-    @property
-    def kind(self) -> str:
-        if not self.one.writes:
-            return "WAR"
-        return "WAW" if self.two.writes else "RAW"
-
 
 @dataclass(slots=True)
 class Accesses:
-    """Everything done so far. `skipped` are variables of loops of which rounds were left
-    out, in multiples of `period`."""
+    """Everything done so far by the `sites`. `skipped` are variables of loops of which iterations
+    were left out, in multiples of `period`."""
 
     known: Ranges
     samples: Samples
     period: int
+    sites: Iterable[StreamSite]
     done: dict[StreamSite, list[Done]] = field(default_factory=dict)
     skipped: set[Var] = field(default_factory=set)
     tries: dict[tuple[StreamSite, StreamSite], int] = field(default_factory=dict)
-    regions: dict[tuple[StreamSite, Key], tuple[Region, ...]] = field(default_factory=dict)
-    met: dict[tuple[StreamSite, Key | None, StreamSite, Key | None], int | None] = field(
-        default_factory=dict
-    )
-    writers: dict[Buffer, list[StreamSite]] = field(default_factory=dict)
-    hit: dict[tuple[StreamSite, Key, Load], bool] = field(default_factory=dict)
-    versions: dict[tuple[Load, tuple[tuple[int, int, int], ...]], Var] = field(default_factory=dict)
+    met: dict[tuple[Any, ...], tuple[int, int] | None] = field(default_factory=dict)
+    versions: dict[tuple[Any, ...], Var] = field(default_factory=dict)
 
     def begin(self) -> None:
         self.done, self.skipped, self.versions = {}, set(), {}
 
     def element(self, load: Load, core: int, seen: Clock, path: Path) -> Expr | None:
-        """What a core reads that has `seen` so much, as a name for it: the same on all cores that
+        """Return a name for what a core reads that has `seen` so much: the same on all cores that
         have seen the same, since whatever is written there comes before, or after, each of them.
         None where something written is not surely seen."""
         behind: list[tuple[int, int, int]] = []
-        for site in self.writers.get(load.buffer, ()):
+        for site in self.sites:
+            if not site.writes(load.buffer):
+                continue
             if not self.skipped.isdisjoint(site.loops):
                 return None
             own = site.core == core and site.pipe == S
@@ -124,7 +113,7 @@ class Accesses:
                     behind.append((site.core, site.pipe, done.number))
         if not behind:
             return load
-        at = (load, tuple(behind))
+        at = (load, *behind)
         if at not in self.versions:
             name = f"{print_expr(load)}{WRITTEN}{len(self.versions)}"
             self.versions[at] = Var(name, load.dtype)
@@ -132,17 +121,12 @@ class Accesses:
 
     def _hits(self, site: StreamSite, done: Done, load: Load, path: Path) -> bool:
         """Whether an execution of a site may write an element."""
-        if done.key is not None and (site, done.key, load) in self.hit:
-            return self.hit[site, done.key, load]
         path.proofs += 1
         place, known = element(load.buffer, load.indices), {**self.known, **site.known}
-        found = any(
+        return any(
             t.writes and r.buffer is load.buffer and not apart(r, place, _EVERYTHING, known)
             for t, r in zip(site.touches, done.regions, strict=True)
         )
-        if done.key is not None:
-            self.hit[site, done.key, load] = found
-        return found
 
     def execute(
         self,
@@ -153,55 +137,52 @@ class Accesses:
         guards: tuple[Guard, ...],
         path: Path,
     ) -> Iterator[UnorderedPair]:
-        """A site runs; those before it, on other cores, that it does not come after."""
-        now = self._now(site, number, values, guards)
+        """Run a site; yield those before it, on other cores, that it does not come after."""
+        regions = tuple(map_region(t.region, values.value) for t in site.touches)
+        now = Done(number, regions, guards, tuple(values.bound.get(v) for v in site.loops))
         for other in site.partners:
             over = clock[other.core * WIDTH + other.pipe]
             for then in reversed(self.done.get(other, ())):
                 if then.number <= over or self.tries.get((other, site), 0) >= MOST_TRIES:
                     break
-                found = self._meeting(other, then, site, now, path)
+                found = self._unordered(other, then, site, now, path)
                 if found is not None:
                     yield found
         self.done.setdefault(site, []).append(now)
 
-    def _meeting(
+    def _unordered(
         self, other: StreamSite, then: Done, site: StreamSite, now: Done, path: Path
     ) -> UnorderedPair | None:
         which = self._meet(other, then, site, now, path)
         if which is None:
             return None
-        # Rounds left out may take other ways than those that stand for them.
+        # Iterations left out may take other ways than those that stand for them.
         every = self.skipped.isdisjoint((*other.loops, *site.loops))
         if every and (
             _exclude_each_other(then.guards, now.guards)
             # The way may have been chosen since.
             or any(path.truth(c) is (not truth) for c, truth in then.guards)
+            or self._parted_by(path.fixed(), other, then, site, now)
         ):
             return None
-        if every and self._parted_by(path.fixed(), other, then, site, now):
-            return None
-        a, b = divmod(which, len(site.touches))
-        alike = other.stmt is site.stmt and then.rounds == now.rounds
+        alike = other.stmt is site.stmt and then.iterations == now.iterations
         alike = alike and then.regions == now.regions
         certain: bool | None = alike
         sample: Sample = {}
         if not alike:
-            guards = (*then.guards, *now.guards)
             path.proofs += 10
-            samples = self.samples.fitting(path)
-            one, two = then.regions[a], now.regions[b]
-            certain, sample = meet_somewhere(one, two, guards, samples)
+            one, two = then.regions[which[0]], now.regions[which[1]]
+            guards = (*then.guards, *now.guards)
+            certain, sample = meet_somewhere(one, two, guards, self.samples.fitting(path))
             if certain is False and every:
                 return None
             more = MOST_TRIES if certain else 1
             self.tries[other, site] = self.tries.get((other, site), 0) + more
-        return UnorderedPair(
-            other, site, other.touches[a], site.touches[b], bool(certain), alike, sample
-        )
+        hazard = Hazard(other.touches[which[0]], site.touches[which[1]])
+        return UnorderedPair(other, site, hazard, bool(certain), alike, sample)
 
     def _parted_by(
-        self, fixed: Mapping[Expr, Expr], other: StreamSite, then: Done, site: StreamSite, now: Done
+        self, fixed: dict[Expr, Expr], other: StreamSite, then: Done, site: StreamSite, now: Done
     ) -> bool:
         """Whether two executions have no bytes in common once these parts are numbers."""
         if not fixed:
@@ -213,82 +194,43 @@ class Accesses:
         one, two = (tuple(map_region(r, put_in) for r in d.regions) for d in (then, now))
         return self._judge(other, one, site, two, _EVERYTHING) is None
 
-    def _now(
-        self, site: StreamSite, number: int, values: Values, guards: tuple[Guard, ...]
-    ) -> Done:
-        rounds = tuple(values.bound.get(v) for v in site.loops)
-        dims = [s for t in site.touches for s in t.region.dims]
-        keys = [values.key(e) for s in dims for e in (s.offset, s.extent)]
-        key: Key | None = None
-        if all(k is not None for k in keys):
-            key = tuple(n for k in keys if k is not None for n in k)
-            found = self.regions.get((site, key))
-            if found is not None:
-                return Done(number, key, found, guards, rounds)
-        regions = tuple(
-            Region(
-                t.region.buffer,
-                tuple(
-                    Slice(values.value(s.offset), values.value(s.extent), s.stride)
-                    for s in t.region.dims
-                ),
-            )
-            for t in site.touches
-        )
-        if key is not None:
-            self.regions[site, key] = regions
-        return Done(number, key, regions, guards, rounds)
-
     def _meet(
         self, one: StreamSite, then: Done, two: StreamSite, now: Done, path: Path
-    ) -> int | None:
+    ) -> tuple[int, int] | None:
         """Which touches of two executions may have bytes in common."""
+        first, second = then.regions, now.regions
+        same: frozenset[Var] = _EVERYTHING
         if self.skipped and not self._moves_along(one, two):
-            at: tuple[StreamSite, Key | None, StreamSite, Key | None] = (one, None, two, None)
-            regions, same = (one.regions, two.regions), frozenset(self.known)
-        else:
-            at = (one, then.key, two, now.key)
-            regions, same = (then.regions, now.regions), _EVERYTHING
-            if then.key is None or now.key is None:
-                path.proofs += 2
-                return self._judge(one, regions[0], two, regions[1], same)
+            first, second, same = one.regions, two.regions, frozenset(self.known)
+        at = (one, first, two, second, same is _EVERYTHING)
         if at not in self.met:
             path.proofs += 2
-            self.met[at] = self._judge(one, regions[0], two, regions[1], same)
+            self.met[at] = self._judge(one, first, two, second, same)
         return self.met[at]
 
     def _judge(
         self,
         one: StreamSite,
-        first: tuple[Region, ...],
+        first: Regions,
         two: StreamSite,
-        second: tuple[Region, ...],
+        second: Regions,
         same: Collection[Var],
-    ) -> int | None:
+    ) -> tuple[int, int] | None:
         known = {**one.known, **two.known}
-        found = None
-        for i, (a, x) in enumerate(zip(one.touches, first, strict=True)):
-            for j, (b, y) in enumerate(zip(two.touches, second, strict=True)):
-                if a.conflicts(b) and not apart(x, y, same, known):
-                    which = i * len(two.touches) + j
-                    if a.writes and not b.writes:
-                        return which
-                    found = which if found is None else found
-        return found
+        return first_conflict(
+            one.touches, two.touches, lambda i, j: not apart(first[i], second[j], same, known)
+        )
 
     def _moves_along(self, one: StreamSite, two: StreamSite) -> bool:
-        """Whether two sites meet in rounds so far apart, whichever these are: both go on by the
-        same steps in the loops of which rounds are left out."""
+        """Whether two sites meet in iterations so far apart, whichever these are: both go on by the
+        same steps in the loops of which iterations are left out."""
         a = [v for v in one.loops if v in self.skipped]
         b = [v for v in two.loops if v in self.skipped]
         for x, r in zip(one.touches, one.regions, strict=True):
             for y, q in zip(two.touches, two.regions, strict=True):
-                if not x.conflicts(y):
-                    continue
-                for s, t in zip(r.dims, q.dims, strict=False):
+                for s, t in zip(r.dims, q.dims, strict=False) if x.conflicts(y) else ():
                     steps = _steps(s.offset, a, self.period)
-                    others = _steps(t.offset, b, self.period)
-                    if steps is None or steps != others:
+                    if steps is None or steps != _steps(t.offset, b, self.period):
                         return False
         return True
 

@@ -18,7 +18,6 @@ from tile_ir import (
     Load,
     Unary,
     Var,
-    children,
     constant_value,
     equal,
     linear_form,
@@ -28,7 +27,7 @@ from tile_ir import (
     simplify,
     walk_expr,
 )
-from tile_ir.analysis import INF, MOST_RESIDUES, Interval, Ranges, decided
+from tile_ir.analysis import MOST_RESIDUES, Interval, Ranges, decided
 from tile_ir.analysis.branch_feasibility import at_least, implied, three_valued
 
 # A condition of a loop is tried both ways so many times.
@@ -49,8 +48,7 @@ class Impossible(Exception):
 @dataclass(slots=True)
 class PathChoice:
     """One question and its answers. `text` says it for people; `facts` is what is not negative
-    with each answer, and `solved` the variable it fixes. `most` is what it may be at most, and up
-    to `few` it is tried whatever other numbers are."""
+    with each answer, and `solved` the variable it fixes.`most` is what it may be at most."""
 
     key: Expr
     options: tuple[int, ...]
@@ -59,7 +57,6 @@ class PathChoice:
     solved: tuple[Var, tuple[Expr, ...]] | None = None
     asked: Expr | None = None
     most: float = 0
-    few: float = INF
     at: int = 0
 
     @property
@@ -160,9 +157,8 @@ class Path:
         high = -at_least(simplify(-expr), self.known, facts)
         return Interval(low, high)
 
-    def count(self, trips: Expr, text: Expr, tried: Iterable[int], few: float) -> int:
-        """How often a loop runs; one of `tried` where nothing says. More than `few` rounds are
-        tried for one number at a time: what rises, rises by itself."""
+    def count(self, trips: Expr, text: Expr, tried: Iterable[int]) -> int:
+        """How often a loop runs; one of `tried` where nothing says."""
         number = constant_value(trips)
         if number is not None:
             return max(0, number)
@@ -185,11 +181,9 @@ class Path:
             options = [int(low + i) for i in range(3) if low + i <= span.high]
         elif span.low < 0 and _variable(trips) is not None:
             options.append(-1)  # no iteration either, but another value
-        if any(c.counts and c.answer > c.few for c in self.choices):
-            options = [n for n in options if n <= few] or options
         solved = _solved(trips, options)
         said = print_expr(text)
-        self._add(PathChoice(trips, tuple(options), said, True, solved, most=span.high, few=few))
+        self._add(PathChoice(trips, tuple(options), said, True, solved, most=span.high))
         return max(0, options[0])
 
     def truth(self, condition: Expr) -> bool | None:
@@ -250,10 +244,7 @@ class Path:
         number = constant_value(left)
         if number is not None:
             return number
-        others = (
-            found[0] for e in walk_expr(left) if (found := divided(e, loads=True)) is not None
-        )
-        parts = remainders(left) or tuple(others)
+        parts = [found[0] for e in walk_expr(left) if (found := divided(e, loads=True)) is not None]
         if not parts:
             return None
         self._try_remainders(*parts[0])
@@ -262,7 +253,9 @@ class Path:
     def _by_remainders(self, expr: Expr) -> int | None:
         """The value of an expression of small remainders only: once these are chosen, everything
         that depends on them is known."""
-        return self.event(expr) if remainders(expr) else None
+        rest = replace_in(expr, lambda e: Const(0, e.dtype) if divided(e) else None)
+        named = any(isinstance(e, (Var, Load)) for e in walk_expr(rest))
+        return None if named else self.event(expr)
 
     def _try_remainders(self, base: Expr, modulus: int) -> None:
         key = base % modulus
@@ -298,22 +291,6 @@ class Path:
         self.choices = [*(c for c in self.choices if c.solved is not None), choice]
         self._settle()
         raise Again
-
-
-@lru_cache(maxsize=8192)
-def remainders(expr: Expr) -> tuple[tuple[Expr, int], ...] | None:
-    """The numbers, and what they are divided by, that an expression depends on by their remainders
-    only, innermost ones: none if it is constant. None if it depends on anything else."""
-    found = divided(expr)
-    if found is not None:
-        assert isinstance(expr, Binary), "a remainder is one"
-        return remainders(expr.left) or (found[0],)
-    if isinstance(expr, (Var, Load)):
-        return None
-    inside = [remainders(e) for e in children(expr)]
-    if None in inside:
-        return None
-    return tuple(dict.fromkeys(part for parts in inside for part in parts or ()))
 
 
 @lru_cache(maxsize=8192)

@@ -1,4 +1,4 @@
-"""What the pipes of one core know to be complete, on all cores of the block.
+"""Track what the pipes of one core know to be complete, on all cores of the block.
 
 A clock has a number for every pipe of every core: so many of its instructions are complete; and one
 for every core: so many of its waits for other cores are over. Rules: docs/hardware/flags.md.
@@ -6,28 +6,22 @@ for every core: so many of its waits for other cores are over. Rules: docs/hardw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tile_checkers.touched import PIPES, Flag, S
 
-from tile_checkers.section.state import PIPES, Flag, S
-
+# Clocks are not changed in place once they are stored.
 Clock = list[int]
 WAITS = len(PIPES)
 WIDTH = WAITS + 1
+# A pipe, whose clock is complete before what it starts next; a flag that is set; and a pipe that
+# follows another one: what else is complete once its instructions so far are.
+Holder = int | Flag | tuple[int]
+# What is known on one way to a statement, and how much each pipe had issued there.
+Way = tuple[dict[Holder, Clock], tuple[int, ...]]
 
 
 def joined(a: Clock, b: Clock) -> Clock:
-    """What is complete where both are."""
+    """Return what is complete where both are."""
     return list(map(max, a, b))
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """What is known on one way to a statement, and how much had been issued there by each pipe."""
-
-    known: list[Clock]
-    flags: dict[Flag, Clock]
-    followed: dict[int, Clock]
-    issued: tuple[int, ...]
 
 
 class CoreClocks:
@@ -36,13 +30,12 @@ class CoreClocks:
 
     def __init__(self, number: int, cores: int) -> None:
         self.base = number * WIDTH
-        self.known: list[Clock] = [[0] * (cores * WIDTH) for _ in PIPES]
+        self.known: dict[Holder, Clock] = {
+            holder: [0] * (cores * WIDTH) for p in range(len(PIPES)) for holder in (p, (p,))
+        }
         self.issued = [0] * len(PIPES)
         self.waits = 0
-        self.flags: dict[Flag, Clock] = {}
-        # What else is complete once a pipe's instructions so far are.
-        self.followed: dict[int, Clock] = {}
-        # What was asked since something changed; nearly all barriers find nothing new.
+        # What was computed since something changed; nearly all barriers find nothing new.
         self.asked: dict[tuple[int, bool], Clock] = {}
         self.level = False
 
@@ -51,8 +44,8 @@ class CoreClocks:
         self.level = False
 
     def before(self, pipe: int, own: bool = False) -> Clock:
-        """What is complete before an instruction of a pipe that is issued now starts; with `own`,
-        after all earlier ones of that pipe."""
+        """Return what is complete before an instruction of a pipe that is issued now starts; with
+        `own`, after all earlier ones of that pipe."""
         made = self.asked.get((pipe, own))
         if made is not None:
             return made
@@ -64,100 +57,91 @@ class CoreClocks:
         return found
 
     def complete(self, pipe: int, clock: Clock) -> Clock:
-        """The clock, and that all the pipe was given so far is complete."""
-        found = joined(clock, self.followed.get(pipe, clock))
+        """Return the clock, and that all instructions of the pipe so far are complete."""
+        found = joined(clock, self.known[pipe,])
         found[self.base + pipe] = self.issued[pipe]
         return found
+
+    def learn(self, holder: Holder, clock: Clock) -> None:
+        if self.known.get(holder) != clock:
+            self.known[holder] = clock
+            self.changed()
 
     def follow(self, pipe: int, other: int) -> None:
         """The last instruction of a pipe ends behind the last one of another, by the unit flags of
         l0c (docs/hardware/cube.md#unit-flag)."""
-        self.followed[pipe] = self.before(other, own=True)
-        self.changed()
+        self.learn((pipe,), self.before(other, own=True))
 
     def issue(self, pipe: int) -> int:
-        """One more instruction; its number."""
+        """Issue one more instruction; return its number."""
         self.issued[pipe] += 1
         self.changed()
         return self.issued[pipe]
 
     def set_flag(self, flag: Flag) -> None:
-        self.flags[flag] = self.before(flag[0], own=True)
+        self.known[flag] = self.before(flag[0], own=True)
 
     def wait_flag(self, flag: Flag) -> None:
-        carried = self.flags.pop(flag, None)
+        carried = self.known.pop(flag, None)
         if carried is not None:  # else nothing is known; the proof for one core objects
-            now = joined(self.known[flag[1]], carried)
-            if now != self.known[flag[1]]:
-                self.known[flag[1]] = now
-                self.changed()
+            self.learn(flag[1], joined(self.known[flag[1]], carried))
 
     def barrier(self, pipe: int) -> None:
         if self.known[pipe][self.base + pipe] != self.issued[pipe]:
-            self.known[pipe] = self.complete(pipe, self.known[pipe])
-            self.changed()
+            self.learn(pipe, self.complete(pipe, self.known[pipe]))
 
     def barrier_all(self) -> Clock:
-        """Everything before is complete; what that is."""
-        if self.level:
-            return self.known[S]
+        """Wait for everything before; return what that is."""
         found = self.known[S]
-        for clock in self.known:
-            found = joined(found, clock)
-        found[self.base : self.base + WIDTH] = [*self.issued, self.waits]
-        self.learn(found)
+        if not self.level:
+            for pipe in range(len(PIPES)):
+                found = joined(found, self.known[pipe])
+            found[self.base : self.base + WIDTH] = [*self.issued, self.waits]
+            self.learn_all(found)
         return found
 
-    def learn(self, clock: Clock) -> None:
+    def learn_all(self, clock: Clock) -> None:
         """Whatever is issued from now on comes after this."""
-        self.known = [joined(k, clock) for k in self.known]
+        learned = [joined(self.known[p], clock) for p in range(len(PIPES))]
+        self.known.update(enumerate(learned))
         self.changed()
-        self.level = all(k == clock for k in self.known)
+        self.level = all(k == clock for k in learned)
 
     def receive(self, clock: Clock) -> int:
-        """A wait for another core: nothing later is issued before. The number of the wait."""
-        self.known[S] = joined(self.known[S], clock)
+        """Wait for another core: nothing later is issued before. Return the number of the wait."""
         self.waits += 1
+        self.known[S] = joined(self.known[S], clock)
         self.changed()
         return self.waits
 
     def fork(self) -> Way:
-        """What is known now, for the other way through a branch."""
-        known = [list(k) for k in self.known]
-        return Way(known, dict(self.flags), dict(self.followed), tuple(self.issued))
-
-    def restore(self, saved: Way) -> None:
-        self.known = [list(k) for k in saved.known]
-        self.flags = dict(saved.flags)
-        self.followed = dict(saved.followed)
-        self.changed()
+        """Return what is known now, for the other way through a branch."""
+        return dict(self.known), tuple(self.issued)
 
     def past(self, way: Way) -> Way:
-        """A way on which nothing happened of what was issued since it was told: who knows of all
-        before knows of that too."""
+        """Return a way on which nothing happened of what was issued since: a clock that has all
+        before has that too."""
+        known, issued = way
 
         def raised(clock: Clock) -> Clock:
             found = list(clock)
-            for pipe, (low, high) in enumerate(zip(way.issued, self.issued, strict=True)):
+            for pipe, (low, high) in enumerate(zip(issued, self.issued, strict=True)):
                 if found[self.base + pipe] >= low:
                     found[self.base + pipe] = max(high, found[self.base + pipe])
             return found
 
-        flags = {flag: raised(clock) for flag, clock in way.flags.items()}
-        followed = {pipe: raised(clock) for pipe, clock in way.followed.items()}
-        return Way([raised(k) for k in way.known], flags, followed, tuple(self.issued))
+        return {holder: raised(clock) for holder, clock in known.items()}, tuple(self.issued)
 
-    def meet(self, other: Way) -> None:
-        """Only what is known on both ways."""
-        self.known = [list(map(min, a, b)) for a, b in zip(self.known, other.known, strict=True)]
-        flags = dict(other.flags)
-        for flag, clock in self.flags.items():
-            flags[flag] = list(map(min, clock, flags[flag])) if flag in flags else clock
-        self.flags = flags
-        both = self.followed.keys() & other.followed.keys()
-        self.followed = {
-            pipe: list(map(min, self.followed[pipe], other.followed[pipe])) for pipe in both
-        }
+    def restore(self, way: Way) -> None:
+        self.known = dict(way[0])
+        self.changed()
+
+    def meet(self, way: Way) -> None:
+        """Keep what is known on both ways. Of flags that are set on one of them, the proof for one
+        core reports."""
+        both = self.known.keys() & way[0].keys()
+        met = {h: list(map(min, self.known[h], way[0][h])) for h in both}
+        self.known = {**self.known, **way[0], **met}
         self.changed()
 
 

@@ -20,7 +20,7 @@ from tile_ir import (
 from tile_ir import walk as walk_statements
 
 
-def rounds_left(loop: While, values: Values) -> Expr | None:
+def iterations_left(loop: While, values: Values) -> Expr | None:
     """The number of rounds from here on, not positive if there are none; None if the text does not
     say: the bound changes inside, or the count does not go on by a constant in every round."""
     margin = _margin(loop.condition)
@@ -69,4 +69,4 @@ def _after(expr: Expr, counter: Buffer, value: Expr) -> Expr:
     return put_in(expr)
 
 
-__all__ = ["rounds_left"]
+__all__ = ["iterations_left"]

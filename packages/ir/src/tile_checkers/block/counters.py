@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from tile_checkers.block.clocks import WAITS, WIDTH, Clock, CoreClocks, joined
-from tile_checkers.section.state import NUMBER
+from tile_checkers.touched import NUMBER
 from tile_ir import Op, Pipe
 
 # A core, and the number of one of its counters.

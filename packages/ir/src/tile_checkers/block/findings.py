@@ -8,7 +8,7 @@ from tile_checkers.block.accesses import UnorderedPair
 from tile_checkers.block.counters import Counter, Trouble
 from tile_checkers.block.samples import Sample
 from tile_checkers.block.streams import NAMES, StreamSite
-from tile_checkers.section.state import PIPES
+from tile_checkers.touched import PIPES
 from tile_ir import Diagnostic, Loc, Op, Stmt, print_expr
 
 # Nobody reads more than this.
@@ -30,8 +30,6 @@ class BlockFindings:
         self.alike = alike
         self.found: dict[tuple[object, ...], Diagnostic] = {}
         self.unsure: dict[tuple[object, ...], Diagnostic] = {}
-        self.way = ""
-        self.certain = True
         self.growing = False
 
     def all(self) -> list[Diagnostic]:
@@ -56,20 +54,20 @@ class BlockFindings:
 
     def meeting(self, met: UnorderedPair) -> None:
         one, two = met.first, met.second
-        name = met.one.region.buffer.name
-        if met.alike and met.one.writes and met.two.writes:
+        name, kind = met.hazard.first.region.buffer.name, met.hazard.kind
+        if met.alike and kind == "WAW":
             self.redundant(two.stmt, name)
             return
-        stores_of_lanes = bool(one.core and two.core and met.kind == "WAW")
+        stores_of_lanes = bool(one.core and two.core and kind == "WAW")
         if stores_of_lanes and self.lanes_apart:
             return
-        did = "writes" if met.one.writes else "reads"
-        does = "writes" if met.two.writes else "reads"
-        low, high = max(met.one.low, met.two.low), min(met.one.high, met.two.high)
+        did = "writes" if met.hazard.first.writes else "reads"
+        does = "writes" if met.hazard.second.writes else "reads"
+        low, high = met.hazard.bytes
         where = f", bytes {low:.0f} to {high:.0f}" if high < float("inf") else ""
         if met.sample:
             where += f", for example with {_numbers(met.sample)}"
-        key = (id(one.stmt), id(two.stmt), met.kind)
+        key = (id(one.stmt), id(two.stmt), kind)
         open_key = ("open", *key)
         if not met.certain:
             if key not in self.found:
@@ -87,7 +85,7 @@ class BlockFindings:
             two.stmt.loc,
             "cross-sync-missing",
             f"{_who(two)} {does} `{name}` before line {one.stmt.loc.line}, where {_who(one)} "
-            f"{did} it, is surely complete ({met.kind}{where})",
+            f"{did} it, is surely complete ({kind}{where})",
             self.own_part
             if self.alike and one.core and two.core
             else _places_of_their_own(one, two)
@@ -195,17 +193,18 @@ class BlockFindings:
     def unproved(self, loc: Loc, why: str, hint: str) -> None:
         self.found.setdefault(("unproved", loc, why), _unproved(loc, why, hint))
 
-    def take(self, run: BlockFindings) -> None:
-        """What was found in one run, on the way at hand."""
+    def take(self, run: BlockFindings, certain: bool, way: str) -> None:
+        """Take in what was found in one run, on a way that all cores surely take together if that
+        is `certain`."""
         self.growing |= run.growing
-        when = f" (where {self.way})" if self.way else ""
+        when = f" (where {way})" if way else ""
         for key, d in run.found.items():
             if key in self.found or self.full():
                 continue
             if key[0] == "open" and key[1:] in self.found:
                 continue
             self.found.pop(("open", *key), None)
-            if d.slug == "sync-unproved" or self.certain:
+            if d.slug == "sync-unproved" or certain:
                 self.found[key] = replace(d, message=d.message + when)
             elif key not in self.unsure:
                 hint = "let all cores decide by the same parameters, launch indices or gm elements"

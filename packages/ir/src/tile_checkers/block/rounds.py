@@ -1,17 +1,20 @@
-"""Which rounds of a loop are run: all of them, or so many at both ends that those between are like
-these. And which numbers of rounds are tried where the text does not say."""
+"""Choose the iterations of loops that are run: all, or those at both ends that stand for the rest.
+
+Where the text gives no trip count, some are tried: 0, 1, 2 and more of each residue.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 
-from tile_checkers.block.streams import CROSS
+from tile_checkers.block.streams import Stream
 from tile_checkers.block.values import Values
+from tile_checkers.loop_facts import CROSS, FLAG, OTHER, SIGNAL, WAY, LoopFacts
 from tile_checkers.section.conditions import decide
-from tile_checkers.section.loops import SYNC
 from tile_ir import (
     Binary,
+    Break,
     Expr,
     For,
     If,
@@ -23,7 +26,6 @@ from tile_ir import (
     Unary,
     Var,
     While,
-    expressions,
     loads,
     reads_memory,
     resolved,
@@ -34,24 +36,21 @@ from tile_ir import walk as walk_statements
 from tile_ir.analysis import Interval, Ranges, loop_range, rounds_of
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period, periods
 
-# Rounds that overflow a counter which nothing holds back.
+# Iterations that overflow a counter which nothing holds back.
 MANY = 17
-# More small numbers of rounds than this are not tried.
+# More small trip counts than this are not tried.
 MOST_SMALL = 8
 
 
-class LoopIterations:
-    """What one loop is like."""
-
-    def __init__(self, loop: For | While) -> None:
-        self.loop = loop
-        self.inside = list(walk_statements(loop.body))
+class LoopIterations(LoopFacts):
+    """A loop of one stream. Choices are the same again after `period` iterations; ways and flags,
+    and with them what counters do, after `phases`."""
 
     @cached_property
     def trips(self) -> Expr:
-        """How many rounds there are."""
-        assert isinstance(self.loop, For), "a while has no number of rounds"
-        return self.loop.stop - self.loop.start
+        """The trip count; of a `while`, the condition stands for it."""
+        loop = self.loop
+        return loop.condition if isinstance(loop, While) else loop.stop - loop.start
 
     @cached_property
     def signals(self) -> bool:
@@ -61,62 +60,19 @@ class LoopIterations:
     @cached_property
     def innermost(self) -> bool:
         """Whether no loop inside has signals."""
-        return not any(
-            isinstance(s, (For, While)) and LoopIterations(s).signals for s in self.inside
-        )
-
-    @cached_property
-    def lets(self) -> dict[Var, Expr]:
-        return {
-            s.var: s.value for s in self.inside if isinstance(s, Let) and not reads_memory(s.value)
-        }
-
-    @cached_property
-    def asked(self) -> list[tuple[Stmt, Expr]]:
-        """The expressions inside that depend on the loop variable, in terms of it."""
-        if isinstance(self.loop, While):
-            return []
-        var = self.loop.var
-        found: list[tuple[Stmt, Expr]] = []
-        for s in self.inside:
-            for e in expressions(s):
-                stated = resolved(e, self.lets)
-                if not isinstance(s, Let) and any(v == var for v in walk_expr(stated)):
-                    found.append((s, stated))
-        return found
+        loops = (s for s in self.inside if isinstance(s, (For, While)))
+        return not any(LoopIterations(s).signals for s in loops)
 
     @cached_property
     def period(self) -> int:
-        """After so many rounds slots and ids are the same again."""
-        if isinstance(self.loop, While):
-            return 1
-        return joint_period(self.moduli, MOST_RESIDUES_OF_EVENTS)
+        return joint_period(self.periods(FLAG, SIGNAL, WAY, OTHER), MOST_RESIDUES_OF_EVENTS)
 
     @cached_property
     def phases(self) -> int:
-        """After so many rounds ways and ids are the same again, and with them what counters do."""
-        return joint_period(self.choosing, MOST_RESIDUES_OF_EVENTS)
-
-    @cached_property
-    def moduli(self) -> list[int]:
-        """What the loop variable is taken modulo."""
-        if isinstance(self.loop, While):
-            return []
-        var = self.loop.var
-        return sorted({m for _, e in self.asked for m in periods(e, var)})
-
-    @cached_property
-    def choosing(self) -> list[int]:
-        """Those that choose ways and ids; places in gm are compared by themselves."""
-        if isinstance(self.loop, While):
-            return []
-        var = self.loop.var
-        ids = (e for s, e in self.asked if isinstance(s, Op) and s.opdef.effect in SYNC | CROSS)
-        ways = (e for s, e in self.asked if not isinstance(s, (Op, Store)))
-        return sorted({m for e in (*ids, *ways) for m in periods(e, var)})
+        return joint_period(self.periods(FLAG, SIGNAL, WAY), MOST_RESIDUES_OF_EVENTS)
 
     def tried(self, long: bool) -> Iterable[int]:
-        """Numbers of rounds that stand for all others, with those that overflow a counter: in the
+        """Trip counts that stand for all others, with those that overflow a counter: in the
         innermost loops that have signals, in all of them where the attempt is `long`."""
         small = min(max(4, self.period + 2), MOST_SMALL)
         yield from (2, 1, 0)
@@ -128,9 +84,9 @@ class LoopIterations:
             yield from range(small, small + self.period)
 
     def of(self, count: int, values: Values, known: Ranges, period: int) -> Iterable[int]:
-        """Some rounds at both ends, with as many left out as keep the phase of the last one; all
-        of them if those between are not alike. `period` is that of all loops, so that those of two
-        cores are cut alike."""
+        """Some iterations at both ends, with as many left out as keep the residue of the last one;
+        all of them if those between are not alike. `period` is that of all loops, so that those of
+        two cores are cut alike."""
         limit = 2 * period + 2 + (MANY if self.signals else 0)
         if count <= limit + period or period % self.period:
             return range(count)
@@ -138,56 +94,99 @@ class LoopIterations:
         first = limit // 2
         if not self._alike(first, first + skipped, values, known):
             return range(count)
-        return _both_ends(first, skipped, count)
+        return (*range(first), *range(first + skipped, count))
 
     def _alike(self, low: int, high: int, values: Values, known: Ranges) -> bool:
-        """Whether all rounds of a stretch take the same ways as others of their phase."""
-        if isinstance(self.loop, While) or any(self.period % m for m in self.choosing):
+        """Whether all iterations of a stretch take the same ways as others of their residue."""
+        loop = self.loop
+        if isinstance(loop, While) or any(self.period % m for m in self.periods(FLAG, SIGNAL, WAY)):
             return False
         if any(isinstance(s, Store) and s.buffer.memory is Memory.VAR for s in self.inside):
             return False
         deciding = (load for s in self.inside if not _stores(s) for load in loads(s))
         if any(load.buffer in values.written for load in deciding):
-            return False  # each round may find something else
-        var, start = self.loop.var, values.value(self.loop.start)
+            return False  # each iteration may find something else
+        var, start = loop.var, values.value(loop.start)
         turn = rounds_of(var)
         known = dict(known)
         for inner in self.inside:
             if isinstance(inner, For):
                 known[inner.var] = loop_range(inner, known)
-        for stmt, stated in self.asked:
-            if isinstance(stmt, Op):
-                # An id that goes on with the variable is another one in each round.
-                chooses = stmt.opdef.effect in SYNC | CROSS
-                if chooses and not periods(stated, var):
-                    return False
-                continue
-            if isinstance(stmt, Store):
+        for kind, stmt, stated in self.chosen:
+            if kind in (FLAG, SIGNAL) and not periods(stated, var):
+                return False  # an id that goes on with the variable is another one each time
+            if kind != WAY:
                 continue
             if not isinstance(stmt, If):
                 return False
             for phase in range(self.period):
                 span = Interval((low - phase) // self.period, (high - phase) // self.period)
                 value = start + turn * self.period + phase
-                within = {**known, turn: span}
-                for part in _parts(resolved(stated, {var: value})):
+                for part in _comparisons(resolved(stated, {var: value})):
                     form = simplify(part)
-                    same = all(v != turn for v in walk_expr(form))
-                    if not same and decide(form, within, values.bound, values.bound) is None:
+                    open_end = any(v == turn for v in walk_expr(form))
+                    bound = values.bound
+                    if open_end and decide(form, {**known, turn: span}, bound, bound) is None:
                         return False
         return True
 
 
-def _parts(condition: Expr) -> Iterator[Expr]:
-    """What a condition asks: the comparisons it is made of."""
+class BlockLoops:
+    """The loops of all streams. `period` is after how many iterations they choose the same;
+    `defined` has what variables are made of."""
+
+    def __init__(self, streams: Iterable[Stream]) -> None:
+        self.defined: dict[Var, tuple[Expr, ...]] = {}
+        self.signalling: dict[int, bool] = {}
+        loops = []
+        for stmt in (s for stream in streams for s in walk_statements(stream.body)):
+            match stmt:
+                case Let():
+                    self.defined[stmt.var] = (stmt.value,)
+                case For():
+                    self.defined[stmt.var] = stmt.start, stmt.stop
+            if isinstance(stmt, (For, While)):
+                loops.append(LoopIterations(stmt))
+        self.of = {id(found.loop): found for found in loops}
+        self.period = joint_period((r.period for r in loops), MOST_RESIDUES_OF_EVENTS)
+        self.bounds = [(r, self.behind(r.trips)) for r in loops]
+
+    def tried(self, trips: Expr, long: bool) -> Iterable[int]:
+        """Trip counts that stand for all others, in every loop that depends on the same variables:
+        the first that is met decides for all of them."""
+        mine = self.behind(trips)
+        its = (r.tried(long) for r, others in self.bounds if others & mine)
+        return dict.fromkeys(n for numbers in its for n in numbers)
+
+    def behind(self, expr: Expr) -> frozenset[Var]:
+        """The variables an expression depends on, those of definitions and bounds included."""
+        found: set[Var] = set()
+        waiting = [expr]
+        while waiting:
+            new = {e for e in walk_expr(waiting.pop()) if isinstance(e, Var)} - found
+            found |= new
+            waiting += [e for v in new for e in self.defined.get(v, ())]
+        return frozenset(found)
+
+    def signals(self, stmt: If | While) -> bool:
+        """Whether a branch concerns other cores, or the loop around."""
+        found = self.signalling.get(id(stmt))
+        if found is None:
+            found = self.signalling[id(stmt)] = any(
+                isinstance(s, Break) or (isinstance(s, Op) and s.opdef.effect in CROSS)
+                for s in walk_statements((stmt,))
+            )
+        return found
+
+
+def _comparisons(condition: Expr) -> Iterable[Expr]:
+    """The comparisons that a condition is made of."""
     match condition:
         case Unary(op="not", operand=x):
-            yield from _parts(x)
+            return _comparisons(x)
         case Binary(op="and" | "or", left=a, right=b):
-            yield from _parts(a)
-            yield from _parts(b)
-        case _:
-            yield condition
+            return (*_comparisons(a), *_comparisons(b))
+    return (condition,)
 
 
 def _stores(stmt: Stmt) -> bool:
@@ -196,9 +195,4 @@ def _stores(stmt: Stmt) -> bool:
     return isinstance(stmt, Store) and not any(map(reads_memory, stmt.indices))
 
 
-def _both_ends(first: int, skipped: int, count: int) -> Iterator[int]:
-    yield from range(first)
-    yield from range(first + skipped, count)
-
-
-__all__ = ["MANY", "LoopIterations"]
+__all__ = ["MANY", "BlockLoops", "LoopIterations"]

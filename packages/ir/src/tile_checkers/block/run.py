@@ -8,22 +8,22 @@ if the clock of one knows of the other.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tile_checkers.block.accesses import Accesses, told_by
 from tile_checkers.block.choices import Path
 from tile_checkers.block.clocks import Clock, CoreClocks, joined
-from tile_checkers.block.counted_while import rounds_left
+from tile_checkers.block.counted_while import iterations_left
 from tile_checkers.block.counters import Counters
 from tile_checkers.block.findings import BlockFindings
-from tile_checkers.block.rounds import MANY
+from tile_checkers.block.rounds import MANY, BlockLoops, LoopIterations
 from tile_checkers.block.samples import Guard
-from tile_checkers.block.shape import Shape
-from tile_checkers.block.streams import CROSS, NAMES, Stream
+from tile_checkers.block.streams import NAMES, Stream
 from tile_checkers.block.values import Values
-from tile_checkers.section.loops import FLAGS
-from tile_checkers.section.state import NUMBER, S
+from tile_checkers.loop_facts import CROSS, FLAGS
+from tile_checkers.touched import NUMBER, S
 from tile_ir import (
     Body,
     Break,
@@ -114,9 +114,9 @@ class CoreRun:
                     else:
                         self.order(stmt)
                 case Let(var=var, value=value):
-                    self.values.bind(var, self.values.value(value))
+                    self.values.bound[var] = self.values.value(value)
                 case Store(buffer=buffer) if buffer.memory is Memory.VAR:
-                    self.values.store(buffer, self.values.value(stmt.value))
+                    self.values.scalars[buffer] = self.values.value(stmt.value)
                 case If():
                     if (yield from self.branch(stmt)):
                         return True
@@ -194,16 +194,16 @@ class CoreRun:
         truth = self.block.path.truth(condition)
         if truth is None:
             truth = told_by(self.guards, condition)
-        if truth is None and self.block.shape.signals(stmt):
+        if truth is None and self.block.loops.signals(stmt):
             truth = self.block.path.choose(condition, stmt.condition)
         if truth is not None:
             return (yield from self.body(stmt.then if truth else stmt.orelse))
-        before, scalars, around = self.clocks.fork(), self.values.save(), self.guards
+        before, scalars, around = self.clocks.fork(), dict(self.values.scalars), self.guards
         self.guards = (*around, (condition, True))
         yield from self.body(stmt.then)
-        after, other = self.clocks.fork(), self.values.save()
+        after, other = self.clocks.fork(), self.values.scalars
         self.clocks.restore(self.clocks.past(before))
-        self.values.restore(scalars)
+        self.values.scalars = scalars
         self.guards = (*around, (condition, False))
         yield from self.body(stmt.orelse)
         self.guards = around
@@ -211,56 +211,52 @@ class CoreRun:
         self.values.meet(other)
         return False
 
+    def count(self, trips: Expr, its: LoopIterations) -> int:
+        """How often a loop runs on this way."""
+        tried = self.block.loops.tried(its.trips, self.block.long)
+        return self.block.path.count(trips, its.trips, tried)
+
     def loop(self, loop: For) -> Generator[None]:
-        shape = self.block.shape
-        rounds = shape.of(loop)
-        start = self.values.value(loop.start)
-        trips = self.values.value(rounds.trips)
-        path = self.block.path
-        tried = shape.tried(rounds.trips, self.block.long)
-        few = shape.few(rounds.trips, self.block.long)
-        count = path.count(trips, rounds.trips, tried, few)
-        turns: Sequence[int] = range(count)
+        its, path = self.block.loops.of[id(loop)], self.block.path
+        start, trips = self.values.value(loop.start), self.values.value(its.trips)
+        count = self.count(trips, its)
+        turns: Iterable[int] = range(count)
         if self.block.reduced:
-            turns = tuple(rounds.of(count, self.values, path.known, shape.period))
+            turns = tuple(its.of(count, self.values, path.known, self.block.loops.period))
             if len(turns) < count:
                 self.block.accesses.skipped.add(loop.var)
         held: list[int] = []
         for i in turns:
-            self.values.bind(loop.var, start + i)
+            self.values.bound[loop.var] = start + i
             if (yield from self.body(loop.body)):
                 return
-            if rounds.signals:
-                held.append(self.block.counters.held())
-        open_end = constant_value(trips) is None
-        chosen = open_end or not shape.behind(rounds.trips).isdisjoint(path.given())
-        self.watch(loop, held, count, chosen)
+            held.append(self.block.counters.held() if its.signals else 0)
+        self.watch(its, held, count, constant_value(trips) is None)
 
-    def watch(self, loop: For | While, held: list[int], count: int, chosen: bool) -> None:
-        """Whether a counter rises from round to round, and passes its limit in those left out. How
-        often a loop runs in the end is open where it was `chosen`."""
-        path = self.block.path
-        rounds = self.block.shape.of(loop)
-        step = rounds.phases
-        if count < MANY and chosen if self.block.long else rounds.innermost:
+    def watch(self, its: LoopIterations, held: list[int], count: int, open_end: bool) -> None:
+        """Note whether a counter rises from iteration to iteration, and would pass its limit in
+        those left out. The end is open too where a choice gave it."""
+        path, loops, step = self.block.path, self.block.loops, its.phases
+        chosen = open_end or not loops.behind(its.trips).isdisjoint(path.given())
+        if count < MANY and chosen if self.block.long else its.innermost:
             return
-        most = path.most_rounds() if chosen else count
         if len(held) <= 2 * step or (len(held) == count and not chosen):
             return
-        # Once is not enough: the first rounds may fill what is then kept full.
+        # Once is not enough: the first iterations may fill what is then kept full.
         rise = min(held[-1] - held[-1 - step], held[-1 - step] - held[-1 - 2 * step])
+        most = path.most_rounds() if chosen else count
         reached = self.block.counters.peak() + rise * (most - len(held)) / step
         if rise > 0 and reached > self.block.counters.limit:
-            self.block.growing.append(loop)
+            self.block.growing.append(its.loop)
 
     def repeat(self, loop: While) -> Generator[None]:
         """A `while` with signals runs as often as the text says; of another one, what is known
-        after none, one and some rounds."""
-        if self.block.shape.signals(loop):
+        after none, one and some iterations."""
+        if self.block.loops.signals(loop):
             yield from self.counted(loop)
             return
         for _ in range(WHILE_ROUNDS):
-            before, scalars = self.clocks.fork(), self.values.save()
+            before, scalars = self.clocks.fork(), dict(self.values.scalars)
             for stmt in walk_statements(loop.body):
                 if isinstance(stmt, Store) and stmt.buffer.memory is Memory.VAR:
                     self.values.forget(stmt.buffer)
@@ -269,9 +265,9 @@ class CoreRun:
             self.values.meet(scalars)
 
     def counted(self, loop: While) -> Generator[None]:
-        """A `while` with signals: condition by condition, or so many rounds as are left from where
-        a condition is open."""
-        path = self.block.path
+        """A `while` with signals: condition by condition, or so many iterations as are left from
+        where a condition is open."""
+        its, path = self.block.loops.of[id(loop)], self.block.path
         count: int | None = None
         held: list[int] = []
         while count is None or len(held) < count:
@@ -280,21 +276,17 @@ class CoreRun:
                 if truth is False:
                     break
                 if truth is None:
-                    shape, long = self.block.shape, self.block.long
-                    tried = shape.tried(loop.condition, long)
-                    few = shape.few(loop.condition, long)
-                    count = len(held) + path.count(self.left(loop), loop.condition, tried, few)
+                    count = len(held) + self.count(self.left(loop), its)
                     continue
             self.block.budget.spend(path)
             if (yield from self.body(loop.body)):
                 return
             held.append(self.block.counters.held())
-        given = not self.block.shape.behind(loop.condition).isdisjoint(path.given())
-        self.watch(loop, held, len(held), count is not None or given)
+        self.watch(its, held, len(held), count is not None)
 
     def left(self, loop: While) -> Expr:
-        """How many rounds are left."""
-        found = rounds_left(loop, self.values)
+        """How many iterations are left."""
+        found = iterations_left(loop, self.values)
         if found is None:
             self.block.findings.unproved(
                 loop.loc, "how often this loop runs cannot be told", "take a loop over a range"
@@ -313,7 +305,7 @@ class BlockRun:
         path: Path,
         values: Mapping[int, Values],
         accesses: Accesses,
-        shape: Shape,
+        loops: BlockLoops,
         findings: BlockFindings,
         budget: Budget,
         reduced: bool,
@@ -323,7 +315,7 @@ class BlockRun:
         self.path = path
         self.target = target
         self.accesses = accesses
-        self.shape = shape
+        self.loops = loops
         self.findings = findings
         self.budget = budget
         self.reduced = reduced
@@ -339,7 +331,11 @@ class BlockRun:
         ]
 
     def run(self) -> None:
-        """To the end, or until no stream can go on."""
+        """Run to the end, or until no stream can go on."""
+        with suppress(Stop):
+            self.steps()
+
+    def steps(self) -> None:
         running = {core: core.body(core.stream.body) for core in self.cores}
         while running:
             moved = False
@@ -377,7 +373,7 @@ class BlockRun:
         for core in self.together[1:]:
             clock = joined(clock, core.clocks.barrier_all())
         for core in self.together:
-            core.clocks.learn(clock)
+            core.clocks.learn_all(clock)
             core.met = True
 
     def hang(self, cores: list[CoreRun]) -> None:

@@ -56,7 +56,7 @@ def meet_somewhere(
     one: Region, two: Region, guards: Sequence[Guard], samples: Iterable[Sample]
 ) -> tuple[bool | None, Sample]:
     """Whether two regions have an element in common for some numbers that fulfil the guards, and
-    these numbers; None if that cannot be told from numbers: data decide, or all numbers say no."""
+    these numbers; None if numbers do not tell: data decide, or all numbers say no."""
     exprs = [e for r in (one, two) for s in r.dims for e in (s.offset, s.extent)]
     parts = {e for x in exprs for e in walk_expr(x)}
     named = {e for e in parts if isinstance(e, Var)}

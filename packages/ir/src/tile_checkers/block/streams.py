@@ -4,10 +4,10 @@ cores, accesses to gm that may meet those of another stream, and what orders the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from tile_checkers.section.loops import SYNC
-from tile_checkers.section.state import NUMBER, PIPES, S
+from tile_checkers.loop_facts import CROSS, SYNC
+from tile_checkers.touched import touched_by_pipes
 from tile_ir import (
     Body,
     Break,
@@ -23,7 +23,6 @@ from tile_ir import (
     Load,
     Memory,
     Op,
-    Pipe,
     Region,
     Section,
     Stmt,
@@ -33,10 +32,10 @@ from tile_ir import (
     bodies,
     expressions,
     loads,
-    pipe_of,
     reads_memory,
     resolved,
     walk_expr,
+    with_bodies,
 )
 from tile_ir import walk as walk_statements
 from tile_ir.analysis import (
@@ -48,10 +47,8 @@ from tile_ir.analysis import (
     launch_ranges,
     ranges_inside,
 )
-from tile_ir.analysis.accesses import touches
 from tile_ir.analysis.regions import defined_region
 
-CROSS = frozenset({Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL})
 NAMES = ("the cube core", "vector core 0", "vector core 1")
 
 
@@ -70,8 +67,8 @@ class StreamSite:
     known: Ranges
     partners: list[StreamSite] = field(default_factory=list)
 
-    def written(self) -> frozenset[Buffer]:
-        return frozenset(t.region.buffer for t in self.touches if t.writes)
+    def writes(self, buffer: Buffer) -> bool:
+        return any(t.writes and t.region.buffer is buffer for t in self.touches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +80,6 @@ class Stream:
     given: Mapping[Var, Expr]
     sites: Mapping[int, tuple[StreamSite, ...]]
     pairs: bool
-
-    @property
-    def name(self) -> str:
-        return NAMES[self.core]
 
 
 def streams_of(func: Func) -> tuple[Stream, ...]:
@@ -111,11 +104,10 @@ def streams_of(func: Func) -> tuple[Stream, ...]:
     for core, body in sorted(whole.items()):
         of_stmt: dict[int, tuple[StreamSite, ...]] = {}
         for site in sites[core]:
-            if site.partners or not asked.isdisjoint(site.written()):
+            if site.partners or any(map(site.writes, asked)):
                 of_stmt[id(site.stmt)] = (*of_stmt.get(id(site.stmt), ()), site)
         pairs = any(site.partners for found in of_stmt.values() for site in found)
-        left = _pruned(body, frozenset(of_stmt), _waits_for_nothing(body, of_stmt.values()))
-        result.append(Stream(core, left, given[core], of_stmt, pairs))
+        result.append(Stream(core, _pruned(body, frozenset(of_stmt)), given[core], of_stmt, pairs))
     if any(s.pairs or _signals(s.body) for s in result):
         return tuple(result)
     return ()
@@ -164,14 +156,9 @@ def _sites_of(
 ) -> Iterator[StreamSite]:
     if isinstance(stmt, Op) and stmt.opdef.effect is Effect.CACHE:
         return  # a store writes its line back itself; dropping clean lines changes nothing
-    first = sum(1 for x in loads(stmt) if x.buffer.memory is not Memory.VAR)
-    everywhere: dict[Buffer, int] = _Anywhere()
-    found = touches(stmt, everywhere, known, values)
-    # Elements are read, and stored, by the scalar unit.
-    for own, touched in ((False, found[:first]), (True, found[first:])):
+    for pipe, _, touched in touched_by_pipes(stmt, _Anywhere(), known, values):
         of_gm = tuple(t for t in touched if t.region.memory is Memory.GM)
         if of_gm:
-            pipe = NUMBER[pipe_of(stmt)] if own and isinstance(stmt, Op) else S
             regions = tuple(defined_region(t.region, values) for t in of_gm)
             yield StreamSite(core, stmt, pipe, of_gm, regions, loops, known)
 
@@ -215,69 +202,38 @@ def _may_meet(a: StreamSite, b: StreamSite, everywhere: frozenset[Var]) -> bool:
 # What is left out --------------------------------------------------------------------------------
 
 
-def _waits_for_nothing(body: Body, found: Iterable[tuple[StreamSite, ...]]) -> frozenset[int]:
-    """Barriers, by their identity, of pipes that do nothing others have to do with."""
-    ops = [s for s in walk_statements(body) if isinstance(s, Op)]
-    sets = (s for s in ops if s.opdef.effect is Effect.SET_CROSS_FLAG)
-    busy = {Pipe.ALL, *(Pipe(s.attr("pipe")) for s in sets)}
-    busy |= {PIPES[site.pipe] for sites in found for site in sites}
-    barriers = (s for s in ops if s.opdef.effect is Effect.BARRIER)
-    return frozenset(id(s) for s in barriers if pipe_of(s) not in busy)
-
-
-def _pruned(body: Body, essential: frozenset[int], idle: frozenset[int]) -> Body:
-    """The statements that matter, without `idle` ones. What is named in them matters too."""
+def _pruned(body: Body, essential: frozenset[int]) -> Body:
+    """Keep the statements that matter: the `essential` ones, by identity, synchronisation, and
+    what gives a value to a name in them."""
     needed: frozenset[Var | Buffer] = frozenset()
     while True:
-        kept = _kept(body, essential, idle, needed, False)
+        kept = _kept(body, essential, needed)
         named = frozenset(_named(kept))
         if named <= needed:
             return kept
         needed |= named
 
 
-def _kept(
-    body: Body,
-    essential: frozenset[int],
-    idle: frozenset[int],
-    needed: frozenset[Var | Buffer],
-    around: bool,
-) -> Body:
-    """`around` says that a loop around is kept, so that leaving it matters."""
+def _kept(body: Body, essential: frozenset[int], needed: frozenset[Var | Buffer]) -> Body:
     result: list[Stmt] = []
     for stmt in body:
+        parts = tuple(_kept(b, essential, needed) for b in bodies(stmt))
         match stmt:
-            case Let(var=var):
-                keep = var in needed or id(stmt) in essential
-            case Store(buffer=buffer):
-                keep = buffer in needed or id(stmt) in essential
+            case _ if id(stmt) in essential:
+                result.append(stmt)  # its accesses are looked up by its identity
+                continue
+            case Let(var=name) | Store(buffer=name):
+                keep = name in needed
             case Op():
                 effect = stmt.opdef.effect
-                keep = effect in SYNC | CROSS or effect is Effect.CACHE or id(stmt) in essential
-                keep = keep and id(stmt) not in idle
-            case Break():
-                keep = around
-            case If(then=then, orelse=orelse):
-                one = _kept(then, essential, idle, needed, around)
-                two = _kept(orelse, essential, idle, needed, around)
-                if one or two or id(stmt) in essential:
-                    result.append(_copy(stmt, replace(stmt, then=one, orelse=two), essential))
-                continue
-            case For(body=inside) | While(body=inside):
-                if _kept(inside, essential, idle, needed, False) or id(stmt) in essential:
-                    kept = _kept(inside, essential, idle, needed, True)
-                    result.append(_copy(stmt, replace(stmt, body=kept), essential))
-                continue
+                keep = effect in SYNC | CROSS or effect is Effect.CACHE
+            case For() | While():
+                keep = any(not isinstance(s, (Break, If)) for s in walk_statements(parts[0]))
             case _:
-                keep = False
+                keep = isinstance(stmt, Break) or any(parts)
         if keep:
-            result.append(stmt)
+            result.append(with_bodies(stmt, parts) if parts else stmt)
     return tuple(result)
-
-
-def _copy(stmt: Stmt, kept: Stmt, essential: frozenset[int]) -> Stmt:
-    """What stands for a statement whose own accesses are looked up by its identity."""
-    return stmt if id(stmt) in essential else kept
 
 
 def _named(body: Body) -> Iterator[Var | Buffer]:
@@ -303,4 +259,4 @@ def _asked(stmt: Stmt) -> Iterator[Expr]:
                 yield from (s.offset, s.extent)
 
 
-__all__ = ["CROSS", "NAMES", "Stream", "StreamSite", "streams_of"]
+__all__ = ["NAMES", "Stream", "StreamSite", "streams_of"]

@@ -10,13 +10,22 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from tile_checkers.section.access_sites import NEAR, AccessSite, AccessSites, Hazard
+from tile_checkers.loop_facts import FLAGS, SYNC, LoopFacts
+from tile_checkers.section.access_sites import NEAR, AccessSite, AccessSites
 from tile_checkers.section.conditions import IterationPlace, decide
-from tile_checkers.section.context import Context, defined_inside, iteration
 from tile_checkers.section.findings import SectionFindings
-from tile_checkers.section.loops import FLAGS, MOST_STATES, LoopPlan, Worklist, plan_of
+from tile_checkers.section.loops import (
+    MOST_STATES,
+    Context,
+    LoopPlan,
+    Worklist,
+    defined_inside,
+    iteration,
+    plan_of,
+)
 from tile_checkers.section.remainders import ended_before, entered, events, not_entered
-from tile_checkers.section.state import NUMBER, Flag, PipeState, S, merged
+from tile_checkers.section.state import PipeState, merged
+from tile_checkers.touched import NUMBER, Flag, Hazard, touched_by_pipes
 from tile_ir import (
     Body,
     Break,
@@ -28,7 +37,6 @@ from tile_ir import (
     Func,
     If,
     Let,
-    Memory,
     Op,
     Pipe,
     Section,
@@ -37,7 +45,6 @@ from tile_ir import (
     Var,
     While,
     constant_value,
-    loads,
     pipe_of,
     reads_memory,
     resolved,
@@ -49,12 +56,10 @@ from tile_ir.analysis import (
     Interval,
     Ranges,
     Sharing,
-    Touch,
     decided,
     launch_ranges,
     trip_count,
 )
-from tile_ir.analysis.accesses import touches
 from tile_ir.analysis.branch_feasibility import Facts, facts_of
 
 States = list[PipeState]
@@ -72,7 +77,8 @@ class AbstractInterpreter:
         self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
         self.sites = AccessSites()
         self.findings = SectionFindings(self.sites)
-        self.known_sites: dict[tuple[int, str, tuple[Any, ...]], AccessSite | None] = {}
+        self.known_sites: dict[tuple[int, tuple[Any, ...]], list[AccessSite]] = {}
+        self.loops: dict[int, LoopFacts] = {}
         self.plans: dict[tuple[int, tuple[Any, ...]], LoopPlan] = {}
         self.decided: dict[tuple[Any, ...], bool | None] = {}
         self.meanings: dict[tuple[Any, ...], tuple[Expr, dict[bool, Facts]]] = {}
@@ -101,12 +107,13 @@ class AbstractInterpreter:
 
     def statement(self, stmt: Stmt, states: States, context: Context) -> States:
         if not isinstance(stmt, While):
-            self.read_scalars(stmt, states, context)
+            self.touch(stmt, states, context)
         match stmt:
             case Op():
                 if stmt.opdef.effect in FLAGS:
                     return self.limited(stmt, merged(self.flag(stmt, states, context)))
-                self.operation(stmt, states, context)
+                if stmt.opdef.effect in SYNC:
+                    self.barrier(pipe_of(stmt), states)
             case If():
                 return self.branch(stmt, states, context)
             case For() | While():
@@ -116,73 +123,35 @@ class AbstractInterpreter:
                 return []
         return states
 
-    def read_scalars(self, stmt: Stmt, states: States, context: Context) -> None:
-        """Elements that the scalar unit reads, and what a store of its writes."""
-        site = self.site(stmt, "scalar", context)
-        if site is not None:
+    def barrier(self, pipe: Pipe, states: States) -> None:
+        for state in states:
+            if pipe is Pipe.ALL:
+                state.barrier_all()
+            else:
+                state.barrier(NUMBER[pipe], self.sites.of_pipe[NUMBER[pipe]])
+
+    def touch(self, stmt: Stmt, states: States, context: Context) -> None:
+        """Run the accesses of a statement in all states."""
+        key = (id(stmt), context.key)
+        if key not in self.known_sites:
+            found = touched_by_pipes(stmt, self.addresses, context.known, context.values)
+            self.known_sites[key] = [self.sites.new(stmt, *part, context) for part in found]
+        for site in self.known_sites[key]:
             for state in states:
-                self.run(site, state)
+                candidates = state.open[site.pipe]
+                if candidates:
+                    candidates &= self.sites.may_conflict(site)
+                    if candidates and not self.findings.full():
+                        for earlier, hazard in self.sites.hazards(site, candidates):
+                            if self.is_reported(earlier, site, hazard):
+                                self.findings.race(earlier, site, hazard)
+                state.execute(site.pipe, self.sites.bit(site, NEAR))
 
-    def operation(self, op: Op, states: States, context: Context) -> None:
-        match op.opdef.effect:
-            case Effect.BARRIER | Effect.SYNC_ALL:
-                pipe = pipe_of(op)
-                for state in states:
-                    if pipe is Pipe.ALL:
-                        state.barrier_all()
-                    else:
-                        state.barrier(NUMBER[pipe], self.sites.of_pipe[NUMBER[pipe]])
-            case _:
-                site = self.site(op, "operation", context)
-                if site is not None:
-                    for state in states:
-                        self.run(site, state)
-
-    def run(self, site: AccessSite, state: PipeState) -> None:
-        candidates = state.open[site.pipe]
-        if candidates:
-            candidates &= self.sites.may_conflict(site)
-            if candidates and not self.findings.full():
-                for earlier, hazard in self.sites.hazards(site, candidates):
-                    if self.is_told(earlier, site, hazard):
-                        self.findings.race(earlier, site, hazard)
-        state.execute(site.pipe, self.sites.bit(site, NEAR))
-
-    def is_told(self, earlier: AccessSite, later: AccessSite, hazard: Hazard) -> bool:
+    def is_reported(self, earlier: AccessSite, later: AccessSite, hazard: Hazard) -> bool:
         """All races, or those of sharing and of statements that the compiler generated."""
         if self.sharing is None or self.sharing.clash(hazard.first, hazard.second):
             return True
         return earlier.stmt.loc.generated or later.stmt.loc.generated
-
-    def site(self, stmt: Stmt, part: str, context: Context) -> AccessSite | None:
-        """The site of a statement in this context; None if it touches nothing."""
-        key = (id(stmt), part, context.key)
-        if key not in self.known_sites:
-            self.known_sites[key] = self.new_site(stmt, part, context)
-        return self.known_sites[key]
-
-    def new_site(self, stmt: Stmt, part: str, context: Context) -> AccessSite | None:
-        found: tuple[Touch, ...] = touches(stmt, self.addresses, context.known, context.values)
-        pipe, in_order = S, False
-        if isinstance(stmt, Op):
-            # Loads come first; the scalar unit does them before it issues the operation.
-            count = sum(1 for x in loads(stmt) if x.buffer.memory is not Memory.VAR)
-            found = found[:count] if part == "scalar" else found[count:]
-            if part == "operation":
-                pipe, in_order = NUMBER[pipe_of(stmt)], stmt.opdef.in_order
-        if not found:
-            return None
-        return self.sites.new(
-            stmt,
-            pipe,
-            in_order,
-            found,
-            context.path,
-            context.frames,
-            context.known,
-            context.plain,
-            context.values,
-        )
 
     # Flags ---------------------------------------------------------------------------------------
 
@@ -282,8 +251,8 @@ class AbstractInterpreter:
     def loop(self, loop: For | While, states: States, context: Context) -> States:
         key = (id(loop), context.key)
         if key not in self.plans:
-            about = context.known, context.values, context.facts
-            self.plans[key] = plan_of(loop, *about, self.confirming)
+            its = self.loops.setdefault(id(loop), LoopFacts(loop))
+            self.plans[key] = plan_of(its, context, self.confirming)
         plan = self.plans[key]
         self.leaving.append([])
         if plan.unrolled is not None and isinstance(loop, For):
@@ -320,7 +289,7 @@ class AbstractInterpreter:
         for state in after:
             state.facts |= counted(None)
         if isinstance(loop, While):
-            self.read_scalars(loop, states, context)
+            self.touch(loop, states, context)
             after = [s.copy() for s in states]
         bounds = self.bounds_of(loop, plan, context)
         after = list(not_entered(plan, bounds, after))
@@ -333,7 +302,7 @@ class AbstractInterpreter:
             inside = iteration(loop, plan, node, frame, context)
             ended = self.block(loop.body, chosen, inside)
             if isinstance(loop, While):
-                self.read_scalars(loop, ended, context)
+                self.touch(loop, ended, context)
             if plan.may_end(*node):
                 for state in ended:
                     last = state.copy()

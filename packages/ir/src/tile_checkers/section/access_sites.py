@@ -7,13 +7,15 @@ belongs to an earlier iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_checkers.section.state import PIPES, Moves, S
-from tile_ir import Expr, For, Let, Loc, Region, Stmt, Var, While, linear_form
-from tile_ir.analysis import Ranges, Touch, apart, is_rounds, widened
+from tile_checkers.section.loops import Context
+from tile_checkers.section.state import Moves
+from tile_checkers.touched import PIPES, Hazard, S, first_conflict
+from tile_ir import For, Let, Loc, Region, Stmt, Var, While, linear_form
+from tile_ir.analysis import Touch, apart, is_rounds, widened
 from tile_ir.analysis.regions import defined_region
 
 NEAR = -1
@@ -34,19 +36,15 @@ class ByteRange:
 
 @dataclass(slots=True, eq=False)
 class AccessSite:
-    """A statement's accesses by one pipe, in one residue of the loops around it. `path` is what
-    stands around and before it; entries other than statements tell unrolled iterations apart.
-    `by_residue` gives the variables of loops as rounds and residues."""
+    """A statement's accesses by one pipe, in one residue of the loops around it. `in_order` says
+    whether the pipe orders them."""
 
     number: int
     stmt: Stmt
     pipe: int
     in_order: bool
     touches: tuple[Touch, ...]
-    path: tuple[Any, ...]
-    known: Ranges
-    values: Mapping[Var, Expr]
-    by_residue: Mapping[Var, Expr]
+    context: Context
     bits: dict[int, int] = field(default_factory=dict)
     regions: dict[tuple[int, bool], Region] = field(default_factory=dict)
 
@@ -58,24 +56,11 @@ class AccessSite:
         """The elements a touch takes in, with definitions put in; if asked for, those of this
         residue, in terms of the rounds of loops."""
         if (i, in_residue) not in self.regions:
-            region, values = self.touches[i].region, self.by_residue if in_residue else self.values
+            region = self.touches[i].region
+            values = self.context.values if in_residue else self.context.plain
             found = widened(defined_region(region, values), PIPES[self.pipe])
             self.regions[i, in_residue] = found
         return self.regions[i, in_residue]
-
-
-@dataclass(frozen=True, slots=True)
-class Hazard:
-    """Two touches that nothing orders; `first` ran earlier in program order."""
-
-    first: Touch
-    second: Touch
-
-    @property
-    def kind(self) -> str:
-        if not self.first.writes:
-            return "WAR"
-        return "WAW" if self.second.writes else "RAW"
 
 
 class AccessSites:
@@ -94,21 +79,11 @@ class AccessSites:
         self.count = 0
 
     def new(
-        self,
-        stmt: Stmt,
-        pipe: int,
-        in_order: bool,
-        touched: tuple[Touch, ...],
-        path: tuple[Any, ...],
-        frames: tuple[Any, ...],
-        known: Ranges,
-        values: Mapping[Var, Expr],
-        by_residue: Mapping[Var, Expr],
+        self, stmt: Stmt, pipe: int, in_order: bool, touched: tuple[Touch, ...], context: Context
     ) -> AccessSite:
-        number = self.count
-        site = AccessSite(number, stmt, pipe, in_order, touched, path, known, values, by_residue)
+        site = AccessSite(self.count, stmt, pipe, in_order, touched, context)
         self.count += 1
-        for frame in frames:
+        for frame in context.frames:
             self.inside.setdefault(frame, []).append(site)
         return site
 
@@ -219,7 +194,7 @@ class AccessSites:
 
 def _rounds_between(earlier: AccessSite, later: AccessSite, var: Var) -> tuple[int, int]:
     """The number of residues, and what is left of the distance of two iterations divided by it."""
-    both = (earlier.by_residue, later.by_residue)
+    both = (earlier.context.values, later.context.values)
     forms = [linear_form(values[var]) for values in both if var in values]
     if len(forms) != 2 or any(len(terms) != 1 for terms, _ in forms):
         return 1, 0
@@ -232,11 +207,12 @@ def _rounds_between(earlier: AccessSite, later: AccessSite, var: Var) -> tuple[i
 def _hazard(earlier: AccessSite, relation: int, later: AccessSite) -> Hazard | None:
     """Two touches that an earlier and a later execution may have in conflict."""
     common = 0
-    for x, y in zip(earlier.path, later.path, strict=False):
+    paths = earlier.context.path, later.context.path
+    for x, y in zip(*paths, strict=False):
         if x is not y and (isinstance(x, (For, While, Let)) or x != y):
             break
         common += 1
-    around = earlier.path[:common]
+    around = paths[0][:common]
     loops = [i for i, s in enumerate(around) if isinstance(s, (For, While))]
     moving: Var | None = None
     if relation != NEAR and relation < len(loops):
@@ -245,23 +221,22 @@ def _hazard(earlier: AccessSite, relation: int, later: AccessSite) -> Hazard | N
         around = around[: loops[relation]]
     by = (1, 0) if moving is None else _rounds_between(earlier, later, moving)
     same = {s.var for s in around if isinstance(s, (For, Let))}
-    local = {s.var for s in (*earlier.path, *later.path) if isinstance(s, (For, Let))}
-    known = {**earlier.known, **later.known}
+    local = {
+        s.var for s in (*earlier.context.path, *later.context.path) if isinstance(s, (For, Let))
+    }
+    known = {**earlier.context.known, **later.context.known}
     everywhere = {v for v in known if v not in local}
     # The rounds of all residues are any two.
     fixed = {v for v in same | everywhere if not is_rounds(v)}
-    found: list[Hazard] = []
-    for i, a in enumerate(earlier.touches):
-        for j, b in enumerate(later.touches):
-            if not a.conflicts(b):
-                continue
-            x, y = earlier.region(i), later.region(j)
-            if apart(x, y, same | everywhere, known, moving, None, by):
-                continue
-            if not apart(earlier.region(i, True), later.region(j, True), fixed, known):
-                found.append(Hazard(a, b))
-    # An operation that works in place reads first.
-    return min(found, key=lambda h: h.kind != "RAW", default=None)
+
+    def meet(i: int, j: int) -> bool:
+        x, y = earlier.region(i), later.region(j)
+        if apart(x, y, same | everywhere, known, moving, None, by):
+            return False
+        return not apart(earlier.region(i, True), later.region(j, True), fixed, known)
+
+    found = first_conflict(earlier.touches, later.touches, meet)
+    return None if found is None else Hazard(earlier.touches[found[0]], later.touches[found[1]])
 
 
-__all__ = ["NEAR", "AccessSite", "AccessSites", "Hazard"]
+__all__ = ["NEAR", "AccessSite", "AccessSites"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tile_checkers.section.access_sites import AccessSite, AccessSites, Hazard
-from tile_checkers.section.state import PIPES, Flag, Raised
+from tile_checkers.section.access_sites import AccessSite, AccessSites
+from tile_checkers.section.state import Raised
+from tile_checkers.touched import PIPES, Flag, Hazard
 from tile_ir import Diagnostic, Expr, Loc, Memory, Op, Pipe, Stmt, print_expr
 
 # Nobody reads more than this.
@@ -32,7 +33,7 @@ class SectionFindings:
         does = "writes" if b.writes else "reads"
         did = "writes" if a.writes else "reads"
         place = b.place.value if isinstance(b.place, Memory) else f"`{b.place.name}`"
-        low, high = max(a.low, b.low), min(a.high, b.high)
+        low, high = hazard.bytes
         self.found[key] = Diagnostic(
             "sync-missing",
             f"{two} {does} `{b.region.buffer.name}` before line {earlier.loc.line}, where {one} "

@@ -1,16 +1,21 @@
-"""How a loop is looked at: modulo what its slots and event ids are taken modulo, unrolled where it
-is short, and with its first and last iterations peeled where branches ask for them."""
+"""Choose how a loop is looked at, and what its iterations see.
+
+Iterations are told apart by the residue of the variable modulo what slots and event ids are taken
+modulo; those at both ends by themselves where branches require it. Short loops are unrolled.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from tile_checkers.loop_facts import FLAG, FLAGS, SLOT, SYNC, WAY, LoopFacts
 from tile_checkers.section.conditions import IterationPlace
-from tile_checkers.section.state import Flag, PipeState
+from tile_checkers.section.state import PipeState
+from tile_checkers.touched import Flag
 from tile_ir import (
-    Const,
     Effect,
     Expr,
     For,
@@ -21,25 +26,24 @@ from tile_ir import (
     Var,
     While,
     constant_value,
-    expressions,
     reads_memory,
     resolved,
     simplify,
-    walk_expr,
 )
 from tile_ir import walk as walk_statements
-from tile_ir.analysis import MOST_RESIDUES, Ranges, trip_count, trips
-from tile_ir.analysis.branch_feasibility import Facts, at_least
-from tile_ir.analysis.residues import (
-    MOST_RESIDUES_OF_EVENTS,
-    events_chosen,
-    joint_period,
-    periods,
-    slots_chosen,
+from tile_ir.analysis import (
+    MOST_RESIDUES,
+    Ranges,
+    interval,
+    loop_range,
+    rounds_in,
+    rounds_of,
+    trip_count,
+    trips,
 )
+from tile_ir.analysis.branch_feasibility import Facts, at_least, facts_in
+from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period, periods
 
-SYNC = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER, Effect.SYNC_ALL})
-FLAGS = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG})
 # Longer loops than this are not unrolled.
 MOST_UNROLLED = 8
 # More sets of flags than this at one point are not told apart.
@@ -134,93 +138,125 @@ class Worklist:
         return node, [self.states[node][c].copy() for c in self.waiting.pop(node)]
 
 
-def plan_of(
-    loop: For | While,
-    known: Ranges,
-    values: Mapping[Var, Expr],
-    facts: Facts = (),
-    confirming: bool = False,
-) -> LoopPlan:
-    """What is worth telling apart in a loop, given what is known of the variables around it. To
-    confirm an alarm, the rounds of every short loop are."""
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is visible at a statement, in one residue of every loop around it.
+
+    `values` has lets and the residues of loop variables, `plain` lets and unrolled variables only.
+    `places` says in which part of its loop an iteration is, `facts` what branches and loops imply.
+    `frames` names the loops around, `key`
+    the residues and unrolled iterations."""
+
+    known: Ranges
+    values: Mapping[Var, Expr]
+    plain: Mapping[Var, Expr]
+    path: tuple[Any, ...] = ()
+    frames: tuple[Any, ...] = ()
+    key: tuple[Any, ...] = ()
+    places: tuple[tuple[For, IterationPlace], ...] = ()
+    facts: Facts = ()
+
+    def let(self, stmt: Let) -> Context:
+        known = self.known
+        if stmt.var.dtype.is_integer:
+            known = {**known, stmt.var: interval(stmt.value, known)}
+        found = replace(self, known=known, path=(*self.path, stmt))
+        if reads_memory(stmt.value):
+            return found
+        return replace(
+            found,
+            values={**self.values, stmt.var: stmt.value},
+            plain={**self.plain, stmt.var: stmt.value},
+        )
+
+
+def iteration(
+    loop: For | While, plan: LoopPlan, node: Node, frame: Any, context: Context
+) -> Context:
+    """What an iteration of one kind sees."""
+    residue, place = node
+    frames, path = (*context.frames, frame), (*context.path, loop)
+    key = (*context.key, (id(loop), residue)) if plan.modulus > 1 else context.key
+    if isinstance(loop, While):
+        return replace(context, frames=frames, path=path, key=key)
+    values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
+    if plan.modulus > 1:
+        step = rounds_of(loop.var)
+        known[step] = rounds_in(known[loop.var], residue, plan.modulus)
+        values = {**values, loop.var: step * plan.modulus + residue}
+    places = context.places if plan.peeled == 0 else (*context.places, (loop, place))
+    facts = (*context.facts, *facts_in(loop, context.plain))
+    return replace(
+        context,
+        known=known,
+        values=values,
+        path=path,
+        frames=frames,
+        key=key,
+        places=places,
+        facts=facts,
+    )
+
+
+def defined_inside(loop: For | While) -> frozenset[Var]:
+    found = {s.var for s in walk_statements(loop.body) if isinstance(s, (For, Let))}
+    if isinstance(loop, For):
+        found.add(loop.var)
+    return frozenset(found)
+
+
+def plan_of(its: LoopFacts, context: Context, confirming: bool) -> LoopPlan:
+    """Return what is worth telling apart in a loop, given what is known around it. To confirm an
+    alarm, the iterations of every short loop are."""
     anything = frozenset({0})
+    loop, known, values = its.loop, context.known, context.values
     if isinstance(loop, While):
         return LoopPlan(1, anything, anything, 0, math.inf)
     start = simplify(resolved(loop.start, values))
     count = trip_count(loop, values)
-    least = max(0, at_least(count, known, facts))
-    most = max(0, min(trips(loop, known, values).high, -at_least(-count, known, facts)))
-    exact = constant_value(count)
-    inside = list(walk_statements(loop.body))
-    lets = {s.var: s.value for s in inside if isinstance(s, Let) and not reads_memory(s.value)}
-    depends = _dependent(loop.var, lets)
-    first = constant_value(start)
-    events, slots, branches = set[int](), set[int](), set[int]()
-    for s in inside:
-        asked: list[tuple[set[int], Iterable[Expr]]] = [(slots, slots_chosen(s))]
-        if isinstance(s, Op) and s.opdef.effect in FLAGS:
-            asked.append((events, events_chosen(s)))
-        elif isinstance(s, (If, While, For)):
-            asked.append((branches, expressions(s)))
-        for found, chosen in asked:
-            for e in chosen:
-                if not isinstance(e, Const) and any(v in depends for v in walk_expr(e)):
-                    found |= periods(resolved(e, lets), loop.var)
+    least = max(0, at_least(count, known, context.facts))
+    high = trips(loop, known, values).high
+    most = max(0, min(high, -at_least(-count, known, context.facts)))
+    exact, first = constant_value(count), constant_value(start)
+    events, slots = its.periods(FLAG), its.periods(SLOT)
     if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:
-        bare = any(_is_bare(s, depends, lets, loop.var) for s in inside)
-        small = exact * len(inside) <= MOST_STATEMENTS and exact <= 2
+        size = exact * len(its.inside)
+        # An event id may need the very value of the variable, not a remainder of it.
+        bare = any(k == FLAG and not periods(e, loop.var) for k, _, e in its.chosen)
+        small = size <= MOST_STATEMENTS and exact <= 2
         crowded = math.lcm(*events, *slots) > MOST_RESIDUES
-        asked_for = confirming and exact * len(inside) <= MOST_CONFIRMING
-        if bare or small or crowded or asked_for or exact == 1:
-            return LoopPlan(
-                1, anything, anything, exact, exact, 0, tuple(range(first, first + exact))
-            )
+        if bare or small or crowded or exact == 1 or (confirming and size <= MOST_CONFIRMING):
+            numbers = tuple(range(first, first + exact))
+            return LoopPlan(1, anything, anything, exact, exact, 0, numbers)
     # Where there are too many residues, events count before slots, and slots before branches.
     modulus = joint_period(events, MOST_RESIDUES_OF_EVENTS)
-    modulus = joint_period(branches, found=joint_period(slots, found=modulus))
-    everything = frozenset(range(modulus))
+    modulus = joint_period(its.periods(WAY), found=joint_period(slots, found=modulus))
+    starts = ends = frozenset(range(modulus))
     residue = constant_value(simplify(start % modulus)) if modulus > 1 else 0
-    starts = everything if residue is None else frozenset({residue})
-    ends = everything
-    if residue is not None and exact is not None:
-        ends = frozenset({(residue + max(exact, 1) - 1) % modulus})
-    guarded = any(_guards(s, depends) for s in inside)
-    # Who waits for a slot that was never used asks whether k >= 2 of two slots.
-    peeled = min(modulus, MOST_PEELED) if guarded else 0
-    return LoopPlan(modulus, starts, ends, least, most, peeled)
+    if residue is not None:
+        starts = frozenset({residue})
+        if exact is not None:
+            ends = frozenset({(residue + max(exact, 1) - 1) % modulus})
+    # A wait for a slot that was never used depends on whether k >= 2 of two slots.
+    guarded = any(kind == WAY and _guards(s) for kind, s, _ in its.chosen)
+    return LoopPlan(modulus, starts, ends, least, most, min(modulus, MOST_PEELED) * guarded)
 
 
-def _dependent(var: Var, lets: Mapping[Var, Expr]) -> frozenset[Var]:
-    """The loop variable and the lets computed from it."""
-    found = {var}
-    for name, value in lets.items():
-        if any(e in found for e in walk_expr(value)):
-            found.add(name)
-    return frozenset(found)
-
-
-def _is_bare(stmt: Stmt, depends: frozenset[Var], lets: Mapping[Var, Expr], var: Var) -> bool:
-    """Whether an event id needs the very value of the variable, not a remainder of it."""
-    if not isinstance(stmt, Op) or stmt.opdef.effect not in FLAGS:
-        return False
-    event = stmt.operands[0]
-    if not isinstance(event, Expr) or not any(v in depends for v in walk_expr(event)):
-        return False
-    return not periods(resolved(event, lets), var)
-
-
-def _guards(stmt: Stmt, depends: frozenset[Var]) -> bool:
-    """Whether a branch on the variable decides about synchronisation of what is outside it."""
-    if not isinstance(stmt, If) or not any(v in depends for v in walk_expr(stmt.condition)):
-        return False
-    effects = {
-        s.opdef.effect
-        for body in (stmt.then, stmt.orelse)
-        for s in walk_statements(body)
-        if isinstance(s, Op)
-    }
+def _guards(stmt: Stmt) -> bool:
+    """Whether a branch decides about synchronisation of what is outside it."""
+    inside = [s for s in walk_statements((stmt,)) if isinstance(s, Op)]
+    effects = {s.opdef.effect for s in inside} if isinstance(stmt, If) else set()
     # A barrier next to work inside the branch is there for that work.
     return not effects.isdisjoint(FLAGS) or bool(effects & SYNC and Effect.DATA not in effects)
 
 
-__all__ = ["FLAGS", "MOST_STATES", "SYNC", "LoopPlan", "Node", "Worklist", "plan_of"]
+__all__ = [
+    "MOST_STATES",
+    "Context",
+    "LoopPlan",
+    "Node",
+    "Worklist",
+    "defined_inside",
+    "iteration",
+    "plan_of",
+]

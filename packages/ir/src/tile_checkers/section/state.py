@@ -9,14 +9,8 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tile_ir import Expr, Loc, Pipe, Var, walk_expr
-
-PIPES: tuple[Pipe, ...] = tuple(p for p in Pipe if p is not Pipe.ALL)
-NUMBER: dict[Pipe, int] = {p: i for i, p in enumerate(PIPES)}
-S = NUMBER[Pipe.S]
-
-# Source pipe, target pipe, event id.
-Flag = tuple[int, int, int]
+from tile_checkers.touched import PIPES, Flag, S
+from tile_ir import Expr, Loc, Var, walk_expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +159,4 @@ def merged(states: Iterable[PipeState]) -> list[PipeState]:
     return list(result.values())
 
 
-__all__ = ["NUMBER", "PIPES", "Flag", "Moves", "PipeState", "Raised", "S", "merged"]
+__all__ = ["Moves", "PipeState", "Raised", "merged"]
