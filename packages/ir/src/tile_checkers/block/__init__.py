@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from tile_checkers.block.accesses import Accesses
 from tile_checkers.block.choices import Again, Impossible, Path
-from tile_checkers.block.findings import BlockFindings
 from tile_checkers.block.rounds import BlockLoops
 from tile_checkers.block.run import BlockRun, Budget, TooLong
 from tile_checkers.block.samples import Samples
 from tile_checkers.block.streams import NAMES, Stream, streams_of
 from tile_checkers.block.values import Values
+from tile_checkers.findings import BlockFindings
 from tile_ir import Diagnostic, Func, Target, Var, written_buffers
 from tile_ir.analysis import EVERYTHING, Ranges, launch_ranges, own_lane_part, uses_lane
 
@@ -72,9 +72,8 @@ class _Proof:
         self.partly = self.no_findings()
 
     def no_findings(self) -> BlockFindings:
-        limit = self.target.cross_counter_limit
         alike = not uses_lane(self.func)
-        return BlockFindings(own_lane_part(self.func), alike, limit, self.lanes_apart)
+        return BlockFindings(own_lane_part(self.func), alike, self.lanes_apart)
 
     def attempt(self, statements: int, long: bool) -> BlockFindings | None:
         """Return what is found on all ways; None if the budget does not last. A `long` attempt runs

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice
 
 from tile_checkers.block.values import WRITTEN, is_made, is_unknown
-from tile_checkers.section.remainders import divided
+from tile_checkers.conditions import divided
 from tile_ir import (
     Binary,
     Const,

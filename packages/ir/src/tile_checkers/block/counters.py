@@ -12,11 +12,9 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from tile_checkers.block.clocks import WAITS, WIDTH, Clock, CoreClocks, joined
+from tile_checkers.findings import BlockFindings, Counter
 from tile_checkers.touched import NUMBER
 from tile_ir import Op, Pipe
-
-# A core, and the number of one of its counters.
-Counter = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -35,21 +33,13 @@ class Tokens:
         return bisect_right(self.waits, clock[core * WIDTH + WAITS])
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """What is wrong with a set: a slug's word, and the other line that matters."""
-
-    kind: str
-    counter: Counter
-    other: Op | None
-
-
 class Counters:
     """All counters of a block with these cores; core 0 is the cube core."""
 
-    def __init__(self, cores: tuple[int, ...], limit: int) -> None:
+    def __init__(self, cores: tuple[int, ...], limit: int, findings: BlockFindings) -> None:
         self.cores = cores
         self.limit = limit
+        self.findings = findings
         self.lanes = tuple(c for c in cores if c > 0)
         self.tokens: dict[Counter, Tokens] = {}
         # Sets of vector cores that wait for the other one, by mode and number.
@@ -60,14 +50,13 @@ class Counters:
     def of(self, core: int, number: int) -> Tokens:
         return self.tokens.setdefault((core, number), Tokens())
 
-    def set(self, core: int, clocks: CoreClocks, number: int, op: Op) -> list[Trouble]:
+    def set(self, core: int, clocks: CoreClocks, number: int, op: Op) -> None:
         """A core sets a flag, once the earlier work of a pipe is complete."""
         pipe, mode = NUMBER[Pipe(op.attr("pipe"))], op.attr("mode")
-        troubles = []
         clock = clocks.before(pipe, own=True)
         last = self.last.get((core, number))
         if last is not None and last[0] != pipe and clock[clocks.base + last[0]] < last[1]:
-            troubles.append(Trouble("order", (core, number), last[2]))
+            self.findings.two_pipes(core, op, number, last[2])
         self.last[core, number] = pipe, clocks.issue(pipe), op
         if core == 0:
             targets = self.lanes if mode == 2 else (0,)
@@ -78,8 +67,7 @@ class Counters:
         complete = self._complete((mode, number), core, parties, clock, op)
         if complete is not None:
             for target in targets:
-                troubles += self._raise(target, number, mode, complete, op)
-        return troubles
+                self._raise(target, number, mode, complete, op)
 
     def _complete(
         self,
@@ -100,19 +88,17 @@ class Counters:
             clock = joined(clock, queue.popleft()[0])
         return clock
 
-    def _raise(self, core: int, number: int, mode: int, clock: Clock, op: Op) -> list[Trouble]:
+    def _raise(self, core: int, number: int, mode: int, clock: Clock, op: Op) -> None:
         tokens = self.of(core, number)
-        troubles = []
         over = tokens.over(core, clock)
         if tokens.mode not in (None, mode) and over < tokens.raised:
-            troubles.append(Trouble("mode", (core, number), None))
+            self.findings.two_modes(op, (core, number))
         tokens.mode = mode
         tokens.raised += 1
         tokens.most = max(tokens.most, tokens.raised - over)
         if tokens.raised - over > self.limit:
-            troubles.append(Trouble("overflow", (core, number), tokens.last_wait))
+            self.findings.overflow(op, (core, number), tokens.last_wait, self.limit)
         tokens.waiting.append((clock, op))
-        return troubles
 
     def wait(self, core: int, clocks: CoreClocks, number: int, op: Op) -> bool:
         """Take a token, if there is one."""
@@ -150,4 +136,4 @@ class Counters:
         ]
 
 
-__all__ = ["Counter", "Counters", "Tokens", "Trouble"]
+__all__ = ["Counters"]

@@ -10,8 +10,8 @@ from functools import cached_property
 
 from tile_checkers.block.streams import Stream
 from tile_checkers.block.values import Values
+from tile_checkers.conditions import decide
 from tile_checkers.loop_facts import CROSS, FLAG, OTHER, SIGNAL, WAY, LoopFacts
-from tile_checkers.section.conditions import decide
 from tile_ir import (
     Binary,
     Break,

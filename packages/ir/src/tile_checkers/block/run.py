@@ -17,11 +17,11 @@ from tile_checkers.block.choices import Path
 from tile_checkers.block.clocks import Clock, CoreClocks, joined
 from tile_checkers.block.counted_while import iterations_left
 from tile_checkers.block.counters import Counters
-from tile_checkers.block.findings import BlockFindings
 from tile_checkers.block.rounds import MANY, BlockLoops, LoopIterations
 from tile_checkers.block.samples import Guard
 from tile_checkers.block.streams import NAMES, Stream
 from tile_checkers.block.values import Values
+from tile_checkers.findings import BlockFindings
 from tile_checkers.loop_facts import CROSS, FLAGS
 from tile_checkers.touched import NUMBER, S
 from tile_ir import (
@@ -106,7 +106,7 @@ class CoreRun:
                     site, number, before, self.values, self.guards, self.block.path
                 )
                 for met in found:
-                    self.block.findings.meeting(met)
+                    self.block.findings.unordered(met)
             match stmt:
                 case Op():
                     if stmt.opdef.effect in CROSS:
@@ -179,8 +179,7 @@ class CoreRun:
             raise Stop
         number %= self.block.target.cross_flags  # the field of the instruction
         if op.opdef.effect is Effect.SET_CROSS_FLAG:
-            for trouble in self.block.counters.set(self.core, self.clocks, number, op):
-                self.block.findings.trouble(self.core, op, trouble)
+            self.block.counters.set(self.core, self.clocks, number, op)
             return
         while not self.block.counters.wait(self.core, self.clocks, number, op):
             self.waiting, self.number = op, number
@@ -321,7 +320,8 @@ class BlockRun:
         self.reduced = reduced
         self.long = long
         self.growing: list[For | While] = []
-        self.counters = Counters(tuple(s.core for s in streams), target.cross_counter_limit)
+        cores = tuple(s.core for s in streams)
+        self.counters = Counters(cores, target.cross_counter_limit, findings)
         accesses.begin()
         self.cores = [CoreRun(s, self, values[s.core]) for s in streams]
         self.together = [

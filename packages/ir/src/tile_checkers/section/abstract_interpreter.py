@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from tile_checkers.conditions import IterationPlace, decide
+from tile_checkers.findings import SectionFindings
 from tile_checkers.loop_facts import FLAGS, SYNC, LoopFacts
 from tile_checkers.section.access_sites import NEAR, AccessSite, AccessSites
-from tile_checkers.section.conditions import IterationPlace, decide
-from tile_checkers.section.findings import SectionFindings
 from tile_checkers.section.loops import (
     MOST_STATES,
     Context,
@@ -76,7 +76,7 @@ class AbstractInterpreter:
         self.sharing, self.confirming = sharing, confirming
         self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
         self.sites = AccessSites()
-        self.findings = SectionFindings(self.sites)
+        self.findings = SectionFindings()
         self.known_sites: dict[tuple[int, tuple[Any, ...]], list[AccessSite]] = {}
         self.loops: dict[int, LoopFacts] = {}
         self.plans: dict[tuple[int, tuple[Any, ...]], LoopPlan] = {}
@@ -91,7 +91,7 @@ class AbstractInterpreter:
         context = Context(scalars | launch_ranges(self.func), {}, {})
         for state in self.block(section.body, [PipeState()], context):
             for flag, raised in state.flags.items():
-                self.findings.left_set(flag, raised)
+                self.findings.left_set(raised.loc, flag)
         return self.findings.all()
 
     # Statements ----------------------------------------------------------------------------------
@@ -144,7 +144,8 @@ class AbstractInterpreter:
                     if candidates and not self.findings.full():
                         for earlier, hazard in self.sites.hazards(site, candidates):
                             if self.is_reported(earlier, site, hazard):
-                                self.findings.race(earlier, site, hazard)
+                                pipes = earlier.pipe, site.pipe
+                                self.findings.race(earlier.stmt, stmt, pipes, hazard)
                 state.execute(site.pipe, self.sites.bit(site, NEAR))
 
     def is_reported(self, earlier: AccessSite, later: AccessSite, hazard: Hazard) -> bool:
@@ -180,7 +181,7 @@ class AbstractInterpreter:
         source, target, _ = flag
         if op.opdef.effect is Effect.SET_FLAG:
             if flag in state.flags:
-                self.findings.set_twice(op, flag, state.flags[flag])
+                self.findings.set_twice(op, flag, state.flags[flag].loc)
             elif state.open[source] & self.sites.all_waits(flag):
                 self.findings.set_early(op, flag)
             state.raise_flag(flag, self.sites.of_pipe[source], op.loc)

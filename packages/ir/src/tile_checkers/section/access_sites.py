@@ -14,7 +14,7 @@ from typing import Any
 from tile_checkers.section.loops import Context
 from tile_checkers.section.state import Moves
 from tile_checkers.touched import PIPES, Hazard, S, first_conflict
-from tile_ir import For, Let, Loc, Region, Stmt, Var, While, linear_form
+from tile_ir import For, Let, Region, Stmt, Var, While, linear_form
 from tile_ir.analysis import Touch, apart, is_rounds, widened
 from tile_ir.analysis.regions import defined_region
 
@@ -47,10 +47,6 @@ class AccessSite:
     context: Context
     bits: dict[int, int] = field(default_factory=dict)
     regions: dict[tuple[int, bool], Region] = field(default_factory=dict)
-
-    @property
-    def loc(self) -> Loc:
-        return self.stmt.loc
 
     def region(self, i: int, in_residue: bool = False) -> Region:
         """The elements a touch takes in, with definitions put in; if asked for, those of this

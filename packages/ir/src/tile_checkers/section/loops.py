@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tile_checkers.conditions import IterationPlace
 from tile_checkers.loop_facts import FLAG, FLAGS, SLOT, SYNC, WAY, LoopFacts
-from tile_checkers.section.conditions import IterationPlace
 from tile_checkers.section.state import PipeState
 from tile_checkers.touched import Flag
 from tile_ir import (

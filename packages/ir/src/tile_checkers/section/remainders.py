@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tile_checkers.section.conditions import IterationPlace
+from tile_checkers.conditions import IterationPlace, divided
 from tile_checkers.section.loops import LoopPlan
 from tile_checkers.section.state import PipeState
 from tile_ir import (
@@ -14,14 +14,11 @@ from tile_ir import (
     Const,
     Expr,
     constant_value,
-    linear_form,
     maximum,
-    reads_memory,
     replace_in,
     simplify,
     walk_expr,
 )
-from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS
 
 # Start and stop of a loop in which flags are chosen by what is left of its variable.
 Bounds = tuple[Expr, Expr]
@@ -103,20 +100,6 @@ def ended_before(bounds: Bounds | None, residue: int, modulus: int, state: PipeS
     return told(simplify(maximum(start, stop)), residue, modulus, state)
 
 
-def divided(expr: Expr, loads: bool = False) -> tuple[tuple[Expr, int], int] | None:
-    """`(x + c) % m` as ((x, m), c), if it is worth following; what is loaded only where `loads`
-    mean one value wherever they stand."""
-    if not (isinstance(expr, Binary) and expr.op == "%"):
-        return None
-    modulus = constant_value(expr.right)
-    if modulus is None or not 1 < modulus <= MOST_RESIDUES_OF_EVENTS:
-        return None
-    if not loads and reads_memory(expr.left):
-        return None
-    _, shift = linear_form(expr.left)
-    return (simplify(expr.left - shift), modulus), shift
-
-
 def _known(expr: Expr, state: PipeState) -> Expr | None:
     found = divided(expr)
     if found is None:
@@ -130,7 +113,6 @@ def _known(expr: Expr, state: PipeState) -> Expr | None:
 
 __all__ = [
     "Bounds",
-    "divided",
     "ended_before",
     "entered",
     "events",

@@ -1,7 +1,7 @@
 """Which way a branch surely goes, by intervals, and by facts: what other branches and the loops
 around it say of variables and bounds.
 
-Not here: what the place of an iteration in its loop says (`tile_checkers.section.conditions`).
+Not here: what the place of an iteration in its loop says (`tile_checkers.conditions`).
 """
 
 from __future__ import annotations

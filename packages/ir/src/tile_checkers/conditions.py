@@ -6,9 +6,22 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tile_ir import Expr, For, Values, Var, resolved, walk_expr
+from tile_ir import (
+    Binary,
+    Expr,
+    For,
+    Values,
+    Var,
+    constant_value,
+    linear_form,
+    reads_memory,
+    resolved,
+    simplify,
+    walk_expr,
+)
 from tile_ir.analysis import Interval, Ranges, decided, trips
 from tile_ir.analysis.branch_feasibility import Facts, three_valued
+from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +96,18 @@ def _forms(
         yield last - away, (away, span)
 
 
-__all__ = ["IterationPlace", "decide"]
+def divided(expr: Expr, loads: bool = False) -> tuple[tuple[Expr, int], int] | None:
+    """`(x + c) % m` as ((x, m), c), if it is worth following; what is loaded only where `loads`
+    mean one value wherever they stand."""
+    if not (isinstance(expr, Binary) and expr.op == "%"):
+        return None
+    modulus = constant_value(expr.right)
+    if modulus is None or not 1 < modulus <= MOST_RESIDUES_OF_EVENTS:
+        return None
+    if not loads and reads_memory(expr.left):
+        return None
+    _, shift = linear_form(expr.left)
+    return (simplify(expr.left - shift), modulus), shift
+
+
+__all__ = ["IterationPlace", "decide", "divided"]
