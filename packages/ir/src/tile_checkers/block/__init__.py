@@ -16,13 +16,14 @@ from __future__ import annotations
 from tile_checkers.block.accesses import Accesses
 from tile_checkers.block.choices import Again, Impossible, Path
 from tile_checkers.block.rounds import BlockLoops
-from tile_checkers.block.run import BlockRun, Budget, TooLong
+from tile_checkers.block.run import BlockFacts, BlockRun, Budget, TooLong
 from tile_checkers.block.samples import Samples
 from tile_checkers.block.streams import NAMES, Stream, streams_of
 from tile_checkers.block.values import Values
+from tile_checkers.context import launch_context
 from tile_checkers.findings import BlockFindings
 from tile_ir import Diagnostic, Func, Target, Var, written_buffers
-from tile_ir.analysis import EVERYTHING, Ranges, launch_ranges, own_lane_part, uses_lane
+from tile_ir.analysis import own_lane_part, uses_lane
 
 # Statements run at most: with every iteration of every loop; with the middle of long loops left
 # out; and with every iteration again on one path, where something was found without them.
@@ -36,7 +37,7 @@ def check_across(func: Func, target: Target, lanes_apart: bool = False) -> list[
     streams = streams_of(func)
     if not streams:
         return []
-    proof = _Proof(func, streams, target, lanes_apart)
+    proof = BlockProof(func, streams, target, lanes_apart)
     found = proof.attempt(WHOLE, long=False)
     if found is None or found.growing:
         # What rises in few iterations may end in many, or pass what a counter holds.
@@ -51,24 +52,23 @@ def check_across(func: Func, target: Target, lanes_apart: bool = False) -> list[
     return found.all()
 
 
-class _Proof:
-    """What all runs of a kernel share."""
+class BlockProof:
+    """All runs of a kernel."""
 
     def __init__(
         self, func: Func, streams: tuple[Stream, ...], target: Target, lanes_apart: bool
     ) -> None:
         self.func = func
         self.lanes_apart = lanes_apart
-        self.target = target
-        self.streams = streams
-        params = {p for p in func.params if isinstance(p, Var)}
-        self.known: Ranges = dict.fromkeys(params, EVERYTHING) | launch_ranges(func)
+        self.known = launch_context(func).known
         written = written_buffers(func.launch.body)
-        self.values = {s.core: Values(NAMES[s.core], written) for s in streams}
-        self.loops = BlockLoops(streams)
-        samples = Samples(params | {func.launch.block, *func.symbols}, self.known)
+        values = {s.core: Values(NAMES[s.core], written) for s in streams}
+        loops = BlockLoops(streams)
+        params = (p for p in func.params if isinstance(p, Var))
+        samples = Samples({*params, func.launch.block, *func.symbols}, self.known)
         sites = [x for s in streams for found in s.sites.values() for x in found]
-        self.accesses = Accesses(self.known, samples, self.loops.period, sites)
+        self.accesses = Accesses(self.known, samples, loops.period, sites)
+        self.facts = BlockFacts(streams, target, values, self.accesses, loops)
         self.partly = self.no_findings()
 
     def no_findings(self) -> BlockFindings:
@@ -104,8 +104,7 @@ class _Proof:
         gave a variable its value goes to `findings`."""
         while True:
             trial = self.no_findings()
-            shared = self.values, self.accesses, self.loops
-            run = BlockRun(self.streams, path, *shared, trial, budget, reduced, long, self.target)
+            run = BlockRun(self.facts, path, trial, budget, reduced, long)
             try:
                 run.run()
             except Again:

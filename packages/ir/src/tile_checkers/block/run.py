@@ -78,6 +78,17 @@ class Budget:
             raise TooLong
 
 
+@dataclass(frozen=True, slots=True)
+class BlockFacts:
+    """What all runs of a kernel share."""
+
+    streams: tuple[Stream, ...]
+    target: Target
+    values: Mapping[int, Values]
+    accesses: Accesses
+    loops: BlockLoops
+
+
 class CoreRun:
     """One stream."""
 
@@ -300,30 +311,26 @@ class BlockRun:
 
     def __init__(
         self,
-        streams: tuple[Stream, ...],
+        facts: BlockFacts,
         path: Path,
-        values: Mapping[int, Values],
-        accesses: Accesses,
-        loops: BlockLoops,
         findings: BlockFindings,
         budget: Budget,
         reduced: bool,
         long: bool,
-        target: Target,
     ) -> None:
         self.path = path
-        self.target = target
-        self.accesses = accesses
-        self.loops = loops
+        self.target = facts.target
+        self.accesses = facts.accesses
+        self.loops = facts.loops
         self.findings = findings
         self.budget = budget
         self.reduced = reduced
         self.long = long
         self.growing: list[For | While] = []
-        cores = tuple(s.core for s in streams)
-        self.counters = Counters(cores, target.cross_counter_limit, findings)
-        accesses.begin()
-        self.cores = [CoreRun(s, self, values[s.core]) for s in streams]
+        cores = tuple(s.core for s in facts.streams)
+        self.counters = Counters(cores, self.target.cross_counter_limit, findings)
+        self.accesses.begin()
+        self.cores = [CoreRun(s, self, facts.values[s.core]) for s in facts.streams]
         self.together = [
             c
             for c in self.cores

@@ -4,8 +4,9 @@ cores, accesses to gm that may meet those of another stream, and what orders the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from tile_checkers.context import Context, launch_context
 from tile_checkers.loop_facts import CROSS, SYNC
 from tile_checkers.touched import touched_by_pipes
 from tile_ir import (
@@ -32,20 +33,15 @@ from tile_ir import (
     bodies,
     expressions,
     loads,
-    reads_memory,
-    resolved,
     walk_expr,
     with_bodies,
 )
 from tile_ir import walk as walk_statements
 from tile_ir.analysis import (
-    EVERYTHING,
+    Interval,
     Ranges,
     Touch,
     apart,
-    interval,
-    launch_ranges,
-    ranges_inside,
 )
 from tile_ir.analysis.regions import defined_region
 
@@ -63,9 +59,16 @@ class StreamSite:
     pipe: int
     touches: tuple[Touch, ...]
     regions: tuple[Region, ...]
-    loops: tuple[Var, ...]
-    known: Ranges
+    context: Context
     partners: list[StreamSite] = field(default_factory=list)
+    loops: tuple[Var, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.loops = tuple(s.var for s in self.context.path if isinstance(s, For))
+
+    @property
+    def known(self) -> Ranges:
+        return self.context.known
 
     def writes(self, buffer: Buffer) -> bool:
         return any(t.writes and t.region.buffer is buffer for t in self.touches)
@@ -79,7 +82,6 @@ class Stream:
     body: Body
     given: Mapping[Var, Expr]
     sites: Mapping[int, tuple[StreamSite, ...]]
-    pairs: bool
 
 
 def streams_of(func: Func) -> tuple[Stream, ...]:
@@ -92,13 +94,13 @@ def streams_of(func: Func) -> tuple[Stream, ...]:
     if len(found) == 1 and not _signals(found[0][1]):
         return ()
     whole = {core: tuple(s for c, b in found if c == core for s in b) for core, _ in found}
-    scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
-    known = scalars | launch_ranges(func)
-    given: dict[int, dict[Var, Expr]] = {
-        core: {func.launch.lane: Const(max(0, core - 1), func.launch.lane.dtype)} for core in whole
-    }
-    sites = {c: list(_sites(c, body, known, given[c])) for c, body in sorted(whole.items())}
-    _pair(sites, frozenset(known))
+    launch, lane = launch_context(func), func.launch.lane
+    given: dict[int, dict[Var, Expr]] = {c: {lane: Const(max(0, c - 1), lane.dtype)} for c in whole}
+    sites: dict[int, list[StreamSite]] = {}
+    for core, body in sorted(whole.items()):
+        known = {**launch.known, lane: Interval.exactly(max(0, core - 1))}
+        sites[core] = list(_sites(core, body, replace(launch, known=known, values=given[core])))
+    _pair(sites, frozenset(launch.known))
     asked = _elements_asked(whole.values())
     result = []
     for core, body in sorted(whole.items()):
@@ -106,11 +108,9 @@ def streams_of(func: Func) -> tuple[Stream, ...]:
         for site in sites[core]:
             if site.partners or any(map(site.writes, asked)):
                 of_stmt[id(site.stmt)] = (*of_stmt.get(id(site.stmt), ()), site)
-        pairs = any(site.partners for found in of_stmt.values() for site in found)
-        result.append(Stream(core, _pruned(body, frozenset(of_stmt)), given[core], of_stmt, pairs))
-    if any(s.pairs or _signals(s.body) for s in result):
-        return tuple(result)
-    return ()
+        result.append(Stream(core, _pruned(body, frozenset(of_stmt)), given[core], of_stmt))
+    pairs = any(site.partners for found in sites.values() for site in found)
+    return tuple(result) if pairs or any(map(_signals, whole.values())) else ()
 
 
 def _elements_asked(whole: Iterable[Body]) -> frozenset[Buffer]:
@@ -132,35 +132,20 @@ def _signals(body: Body) -> bool:
 # Sites -------------------------------------------------------------------------------------------
 
 
-def _sites(core: int, body: Body, known: Ranges, given: dict[Var, Expr]) -> Iterator[StreamSite]:
-    yield from _sites_in(core, body, known, given, ())
-
-
-def _sites_in(
-    core: int, body: Body, known: Ranges, values: dict[Var, Expr], loops: tuple[Var, ...]
-) -> Iterator[StreamSite]:
+def _sites(core: int, body: Body, context: Context) -> Iterator[StreamSite]:
     for stmt in body:
-        yield from _sites_of(core, stmt, known, values, loops)
-        inner = (*loops, stmt.var) if isinstance(stmt, For) else loops
+        # A store writes its line back itself; dropping clean lines changes nothing.
+        cache = isinstance(stmt, Op) and stmt.opdef.effect is Effect.CACHE
+        parts = touched_by_pipes(stmt, _Anywhere(), context.known, context.values)
+        for pipe, _, touched in () if cache else parts:
+            of_gm = tuple(t for t in touched if t.region.memory is Memory.GM)
+            if of_gm:
+                regions = tuple(defined_region(t.region, context.values) for t in of_gm)
+                yield StreamSite(core, stmt, pipe, of_gm, regions, context)
         for block in bodies(stmt):
-            yield from _sites_in(core, block, ranges_inside(stmt, known), values, inner)
+            yield from _sites(core, block, context.inside(stmt))
         if isinstance(stmt, Let):
-            if stmt.var.dtype.is_integer:
-                known = {**known, stmt.var: interval(resolved(stmt.value, values), known)}
-            if not reads_memory(stmt.value):
-                values = {**values, stmt.var: stmt.value}
-
-
-def _sites_of(
-    core: int, stmt: Stmt, known: Ranges, values: dict[Var, Expr], loops: tuple[Var, ...]
-) -> Iterator[StreamSite]:
-    if isinstance(stmt, Op) and stmt.opdef.effect is Effect.CACHE:
-        return  # a store writes its line back itself; dropping clean lines changes nothing
-    for pipe, _, touched in touched_by_pipes(stmt, _Anywhere(), known, values):
-        of_gm = tuple(t for t in touched if t.region.memory is Memory.GM)
-        if of_gm:
-            regions = tuple(defined_region(t.region, values) for t in of_gm)
-            yield StreamSite(core, stmt, pipe, of_gm, regions, loops, known)
+            context = context.let(stmt)
 
 
 class _Anywhere(dict[Buffer, int]):

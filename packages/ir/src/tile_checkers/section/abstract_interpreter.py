@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from tile_checkers.conditions import IterationPlace, decide
+from tile_checkers.context import Context, launch_context
 from tile_checkers.findings import SectionFindings
 from tile_checkers.loop_facts import FLAGS, SYNC, LoopFacts
 from tile_checkers.section.access_sites import NEAR, AccessSite, AccessSites
 from tile_checkers.section.loops import (
     MOST_STATES,
-    Context,
     LoopPlan,
     Worklist,
     defined_inside,
@@ -52,12 +52,9 @@ from tile_ir import (
 )
 from tile_ir import walk as walk_statements
 from tile_ir.analysis import (
-    EVERYTHING,
     Interval,
-    Ranges,
     Sharing,
     decided,
-    launch_ranges,
     trip_count,
 )
 from tile_ir.analysis.branch_feasibility import Facts, facts_of
@@ -87,9 +84,7 @@ class AbstractInterpreter:
         self.leaving: list[States] = []
 
     def section(self, section: Section) -> list[Diagnostic]:
-        scalars: Ranges = {p: EVERYTHING for p in self.func.params if isinstance(p, Var)}
-        context = Context(scalars | launch_ranges(self.func), {}, {})
-        for state in self.block(section.body, [PipeState()], context):
+        for state in self.block(section.body, [PipeState()], launch_context(self.func)):
             for flag, raised in state.flags.items():
                 self.findings.left_set(raised.loc, flag)
         return self.findings.all()

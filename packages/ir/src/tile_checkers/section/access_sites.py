@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_checkers.section.loops import Context
+from tile_checkers.context import Context
 from tile_checkers.section.state import Moves
 from tile_checkers.touched import PIPES, Hazard, S, first_conflict
 from tile_ir import For, Let, Region, Stmt, Var, While, linear_form

@@ -7,17 +7,17 @@ modulo; those at both ends by themselves where branches require it. Short loops 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_checkers.conditions import IterationPlace
+from tile_checkers.context import Context
 from tile_checkers.loop_facts import FLAG, FLAGS, SLOT, SYNC, WAY, LoopFacts
 from tile_checkers.section.state import PipeState
 from tile_checkers.touched import Flag
 from tile_ir import (
     Effect,
-    Expr,
     For,
     If,
     Let,
@@ -26,22 +26,19 @@ from tile_ir import (
     Var,
     While,
     constant_value,
-    reads_memory,
     resolved,
     simplify,
 )
 from tile_ir import walk as walk_statements
 from tile_ir.analysis import (
     MOST_RESIDUES,
-    Ranges,
-    interval,
     loop_range,
     rounds_in,
     rounds_of,
     trip_count,
     trips,
 )
-from tile_ir.analysis.branch_feasibility import Facts, at_least, facts_in
+from tile_ir.analysis.branch_feasibility import at_least, facts_in
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period, periods
 
 # Longer loops than this are not unrolled.
@@ -138,38 +135,6 @@ class Worklist:
         return node, [self.states[node][c].copy() for c in self.waiting.pop(node)]
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What is visible at a statement, in one residue of every loop around it.
-
-    `values` has lets and the residues of loop variables, `plain` lets and unrolled variables only.
-    `places` says in which part of its loop an iteration is, `facts` what branches and loops imply.
-    `frames` names the loops around, `key`
-    the residues and unrolled iterations."""
-
-    known: Ranges
-    values: Mapping[Var, Expr]
-    plain: Mapping[Var, Expr]
-    path: tuple[Any, ...] = ()
-    frames: tuple[Any, ...] = ()
-    key: tuple[Any, ...] = ()
-    places: tuple[tuple[For, IterationPlace], ...] = ()
-    facts: Facts = ()
-
-    def let(self, stmt: Let) -> Context:
-        known = self.known
-        if stmt.var.dtype.is_integer:
-            known = {**known, stmt.var: interval(stmt.value, known)}
-        found = replace(self, known=known, path=(*self.path, stmt))
-        if reads_memory(stmt.value):
-            return found
-        return replace(
-            found,
-            values={**self.values, stmt.var: stmt.value},
-            plain={**self.plain, stmt.var: stmt.value},
-        )
-
-
 def iteration(
     loop: For | While, plan: LoopPlan, node: Node, frame: Any, context: Context
 ) -> Context:
@@ -252,7 +217,6 @@ def _guards(stmt: Stmt) -> bool:
 
 __all__ = [
     "MOST_STATES",
-    "Context",
     "LoopPlan",
     "Node",
     "Worklist",
