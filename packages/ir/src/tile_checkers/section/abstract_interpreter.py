@@ -6,11 +6,11 @@ looked at in `loops`, what is said about findings in `findings`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from tile_checkers.conditions import IterationPlace, decide
+from tile_checkers.conditions import decide
 from tile_checkers.context import Context, launch_context
 from tile_checkers.findings import SectionFindings
 from tile_checkers.loop_facts import FLAGS, SYNC, LoopFacts
@@ -54,8 +54,6 @@ from tile_ir import walk as walk_statements
 from tile_ir.analysis import (
     Interval,
     Sharing,
-    decided,
-    trip_count,
 )
 from tile_ir.analysis.branch_feasibility import Facts, facts_of
 
@@ -196,9 +194,6 @@ class AbstractInterpreter:
         result: States = []
         for state in states:
             truth = certain if certain is not None else state.conditions.get(condition)
-            if truth is None and remember and state.facts:
-                facts = (*context.facts, *state.facts)
-                truth = decided(condition, context.known, facts)
             for value, body in ((True, stmt.then), (False, stmt.orelse)):
                 if truth is (not value):
                     continue
@@ -281,9 +276,6 @@ class AbstractInterpreter:
         depth = len(context.frames)
         frame = (id(loop), context.key)
         after: States = [] if plan.least >= 1 else [s.copy() for s in states]
-        counted = self.count_of(loop, plan, context)
-        for state in after:
-            state.facts |= counted(None)
         if isinstance(loop, While):
             self.touch(loop, states, context)
             after = [s.copy() for s in states]
@@ -302,7 +294,6 @@ class AbstractInterpreter:
             if plan.may_end(*node):
                 for state in ended:
                     last = state.copy()
-                    last.facts |= counted(node[1])
                     if ended_before(bounds, node[0] + 1, plan.modulus, last):
                         after.append(last)
             following = list(plan.following(*node))
@@ -325,27 +316,6 @@ class AbstractInterpreter:
             return None
         start, stop = (simplify(resolved(e, context.plain)) for e in (loop.start, loop.stop))
         return start, stop
-
-    def count_of(
-        self, loop: For | While, plan: LoopPlan, context: Context
-    ) -> Callable[[IterationPlace | None], frozenset[Expr]]:
-        """What the place of the last iteration, or that there was none, says of the bounds."""
-        nothing: frozenset[Expr] = frozenset()
-        if isinstance(loop, While) or not plan.peeled or not self.has_flags(loop):
-            return lambda place: nothing
-        trips = trip_count(loop, context.plain)
-        if isinstance(trips, Const) or reads_memory(trips):
-            return lambda place: nothing
-
-        def facts(place: IterationPlace | None) -> frozenset[Expr]:
-            # Weaker ones too: what states have in common is what they share by name.
-            count = 0 if place is None else place.before + 1
-            found = {simplify(trips - i) for i in range(1, count + 1)}
-            if place is None or not place.more_before:
-                found |= {simplify(i - trips) for i in range(count, plan.peeled + 1)}
-            return frozenset(found)
-
-        return facts
 
     def shift(
         self,

@@ -25,13 +25,12 @@ class Raised:
 class PipeState:
     """`open[p]`: sites of which some execution may not be complete before whatever pipe p does
     next. `flags`: those that are surely set; all others are surely clear. `conditions`: what was
-    decided on the path here. `facts`: what is not negative, from how often loops ran.
-    `remainders`: what an expression divided by a number leaves, where flags are chosen by it."""
+    decided on the path here. `remainders`: what an expression divided by a number leaves, where
+    flags are chosen by it."""
 
     open: list[int] = field(default_factory=lambda: [0] * len(PIPES))
     flags: dict[Flag, Raised] = field(default_factory=dict)
     conditions: dict[Expr, bool] = field(default_factory=dict)
-    facts: frozenset[Expr] = frozenset()
     remainders: dict[tuple[Expr, int], int] = field(default_factory=dict)
 
     def copy(self) -> PipeState:
@@ -39,7 +38,6 @@ class PipeState:
             list(self.open),
             dict(self.flags),
             dict(self.conditions),
-            self.facts,
             dict(self.remainders),
         )
 
@@ -91,7 +89,6 @@ class PipeState:
         def stays(expr: Expr) -> bool:
             return not any(e in local for e in walk_expr(expr))
 
-        self.facts = frozenset(filter(stays, self.facts))
         self.remainders = {k: r for k, r in self.remainders.items() if stays(k[0])}
         self.conditions = {c: v for c, v in self.conditions.items() if stays(c)}
 
@@ -110,9 +107,6 @@ class PipeState:
         common = {c: v for c, v in self.conditions.items() if other.conditions.get(c) is v}
         if len(common) != len(self.conditions):
             self.conditions = common
-            changed = True
-        if not self.facts <= other.facts:
-            self.facts &= other.facts
             changed = True
         agreed = dict(_in_common(self.remainders, other.remainders))
         if agreed != self.remainders:
