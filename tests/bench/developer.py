@@ -14,7 +14,7 @@ from bench.order_quality import body_microseconds
 from bench.row import RUNS, Examples, Row, exactly, summary
 from tile_ir import DEFAULT_TARGET, Func
 from tile_passes import run_pipeline
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
+from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
 from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.options.pass_configs import PassConfigKey, pass_options
@@ -109,7 +109,7 @@ def _modelled(folder: Path, made: Made) -> float:
     kernel = getattr(load_script(folder / f"{script}.py"), factory)(*arguments)
     calls: list[Any] = []
 
-    def keep(_: CompiledKernel, call: Any, inputs: tuple[Any, ...]) -> None:
+    def keep(_: JITKernel, call: Any, inputs: tuple[Any, ...]) -> None:
         calls.append(call)
 
     # A recorded call has the addresses of its inputs, and does not keep them.

@@ -15,8 +15,8 @@ from bench.without_flags import without_flags
 from tile_ir import Automatic, Func, Target
 from tile_ir.switches import override
 from tile_passes import PIPELINE, Pass, run_passes
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.jit_kernels.jit_compile import compile
+from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
 from tile_runtime.launcher.bind_arguments import Bound
 from tile_runtime.launcher.run_watchers import Recorder, record_calls
@@ -43,7 +43,7 @@ class Times:
         return self.automatic / self.back_to_back
 
 
-def modelled_times(kernel: CompiledKernel, call: Bound) -> Times:
+def modelled_times(kernel: JITKernel, call: Bound) -> Times:
     """Times of a kernel of any author, run again with the arguments of an earlier call."""
     func, target = kernel.prim_func, kernel.target
     by_hand = body_microseconds(kernel, call) if has_flags(func) else None
@@ -80,18 +80,18 @@ def example_times(folder: Path, names: Collection[str] = SIZES) -> dict[str, Tim
         factory, arguments = SIZES[name]
         kernel = getattr(load_script(folder / f"{name}.py"), factory)(*arguments)
         inputs = supply_tensors(kernel, TensorSupplyType.Zero)
-        calls: list[tuple[CompiledKernel, Bound]] = []
+        calls: list[tuple[JITKernel, Bound]] = []
         with record_calls(_keeper(calls)):
             kernel(*inputs)
         found[name] = modelled_times(*calls[0])
     return found
 
 
-def _keeper(calls: list[tuple[CompiledKernel, Bound]]) -> Recorder:
+def _keeper(calls: list[tuple[JITKernel, Bound]]) -> Recorder:
     return lambda kernel, call, inputs: calls.append((kernel, call))
 
 
-def _built(finished: Func, like: CompiledKernel) -> CompiledKernel:
+def _built(finished: Func, like: JITKernel) -> JITKernel:
     return compile(finished, like.out_idx, workspace_idx=like.workspace_idx)
 
 
@@ -110,7 +110,7 @@ def left_to_compiler(func: Func) -> Func:
     return replace(without_flags(func), automatic=AUTOMATIC)
 
 
-def body_microseconds(kernel: CompiledKernel, call: Bound) -> float:
+def body_microseconds(kernel: JITKernel, call: Bound) -> float:
     """Modelled time of a kernel with the arguments of an earlier call of the same parameters."""
     with override(time=True, check="off"):
         kernel.launch_again(call)

@@ -20,7 +20,7 @@ from typing import Any
 
 from tile_ir import TileError
 from tile_ir.switches import SWITCHES, override
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
+from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.bind_arguments import Bound
 from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.scripts.process import main as run_script
@@ -37,7 +37,7 @@ class Schedules:
     ran: dict[tuple[str, tuple[int, ...]], int] = field(default_factory=dict)
     found: dict[str, None] = field(default_factory=dict)
 
-    def __call__(self, kernel: CompiledKernel, call: Bound, inputs: tuple[Any, ...] = ()) -> None:
+    def __call__(self, kernel: JITKernel, call: Bound, inputs: tuple[Any, ...] = ()) -> None:
         """Run the kernel of a call in all orders; its memory is as the call left it after each."""
         key = kernel.libpath, call.sizes
         if key in self.ran:

@@ -106,7 +106,7 @@ def test_every_page_is_named_in_the_readme() -> None:
 
 def test_the_readme_names_every_command() -> None:
     text = (ROOT / "README.md").read_text()
-    commands = [c.__name__.rpartition(".")[2].replace("_", "-") for c in cli.COMMANDS]
+    commands = list(cli.COMMANDS)
     assert [c for c in commands if f"`tile-ascend {c}" not in text] == []
 
 

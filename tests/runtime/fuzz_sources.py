@@ -161,7 +161,7 @@ def kernel_of(number: int, base: Base, text: str) -> Mutant:
     declared, expression = find_kernel(base_text(base), "m", base.kernel, base.template)
     mutant = Mutant(number, base, text, declared, expression)
     try:
-        mutant.before = second_sources(mutant.text, declared.name, "", [NOWHERE]).before
+        mutant.before, _ = second_sources(mutant.text, declared.name, "", [NOWHERE])
     except CallError:
         mutant.outcome = NO_STRUCT
     return mutant

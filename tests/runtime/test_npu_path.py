@@ -21,7 +21,6 @@ from tile_ir.switches import override
 from tile_runtime.devices.cann import INCLUDES
 from tile_runtime.devices.device import KernelFiles
 from tile_runtime.devices.npu_device import NpuDevice
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.profiler import do_bench
 from tile_runtime.simulator.build_simulator import include_directory
@@ -266,7 +265,7 @@ def test_calls_are_remembered(machine: NpuDouble, monkeypatch: pytest.MonkeyPatc
     machine.npu.synchronize()
     assert kernel._repeat is not None
 
-    def by_python(self: CompiledKernel, *arguments: object) -> None:
+    def by_python(self: JITKernel, *arguments: object) -> None:
         raise AssertionError("the call is not the remembered one")
 
     monkeypatch.setattr(type(kernel._launch), "__call__", by_python)

@@ -15,7 +15,7 @@ from tile_ir import CallError, Func
 from tile_ir.switches import override
 from tile_runtime import SimulationError, compile
 from tile_runtime.devices.simulator_device import SimulatorLaunch
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
+from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.run_watchers import record_calls, watch_runs
 
 A, B = torch.arange(8.0), torch.ones(8)
@@ -42,7 +42,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def remembering(func: Func, *arguments: Any, reuse: bool = True, **options: Any) -> CompiledKernel:
+def remembering(func: Func, *arguments: Any, reuse: bool = True, **options: Any) -> JITKernel:
     """A kernel that was called with these arguments until it remembers the call."""
     with override(cache=reuse):
         kernel = compile(func, **options)

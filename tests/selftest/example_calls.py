@@ -13,7 +13,7 @@ import torch
 
 from tile_ir import TileError
 from tile_ir.switches import override
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
+from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.scripts.module import run_script
 
@@ -24,7 +24,7 @@ class KernelCall:
     them."""
 
     name: str
-    kernel: CompiledKernel
+    kernel: JITKernel
     inputs: tuple[Any, ...]
 
 
@@ -33,7 +33,7 @@ def run_example(script: Path) -> tuple[list[KernelCall], str | None]:
     line of a script that ends with an error, or its error."""
     calls: dict[int, KernelCall] = {}
 
-    def keep(kernel: CompiledKernel, call: Any, inputs: tuple[Any, ...]) -> None:
+    def keep(kernel: JITKernel, call: Any, inputs: tuple[Any, ...]) -> None:
         if id(kernel) not in calls:
             name = f"{kernel.prim_func.name}:{len(calls)}"
             calls[id(kernel)] = KernelCall(name, kernel, copies(inputs))

@@ -60,8 +60,6 @@ _UNARY = len(_LEVELS)
 _ATOM = _UNARY + 1
 
 
-# Operations whose result may not fit the type of the operands.
-_LEAVES_TYPE = frozenset({"+", "-", "*", "//", "<<"})
 _FUNCTIONS = {
     "abs": "absolute",
     "exp": "exponential",
@@ -186,19 +184,15 @@ class _ExpressionWriter:
 
     def narrowed(self, expr: Binary | Unary, spelled: tuple[str, int]) -> tuple[str, int]:
         """C++ computes narrow integers as int; the language wraps every result."""
-        if not expr.dtype.is_integer or expr.dtype.bits >= INT32.bits:
+        if not _is_narrow(expr.dtype):
             return spelled
         return f"static_cast<{expr.dtype.c_name}>({spelled[0]})", _ATOM
 
     def binary(self, expr: Binary) -> tuple[str, int]:
-        """Both operands in their common type. C++ computes narrow integers as int, so that results
-        which may have left their type are brought back."""
+        """Spell both operands in their common type."""
         common = computed_in(expr.op, expr.left.dtype, expr.right.dtype)
         a, b = (_in_type(x, common, expr.op) for x in (expr.left, expr.right))
-        spelled, level = self.operation(expr, a, b)
-        if expr.op in _LEAVES_TYPE and _is_narrow(expr.dtype):
-            return f"static_cast<{expr.dtype.c_name}>({spelled})", _ATOM
-        return spelled, level
+        return self.operation(expr, a, b)
 
     def operation(self, expr: Binary, a: Expr, b: Expr) -> tuple[str, int]:
         op = expr.op
@@ -248,10 +242,7 @@ class _ExpressionWriter:
         op, a = expr.op, expr.operand
         match op:
             case "-" | "~":
-                spelled = f"{op}{self.text(a, _ATOM)}"
-                if _is_narrow(expr.dtype):
-                    return f"static_cast<{expr.dtype.c_name}>({spelled})", _ATOM
-                return spelled, _UNARY
+                return f"{op}{self.text(a, _ATOM)}", _UNARY
             case "not":
                 return f"!{self.text(a, _ATOM)}", _UNARY
         if expr.dtype.is_integer:
@@ -358,8 +349,8 @@ def scalar_as(expr: Expr, dtype: DType, known: Known, loc: Loc) -> str:
     if expr.dtype is not dtype:
         return cxx_expr(Cast(expr, dtype), known, loc)
     text = cxx_expr(expr, known, loc)
-    # C++ computes with int where the operands are narrower.
-    promoted = _is_narrow(dtype) and not isinstance(expr, (Var, Load))
+    # C++ chooses between narrower operands as int.
+    promoted = _is_narrow(dtype) and isinstance(expr, Select)
     too_wide = dtype.is_integer and dtype.bits < INT64.bits and _is_wide(expr, known)
     return f"static_cast<{dtype.c_name}>({text})" if promoted or too_wide else text
 

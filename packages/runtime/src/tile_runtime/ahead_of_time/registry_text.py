@@ -6,6 +6,9 @@ The names in them are part of the contract with wrappers (docs/ahead_of_time.md#
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from tile_runtime.ahead_of_time.entry_symbols import KernelAbi
 from tile_runtime.ahead_of_time.kernel_spec import DispatchField, KernelCompileSpec, check_value
@@ -28,52 +31,23 @@ def registry_text(
     specs: Sequence[KernelCompileSpec], schema: Sequence[DispatchField], abi: KernelAbi
 ) -> str:
     """The text of `registry.inc`, for the inside of a namespace of the wrapper."""
-    kernel = specs[0].kernel_name
-    name = _pascal(kernel)
-    spec = f"{name}Specialization"
-    fields = "\n".join(f"  {_CPP_TYPES[f.kind]} {f.name};" for f in schema)
-    equal = " &&\n         ".join(f"lhs.{f.name} == rhs.{f.name}" for f in schema)
-    wrappers = "\n".join(
-        f"struct {name}{_suffix(f)} {{\n  {_CPP_TYPES[f.kind]} value;\n}};\n" for f in schema
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined,
+        trim_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    name = _pascal(specs[0].kernel_name)
+    wrappers = [f"{name}{_suffix(f)}" for f in schema]
+
+    def values(spec: KernelCompileSpec) -> list[tuple[str, str]]:
+        return [(w, _literal(f, spec)) for w, f in zip(wrappers, schema, strict=True)]
+
+    return environment.get_template("registry.inc.jinja").render(
+        kernel=specs[0].kernel_name,
+        name=name,
+        abi=abi,
+        fields=[(f.name, _CPP_TYPES[f.kind], w) for w, f in zip(wrappers, schema, strict=True)],
+        variants=[(spec, values(spec)) for spec in specs],
     )
-    given = ", ".join(f"{name}{_suffix(f)} {f.name}" for f in schema)
-    values = ", ".join(f"{f.name}.value" for f in schema)
-    declared = "\n".join(
-        f'extern "C" function_type_t<{name}KernelFn> {s.entry_symbol};' for s in specs
-    )
-    entries = "\n".join(f"    {_entry(s, schema, name)}," for s in specs)
-    entry = f"KernelEntry<{spec}, {name}KernelFn>"
-    return f"""\
-// Variants of `{kernel}`, made by tile-ascend compile-kernels. Include it inside a namespace.
-struct {spec} {{
-{fields}
-}};
-
-constexpr bool operator==(const {spec}& lhs, const {spec}& rhs) {{
-  return {equal};
-}}
-
-{wrappers}
-constexpr {spec} make_{kernel}_specialization({given}) {{
-  return {spec}{{{values}}};
-}}
-
-using {name}KernelFn = {abi.return_type} (*)({abi.types()});
-
-{declared}
-
-constexpr std::array<{entry}, {len(specs)}> k{name}Registry{{{{
-{entries}
-}}}};
-
-inline const {entry}* find_{kernel}_kernel_entry(const {spec}& specialization) {{
-  return find_kernel_entry(k{name}Registry, specialization);
-}}
-
-inline std::string available_{kernel}_variant_keys() {{
-  return available_variant_keys(k{name}Registry);
-}}
-"""
 
 
 def variants_text(specs: Sequence[KernelCompileSpec], schema: Sequence[DispatchField]) -> str:
@@ -84,12 +58,6 @@ def variants_text(specs: Sequence[KernelCompileSpec], schema: Sequence[DispatchF
         values = ", ".join(_literal(f, s) for f in schema)
         lines.append(f'{macro}({values}, "{s.variant_key}", {s.entry_symbol})\n')
     return "".join(lines)
-
-
-def _entry(spec: KernelCompileSpec, schema: Sequence[DispatchField], name: str) -> str:
-    values = ", ".join(f"{name}{_suffix(f)}{{{_literal(f, spec)}}}" for f in schema)
-    made = f"make_{spec.kernel_name}_specialization({values})"
-    return f'{{{made}, "{spec.variant_key}", &{spec.entry_symbol}}}'
 
 
 def _literal(of: DispatchField, spec: KernelCompileSpec) -> str:

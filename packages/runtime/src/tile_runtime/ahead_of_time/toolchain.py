@@ -10,7 +10,7 @@ from tile_ir import TARGETS, BuildError, Target
 from tile_ir.switches import switch
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.cann import cann_home, find_device_compiler
-from tile_runtime.devices.compile_device import FLAGS, object_command
+from tile_runtime.devices.compile_device import FLAGS, device_command
 from tile_runtime.devices.compile_host import OBJECT_FLAGS, find_compiler, run_compiler
 from tile_runtime.jit_kernels.refused_source import refused_source
 from tile_runtime.options.code_generators import code_generator
@@ -71,9 +71,10 @@ class Toolchain:
         if self.name == "ascend":
             # The tiling key is a global of every object: many of them are linked together.
             defined.append(f"-Dg_tilingKey=g_tilingKey__{variant}")
-            command = object_command(
-                find_device_compiler(), source, output, [headers], cann_home(), self.chip, defined
-            )
+            command = device_command(
+                find_device_compiler(), [source], output, [headers], cann_home(), self.chip,
+                defined, shared=False,
+            )  # fmt: skip
         else:
             includes = (f"-I{include_directory()}", f"-I{headers}")
             command = [

@@ -22,44 +22,24 @@ def device_command(
     home: Path,
     target: Target,
     flags: Sequence[str] = (),
+    shared: bool = True,
 ) -> list[str]:
-    """One invocation of bisheng that makes a shared object of the sources."""
+    """One invocation of bisheng that makes a shared object of the sources, or without `shared` an
+    object of one source, to be linked by others."""
     return [
         compiler,
-        *_language(includes, home, target, flags),
-        f"-L{home / 'lib64'}",
-        *_SILENT,
-        *(f"-l{name}" for name in LIBRARIES),
-        "-fPIC",
-        "--shared",
-        *(str(path) for path in sources),
-        "-o",
-        str(output),
-    ]
-
-
-def object_command(
-    compiler: str,
-    source: Path,
-    output: Path,
-    includes: Sequence[Path],
-    home: Path,
-    target: Target,
-    flags: Sequence[str] = (),
-) -> list[str]:
-    """One invocation of bisheng that makes an object of a source, to be linked by others."""
-    language = _language(includes, home, target, flags)
-    return [compiler, *language, *_SILENT, "-fPIC", "-c", str(source), "-o", str(output)]
-
-
-def _language(
-    includes: Sequence[Path], home: Path, target: Target, flags: Sequence[str]
-) -> list[str]:
-    return [
         f"--npu-arch=dav-{target.npu_arch}",
         *FLAGS,
         *flags,
         "-xasc",
         *(f"-I{home / path}" for path in INCLUDES),
         *(f"-I{path}" for path in includes),
+        *((f"-L{home / 'lib64'}",) if shared else ()),
+        *_SILENT,
+        *(f"-l{name}" for name in (LIBRARIES if shared else ())),
+        "-fPIC",
+        "--shared" if shared else "-c",
+        *(str(path) for path in sources),
+        "-o",
+        str(output),
     ]

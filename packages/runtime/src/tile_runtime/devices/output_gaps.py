@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
 from tile_ir import Buffer, Func, written_buffers
-from tile_runtime.launcher.bind_arguments import Bound
 from tile_runtime.simulator.simulation_error import Fault
+
+if TYPE_CHECKING:
+    from tile_runtime.launcher.bind_arguments import Bound
 
 
 def read_hint(fault: Fault, func: Func, call: Bound) -> str | None:

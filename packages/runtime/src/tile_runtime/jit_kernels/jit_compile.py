@@ -32,7 +32,6 @@ from tile_runtime.jit_kernels.compile_options import (
     Indices,
     resolve_target,
 )
-from tile_runtime.jit_kernels.compiled_kernel import printed
 from tile_runtime.jit_kernels.factory_calls import (
     Factory,
     check_call,
@@ -42,7 +41,7 @@ from tile_runtime.jit_kernels.factory_calls import (
     told_at,
 )
 from tile_runtime.jit_kernels.front_times import append_front_times
-from tile_runtime.jit_kernels.kernel import JITKernel, announce
+from tile_runtime.jit_kernels.kernel import JITKernel, announce, printed
 from tile_runtime.launcher.signature import resolve_indices
 from tile_runtime.options.code_generators import code_generator
 from tile_runtime.options.pass_configs import pass_options

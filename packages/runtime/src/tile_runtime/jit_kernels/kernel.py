@@ -5,24 +5,252 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
+import torch
+
+from tile_ir import Diagnostic, For, Func, LoopKind, Stmt, Target, TileError, print_func, walk
+from tile_ir.code_generator import CodeGenerator
+from tile_passes import PassOptions
+from tile_runtime.cache.fingerprint import source_hash
+from tile_runtime.jit_kernels.build import Built, Timings
+from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
+from tile_runtime.jit_kernels.no_gradient import without_gradient, written_without_gradient
+from tile_runtime.jit_kernels.prove import prove, wants_proof
+from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.recording_modes import in_forward_mode
+from tile_runtime.launcher.remember_call import Repeat
+from tile_runtime.launcher.run_watchers import RECORDERS
+from tile_runtime.launcher.signature import Param
+from tile_runtime.launcher.tensor_memory import REGISTER
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
-    from tile_ir import Func
+    from tile_passes.explain.schedules import LoopSchedule
     from tile_runtime.jit_kernels.profiler import Profiler
     from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
+    from tile_runtime.simulator.timeline import Timeline
 
 
-class JITKernel(CompiledKernel):
+class JITKernel:
     """A compiled kernel: call it with its inputs, get its outputs.
 
-    What it adds to running: it makes inputs of its own, and is timed and checked with them; and it
-    becomes an operator of torch.
+    `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `rebuild`
+    makes the kernel anew of what `__reduce__` tells; `retrace` makes `prim_func` anew, for a kernel
+    that a factory made; `passes` are the options it was lowered with. A tuner sets `config`,
+    `latency` and `ref_latency`, both in milliseconds, and `tuning`, all that it found.
     """
+
+    def __init__(
+        self,
+        prim_func: Func,
+        target: Target,
+        generator: CodeGenerator,
+        built: Built,
+        out_idx: tuple[int, ...],
+        workspace_idx: tuple[int, ...],
+        device_type: str,
+        timings: Timings,
+        rebuild: Callable[..., JITKernel],
+        retrace: Callable[[], Func] | None = None,
+        passes: PassOptions | None = None,
+    ) -> None:
+        self.prim_func = prim_func
+        self.target = target
+        self.generator = generator
+        self.out_idx = list(out_idx)
+        self.workspace_idx = list(workspace_idx)
+        self.timings = timings
+        self._rebuild = rebuild
+        self.retrace = retrace
+        self.passes = passes or PassOptions()
+        self.device_type = device_type
+        self.config: dict[str, Any] | None = None
+        self.latency: float | None = None
+        self.ref_latency: float | None = None
+        self.tuning: Any = None
+        self._built = built
+        self._launch = built.launch
+        self._proven = built.proven
+        self._binder = ArgumentBinder(
+            built.signature, out_idx, workspace_idx, device_type, prim_func
+        )
+        self._returns_one = len(out_idx) == 1
+        self._repeat: Repeat | None = None
+
+    def __call__(self, *inputs: Any, stream: Any = None, **named: Any) -> Any:
+        """Run the kernel. Inputs fill the parameters that are neither outputs nor workspaces, by
+        position or by name. With `stream`, all is as in a block `with torch.npu.stream(stream):`.
+
+        Returns the output, or a list of them if there is not exactly one. Raises CallError when
+        the arguments do not fit, SimulationError when the simulator finds a fault, and IRError if
+        the first strict run of a kernel finds a mistake of the compiler's.
+        """
+        if stream is not None:
+            with self._launch.on_stream(stream):
+                return self(*inputs, **named)
+        try:
+            if named:
+                inputs = self._binder.in_order(inputs, named)
+            if self._repeat is not None:
+                outputs = self._repeat(inputs)
+                if outputs is not None:
+                    return outputs
+            call = self._binder.bind(inputs)
+            self._tell_of_writes(inputs)
+            self._prove()
+            self._launch(call)
+        except TileError as error:
+            raise error.with_traceback(None) from None  # our frames say nothing about the kernel
+        recorders = RECORDERS.get()
+        for recorded in recorders:
+            recorded(self, call, inputs)
+        if call.repeated is not None and not (recorders or in_forward_mode()):
+            self._repeat = self._launch.remember(self._binder, call.repeated, inputs)
+        outputs = call.outputs
+        if torch.is_grad_enabled() and outputs:
+            outputs = without_gradient(self.prim_func.name, outputs, inputs)
+        return outputs[0] if self._returns_one else outputs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickled or copied kernel is its printed function with what it was compiled for; it is
+        built anew, or found in the cache, where it is loaded."""
+        made_of = printed(
+            self.prim_func, self.target, self.passes, tuple(self.out_idx),
+            tuple(self.workspace_idx),
+        )  # fmt: skip
+        tuned = {n: getattr(self, n) for n in ("config", "latency", "ref_latency")}
+        return self._rebuild, made_of, tuned
+
+    def described(self, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
+        """What a call returns, of inputs that have shapes, possibly symbolic, and no values."""
+        return self._binder.described(inputs)
+
+    def launch_again(self, call: Bound) -> None:
+        """Run with the memory of an earlier call: the same inputs and the same outputs."""
+        self._prove()
+        self._launch(call)
+
+    def tensor_bytes(self, call: Bound) -> int:
+        """Of the tensors of a call, results included and workspaces not."""
+        declared = call.sizes[: len(self.prim_func.params)]
+        return sum(size for n, size in enumerate(declared) if n not in self.workspace_idx)
+
+    def _tell_of_writes(self, inputs: tuple[Any, ...]) -> None:
+        """Refuse to write where a gradient is wanted; autograd notices what it saved and is not
+        any more. CallError as above."""
+        written = self._binder.written
+        if not written:
+            return
+        names = self._binder.names
+        what = f"kernel `{self.prim_func.name}`"
+        writes = [names[n] for n in written]
+        written_without_gradient(what, zip(names, inputs, strict=False), writes, self.prim_func)
+        for n in written:
+            if not inputs[n].is_inference():
+                torch.autograd.graph.increment_version(inputs[n])
+
+    def _prove(self) -> None:
+        """What was built at another level of checks is proven before its first strict run."""
+        if not self._proven and wants_proof():
+            prove(self.prim_func, self.lowered, self.target)
+            self._proven = True
+
+    def timeline(self) -> Timeline | None:
+        """The modelled timeline of the latest run, if the switch `time` was on and the kernel ran
+        on the simulator."""
+        timeline: Callable[[], Timeline | None] | None = getattr(self._launch, "timeline", None)
+        return None if timeline is None else timeline()
+
+    def get_kernel_source(self) -> str:
+        """The emitted source, device and host part."""
+        return self._built.files.source.read_text()
+
+    @property
+    def source_hash(self) -> str:
+        """What the commands of `tile-ascend` print of a kernel's source, to compare with theirs."""
+        return source_hash(self.get_kernel_source())
+
+    def get_host_source(self) -> str:
+        """The source that unpacks arguments for the kernel's `call`."""
+        return self._built.files.entry.read_text()
+
+    def explain_memory(self) -> str:
+        """Where the buffers lie whose memory this kernel leaves open, and the use that decided:
+        what `tile-ascend opt -p infer_memory --explain` prints."""
+        from tile_passes import explain_memory
+
+        return explain_memory(self.prim_func, self.target)
+
+    def explain_sync(self) -> str:
+        """What orders the pipes of this kernel and for which dependences, where that is left to the
+        compiler: what `tile-ascend opt --explain` prints."""
+        from tile_passes import explain_sync
+
+        return explain_sync(replace(self.prim_func, automatic=self.lowered.automatic), self.target)
+
+    @cached_property
+    def loop_schedules(self) -> tuple[LoopSchedule, ...]:
+        """How the pipelined loops of this kernel are scheduled, where that is the compiler's."""
+        from tile_passes import left_by
+        from tile_passes.explain.schedules import loop_schedules
+
+        if not any(_is_pipelined(stmt) for stmt in walk(self.prim_func.launch.body)):
+            return ()
+        func = left_by(self.prim_func, self.passes)
+        return tuple(loop_schedules(func, self.target))
+
+    @property
+    def params(self) -> list[Param]:
+        """Parameters of the compiled kernel, workspaces added by the compiler at the end."""
+        return list(self._built.signature.params)
+
+    @property
+    def remarks(self) -> tuple[Diagnostic, ...]:
+        """What the passes had to say about the kernel, also if it came from the cache."""
+        return self._built.remarks
+
+    @property
+    def cached(self) -> bool:
+        """Whether the kernel was on disk already."""
+        return self.timings.cached
+
+    @property
+    def libpath(self) -> str:
+        """The shared object."""
+        return str(self._built.files.library)
+
+    @property
+    def srcpath(self) -> str:
+        """The emitted source on disk."""
+        return str(self._built.files.source)
+
+    @cached_property
+    def adapter(self) -> CythonKernelAdapter:
+        """Where scripts look for the files of a kernel."""
+        return CythonKernelAdapter(
+            LibraryGenerator(self.libpath, self.srcpath), self.get_kernel_source()
+        )
+
+    def get_tuner_result(self) -> dict[str, Any]:
+        """What the tuner found; all None for a kernel that was not tuned."""
+        return {"latency": self.latency, "config": self.config, "ref_latency": self.ref_latency}
+
+    @cached_property
+    def lowered(self) -> Func:
+        """The function after all passes."""
+        if self._built.lowered is not None:
+            return self._built.lowered
+        path = self._built.files.lowered
+        from tile_ir import parse
+
+        return parse(path.read_text(), str(path))
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.prim_func.name} for {self.target.name} at {self.libpath}>"
 
     @property
     def kernel(self) -> JITKernel:
@@ -55,7 +283,7 @@ class JITKernel(CompiledKernel):
         self,
         name: str,
         mutates: Sequence[str] | None = None,
-        backward: CompiledKernel | Callable[..., Any] | None = None,
+        backward: JITKernel | Callable[..., Any] | None = None,
     ) -> OpOverload:
         """Register this kernel with torch under `ns::name` and return the operator, for
         torch.compile, torch.export, autograd and vmap (docs/torch_operators.md).
@@ -68,6 +296,36 @@ class JITKernel(CompiledKernel):
         from tile_runtime.jit_kernels.torch_operator import register_operator
 
         return register_operator(self, name, mutates, backward)
+
+
+def _outside_graphs(call: Any) -> None:
+    """Have torch.compile run a call as it is, between two graphs, with all that it calls; and say
+    why, where there is to be one graph only."""
+    call._torchdynamo_disable = True
+    call._torchdynamo_disable_msg = f"a kernel has no graph of torch: {REGISTER}"
+    frames = torch._C._dynamo.eval_frame
+    if hasattr(frames, "set_code_exec_strategy"):  # since torch 2.7; else it takes what it can
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(call.__code__, frames._FrameExecStrategy(skip, skip))
+
+
+_outside_graphs(JITKernel.__call__)
+
+
+def printed(
+    func: Func,
+    target: Target,
+    passes: PassOptions,
+    outputs: tuple[int, ...],
+    workspaces: tuple[int, ...],
+) -> tuple[Any, ...]:
+    """What a kernel is made of as plain data, that other processes can read."""
+    options = replace(passes, dump_dir=None, after_each=None)
+    return print_func(func), dict(func.sources), target.name, options, outputs, workspaces
+
+
+def _is_pipelined(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.kind is LoopKind.PIPELINED
 
 
 _watchers: ContextVar[tuple[list[JITKernel], ...]] = ContextVar("tile_watchers", default=())

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir.switches import override
 from tile_runtime.devices.choose_device import current_device
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
 from tile_runtime.launcher.run_watchers import watch_runs
 
@@ -69,7 +68,7 @@ def modelled_microseconds(fn: Callable[[], Any]) -> float | None:
     launching itself. None if it launched no kernel."""
     times: list[float] = []
 
-    def ran(kernel: CompiledKernel) -> None:
+    def ran(kernel: Any) -> None:
         timeline = kernel.timeline()
         if timeline is not None:
             times.append(timeline.task_microseconds)
@@ -82,9 +81,7 @@ def modelled_microseconds(fn: Callable[[], Any]) -> float | None:
 class Profiler:
     """Runs a kernel with inputs of its own making."""
 
-    def __init__(
-        self, kernel: CompiledKernel, supply: TensorSupplyType = TensorSupplyType.Auto
-    ) -> None:
+    def __init__(self, kernel: Any, supply: TensorSupplyType = TensorSupplyType.Auto) -> None:
         self.kernel = kernel
         self.supply = supply
 

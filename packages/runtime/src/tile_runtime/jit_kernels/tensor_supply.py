@@ -14,8 +14,6 @@ from tile_runtime.launcher.torch_dtypes import TORCH_DTYPES
 if TYPE_CHECKING:
     import torch
 
-    from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
-
 
 class TensorSupplyType(Enum):
     """How inputs are filled; `Auto` is small random numbers that suit the type."""
@@ -63,7 +61,7 @@ def supply_tensors(
 
 
 def supply_arguments(
-    kernel: CompiledKernel, arrays: Mapping[str, Any], numbers: Mapping[str, int | float]
+    kernel: Declared, arrays: Mapping[str, Any], numbers: Mapping[str, int | float]
 ) -> list[Any]:
     """What a call of the kernel takes, in order, on its device: the arrays of NumPy or torch that
     are given, and small random ones in place of the others. `numbers` are scalar parameters and
@@ -111,7 +109,7 @@ def supply_arguments(
 
 
 def _sizes(
-    kernel: CompiledKernel,
+    kernel: Declared,
     arrays: Mapping[str, Any],
     tensors: Mapping[str, TensorParam],
     numbers: Mapping[str, int | float],
@@ -136,7 +134,7 @@ def _sizes(
     return {name: symbol.value for name, symbol in bound.items()}
 
 
-def _no_input(kernel: CompiledKernel, name: str, known: Iterable[str]) -> KernelError:
+def _no_input(kernel: Declared, name: str, known: Iterable[str]) -> KernelError:
     names = sorted(known)
     return KernelError(
         "kernel-arguments",

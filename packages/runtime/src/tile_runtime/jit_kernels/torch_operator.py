@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import torch
 
 from tile_ir import CallError, KernelError, did_you_mean, written_buffers
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.jit_kernels.no_gradient import (
     no_gradient,
     wants_gradient,
@@ -25,12 +24,12 @@ from tile_runtime.launcher.tensor_memory import without_memory
 from tile_runtime.launcher.torch_dtypes import torch_dtype
 
 # From the gradients of the floating outputs and all inputs, those of the floating inputs.
-Backward: TypeAlias = "CompiledKernel | Callable[..., Any] | None"
+Backward: TypeAlias = "Callable[..., Any] | None"
 _NAME = re.compile(r"([A-Za-z_]\w*)::([A-Za-z_]\w*)", re.ASCII)
 
 
 def register_operator(
-    kernel: CompiledKernel, name: str, mutates: Sequence[str] | None, backward: Backward
+    kernel: Any, name: str, mutates: Sequence[str] | None, backward: Backward
 ) -> torch._ops.OpOverload:
     """Register the kernel under a name `ns::name`, once per process, and return the operator.
 
@@ -45,7 +44,7 @@ class _TorchOperator:
     """One registered kernel. Torch keeps its methods, and so the registration, for good."""
 
     def __init__(
-        self, kernel: CompiledKernel, name: str, mutates: Sequence[str] | None, backward: Backward
+        self, kernel: Any, name: str, mutates: Sequence[str] | None, backward: Backward
     ) -> None:
         self.kernel = kernel
         self.name = name
@@ -119,7 +118,7 @@ class _TorchOperator:
                 "gradients only of operators that do not",
                 "let the runtime allocate what is written: out_idx",
             )
-        if not isinstance(backward, CompiledKernel):
+        if not isinstance(backward, type(self.kernel)):
             return backward
         of_outputs = [f"the gradient of {p.name}" for p in self.outputs if self._floating(p)]
         takes = of_outputs + [p.name for p in self.inputs]

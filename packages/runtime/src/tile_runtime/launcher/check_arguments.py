@@ -14,9 +14,15 @@ import torch
 
 from tile_ir import Buffer, CallError, Func, Loc, did_you_mean, written_buffers
 from tile_ir.switches import switch
-from tile_runtime.launcher.argument_words import article, as_tensor, count
 from tile_runtime.launcher.bind_symbols import Size, Symbol, SymbolError, bind_symbols
-from tile_runtime.launcher.scalar_arguments import NoScalar, Value, scalar_value
+from tile_runtime.launcher.scalar_arguments import (
+    NoScalar,
+    Value,
+    article,
+    as_tensor,
+    count,
+    scalar_value,
+)
 from tile_runtime.launcher.signature import (
     Dim,
     ScalarParam,
@@ -26,12 +32,7 @@ from tile_runtime.launcher.signature import (
     evaluate,
     names_in,
 )  # fmt: skip
-from tile_runtime.launcher.tensor_memory import (
-    REGISTER,
-    same_size,
-    seen_bytes,
-    without_memory,
-)  # fmt: skip
+from tile_runtime.launcher.tensor_memory import REGISTER, same_size, seen_bytes, without_memory
 from tile_runtime.launcher.torch_dtypes import dtype_name, torch_dtype
 
 

@@ -53,11 +53,29 @@ def _integer(value: Any) -> int | None:
 
 
 def _wrong_type(value: Any, dtype: DType, name: str) -> NoScalar:
-    from tile_runtime.launcher.argument_words import article
-
     expected = "a float" if dtype.is_float else "an int" if dtype.is_integer else "a bool"
     if isinstance(value, torch.Tensor):
         hint = f"pass `{name}.item()`" if value.numel() == 1 else None
     else:
         hint = f"pass `int({name})`" if isinstance(value, numbers.Real) else None
     return NoScalar("call-type", f"is {article(value)}, expected {expected}", hint)
+
+
+def as_tensor(name: str, value: Any) -> str | None:
+    """What makes a tensor of it."""
+    if hasattr(value, "__array_interface__"):
+        return f"pass `torch.from_numpy({name})`"
+    return f"pass `torch.tensor({name})`" if isinstance(value, (list, tuple)) else None
+
+
+def article(value: Any) -> str:
+    """A value by its type."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' or name == 'ndarray' else 'a'} {name}"
+
+
+def count(number: int, noun: str) -> str:
+    """So many of something."""
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 
 from tile_ir import CallError, did_you_mean
 from tile_runtime.source_kernels.declaration import KernelDeclaration, KernelParameter
@@ -40,6 +40,12 @@ class ArgumentCell:
     points: int = 0
     listed: bool = False
     fresh: int = 0
+
+
+def is_tensor(value: Any) -> bool:
+    """Return whether a value is a tensor; a caller that has one has imported torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def bind(
@@ -105,7 +111,7 @@ def _is_named(cell: ArgumentCell, name: str) -> bool:
 
 def _element_bytes(cell: ArgumentCell) -> int:
     target = cell.target
-    return int(target.element_size() if isinstance(target, torch.Tensor) else target.dtype.itemsize)
+    return int(target.element_size() if is_tensor(target) else target.dtype.itemsize)
 
 
 def _tensor(parameter: KernelParameter, index: int, value: Any) -> ArgumentCell:
@@ -162,7 +168,9 @@ def _cell(parameter: KernelParameter, value: Any) -> ArgumentCell:
     name = parameter.name
     if value is None:
         return ArgumentCell(name, NULL)
-    if isinstance(value, torch.Tensor):
+    if is_tensor(value):
+        import torch
+
         if value.device.type != "cpu":
             raise _unfit(parameter, f"a tensor on {value.device}; the simulator needs it on cpu")
         type_ = _type(parameter, str(value.dtype).removeprefix("torch."))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from tile_ir import BuildError, Diagnostic, Loc
 from tile_runtime.source_kernels.compile_source import NO_SUCH_HEADER, CompiledSource
@@ -18,25 +17,18 @@ from tile_runtime.source_kernels.host_code import without_host_code
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"][^>"\n]*[>"])')
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledPart:
-    """A library, and a warning for each header that was left out."""
-
-    library: CompiledSource
-    warnings: tuple[Diagnostic, ...] = ()
-
-
 def compile_kernel_part(
     text: str, name: str, wanted: Iterable[str], compiled: Callable[[str], CompiledSource]
-) -> CompiledPart:
-    """The library that `compiled` makes of the kernel part of a source.
+) -> tuple[CompiledSource, list[Diagnostic]]:
+    """The library that `compiled` makes of the kernel part of a source, and a warning for each
+    header that was left out.
 
     `wanted` are the names that the kernel part has to declare, `name` is what reports call the
     source. Raises the BuildError of the first attempt if the kernel needs what does not compile.
     """
     names = tuple(wanted)
     try:
-        return CompiledPart(compiled(without_host_code(text, names)))
+        return compiled(without_host_code(text, names)), []
     except BuildError as error:
         first = error
     if not _may_be_host_code(first, text, name):
@@ -45,7 +37,7 @@ def compile_kernel_part(
     warnings: list[Diagnostic] = []
     while True:
         try:
-            return CompiledPart(compiled(part), tuple(warnings))
+            return compiled(part), warnings
         except BuildError as error:
             header = _missing_header(error, part, name)
             if header is None:

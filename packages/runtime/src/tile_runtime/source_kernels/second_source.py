@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tile_ir import CallError
@@ -25,20 +24,13 @@ _REGISTERED = re.compile(r"\bREGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*(\w+)
 _LENGTH = re.compile(r"\bTILING_DATA_FIELD_DEF_ARR\s*\([^,]*,\s*([A-Za-z_]\w*)")
 
 
-@dataclass(frozen=True, slots=True)
-class SecondSources:
-    """C++ that goes before the kernel's source, and behind it."""
-
-    before: str = ""
-    behind: str = ""
-
-
-def second_sources(text: str, kernel: str, part: str, folders: Sequence[Path]) -> SecondSources:
-    """What `part`, the kernel part of `text`, needs from files in and near the first folder.
+def second_sources(text: str, kernel: str, part: str, folders: Sequence[Path]) -> tuple[str, str]:
+    """C++ that goes before `part`, the kernel part of `text`, and behind it, from files in and near
+    the first folder.
 
     Raises CallError if a tiling struct is used that no file names.
     """
-    return SecondSources(_tiling_structs(text, kernel, folders), _functions(part, folders[0]))
+    return _tiling_structs(text, kernel, folders), _functions(part, folders[0])
 
 
 def file_of_kernel(kernel: str, folder: Path, besides: Path) -> Path | None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from tile_ir import (
     DEFAULT_TARGET,
@@ -26,7 +25,7 @@ from tile_ir.costs.timing import timing_of
 from tile_ir.switches import SWITCHES, switch
 from tile_runtime.simulator.simulation_error import Fault, SimulationError
 from tile_runtime.simulator.timeline import Timeline, timeline_from
-from tile_runtime.source_kernels.arguments import BUFFER, ArgumentCell, bind
+from tile_runtime.source_kernels.arguments import BUFFER, ArgumentCell, bind, is_tensor
 from tile_runtime.source_kernels.compile_kernel_part import compile_kernel_part
 from tile_runtime.source_kernels.compile_source import (
     CompiledSource,
@@ -149,15 +148,13 @@ def simulate(
 
     def library_of(part: str) -> CompiledSource:
         others = second_sources(text, declared.name, part, folders)
-        unit = translation_unit(
-            part, name, declared, expression, given, others.before, others.behind
-        )
+        unit = translation_unit(part, name, declared, expression, given, *others)
         return compile_source(unit, name, compile_options, text)
 
     wanted = (declared.name, *re.findall(r"\w+", expression))
-    compiled = compile_kernel_part(text, name, wanted, library_of)
+    compiled, left_out = compile_kernel_part(text, name, wanted, library_of)
     program = _SourceProgram(
-        compiled.library.library, cells, declared, KernelSource(name, text, folder), target, seconds
+        compiled.library, cells, declared, KernelSource(name, text, folder), target, seconds
     )
     result, lost = program.run(options)
     if lost and not options.first:
@@ -169,7 +166,7 @@ def simulate(
     headers = included_headers(text, folders)
     texts = {name: text} | {str(path): header for path, header in headers.items()}
     branches = branches_of_no_core(declared.type, texts)
-    return replace(result, warnings=(*compiled.warnings, *branches, *result.warnings))
+    return replace(result, warnings=(*left_out, *branches, *result.warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +346,9 @@ def _outputs(files: RunFiles, cells: Sequence[ArgumentCell], *, write_back: bool
         if cell.kind != BUFFER or cell.target is None:
             continue
         memory = files.memory_after(index)
-        if isinstance(cell.target, torch.Tensor):
+        if is_tensor(cell.target):
+            import torch
+
             tensor = cell.target
             after = torch.empty_like(tensor, memory_format=torch.contiguous_format).detach()
             after.reshape(-1).view(torch.uint8).copy_(torch.from_numpy(memory))

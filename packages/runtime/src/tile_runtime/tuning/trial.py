@@ -11,17 +11,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tile_ir import TileError
 from tile_ir.switches import override
 from tile_runtime.cache.kernel_cache import get_cache_dir
-from tile_runtime.jit_kernels.kernel import JITKernel
-from tile_runtime.jit_kernels.profiler import (
-    assert_mostly_close,
-    do_bench,
-    modelled_microseconds,
-)
+
+if TYPE_CHECKING:
+    from tile_runtime.jit_kernels.kernel import JITKernel
 
 Config: TypeAlias = "dict[str, Any]"
 
@@ -110,6 +107,12 @@ def unpack(data: bytes, device: str) -> tuple[list[Any], Any]:
 def _measured(kernel: JITKernel, trial: Trial) -> tuple[float, bytes | None]:
     """Milliseconds, and the pickled results if they are wanted. The model's time is that of the
     checked run: it is the same at every one."""
+    from tile_runtime.jit_kernels.profiler import (
+        assert_mostly_close,
+        do_bench,
+        modelled_microseconds,
+    )
+
     how = trial.measuring
     inputs, expected = unpack(trial.data, kernel.device_type)
     found: list[Any] = []

@@ -9,40 +9,39 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 from tile_ir import TileError
 from tile_ir.switches import SwitchError
 from tile_runtime import __version__
-from tile_runtime.tools.command_line import (
-    bench,
-    cache,
-    check,
-    compile_kernels,
-    doctor,
-    emit,
-    inspect,
-    ops,
-    opt,
-    passes,
-    report,
-    run,
-    selftest,
-    sim,
-    switches,
-    tune,
-    where,
-)
 
-COMMANDS = (
-    run, doctor, emit, sim, report, opt, check, passes, ops, switches, cache, tune,
-    compile_kernels, inspect, where, bench, selftest,
-)  # fmt: skip
+# What each command is for. Its module, of the same name, is loaded when the command is chosen.
+COMMANDS = {
+    "run": "run a script written for tilelang",
+    "doctor": "check this machine and say how to mend it",
+    "emit": "print the emitted source of a kernel",
+    "sim": "run an Ascend C kernel on the simulator",
+    "report": "show where the time of a kernel goes",
+    "opt": "run passes on a kernel and print the IR",
+    "check": "prove that buffers keep their values and that nothing runs out of order",
+    "passes": "list the passes in the order they run",
+    "ops": "list the operations, or tell all about one",
+    "switches": "list the switches and their values",
+    "cache": "show, check or clear the compiled kernels on disk",
+    "tune": "list what tuners found, or export it",
+    "compile-kernels": "build kernels ahead of time, to be linked from C++",
+    "inspect": "list kernels built ahead of time; check the C++ that calls them",
+    "where": "print a path that other builds ask for",
+    "bench": "measure a kernel, or compile, cache, call and simulation times",
+    "selftest": "run every example and operation on a device and compare the results",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 1 for any error, which is printed without a traceback."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = _parser(given).parse_args(given)
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -59,12 +58,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser for these arguments: that of the chosen command knows its options."""
     parser = argparse.ArgumentParser(
         prog="tile-ascend", description="Compile, inspect and run tile kernels for Ascend NPUs."
     )
     parser.add_argument("--version", action="version", version=f"tile-ascend {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="command", required=True)
-    for command in COMMANDS:
-        command.add_parser(commands)
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    for name, purpose in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose)
+        if name == chosen:
+            module: Any = import_module(f"{__name__}.{name.replace('-', '_')}")
+            command.set_defaults(run=getattr(module, "run", None))
+            getattr(module, "add_arguments", _no_arguments)(command)
     return parser
+
+
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
+    """For a command that takes none."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from tile_ir import CallError, did_you_mean
 
@@ -69,6 +68,8 @@ def output_array(name: str, value: str) -> Any:
     array = np.zeros(shape, stored)
     array.reshape(-1).view(np.uint8)[...] = 0xFF
     if dtype == "bfloat16":
+        import torch
+
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return array
 
@@ -91,7 +92,7 @@ def summary(name: str, value: Any) -> str:
     """One line about an output: type, shape, range, mean, NaNs and a checksum of its bytes."""
     array = as_numpy(value)
     type_ = str(value.dtype).removeprefix("torch.")
-    raw = value.view(torch.int16).numpy() if isinstance(value, torch.Tensor) else value
+    raw = value if value is array else _words(value)
     numbers = array.astype(np.float64).reshape(-1)
     valid = numbers[~np.isnan(numbers)]
     facts = (
@@ -107,10 +108,14 @@ def summary(name: str, value: Any) -> str:
 
 def as_numpy(value: Any) -> np.ndarray[Any, Any]:
     """The array for a .npy file; bfloat16 as float32."""
-    array: np.ndarray[Any, Any] = (
-        value.float().numpy() if isinstance(value, torch.Tensor) else value
-    )
+    array: np.ndarray[Any, Any] = value if isinstance(value, np.ndarray) else value.float().numpy()
     return array
+
+
+def _words(tensor: Any) -> Any:
+    import torch
+
+    return tensor.view(torch.int16).numpy()
 
 
 def _type(name: str) -> str:
@@ -155,5 +160,7 @@ def _filled(how: str, dtype: str, shape: tuple[int, ...], seed: int) -> Any:
         numbers = np.random.default_rng(seed).integers(low, 8, count)
     numbers = numbers.reshape(shape)
     if dtype == "bfloat16":
+        import torch
+
         return torch.from_numpy(numbers.astype(np.float32)).to(torch.bfloat16)
     return numbers.astype(dtype)

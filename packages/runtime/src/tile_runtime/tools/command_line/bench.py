@@ -7,7 +7,6 @@ import statistics
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tile_ir import CallError
 from tile_runtime.tools.command_line.checkout import checkout_module
@@ -29,12 +28,8 @@ needs a checkout of the sources, which has the rows in tests/bench.
 _RUNS = 5
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "bench",
-        help="measure a kernel, or compile, cache, call and simulation times",
-        description=_DESCRIPTION,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = _DESCRIPTION
     parser.add_argument(
         "rows", nargs="*", help="kernels, or rows to measure of the compiler (default: all)"
     )
@@ -43,7 +38,6 @@ def add_parser(commands: Any) -> None:
         "--examples", type=Path, default=Path("examples"), help="folder of the kernels of the rows"
     )
     add_run_arguments(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

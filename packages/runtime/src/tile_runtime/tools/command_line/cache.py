@@ -6,16 +6,13 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from typing import Any
 
 from tile_runtime.cache.kernel_cache import META, KernelCache, kernel_cache
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("cache", help="show, check or clear the compiled kernels on disk")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = ("path", "size", "ls", "verify", "clear")
     parser.add_argument("action", nargs="?", default="size", choices=actions)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
 
 from tile_ir import Automatic, Diagnostic, Func, TileError
 from tile_runtime.tools.command_line.kernel_argument import (
@@ -16,14 +15,10 @@ from tile_runtime.tools.command_line.kernel_argument import (
 )
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "check", help="prove that buffers keep their values and that nothing runs out of order"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="a .tir file, `-` for standard input, or script.py:name")
     add_kernel_arguments(parser)
     add_target_argument(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from tile_ir import BuildError
 
@@ -16,10 +15,7 @@ _JOBS = ((4, 1), (8, 2), (16, 4), (64, 8))
 _MOST_JOBS = 16
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "compile-kernels", help="build kernels ahead of time, to be linked from C++"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", required=True, choices=("ascend", "sim", "none"),
         help="compile for the NPU, for the simulator on this machine, or only emit sources",
@@ -37,7 +33,6 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="build what is built already too")
     parser.add_argument("--jobs", type=_positive, default=None, help="processes at a time")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

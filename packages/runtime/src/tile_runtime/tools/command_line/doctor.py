@@ -14,12 +14,11 @@ from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from tile_ir import BuildError
 from tile_runtime.scripts.columns import columns
 from tile_runtime.tools.command_line import npu_findings
-from tile_runtime.tools.command_line.finding import DoctorFinding
+from tile_runtime.tools.command_line.npu_findings import DoctorFinding
 
 # Oldest compilers the simulator is written for.
 OLDEST = {"g++": 11, "clang++": 14}
@@ -27,12 +26,10 @@ OLDEST = {"g++": 11, "clang++": 14}
 _NO_RUN = 3
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("doctor", help="check this machine and say how to mend it")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--build", action="store_true", help="build what the first use would build, and try it"
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from tile_ir import TileError
 from tile_runtime.tools.command_line.kernel_argument import (
@@ -17,15 +16,13 @@ from tile_runtime.tools.command_line.kernel_argument import (
 )
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("emit", help="print the emitted source of a kernel")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kernel", help="a .tir file, or script.py:name of a factory, a prim_func or a kernel"
     )
     parser.add_argument("-o", "--output", type=Path, help="write to a file instead")
     add_kernel_arguments(parser)
     add_target_argument(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,16 +7,15 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tile_ir import BuildError
 
 if TYPE_CHECKING:
-    from tile_runtime.ahead_of_time.read_manifest import Manifest
+    from tile_runtime.ahead_of_time.read_manifest import KnownVariant, Manifest
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "inspect", help="list kernels built ahead of time; check the C++ that calls them"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("root", type=Path, help="the --output-root of compile-kernels")
     parser.add_argument(
         "--wrapper", action="append", default=[], type=Path, metavar="FILE",
@@ -27,14 +26,12 @@ def add_parser(commands: Any) -> None:
         "--flag", action="append", default=[], metavar="=FLAG",
         help="what the wrapper is compiled with besides, as --flag=-Iinclude; may be repeated",
     )  # fmt: skip
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     from tile_runtime.ahead_of_time.check_wrapper import check_wrapper
-    from tile_runtime.ahead_of_time.inspect_tree import changed_files, manifests_of
 
-    manifests = manifests_of(options.root)
+    manifests = _manifests_of(options.root)
     for wrapper in options.wrapper:
         for fits in check_wrapper(wrapper, manifests, options.flag):
             print(f"{wrapper}: fits {fits.kernel}({fits.abi.types()})")
@@ -43,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     changed = False
     for manifest in manifests:
         print("\n".join(_told(manifest)))
-        for path, what in (c for v in manifest.variants for c in changed_files(v)):
+        for path, what in (c for v in manifest.variants for c in _changed_files(v)):
             changed = True
             print(f"{path}: {what} since it was built", file=sys.stderr)
     return int(changed)
@@ -66,3 +63,27 @@ def _told(manifest: Manifest) -> Iterator[str]:
 def _last(manifest: Manifest, files: dict[Path, str]) -> str:
     """The object, or the source where nothing was compiled."""
     return str(list(files)[-1].relative_to(manifest.path.parent))
+
+
+def _manifests_of(root: Path) -> tuple[Manifest, ...]:
+    """Those below an output root, by kernel; BuildError if there is none, or one is broken."""
+    from tile_runtime.ahead_of_time.manifest import NAME
+    from tile_runtime.ahead_of_time.read_manifest import read_manifest
+
+    found = sorted(root.glob(f"targets/*/*/{NAME}"))
+    if not found:
+        raise BuildError(
+            "aot-root", f"no kernel was built below {root}",
+            hint="give the --output-root of tile-ascend compile-kernels",
+        )  # fmt: skip
+    return tuple(map(read_manifest, found))
+
+
+def _changed_files(variant: KnownVariant) -> Iterator[tuple[Path, str]]:
+    """The files of a variant that are not what was built, with what became of each."""
+    from tile_runtime.cache.fingerprint import file_digest
+
+    for path, digest in variant.files.items():
+        now = file_digest(path)
+        if now != digest:
+            yield path, "changed" if now else "missing"

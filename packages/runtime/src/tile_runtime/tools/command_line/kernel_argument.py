@@ -58,7 +58,7 @@ class NamedKernel:
             return self
         if name in GENERATORS:
             return replace(self, generator=named_generator(name))
-        return replace(self, target=_chip_named(name, tuple(GENERATORS)))
+        return replace(self, target=chip_named(name, tuple(GENERATORS)))
 
 
 def tell(kernel: NamedKernel, source: str | None = None) -> None:
@@ -209,7 +209,7 @@ def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
     from tile_runtime.options.pass_configs import pass_options
 
     if options is None:
-        target, passes = _chip_named(switch("soc")), pass_options(None)
+        target, passes = chip_named(switch("soc")), pass_options(None)
         generator = code_generator()
     else:
         from tile_runtime.jit_kernels.compile_options import resolve_target
@@ -244,7 +244,7 @@ def _check_arguments(factory: Callable[..., Any], name: str, given: Mapping[str,
         )
 
 
-def _chip_named(name: str, others: Sequence[str] = ()) -> Target:
+def chip_named(name: str, others: Sequence[str] = ()) -> Target:
     """A chip by name. Raises KernelError for an unknown one; it tells of the `others`, code
     generators, that could have been named in its place."""
     if name not in TARGETS:

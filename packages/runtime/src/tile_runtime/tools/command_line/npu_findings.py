@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,23 @@ from typing import Any
 from tile_ir import TARGETS, BuildError
 from tile_ir.switches import is_chosen, switch
 from tile_runtime.devices.cann import find_cann, find_device_compiler
-from tile_runtime.tools.command_line.finding import DoctorFinding
 
 # Where the driver shows its devices.
 DEVICES = Path("/dev")
 _DEVICE = re.compile(r"davinci\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorFinding:
+    """One thing looked at. `needed`: without it kernels can not run on the simulator. `later`: the
+    first use makes it."""
+
+    name: str
+    works: bool
+    detail: str
+    fix: str | None = None
+    needed: bool = True
+    later: bool = False
 
 
 def _absent(name: str, detail: str, fix: str | None) -> DoctorFinding:

@@ -32,10 +32,8 @@ from tile_ir import (
 from tile_runtime.scripts.columns import columns
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("ops", help="list the operations, or tell all about one")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", help="an operation")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from tile_ir import TileError
 from tile_runtime.tools.command_line.kernel_argument import (
@@ -19,8 +18,7 @@ from tile_runtime.tools.command_line.kernel_argument import (
 _ALL = "all"
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("opt", help="run passes on a kernel and print the IR")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="a .tir file, `-` for standard input, or script.py:name")
     parser.add_argument(
         "-p",
@@ -42,7 +40,6 @@ def add_parser(commands: Any) -> None:
         help="draw the dependences, and what insert_sync inserts for them",
     )
     add_target_argument(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

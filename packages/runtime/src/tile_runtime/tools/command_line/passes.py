@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from tile_runtime.scripts.columns import columns
-
-
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("passes", help="list the passes in the order they run")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tile_ir import CallError, KernelError, did_you_mean
 from tile_ir.switches import override
@@ -30,10 +31,8 @@ if wanted a Chrome trace, which opens in Perfetto.
 _MOST_BLOCKS = 65536
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "report", help="show where the time of a kernel goes", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = _DESCRIPTION
     parser.add_argument(
         "source",
         nargs="?",
@@ -59,14 +58,10 @@ def add_parser(commands: Any) -> None:
         metavar="LIST",
         help="blocks to draw, such as 0,4-7 (default: as many as fit)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     from tile_runtime.tools.command_line.report_text import headline, report_text, verdict_text
-    from tile_runtime.tools.report.chrome_trace import write_chrome_trace
-    from tile_runtime.tools.report.page import report_page
-    from tile_runtime.tools.report.saved_timeline import save_run
     from tile_runtime.tools.report.why.measures import Measures
 
     if options.diff is not None:
@@ -77,17 +72,33 @@ def run(options: argparse.Namespace) -> int:
     output = options.output or (None if options.text else Path("report.html"))
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(report_page(timed, options.blocks), encoding="utf-8")
-    if options.trace is not None:
-        write_chrome_trace(timed, options.trace, options.blocks)
-    if options.save is not None:
-        save_run(timed, options.save)
+    write_files(timed, output, options.trace, options.save, options.blocks)
     if options.text:
         print(report_text(timed))
     else:
         print(f"{output}: {headline(timed)}")
         print(verdict_text(Measures(timed)))
     return 0
+
+
+def write_files(
+    timed: TimedRun,
+    page: Path | None,
+    trace: Path | None,
+    archive: Path | None,
+    blocks: Sequence[int] | None = None,
+) -> None:
+    """Write what is asked for of a run: the page, a Chrome trace, and the saved timeline."""
+    from tile_runtime.tools.report.chrome_trace import write_chrome_trace
+    from tile_runtime.tools.report.page import report_page
+    from tile_runtime.tools.report.saved_timeline import save_run
+
+    if page is not None:
+        page.write_text(report_page(timed, blocks), encoding="utf-8")
+    if trace is not None:
+        write_chrome_trace(timed, trace, blocks)
+    if archive is not None:
+        save_run(timed, archive)
 
 
 def _diff(options: argparse.Namespace) -> int:

@@ -9,11 +9,11 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from tile_ir import TARGETS, BuildError, KernelError, did_you_mean
+from tile_ir import BuildError
 from tile_ir.switches import SWITCHES, switch
 from tile_runtime.scripts.child_imports import FOLDER
+from tile_runtime.tools.command_line.kernel_argument import chip_named
 
 _DESCRIPTION = """\
 Run a script written for tilelang on Ascend, unmodified, in a process of its own. The modules it
@@ -26,10 +26,8 @@ _INTERRUPTED = 130
 _SECONDS_TO_END = 5
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "run", help="run a script written for tilelang", description=_DESCRIPTION
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = _DESCRIPTION
     parser.add_argument(
         "--check",
         choices=SWITCHES["check"].choices,
@@ -50,7 +48,6 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -103,12 +100,8 @@ def _tell_what_comes() -> None:
 
 def _environment(options: argparse.Namespace) -> dict[str, str]:
     """Switches for the script and for processes it starts."""
-    if options.soc is not None and options.soc not in TARGETS:
-        raise KernelError(
-            "soc",
-            f"no chip is called {options.soc!r}",
-            hint=did_you_mean(options.soc, TARGETS) or f"one of {', '.join(TARGETS)}",
-        )
+    if options.soc is not None:
+        chip_named(options.soc)
     chosen = {
         "TILE_CHECK": options.check,
         "TILE_SOC": options.soc,

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from tile_runtime.tools.command_line.checkout import CHECKOUT, checkout_module
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "selftest", help="run every example and operation on a device and compare the results"
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", choices=("sim", "npu"), default="sim",
         help="sim: against torch and NumPy; npu: against the simulator, with times of both",
@@ -21,7 +17,6 @@ def add_parser(commands: Any) -> None:
         "--only", metavar="PATTERN", default="*", help="such as 'ops/*' or 'examples/0[1-3]*'"
     )
     parser.add_argument("--sources", type=Path, metavar="FOLDER", help="a checkout of the sources")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

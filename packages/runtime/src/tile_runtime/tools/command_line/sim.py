@@ -48,14 +48,10 @@ holds something is given by --in NAME=..., and --out NAME tells about it.
 """
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser(
-        "sim",
-        help="run an Ascend C kernel on the simulator",
-        description=_DESCRIPTION,
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = _DESCRIPTION
+    parser.epilog = _EXAMPLE
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("source", help="Ascend C source, or script.py:name of a kernel in Python")
     add_kernel_arguments(parser)
     parser.add_argument("--kernel", help="name of the kernel (default: the only one)")
@@ -102,7 +98,6 @@ def add_parser(commands: Any) -> None:
         formats.add_argument(
             option, action="store_true", help=f"print the findings as {what}, all else to stderr"
         )
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -138,6 +133,7 @@ def _ended(options: argparse.Namespace, found: list[Found]) -> int:
 
 def _run(options: argparse.Namespace, found: list[Found]) -> int:
     from tile_runtime.tools.command_line.array_argument import as_numpy, split_argument, summary
+    from tile_runtime.tools.command_line.report import write_files
     from tile_runtime.tools.command_line.time_summary import time_summary
 
     script = names_a_kernel(options.source)
@@ -146,8 +142,8 @@ def _run(options: argparse.Namespace, found: list[Found]) -> int:
     for name in ran.told:
         print(summary(name, outputs[name]))
     if timed is not None:
-        print(time_summary(timed.timeline))
-        _write_timeline(options, timed)
+        print(time_summary(timed))
+        write_files(timed, options.report, options.trace, options.save_timeline)
     if not ran.told and timed is None:
         level = options.check or switch("check")
         print(f"{ran.kernel}({', '.join(outputs)}) ran without an error, checked at level {level}")
@@ -264,20 +260,6 @@ def _for_numpy(tensor: Any) -> Any:
 def _timed(options: argparse.Namespace) -> bool | None:
     wanted = (options.report, options.trace, options.save_timeline)
     return True if any(path is not None for path in wanted) else options.time
-
-
-def _write_timeline(options: argparse.Namespace, timed: TimedRun) -> None:
-    """The files that were asked for."""
-    from tile_runtime.tools.report.chrome_trace import write_chrome_trace
-    from tile_runtime.tools.report.page import report_page
-    from tile_runtime.tools.report.saved_timeline import save_run
-
-    if options.report is not None:
-        options.report.write_text(report_page(timed), encoding="utf-8")
-    if options.trace is not None:
-        write_chrome_trace(timed, options.trace)
-    if options.save_timeline is not None:
-        save_run(timed, options.save_timeline)
 
 
 def _arguments(options: argparse.Namespace) -> tuple[dict[str, Any], list[str], list[str]]:

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from tile_ir.switches import SWITCHES, switch
 from tile_runtime.scripts.columns import columns
-
-
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("switches", help="list the switches and their values")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

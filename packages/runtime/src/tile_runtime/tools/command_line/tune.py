@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tile_ir import KernelError
 
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from tile_runtime.tuning.results import TuningResults
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("tune", help="list what tuners found, or export it")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="action", required=True)
     listed = actions.add_parser("ls", help="a line for each call that was tuned, the latest first")
     listed.set_defaults(run=run_ls)
@@ -52,7 +51,7 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def _studies() -> list[TuningResults]:
-    from tile_runtime.tuning.results import ResultStore  # imports torch
+    from tile_runtime.tuning.results import ResultStore
 
     return ResultStore().studies()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 
 def _simulator() -> Path:
@@ -34,11 +33,9 @@ _PLACES: dict[str, tuple[str, Callable[[], Path]]] = {
 }
 
 
-def add_parser(commands: Any) -> None:
-    parser = commands.add_parser("where", help="print a path that other builds ask for")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     told = "; ".join(f"{name}: {what}" for name, (what, _) in _PLACES.items())
     parser.add_argument("what", choices=tuple(_PLACES), help=told)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

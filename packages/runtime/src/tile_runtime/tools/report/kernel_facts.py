@@ -4,12 +4,14 @@ them, who orders its pipes, and the bytes of the tensors it was called with.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from tile_ir import Automatic, For, LoopKind, While, walk
-from tile_passes.explain.schedules import LoopSchedule, ScheduledStatement
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
+from tile_passes.explain.schedules import LoopSchedule
+
+if TYPE_CHECKING:
+    from tile_runtime.jit_kernels.kernel import JITKernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,39 +47,33 @@ class KernelFacts:
 
 def facts_from_json(data: dict[str, Any]) -> KernelFacts:
     """The inverse of `to_json`. Raises LookupError, TypeError or ValueError for anything else."""
-    loops = tuple(
-        SourceLoop(
-            str(s["file"]), int(s["first"]), int(s["last"]), str(s["kind"]), int(s["stages"])
-        )
-        for s in data["loops"]
-    )
-    schedules = tuple(_schedule(s) for s in data["schedules"])
-    return KernelFacts(int(data["tensor_bytes"]), bool(data["ordered"]), loops, schedules)
+    found: KernelFacts = _from_json(KernelFacts, data)
+    return found
 
 
-def _schedule(data: dict[str, Any]) -> LoopSchedule:
-    statements = tuple(
-        ScheduledStatement(
-            int(s["stage"]), str(s["core"]), str(s["pipe"]), float(s["begin"]), float(s["end"]),
-            str(s["operation"]), int(s["line"]),
-        )
-        for s in data["statements"]
-    )  # fmt: skip
-    return LoopSchedule(
-        str(data["file"]), int(data["line"]), str(data["var"]), float(data["interval"]),
-        str(data["bound"]), str(data["why"]), statements,
-        tuple((str(name), int(count)) for name, count in data["versions"]),
-    )  # fmt: skip
+def _from_json(kind: Any, data: Any) -> Any:
+    """Build a value of a type: a dataclass of a dictionary, a tuple of a list, or a plain value."""
+    if is_dataclass(kind):
+        types = get_type_hints(kind)
+        values = {f.name: _from_json(types[f.name], data[f.name]) for f in fields(kind)}
+        made: Any = kind
+        return made(**values)
+    if get_origin(kind) is not tuple:
+        return kind(data)
+    parts = get_args(kind)
+    if parts[-1] is ...:
+        return tuple(_from_json(parts[0], value) for value in data)
+    return tuple(_from_json(part, value) for part, value in zip(parts, data, strict=True))
 
 
-def kernel_facts(kernel: CompiledKernel, tensor_bytes: int) -> KernelFacts:
+def kernel_facts(kernel: JITKernel, tensor_bytes: int) -> KernelFacts:
     """Of a kernel, called with tensors of so many bytes."""
     func = kernel.prim_func
     ordered = Automatic.SYNC in func.automatic or Automatic.SYNC in kernel.passes.automatic
     return KernelFacts(tensor_bytes, ordered, tuple(_loops(kernel)), kernel.loop_schedules)
 
 
-def _loops(kernel: CompiledKernel) -> list[SourceLoop]:
+def _loops(kernel: JITKernel) -> list[SourceLoop]:
     found = []
     for stmt in walk(kernel.prim_func.launch.body):
         match stmt:

@@ -7,16 +7,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tile_runtime.cache.fingerprint import source_hash
-from tile_runtime.jit_kernels.compiled_kernel import CompiledKernel
 from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.simulator.simulation_error import python_place
 from tile_runtime.simulator.timeline import Timeline
 from tile_runtime.tools.report.kernel_facts import KernelFacts, kernel_facts
+
+if TYPE_CHECKING:
+    from tile_runtime.jit_kernels.kernel import JITKernel
 
 Place = tuple[str, int]
 
@@ -71,7 +73,7 @@ def place_text(place: Place) -> str:
     return file if file.startswith("(") else f"{PurePath(file).name}:{line}"
 
 
-def timed_run(kernel: CompiledKernel, tensor_bytes: int = 0) -> TimedRun | None:
+def timed_run(kernel: JITKernel, tensor_bytes: int = 0) -> TimedRun | None:
     """The latest run of a kernel, if the switch `time` was on and it ran on the simulator, with
     tensors of so many bytes, 0 if nobody knows.
 
@@ -103,7 +105,7 @@ def timed_run(kernel: CompiledKernel, tensor_bytes: int = 0) -> TimedRun | None:
     )  # fmt: skip
 
 
-def _remarks(kernel: CompiledKernel) -> dict[Place, str]:
+def _remarks(kernel: JITKernel) -> dict[Place, str]:
     """What the compiler has said of each line, with what it proposes."""
     found: dict[Place, list[str]] = {}
     for remark in kernel.remarks:
@@ -116,7 +118,7 @@ def _remarks(kernel: CompiledKernel) -> dict[Place, str]:
 def watch_timed_runs(seen: Callable[[TimedRun], None]) -> AbstractContextManager[None]:
     """While the block runs, `seen` is called with every timed run of any kernel."""
 
-    def ran(kernel: CompiledKernel, call: Any, inputs: tuple[Any, ...]) -> None:
+    def ran(kernel: JITKernel, call: Any, inputs: tuple[Any, ...]) -> None:
         run = timed_run(kernel, kernel.tensor_bytes(call))
         if run is not None:
             seen(run)
