@@ -27,6 +27,7 @@ from tile_ir import (
     element_offset,
     is_contiguous,
     rewrite,
+    share_bytes,
     simplify,
     walk_ops,
 )
@@ -101,7 +102,11 @@ class _Adoption:
         if elements * given.dtype.size < bytes_needed:
             return f"has {elements * given.dtype.size} bytes, and {bytes_needed} are needed"
         touched = (self._root(r.buffer) for r in self.builder.regions(op.with_scratch(None)))
-        if any(_share_bytes(alloc, other) for other in touched):
+        placed = alloc.address is not None
+        if any(
+            other is alloc or (placed and other.address is not None and share_bytes(alloc, other))
+            for other in touched
+        ):
             return "shares bytes with an operand"
         return None
 
@@ -118,12 +123,6 @@ class _Adoption:
             second = Buffer(name, Memory.UB, dtype, (size,), root.loc)
             self.names[key] = Alloc(second, root.loc, root.address, alias_of=root.buffer)
         return self.names[key].buffer
-
-
-def _share_bytes(a: Alloc, b: Alloc) -> bool:
-    if a is b or a.address is None or b.address is None:
-        return a is b
-    return a.address < b.address + buffer_bytes(b) and b.address < a.address + buffer_bytes(a)
 
 
 def _not_used(op: Op, given: Region, reason: str) -> Diagnostic:

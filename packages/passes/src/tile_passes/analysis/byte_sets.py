@@ -66,20 +66,7 @@ class ByteSet:
 
     def __and__(self, other: ByteSet) -> ByteSet:
         """The bytes that are surely in both sets."""
-        found = ByteSet()
-        for one, two in ((self, other), (other, self)):
-            for storage in one.parts.keys() & two.parts.keys():
-                if two.covers(storage):
-                    found |= ByteSet({storage: one.parts[storage]})
-        for storage in self.parts.keys() & other.parts.keys() - found.parts.keys():
-            mine, theirs = self.parts[storage], other.parts[storage]
-            both = {
-                terms: difference(mine[terms], difference(mine[terms], theirs[terms]))
-                for terms in mine.keys() & theirs.keys()
-            }
-            if any(both.values()):
-                found |= ByteSet({storage: {terms: s for terms, s in both.items() if s}})
-        return found
+        return (self - (self - other)) | (other - (other - self))
 
     def covers(self, storage: BufferStorage) -> bool:
         return self.parts.get(storage, {}).get(FIXED) == ((0, storage.size),)

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 
+from tile_passes.analysis import byte_sets
+
 # Intervals of points, both ends included, ascending, with a hole between any two.
 LiveRange = tuple[tuple[int, int], ...]
 
@@ -17,13 +19,8 @@ def without_holes(live: LiveRange) -> LiveRange:
 
 def union(intervals: Iterable[tuple[int, int]]) -> LiveRange:
     """All points of some intervals."""
-    result: list[tuple[int, int]] = []
-    for low, high in sorted(intervals):
-        if result and low <= result[-1][1] + 1:
-            result[-1] = result[-1][0], max(high, result[-1][1])
-        else:
-            result.append((low, high))
-    return tuple(result)
+    joined = byte_sets.union((low, high + 1) for low, high in intervals)
+    return tuple((low, end - 1) for low, end in joined)
 
 
 def interfere(a: LiveRange, b: LiveRange, except_at: Collection[int] = ()) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tile_ir import For, Func, Target, walk
+from tile_passes.explain.wording import page
 
 if TYPE_CHECKING:
     from tile_passes.lanes.plan import LanePlan
@@ -19,8 +20,7 @@ def explain_lanes(func: Func, target: Target) -> str:
     from tile_passes.lanes.plan import plan_lanes
 
     plan = plan_lanes(func, target)
-    head = f"{func.name} ({func.loc.file}:{func.loc.line})"
-    return "\n".join([head, "", *_lines(func, plan)]) + "\n"
+    return page(func, ["", *_lines(func, plan)], "")
 
 
 def _lines(func: Func, plan: LanePlan) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tile_ir import Buffer, Func, Loc, Target
 from tile_passes.analysis.memory_demands import Demand, choices
+from tile_passes.explain.wording import page
 
 if TYPE_CHECKING:
     from tile_passes.analysis.memory_choice import Choice
@@ -29,8 +30,7 @@ def explain_memory(func: Func, target: Target) -> str:
     ]
     places, memories = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
     lines = [f"{place:<{places}}  {memory:<{memories}}  {why}" for place, memory, why in rows]
-    head = f"{func.name} ({file}:{func.loc.line})"
-    return "\n".join([head, "", *(lines or ["every buffer names its memory"])]) + "\n"
+    return page(func, ["", *lines] if lines else (), "every buffer names its memory")
 
 
 def _why(choice: Choice, found: dict[Buffer, Choice], file: str) -> str:

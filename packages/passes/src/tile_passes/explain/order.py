@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_ir import Automatic, Func, Section, Target
+from tile_passes.explain.wording import page
 from tile_passes.insert_sync import insert_sync
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.event_ids import Allocation
@@ -29,8 +30,7 @@ def explain_sync(func: Func, target: Target) -> str:
     lines: list[str] = []
     for tree, found in _allocations(func, target):
         lines += ["", *explain(tree, conflicts(tree), found, func.loc.file)]
-    head = f"{func.name} ({func.loc.file}:{func.loc.line})"
-    return "\n".join([head, *(lines or ["", "no section to order"])]) + "\n"
+    return page(func, lines, "no section to order")
 
 
 def draw_sync(func: Func, target: Target) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tile_ir import For, Func, Let, Op, Pipe, Stmt, Target, pipe_of, walk_ops
 from tile_ir.costs.instruction_cost import cost
+from tile_passes.explain.wording import page
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.memory.overflow import table_of_versions
 from tile_passes.pipeline import taken_to
@@ -31,8 +32,7 @@ def explain_stages(func: Func, target: Target) -> str:
         for loop in loops_over_cores(func.launch.body)
         for line in ("", *_told(func, loop, target))
     ]
-    head = f"{func.name} ({func.loc.file}:{func.loc.line})"
-    return "\n".join([head, *(lines or ["", "no pipelined loop over both kinds of core"])]) + "\n"
+    return page(func, lines, "no pipelined loop over both kinds of core")
 
 
 def _told(func: Func, loop: For, target: Target) -> Iterator[str]:
@@ -68,9 +68,7 @@ def explain_schedules(func: Func, target: Target) -> str:
     func = taken_to(func, inject_pipeline, target)
     plan = pipeline_core(func, target)[::-1]
     lines = [line for schedule in plan for line in ("", *_scheduled(func, schedule, target))]
-    head = f"{func.name} ({func.loc.file}:{func.loc.line})"
-    none = ["", "no pipelined loop whose order is the compiler's"]
-    return "\n".join([head, *(lines or none)]) + "\n"
+    return page(func, lines, "no pipelined loop whose order is the compiler's")
 
 
 def _scheduled(func: Func, schedule: Schedule, target: Target) -> Iterator[str]:

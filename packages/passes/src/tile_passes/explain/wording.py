@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from tile_ir import Expr, For, If, Let, Memory, Op, Region, Store, While, print_expr
+from tile_ir import Expr, For, Func, If, Let, Memory, Op, Region, Store, While, print_expr
 from tile_ir.analysis import Touch
 from tile_passes.order.tree import Branch, Order, Repeat, Work
 
 # Scalar expressions longer than this are cut in labels.
 LONGEST_VALUE = 40
+
+
+def page(func: Func, lines: Iterable[str], nothing: str) -> str:
+    """What is told of a function under its name and place; `nothing` if there is nothing."""
+    head = f"{func.name} ({func.loc.file}:{func.loc.line})"
+    return "\n".join([head, *(list(lines) or ["", nothing])]) + "\n"
 
 
 def statement(work: Work) -> str:
