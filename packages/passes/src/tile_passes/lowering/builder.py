@@ -50,7 +50,7 @@ class Builder:
     # Who writes what of the buffers, in the function that is lowered.
     writes: EarlierWrites
     allocs: list[Alloc] = field(default_factory=list)
-    shared: dict[tuple[str, Memory, DType], Alloc] = field(default_factory=dict)
+    shared: dict[tuple[str, Memory, DType], Buffer] = field(default_factory=dict)
     turns: Mapping[Op, Expr] = field(default_factory=dict)
     remarks: list[Diagnostic] = field(default_factory=list)
     # Sizes in which the matrices of l0a and l0b are used, all over the function.
@@ -78,47 +78,37 @@ class Builder:
     ) -> Buffer:
         """A buffer of the compiler's own; one that fits is used again, since every operation is
         done with its scratch before the next one starts."""
-        size = 1
-        for d in shape:
-            size *= d
         buffer = Buffer(self.fresh(name), memory, dtype, tuple(Const(d) for d in shape), loc)
         self.allocs.append(Alloc(buffer, loc, scratch=True))
+        return buffer
+
+    def _beside_scratch(self, name: str, dtype: DType, shape: Sequence[int], loc: Loc) -> Buffer:
+        buffer = self.scratch(name, Memory.UB, dtype, shape, loc)
+        self.allocs[-1] = Alloc(buffer, loc)
         return buffer
 
     def flat_scratch(self, name: str, memory: Memory, dtype: DType, size: int, loc: Loc) -> Region:
         """The first `size` elements of a one-dimensional scratch buffer shared by all operations
         that ask for this name and type."""
-        key = (name, memory, dtype)
-        old = self.shared.get(key)
-        if old is not None and (old.buffer.static_shape() or (0,))[0] >= size:
-            return Region(old.buffer, (Slice(Const(0), Const(size)),))
-        buffer = self.scratch(name, memory, dtype, (size,), loc)
-        self.shared[key] = self.allocs[-1]
-        return Region.whole(buffer)
+        key = name, memory, dtype
+        if not _has_room(self.shared.get(key), size):
+            self.shared[key] = self.scratch(name, memory, dtype, (size,), loc)
+        return Region(self.shared[key], (Slice(Const(0), Const(size)),))
 
     def staging(self, name: str, dtype: DType, size: int, loc: Loc) -> Buffer:
         """A run of elements in ub for an operand, beside the scratch of the operation; operations
         that follow each other share it."""
-        key = (f"staged_{name}", Memory.UB, dtype)
-        old = self.shared.get(key)
-        if old is not None and (old.buffer.static_shape() or (0,))[0] >= size:
-            return old.buffer
-        return self._staged(key, key[0], (size,), loc)
+        key = f"staged_{name}", Memory.UB, dtype
+        if not _has_room(self.shared.get(key), size):
+            self.shared[key] = self._beside_scratch(key[0], dtype, (size,), loc)
+        return self.shared[key]
 
     def staged_matrix(self, name: str, dtype: DType, rows: int, pitch: int, loc: Loc) -> Buffer:
         """The same for a matrix, shared by those of its sizes."""
-        key = (f"staged_{name}[{rows}, {pitch}]", Memory.UB, dtype)
-        old = self.shared.get(key)
-        return old.buffer if old else self._staged(key, f"staged_{name}", (rows, pitch), loc)
-
-    def _staged(
-        self, key: tuple[str, Memory, DType], name: str, shape: Sequence[int], loc: Loc
-    ) -> Buffer:
-        dims = tuple(Const(n) for n in shape)
-        buffer = Buffer(self.fresh(name), Memory.UB, key[2], dims, loc)
-        self.shared[key] = Alloc(buffer, loc)
-        self.allocs.append(self.shared[key])
-        return buffer
+        key = f"staged_{name}[{rows}, {pitch}]", Memory.UB, dtype
+        if key not in self.shared:
+            self.shared[key] = self._beside_scratch(f"staged_{name}", dtype, (rows, pitch), loc)
+        return self.shared[key]
 
     def with_scratch(self, op: Op) -> Op:
         """The operation with a buffer for the scratch its record asks for; where less would do, as
@@ -146,6 +136,10 @@ class Builder:
         if problem:
             raise KernelError(problem.slug, problem.message, loc, problem.hint)
         return result
+
+
+def _has_room(run: Buffer | None, size: int) -> bool:
+    return run is not None and (run.static_shape() or (0,))[0] >= size
 
 
 def _register_sizes(func: Func) -> dict[Buffer, set[tuple[Expr, ...]]]:
