@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tile_passes.pass_options import PassOptions, PassRecord, PassResult, leaving, left_by
-from tile_passes.passdef import Pass
+from tile_passes.pass_options import PassOptions as PassOptions
+from tile_passes.pass_options import PassRecord as PassRecord
+from tile_passes.pass_options import PassResult as PassResult
+from tile_passes.pass_options import leaving as leaving
+from tile_passes.pass_options import left_by as left_by
+from tile_passes.passdef import Pass as Pass
 
 if TYPE_CHECKING:
     from tile_passes.driver import run_passes as run_passes
@@ -45,25 +49,3 @@ def __getattr__(name: str) -> Any:
 
         return getattr(import_module(f"tile_passes.{_HOME[name]}"), name)
     raise AttributeError(f"module 'tile_passes' has no attribute {name!r}")
-
-
-__all__ = [
-    "EXPLANATIONS",
-    "PASSES",
-    "PIPELINE",
-    "Pass",
-    "PassOptions",
-    "PassRecord",
-    "PassResult",
-    "apply_passes",
-    "draw_sync",
-    "drawn",
-    "explain_lanes",
-    "explain_memory",
-    "explain_sync",
-    "explained",
-    "leaving",
-    "left_by",
-    "run_passes",
-    "run_pipeline",
-]

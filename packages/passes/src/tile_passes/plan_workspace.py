@@ -32,6 +32,7 @@ from tile_ir import (
     loads,
     map_own_expressions,
     resolved,
+    rewrite,
     walk,
     walk_expr,
     with_bodies,
@@ -71,7 +72,8 @@ def plan_workspace(func: Func, target: Target) -> Func:
         )
     scoped = _in_a_scope(func.launch.body)
     if scoped is not None:
-        opened = func.with_body(_without_scopes(func.launch.body))
+        body = func.launch.body
+        opened = func.with_body(rewrite(body, lambda s: s.body if isinstance(s, Section) else s))
         func = replace(opened, remarks=(*func.remarks, _scopes_left_out(scoped)))
     planner = _Planner(func)
     body = planner.body(func.launch.body)
@@ -248,17 +250,6 @@ def _early_use(buffer: Buffer, body: Body, given: frozenset[Buffer], done: Stmt)
 
 def _crosses(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and goes_through_workspace(stmt)
-
-
-def _without_scopes(body: Body) -> Body:
-    """The statements of all scopes where these stand."""
-    result: list[Stmt] = []
-    for stmt in body:
-        if isinstance(stmt, Section):
-            result.extend(_without_scopes(stmt.body))
-        else:
-            result.append(with_bodies(stmt, tuple(_without_scopes(b) for b in bodies(stmt))))
-    return tuple(result)
 
 
 def _in_a_scope(body: Body) -> Stmt | None:

@@ -40,7 +40,7 @@ from tile_ir import (
 from tile_ir import walk as walk_body
 from tile_ir.ops.sync import cores_with
 from tile_passes.analysis.lane_dependence import done_by_lanes
-from tile_passes.analysis.unscoped_stores import unscoped, unscoped_stores_are_of_vector
+from tile_passes.analysis.unscoped_stores import outside_of, unscoped_stores_are_of_vector
 from tile_passes.passdef import ir_pass
 
 
@@ -58,7 +58,7 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     body = func.launch.body
     by_lanes = done_by_lanes(body, func.launch.lane)
     vector_works = unscoped_stores_are_of_vector(body, func.launch.lane)
-    anybodys = frozenset(s for s in unscoped(body) if _prints(s))
+    anybodys = frozenset(s for s in outside_of(body, Core.CUBE, Core.VECTOR) if _prints(s))
     sections: list[Section] = []
     for core in (Core.CUBE, Core.VECTOR):
         kept = _keep(body, core, vector_works, target)

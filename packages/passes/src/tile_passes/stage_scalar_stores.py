@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeGuard
 
 from tile_ir import (
@@ -34,6 +35,7 @@ from tile_ir import (
     bodies,
     breaks,
     buffers_of,
+    rewrite,
     simplify,
     walk,
     walk_expr,
@@ -162,7 +164,7 @@ class _Stager:
             found = self.burst(loops, store, known) if _may_wait(store, loop) else None
             if found is not None:
                 filling, *copy = mark_generated(self.func, (found[0], *found[1]))
-                loop = _with_statement(loop, store, filling)
+                loop = replace(loop, body=rewrite(loop.body, partial(_replaced, store, filling)))
                 copies += copy
         return loop, copies
 
@@ -232,9 +234,5 @@ def _is_of_loop(part: Expr, loop: For) -> bool:
     return isinstance(part, Load) or (isinstance(part, Var) and part in names)
 
 
-def _with_statement(loop: For, old: Stmt, new: Stmt) -> For:
-    body = tuple(
-        new if s is old else _with_statement(s, old, new) if isinstance(s, For) else s
-        for s in loop.body
-    )
-    return replace(loop, body=body)
+def _replaced(old: Stmt, new: Stmt, stmt: Stmt) -> Stmt:
+    return new if stmt is old else stmt

@@ -29,9 +29,8 @@ from tile_ir import (
     While,
     bodies,
     buffers_of,
+    rewrite,
     walk,
-    with_bodies,
-    with_statements,
     written_buffers,
 )
 from tile_passes.analysis.byte_sets import BufferStorage, ByteSet
@@ -83,7 +82,7 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
     owners = tuple(a for a in allocs if a.alias_of is None)
     storages = storages_of(allocs)
     scratch = {b: s for b, s in storages.items() if owners[s.number].scratch}
-    own, body = body, _distinct(body, set())
+    own, body = body, _distinct(body)
     live_after = _LiveAfter(GenKill.of(storages, body, _first_uses(body, scratch)))
     live_after.backward(body, PathContext(), NOTHING, NOTHING)
     uses = {stmt: _use(stmt, live_after.effects) for stmt in walk(body)}
@@ -115,14 +114,16 @@ def carried_by_loops(allocs: Iterable[Alloc], body: Body) -> dict[For, set[Buffe
     }
 
 
-def _distinct(body: Body, seen: set[Stmt]) -> Body:
+def _distinct(body: Body) -> Body:
     """The statements with a copy of each that stands at an earlier place too."""
-    found: list[Stmt] = []
-    for stmt in body:
-        stmt = with_bodies(stmt, tuple([_distinct(block, seen) for block in bodies(stmt)]))
-        found.append(replace(stmt) if stmt in seen else stmt)
-        seen.add(found[-1])
-    return with_statements(body, found)
+    seen: set[Stmt] = set()
+
+    def once(stmt: Stmt) -> Stmt:
+        stmt = replace(stmt) if stmt in seen else stmt
+        seen.add(stmt)
+        return stmt
+
+    return rewrite(body, once)
 
 
 def _first_uses(body: Body, scratch: dict[Buffer, BufferStorage]) -> dict[Stmt, ByteSet]:

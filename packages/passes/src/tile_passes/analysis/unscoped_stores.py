@@ -28,26 +28,17 @@ def unscoped_stores_are_of_vector(body: Body, lane: Var) -> bool:
     by_lanes = done_by_lanes(body, lane)
     return any(
         isinstance(s, Store) and s.buffer.memory is Memory.GM and s in by_lanes
-        for s in unscoped(body)
+        for s in outside_of(body, Core.CUBE, Core.VECTOR)
     )
 
 
-def outside_of(body: Body, core: Core) -> Iterator[Stmt]:
-    """All statements but those in sections of a core."""
+def outside_of(body: Body, *cores: Core) -> Iterator[Stmt]:
+    """All statements but those in sections of some cores."""
     for stmt in body:
-        if not (isinstance(stmt, Section) and stmt.core is core):
+        if not (isinstance(stmt, Section) and stmt.core in cores):
             yield stmt
             for inner in bodies(stmt):
-                yield from outside_of(inner, core)
-
-
-def unscoped(body: Body) -> Iterator[Stmt]:
-    """All statements that stand in no section."""
-    for stmt in body:
-        if not isinstance(stmt, Section):
-            yield stmt
-            for inner in bodies(stmt):
-                yield from unscoped(inner)
+                yield from outside_of(inner, *cores)
 
 
 def _works(stmt: Stmt) -> bool:

@@ -23,8 +23,7 @@ from tile_ir import (
     bodies,
     generated,
     loads,
-    with_bodies,
-    with_statements,
+    rewrite,
 )
 
 
@@ -36,17 +35,8 @@ def mark_generated(func: Func, pieces: Body) -> Body:
         return pieces
     likely = list(_likely(pieces))
     own = likely[0] if len(likely) == 1 and isinstance(likely[0], Op) else None
-    return _marked(pieces, own)
-
-
-def _marked(body: Body, own: Stmt | None) -> Body:
-    return with_statements(body, (_mark(stmt, own) for stmt in body))
-
-
-def _mark(stmt: Stmt, own: Stmt | None) -> Stmt:
-    if isinstance(stmt, (Op, Store, Let)):
-        return stmt if stmt is own else generated(stmt)
-    return with_bodies(stmt, tuple(_marked(inner, own) for inner in bodies(stmt)))
+    work = (Op, Store, Let)
+    return rewrite(pieces, lambda s: generated(s) if isinstance(s, work) and s is not own else s)
 
 
 def _likely(body: Body) -> Iterator[Stmt]:

@@ -38,6 +38,7 @@ from tile_ir import (
     map_expressions,
     reads_memory,
     replace_buffers,
+    rewrite,
     simplify,
     substitute,
     walk,
@@ -205,11 +206,7 @@ class _LoopWriter:
             new[buffer] = replace(buffer, name=self.names.fresh(buffer.name))
             self.added.append(replace(self.scratch[buffer], buffer=new[buffer]))
             self.scratch[new[buffer]] = self.added[-1]
-        return _copied(replace_buffers(body, new) if new else body)
-
-
-def _copied(body: Body) -> Body:
-    return tuple(replace(with_bodies(s, tuple(_copied(b) for b in bodies(s)))) for s in body)
+        return rewrite(replace_buffers(body, new) if new else body, replace)
 
 
 def _guard(loop: For, stage: int, last: int, body: Body) -> Body:

@@ -23,6 +23,7 @@ from tile_ir import (
     expressions,
     is_constant,
     map_expressions,
+    rewrite,
     simplify,
     substitute,
     walk,
@@ -113,21 +114,14 @@ def _of_lane(body: Body, lane: Var, number: int) -> Body:
 
 
 def _decided(body: Body) -> Body:
-    result: list[Stmt] = []
-    for stmt in body:
+    def taken(stmt: Stmt) -> Stmt | Body:
         match stmt:
             case If(condition=c) if is_constant(c, True):
-                result.extend(_decided(stmt.then))
+                return stmt.then
             case If(condition=c) if is_constant(c, False):
-                result.extend(_decided(stmt.orelse))
-            case If():
-                then, orelse = _decided(stmt.then), _decided(stmt.orelse)
-                if then or orelse:
-                    result.append(replace(stmt, then=then, orelse=orelse))
-            case For():
-                inner = _decided(stmt.body)
-                if inner:
-                    result.append(replace(stmt, body=inner))
-            case Op():
-                result.append(stmt)
-    return tuple(result)
+                return stmt.orelse
+            case If(then=(), orelse=()) | For(body=()):
+                return ()
+        return stmt
+
+    return rewrite(body, taken)
