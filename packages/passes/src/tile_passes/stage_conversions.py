@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tile_ir import (
@@ -21,13 +20,11 @@ from tile_ir import (
     Slice,
     Stmt,
     Target,
-    bodies,
     generated,
     is_contiguous,
+    rewrite,
     round_up,
     simplify,
-    with_bodies,
-    with_statements,
 )
 from tile_ir.ops.movement import cast_mode_of_copy, goes_through_workspace, type_between_cores
 from tile_passes.free_names import FreeNames
@@ -44,7 +41,7 @@ def stage_conversions(func: Func, target: Target) -> Func:
     author's to order. Limits: casts of one step.
     """
     stages = _Stages(target, FreeNames.of(func))
-    body = stages.body(func.launch.body)
+    body = rewrite(func.launch.body, stages.steps)
     if body is func.launch.body:
         return func
     allocs = (*func.launch.allocs, *stages.allocs)
@@ -59,27 +56,20 @@ class _Stages:
     names: FreeNames
     allocs: list[Alloc] = field(default_factory=list)
 
-    def body(self, body: Body) -> Body:
-        return with_statements(body, (new for stmt in body for new in self.statements(stmt)))
-
-    def statements(self, stmt: Stmt) -> Iterator[Stmt]:
+    def steps(self, stmt: Stmt) -> Stmt | Body:
         if not isinstance(stmt, Op) or not goes_through_workspace(stmt):
-            yield with_bodies(stmt, tuple(self.body(b) for b in bodies(stmt)))
-            return
+            return stmt
         src, dst = stmt.region("src"), stmt.region("dst")
         between = type_between_cores((src.memory, dst.memory), src.dtype, dst.dtype, self.target)
         assert between is not None, "the record of a copy allows no other types"
         local = src if src.memory is Memory.UB else dst
         if between is local.dtype:
-            yield stmt
-            return
+            return stmt
         tile = self.tile(local, between, stmt)
         if local is src:
-            steps = self.cast(tile, src, stmt), replace(stmt, operands=(tile, dst))
-        else:
-            steps = replace(stmt, operands=(src, tile)), self.cast(dst, tile, stmt)
-        yield generated(steps[0])
-        yield steps[1]
+            return generated(self.cast(tile, src, stmt)), replace(stmt, operands=(tile, dst))
+        moved = generated(replace(stmt, operands=(src, tile)))
+        return moved, self.cast(dst, tile, stmt)
 
     def cast(self, dst: Region, src: Region, copy: Op) -> Op:
         mode = cast_mode_of_copy(src.dtype, dst.dtype, self.target)

@@ -101,7 +101,7 @@ def _clash(state: _State, demand: Demand, before: tuple[Memories, ...]) -> Clash
     """The demands to name: for each buffer the one that took away what this one needs."""
     earlier: list[Demand] = []
     for buffer in demand.buffers:
-        wanted = sorted(demand.of(buffer) & choices(buffer), key=_by_name)
+        wanted = sorted(demand.of(buffer) & choices(buffer), key=lambda m: m.value)
         takers = [state.because[buffer, m] for m in wanted if (buffer, m) in state.because]
         earlier.extend([d for d in takers if d is not demand][:1])
     return Clash(demand, before, tuple(dict.fromkeys(earlier)))
@@ -126,7 +126,3 @@ def _preference(graph: nx.Graph, buffer: Buffer) -> Mapping[Memory, int]:
     first = (Memory.L0C, Memory.UB) if accumulates else (Memory.UB,)
     order = dict.fromkeys((*first, *Memory))
     return {memory: rank for rank, memory in enumerate(order)}
-
-
-def _by_name(memory: Memory) -> str:
-    return memory.value

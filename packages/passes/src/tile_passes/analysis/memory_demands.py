@@ -210,7 +210,7 @@ def _of_parallel_store(store: Store, core: Core | None, target: Target) -> Itera
     """Elements of T.Parallel are work of the vector cores, except that a bare copy may be any that
     T.copy does at once, and zeros may be those of an accumulator
     (docs/rules/kernels.md#parallel-loops)."""
-    bare = _bare_load(store.value)
+    bare = bare_load(store.value)
     computed = list(dict.fromkeys(load.buffer for load in loads(store)))
     if bare is not None:
         ways: Together = frozenset({*directions(target), (Memory.GM, Memory.GM)})
@@ -227,7 +227,7 @@ def _of_parallel_store(store: Store, core: Core | None, target: Target) -> Itera
         yield Demand("T.Parallel", store.loc, (buffer,), ("an operand of T.Parallel",), IN_UB)
 
 
-def _bare_load(e: Expr) -> Load | None:
+def bare_load(e: Expr) -> Load | None:
     """The element under conversions, if the value is nothing else; scalar variables have none."""
     while isinstance(e, Cast) and not e.bits:
         e = e.operand

@@ -41,6 +41,7 @@ from tile_ir import (
     simplify,
     unary,
 )
+from tile_passes.analysis.memory_demands import bare_load
 from tile_passes.parallel.accesses import access, reads, variables_in
 from tile_passes.parallel.against_lines import against_line, is_column, line_of
 from tile_passes.parallel.by_element import gathered, reachable, scattered
@@ -110,7 +111,7 @@ class VectorStatement(VectorSteps):
             self.copy(value, dst)
 
     def _into_gm(self, dst: Region) -> None:
-        accumulator = _bare_load(self.store.value)
+        accumulator = bare_load(self.store.value)
         if accumulator is not None and accumulator.buffer.memory is Memory.L0C:
             self.copy(access(accumulator.buffer, accumulator.indices, self.domain).region, dst)
             return
@@ -358,13 +359,6 @@ class VectorStatement(VectorSteps):
 def _axis(domain: Domain, line: Domain) -> int:
     """Axis of `broadcast`: 0 repeats a row downwards, 1 a column across."""
     return 1 if is_column(line, domain) else 0
-
-
-def _bare_load(e: Expr) -> Load | None:
-    """The load under conversions."""
-    while isinstance(e, Cast) and not e.bits:
-        e = e.operand
-    return e if isinstance(e, Load) else None
 
 
 def _is_power_of_two(e: Expr) -> bool:
