@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tile_ir import (
     Access,
     Alloc,
@@ -14,12 +12,12 @@ from tile_ir import (
     Memory,
     Op,
     Phase,
-    Stmt,
     Store,
     Target,
     accesses,
     overwriting,
     walk,
+    walk_ops,
 )
 from tile_passes.passdef import ir_pass
 
@@ -36,11 +34,15 @@ def check_written(func: Func, target: Target) -> Func:
     """
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs if _is_watched(a)}
     body = func.launch.body
-    written = {roots.get(b) for stmt in walk(body) for b in _written(stmt)}
-    for stmt in walk(body):
-        for buffer in _read(stmt):
-            if buffer in roots and roots[buffer] not in written:
-                raise _never_written(stmt, buffer)
+    written = {roots.get(s.buffer) for s in walk(body) if isinstance(s, Store)}
+    written |= {
+        roots.get(r.buffer) for op in walk_ops(body) for r, a in accesses(op) if _gives(op, a)
+    }
+    for op in walk_ops(body):
+        for region, access in accesses(op) if op.opdef.effect is Effect.DATA else ():
+            buffer = region.buffer
+            if not _gives(op, access) and buffer in roots and roots[buffer] not in written:
+                raise _never_written(op, buffer)
     return func
 
 
@@ -48,34 +50,18 @@ def _is_watched(alloc: Alloc) -> bool:
     return alloc.buffer.memory not in (Memory.VAR, Memory.GM) and alloc.address is None
 
 
-def _written(stmt: Stmt) -> Iterator[Buffer]:
-    match stmt:
-        case Store(buffer=buffer):
-            yield buffer
-        case Op():
-            for region, access in accesses(stmt):
-                adds = access is Access.READ_WRITE and overwriting(stmt) is False
-                if access.writes and not adds:
-                    yield region.buffer
+def _gives(op: Op, access: Access) -> bool:
+    """Whether an operation gives an operand a value, and does not only add to it."""
+    return access.writes and not (access is Access.READ_WRITE and overwriting(op) is False)
 
 
-def _read(stmt: Stmt) -> Iterator[Buffer]:
-    if isinstance(stmt, Op) and stmt.opdef.effect is Effect.DATA:
-        for region, access in accesses(stmt):
-            adds = access is Access.READ_WRITE and overwriting(stmt) is False
-            if access is Access.READ or adds:
-                yield region.buffer
-
-
-def _never_written(stmt: Stmt, buffer: Buffer) -> KernelError:
-    adds = isinstance(stmt, Op) and any(
-        r.buffer is buffer and a is Access.READ_WRITE for r, a in accesses(stmt)
-    )
-    what = f"{stmt.opdef.name} adds to" if adds and isinstance(stmt, Op) else "this reads"
+def _never_written(op: Op, buffer: Buffer) -> KernelError:
+    adds = any(r.buffer is buffer and a is Access.READ_WRITE for r, a in accesses(op))
+    what = f"{op.opdef.name} adds to" if adds else "this reads"
     return KernelError(
         "never-written",
         f"{what} `{buffer.name}`, but nothing in the kernel gives it a first value",
-        stmt.loc,
+        op.loc,
         "write init=True, or init=(k == 0) in a loop over k"
         if adds and buffer.memory is Memory.L0C
         else "copy something to it or fill it first",

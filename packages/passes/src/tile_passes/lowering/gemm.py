@@ -58,27 +58,21 @@ class _Tiling:
 
 def lower_gemm(op: Op, known: Ranges, builder: Builder) -> Body:
     """Split k into tiles that fit l0a and l0b, twice if possible; overlap loads and products."""
-    sizes = matrix_sizes(op)
-    assert sizes is not None, "the verifier demands static shapes"
     check_fractals(op, (op.region("A"), op.region("B")))
-    t = _tiling(op, sizes, builder)
-    return _Gemm(op, t, builder).build()
+    return _Gemm(op, _tiling(op, builder), builder).build()
 
 
 def tile_of_k(op: Op, builder: Builder) -> int:
     """Elements of k that one instruction of a product multiplies."""
-    sizes = matrix_sizes(op)
-    assert sizes is not None, "the verifier demands static shapes"
-    return _tiling(op, sizes, builder).k0
+    return _tiling(op, builder).k0
 
 
 def tiles_of(op: Op, builder: Builder) -> int:
     """How many tiles of k an operation takes apart, each with the next slot; none if it is no
     product."""
-    sizes = matrix_sizes(op) if is_tile_product(op) else None
-    if sizes is None:
+    if not is_tile_product(op) or matrix_sizes(op) is None:
         return 0
-    t = _tiling(op, sizes, builder)
+    t = _tiling(op, builder)
     tiles = t.steps + bool(t.tail)
     return tiles if t.steps <= MOST_WRITTEN_OUT else round_up(tiles, t.slots)
 
@@ -86,9 +80,7 @@ def tiles_of(op: Op, builder: Builder) -> int:
 def fits_one_tile(op: Op, columns: int, builder: Builder) -> bool:
     """Whether one tile has all of k, as it is of the left operand in half of l0a and of so many
     columns of the right one in both slots of l0b."""
-    sizes = matrix_sizes(op)
-    assert sizes is not None, "the verifier demands static shapes"
-    m, _, k = sizes
+    m, _, k = _sizes(op)
     dtype, room = op.region("A").dtype, _room(builder)
     unit = _unit(dtype)
     tile_k = round_up(k, unit)
@@ -110,8 +102,14 @@ def _unit(dtype: DType) -> int:
     return max(16, k0_elements(dtype))
 
 
-def _tiling(op: Op, sizes: tuple[int, int, int], builder: Builder) -> _Tiling:
-    m, n, k = sizes
+def _sizes(op: Op) -> tuple[int, int, int]:
+    sizes = matrix_sizes(op)
+    assert sizes is not None, "the verifier demands static shapes"
+    return sizes
+
+
+def _tiling(op: Op, builder: Builder) -> _Tiling:
+    m, n, k = _sizes(op)
     dtype = op.region("A").dtype
     unit, room = _unit(dtype), _room(builder)
     rows, columns = round_up(m, unit), round_up(n, unit)

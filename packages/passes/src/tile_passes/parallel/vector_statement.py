@@ -229,7 +229,8 @@ class VectorStatement(VectorSteps):
         if is_packed(self, vector.dtype, domain):
             return picked_line(self, vector, line, domain)
         tile = self.tile(vector.dtype, domain)
-        self.emit("broadcast", tile, vector, None, attrs=(_axis(domain, line),))
+        # Axis 0 repeats a row downwards, 1 a column across.
+        self.emit("broadcast", tile, vector, None, attrs=(int(is_column(line, domain)),))
         self.release(vector)
         return tile
 
@@ -354,11 +355,6 @@ class VectorStatement(VectorSteps):
             self.release(value)
             value = out
         return value
-
-
-def _axis(domain: Domain, line: Domain) -> int:
-    """Axis of `broadcast`: 0 repeats a row downwards, 1 a column across."""
-    return 1 if is_column(line, domain) else 0
 
 
 def _is_power_of_two(e: Expr) -> bool:
