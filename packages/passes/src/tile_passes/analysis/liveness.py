@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 from tile_ir import (
@@ -40,25 +42,14 @@ from tile_passes.analysis.path_context import Path, PathContext, paths
 
 
 class Point(NamedTuple):
-    """A statement. Sets are bits by the number of the buffer: those the statement touches, reads,
-    writes completely without reading them, those live after it, and those that hold a live value
-    at it."""
+    """A statement; as bits by the number of the buffer those that it reads, writes, and writes
+    completely without reading them itself, and those live after it."""
 
     stmt: Stmt
-    touched: int
-    read: int
-    defined: int
-    needed: int
-    held: int
-
-
-class _StatementUse(NamedTuple):
-    """The buffers that a statement itself reads, writes, and writes completely without reading
-    them, as bits."""
-
     read: int
     written: int
     defined: int
+    needed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +76,19 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
     own, body = body, _distinct(body)
     live_after = _LiveAfter(GenKill.of(storages, body, _first_uses(body, scratch)))
     live_after.backward(body, PathContext(), NOTHING, NOTHING)
-    uses = {stmt: _use(stmt, live_after.effects) for stmt in walk(body)}
-    written: dict[Stmt, int] = {}
-    _forward(body, 0, uses, written)
+    pairs = zip(walk(own), walk(body), strict=True)
+    points = {stmt: _point(at, stmt, live_after) for at, stmt in pairs}
+    before: dict[Stmt, int] = {}
+    _forward(body, 0, points, before)
     # A read of what nothing wrote means what the memory held before.
-    unwritten = 0
-    for stmt, use in uses.items():
-        unwritten |= use.read & ~written[stmt]
-    points = []
-    for at, (stmt, use) in zip(walk(own), uses.items(), strict=True):
-        touched, needed = use.read | use.written, live_after.needed[stmt]
-        held = touched | (needed & (written[stmt] | unwritten))
-        points.append(Point(at, touched, use.read, use.defined, needed, held))
-    ranges = _ranges(points, len(owners))
-    return Liveness(owners, tuple(points), ranges, {b: s.number for b, s in storages.items()})
+    unwritten = reduce(or_, (p.read & ~before[stmt] for stmt, p in points.items()), 0)
+    held = [
+        p.read | p.written | (p.needed & (before[stmt] | unwritten)) for stmt, p in points.items()
+    ]
+    ranges = _ranges(held, len(owners))
+    return Liveness(
+        owners, tuple(points.values()), ranges, {b: s.number for b, s in storages.items()}
+    )
 
 
 def carried_by_loops(allocs: Iterable[Alloc], body: Body) -> dict[For, set[Buffer]]:
@@ -195,19 +185,18 @@ class _LiveAfter:
         return head | entered[0]
 
 
-def _use(stmt: Stmt, effects: GenKill) -> _StatementUse:
-    """What a statement itself touches."""
-    own, storages = effects.own(stmt, PathContext()), effects.storages
-    read, defined = _bits(own.exposed.parts), 0
+def _point(own: Stmt, stmt: Stmt, live_after: _LiveAfter) -> Point:
+    effects = live_after.effects
+    found, storages = effects.own(stmt, PathContext()), effects.storages
+    read, defined = _bits(found.exposed.parts), 0
     stored = written_buffers((stmt,)) if isinstance(stmt, (Op, Store)) else frozenset()
-    if isinstance(stmt, Op) and stmt.opdef.effect is Effect.DATA and own.written:
-        defined = _bits(s for s in own.written.parts if own.written.covers(s)) & ~read
-    return _StatementUse(read, _bits(storages[b] for b in stored if b in storages), defined)
+    if isinstance(stmt, Op) and stmt.opdef.effect is Effect.DATA and found.written:
+        defined = _bits(s for s in found.written.parts if found.written.covers(s)) & ~read
+    written = _bits(storages[b] for b in stored if b in storages)
+    return Point(own, read, written, defined, live_after.needed[stmt])
 
 
-def _forward(
-    body: Body, reached: int, uses: Mapping[Stmt, _StatementUse], before: dict[Stmt, int]
-) -> int:
+def _forward(body: Body, reached: int, uses: Mapping[Stmt, Point], before: dict[Stmt, int]) -> int:
     """Fill in which buffers may have been written before each statement; return those that may have
     been behind the body."""
     for stmt in body:
@@ -222,10 +211,7 @@ def _forward(
 
 
 def _bits(storages: Iterable[BufferStorage]) -> int:
-    found = 0
-    for storage in storages:
-        found |= 1 << storage.number
-    return found
+    return reduce(or_, (1 << storage.number for storage in storages), 0)
 
 
 def numbers_in(bits: int) -> Iterator[int]:
@@ -236,15 +222,15 @@ def numbers_in(bits: int) -> Iterator[int]:
         bits ^= low
 
 
-def _ranges(points: Sequence[Point], count: int) -> tuple[LiveRange, ...]:
+def _ranges(held: Sequence[int], count: int) -> tuple[LiveRange, ...]:
     result: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     start = [0] * count
     before = 0
-    for position, held in enumerate((*(p.held for p in points), 0)):
-        for number in numbers_in(before ^ held):
-            if held >> number & 1:
+    for position, now in enumerate((*held, 0)):
+        for number in numbers_in(before ^ now):
+            if now >> number & 1:
                 start[number] = position
             else:
                 result[number].append((start[number], position - 1))
-        before = held
+        before = now
     return tuple(map(tuple, result))
