@@ -118,20 +118,18 @@ def _problem(
     """The buffers of a memory, by their numbers `here` among all."""
     live, target = facts.live, facts.target
     number = {i: n for n, i in enumerate(here)}
-    return AllocationProblem(
-        tuple(
-            Interval(buffer_bytes(a), live.ranges[i], a.address)
-            for i, a in ((i, live.buffers[i]) for i in here)
-        ),
-        target.capacity[memory],
-        target.alignment[memory],
-        tuple(
-            InPlacePair(p.point, number[p.source], number[p.result])
-            for p in facts.in_place
-            if p.source in number and p.result in number
-        ),
-        frozenset(frozenset(number[i] for i in p) for p in apart if p <= number.keys()),
+    intervals = (
+        Interval(buffer_bytes(a), live.ranges[i], a.address)
+        for i, a in ((i, live.buffers[i]) for i in here)
     )
+    in_place = (
+        InPlacePair(p.point, number[p.source], number[p.result])
+        for p in facts.in_place
+        if {p.source, p.result} <= number.keys()
+    )
+    kept = frozenset(frozenset(number[i] for i in p) for p in apart if p <= number.keys())
+    room = target.capacity[memory], target.alignment[memory]
+    return AllocationProblem(tuple(intervals), *room, tuple(in_place), kept)
 
 
 def _scratch_is_apart_in_time(allocs: Sequence[Alloc], live: Liveness) -> bool:

@@ -30,13 +30,10 @@ def overflow_by_hand(
     capacity = target.capacity[memory]
     over = next(a for a, start in addresses.items() if start + buffer_bytes(a) > capacity)
     most = peak(live, in_place_pairs(live), memory, target)
-    if most.bytes <= capacity:
-        hint = (
-            f"at most {most.bytes} bytes are needed at once: with TL_ASCEND_MEMORY_PLANNING or "
-            "TL_ASCEND_AUTO_SYNC buffers share bytes, and it fits"
-        )
-    else:
-        hint = _shrink(most, capacity)
+    hint = _shrink(most, capacity) or (
+        f"at most {most.bytes} bytes are needed at once: with TL_ASCEND_MEMORY_PLANNING or "
+        "TL_ASCEND_AUTO_SYNC buffers share bytes, and it fits"
+    )
     fullest = f" (*: needed together in line {_line(live, most.point)})" if most.together else ""
     return KernelError(
         "memory-overflow",
@@ -55,21 +52,18 @@ def overflow_by_liveness(
     capacity = target.capacity[memory]
     most = peak(live, in_place_pairs(live), memory, target)
     allocs = [a for a in live.buffers if a.buffer.memory is memory]
-    if most.bytes > capacity:
-        what = (
-            f"{memory.value} needs {most.bytes} bytes at once (*) in line "
-            f"{_line(live, most.point)}, but has {capacity}"
-        )
-        hint = _shrink(most, capacity)
-    else:
+    largest, hint = _largest(most), _shrink(most, capacity)
+    what = (
+        f"{memory.value} needs {most.bytes} bytes at once (*) in line "
+        f"{_line(live, most.point)}, but has {capacity}"
+    )
+    if hint is None:
         why = "no placement keeps them apart" if certain else "no placement was found"
-        what = (
-            f"{memory.value} has {capacity} bytes and needs at most {most.bytes} at once (*), "
-            f"but {why}"
-        )
-        hint = f"make `{_largest(most).buffer.name}` smaller, or place some with T.annotate_address"
+        what = f"{memory.value} has {capacity} bytes and needs at most {most.bytes} at once (*), "
+        what += f"but {why}"
+        hint = f"make `{largest.buffer.name}` smaller, or place some with T.annotate_address"
     return KernelError(
-        "memory-overflow", what + "\n" + _table(allocs, live, most), _largest(most).loc, hint
+        "memory-overflow", what + "\n" + _table(allocs, live, most), largest.loc, hint
     )
 
 
@@ -127,7 +121,9 @@ def _largest(most: Peak) -> Alloc:
     return max(most.together, key=buffer_bytes)
 
 
-def _shrink(most: Peak, capacity: int) -> str:
+def _shrink(most: Peak, capacity: int) -> str | None:
+    if most.bytes <= capacity:
+        return None
     largest = _largest(most)
     return (
         f"the {len(most.together)} buffers marked * are needed at once: save "
