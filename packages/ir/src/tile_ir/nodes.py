@@ -216,11 +216,9 @@ class Func:
     if not TYPE_CHECKING:  # type checkers say so themselves
 
         def __call__(self, *arguments: Any, **named: Any) -> NoReturn:
-            raise KernelError(
-                "call-prim-func",
-                f"`{self.name}` is a prim_func: it is compiled before it is called",
-                hint=f"write T.compile({self.name})(...), with out_idx for what it returns",
-            )
+            message = f"`{self.name}` is a prim_func: it is compiled before it is called"
+            hint = f"write T.compile({self.name})(...), with out_idx for what it returns"
+            raise KernelError("call-prim-func", message, hint=hint)
 
     @property
     def tensors(self) -> tuple[Buffer, ...]:

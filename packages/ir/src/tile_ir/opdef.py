@@ -63,6 +63,12 @@ class Op:
                 return given if isinstance(given, Region) else None
         return None
 
+    def problem(self, operand: str, slug: str, found: str, hint: str | None = None) -> Problem:
+        """What is wrong with an operand that is a region, by what is found of it."""
+        buffer = self.region(operand).buffer
+        message = f"{self.opdef.called}: {operand} `{buffer.name}` {found}"
+        return Problem(slug, message, operand, hint)
+
     def with_scratch(self, memory: Region | None) -> Op:
         """The operation with this working memory; its record has an operand for it."""
         place = self.opdef.operand_index("scratch")
@@ -98,12 +104,13 @@ def _no_problem(op: Op, target: Target) -> Problem | None:
 class OpDef:
     """One operation.
 
-    `operands` then `attrs` in the order a script passes them; operands named in `hidden` are added
-    by the compiler. `namespace` is where the language has it: `tile` for `T.tile.x`, empty for
-    `T.x`, None for operations that only passes create. `placement` says core and pipe; `meaning`
-    gives the value written, from the values of the operands, in NumPy. For `cost`, those of vectors
-    have a `rate`, elements a cycle of 2 and of 4 bytes, and a number of `instructions`; `chained`
-    says whether each of these reads what the one before has left.
+    `operands` then `attrs` in the order a script passes them; the compiler adds the operand
+    `scratch`. `namespace` is where the language has it: `tile` for `T.tile.x`, empty for `T.x`,
+    None for operations that only passes create; messages call one of these that stands for an
+    operation of the language by its `spelling` there. `placement` says core and pipe; `meaning`
+    gives the value written, if any is, from the values of the operands, in NumPy. For `cost`, those
+    of vectors have a `rate`, elements a cycle of 2 and of 4 bytes, and a number of `instructions`;
+    `chained` says whether each of these reads what the one before has left.
     `elementwise` operations treat every region as the same sequence of elements; `by_rows` says
     whether the instruction also steps from row to row (`row_form.py`). `clip` is for operations
     whose regions may hang over the edge of a tensor. `parameters` are the arguments of a call if
@@ -133,9 +140,10 @@ class OpDef:
     ascend_c: str
     operands: tuple[OperandDef, ...]
     placement: Callable[[Op], tuple[Core, Pipe]]
-    meaning: Callable[..., Any]
+    meaning: Callable[..., Any] = lambda op, *values: None
     attrs: tuple[AttrDef, ...] = ()
     namespace: str | None = "tile"
+    spelling: str = ""
     effect: Effect = Effect.DATA
     composite: Composite = Composite.NO
     elementwise: bool = False
@@ -147,7 +155,6 @@ class OpDef:
     rate: tuple[float, float] | Callable[[Op], tuple[float, float]] = FULL_RATE
     instructions: Callable[[Op], int] = lambda op: 1
     chained: bool = True
-    hidden: tuple[str, ...] = ()
     clip: Callable[[Op], Clipped] | None = None
     parameters: tuple[str | ArgumentDef, ...] = ()
     variant: Callable[[Op], str] | None = None
@@ -163,6 +170,16 @@ class OpDef:
     axes: AxesRule | None = None
     scratch_elsewhere: bool = False
     staged: bool = False
+
+    @property
+    def called(self) -> str:
+        """Its name in messages."""
+        return self.spelling or self.name
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Operands that the compiler adds."""
+        return tuple(o.name for o in self.operands if o.name == "scratch")
 
     def call_order(self) -> tuple[str, ...]:
         """Names of arguments in the order a script passes them."""
@@ -272,10 +289,8 @@ def _check_operands(op: Op) -> Problem | None:
     if len(op.operands) != len(opdef.operands) and not (
         variadic and len(op.operands) >= len(opdef.operands) - 1
     ):
-        return Problem(
-            "arity",
-            f"{opdef.name} has {len(opdef.operands)} operands, found {len(op.operands)}",
-        )
+        message = f"{opdef.name} has {len(opdef.operands)} operands, found {len(op.operands)}"
+        return Problem("arity", message)
     for definition, operand in defined_operands(op):
         problem = _check_operand(opdef, definition, operand)
         if problem:
@@ -292,27 +307,18 @@ def _check_operand(opdef: OpDef, definition: OperandDef, operand: Operand) -> Pr
     if isinstance(operand, Expr):
         if definition.scalar or not definition.memories:
             return None
-        return Problem(
-            "operand-kind",
-            f"{where} is a scalar, expected a buffer in {words(definition.memories)}",
-            definition.name,
-        )
+        message = f"{where} is a scalar, expected a buffer in {words(definition.memories)}"
+        return Problem("operand-kind", message, definition.name)
     if not definition.memories:
-        return Problem(
-            "operand-kind",
-            f"{where} is the buffer `{operand.buffer.name}`, expected a scalar",
-            definition.name,
-        )
+        message = f"{where} is the buffer `{operand.buffer.name}`, expected a scalar"
+        return Problem("operand-kind", message, definition.name)
     if operand.memory not in definition.memories and not (
         operand.memory in CHOICES_OF_OPEN and possible(operand.memory) & definition.memories
     ):
-        return Problem(
-            "operand-memory",
-            f"{where} `{operand.buffer.name}` is in {operand.memory.value}, "
-            f"expected {words(definition.memories)}",
-            definition.name,
-            _memory_hint(operand, definition),
-        )
+        message = f"{where} `{operand.buffer.name}` is in {operand.memory.value}, expected "
+        message += f"{words(definition.memories)}"
+        hint = _memory_hint(operand, definition)
+        return Problem("operand-memory", message, definition.name, hint)
     if definition.dtypes and operand.dtype not in definition.dtypes:
         return Problem(
             "operand-dtype",
@@ -383,17 +389,11 @@ def _check_attrs(op: Op) -> Problem | None:
         kinds = (float, int) if definition.type is float else definition.type
         bool_for_number = isinstance(value, bool) and definition.type is not bool
         if bool_for_number or not isinstance(value, kinds):
-            return Problem(
-                "attribute-type",
-                f"{opdef.name}: {definition.name} is {value!r}, "
-                f"expected a Python {definition.type.__name__}",
-                definition.name,
-            )
+            message = f"{opdef.name}: {definition.name} is {value!r}, expected a Python "
+            message += f"{definition.type.__name__}"
+            return Problem("attribute-type", message, definition.name)
         if definition.choices and value not in definition.choices:
-            return Problem(
-                "attribute-value",
-                f"{opdef.name}: {definition.name} is {value!r}, "
-                f"expected {_one_of([repr(c) for c in definition.choices])}",
-                definition.name,
-            )
+            message = f"{opdef.name}: {definition.name} is {value!r}, expected "
+            message += f"{_one_of([repr(c) for c in definition.choices])}"
+            return Problem("attribute-value", message, definition.name)
     return None

@@ -73,11 +73,9 @@ class Target:
 
     def _published(self, what: str, number: int | None) -> int:
         if number is None:
-            raise KernelError(
-                "chip-unpublished",
-                f"no {what} of {self.name} is published",
-                hint="choose a chip of another family: its kernels are checked, but not timed",
-            )
+            message = f"no {what} of {self.name} is published"
+            hint = "choose a chip of another family: its kernels are checked, but not timed"
+            raise KernelError("chip-unpublished", message, hint=hint)
         return number
 
 

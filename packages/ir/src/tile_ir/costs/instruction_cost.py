@@ -231,11 +231,10 @@ def _rate(src: Region, dst: Region, target: Target, assumed: Assumed) -> float:
 
 def _operands(op: Op) -> list[Region]:
     """The regions that scripts name: working memory is as large as it must be at most."""
-    hidden = op.opdef.hidden
     return [
         operand
         for definition, operand in defined_operands(op)
-        if isinstance(operand, Region) and definition.name not in hidden
+        if isinstance(operand, Region) and definition.name != "scratch"
     ]
 
 

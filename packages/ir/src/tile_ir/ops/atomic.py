@@ -46,7 +46,7 @@ def _addable(op: Op, target: Target) -> Problem | None:
         return None
     return Problem(
         "dtype-mismatch",
-        f"{op.opdef.name}: src `{src.buffer.name}` is {src.dtype}, "
+        f"{op.opdef.called}: src `{src.buffer.name}` is {src.dtype}, "
         f"but dst `{dst.buffer.name}` is {dst.dtype}",
         "src",
         "l0c float32 is added to float32, float16 or bfloat16; int32 to int32"

@@ -4,25 +4,23 @@ element does not matter to them, so bytes and 32-bit integers are taken as such 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from tile_ir.costs.timing import FULL_RATE
 from tile_ir.dtypes import DType
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, Composite, OpDef, OperandDef, Problem, Scratch
-from tile_ir.ops.axes import elements
+from tile_ir.ops.elementwise import ELEMENTWISE
 from tile_ir.ops.rules import (
     BITS,
     UB,
-    VECTOR,
     all_rules,
     destination,
     elements_bound,
     integer_scalar,
     same_dtype,
-    same_size,
     scratch_operand,
     source,
 )
@@ -42,8 +40,9 @@ def _vectors(op: Op, count: int) -> tuple[Scratch, ...]:
     return (Scratch(Memory.UB, dst.dtype, count * size),) if count else ()
 
 
-def _scalar(op: Op) -> bool:
-    return not isinstance(op.operand("src1"), Region)
+def _scalar(op: Op) -> int:
+    """How many of the operands become vectors."""
+    return int(not isinstance(op.operand("src1"), Region))
 
 
 def _integer_src1(op: Op, target: Target) -> Problem | None:
@@ -52,17 +51,11 @@ def _integer_src1(op: Op, target: Target) -> Problem | None:
 
 
 def _binary(
-    name: str,
-    fn: Callable[[Any, Any], Any],
-    doc: str,
-    api: str,
-    scratch: Callable[[Op], int],
-    composite: Composite = Composite.NO,
-    rate: tuple[float, float] = FULL_RATE,
-    instructions: int = 1,
-) -> OpDef:
+    name: str, fn: Callable[[Any, Any], Any], doc: str, api: str, scratch: Callable[[Op], int],
+) -> OpDef:  # fmt: skip
     """A scalar operand becomes a vector of itself, in scratch."""
-    return OpDef(
+    return replace(
+        ELEMENTWISE,
         name=name,
         family="bitwise",
         doc=doc,
@@ -73,58 +66,34 @@ def _binary(
             OperandDef("src1", Access.READ, UB, scalar=True),
             scratch_operand(),
         ),
-        placement=VECTOR,
-        axes=elements,
         meaning=lambda op, _dst, a, b, _scratch: fn(a, np.asarray(b).astype(a.dtype)),
-        elementwise=True,
-        composite=composite,
-        may_alias=True,
         dtype_rule=all_rules(same_dtype, _integer_src1),
-        shape_rule=same_size,
         scratch=lambda op: _vectors(op, scratch(op)),
-        hidden=("scratch",),
-        rate=rate,
-        instructions=lambda op: instructions,
     )
 
 
 OPS = (
-    _binary(
-        "bitwise_and",
-        lambda a, b: a & b,
-        "dst = src0 & src1",
-        "And",
-        lambda op: int(_scalar(op)),
-    ),
-    _binary(
-        "bitwise_or",
-        lambda a, b: a | b,
-        "dst = src0 | src1",
-        "Or",
-        lambda op: int(_scalar(op)),
-    ),
-    _binary(
-        "bitwise_xor",
-        lambda a, b: a ^ b,
-        "dst = src0 ^ src1, composed as (src0 | src1) & ~(src0 & src1)",
-        "Or, And, Not, And",
-        lambda op: 1 + _scalar(op),
-        Composite.YES,
+    _binary("bitwise_and", lambda a, b: a & b, "dst = src0 & src1", "And", _scalar),
+    _binary("bitwise_or", lambda a, b: a | b, "dst = src0 | src1", "Or", _scalar),
+    replace(
+        _binary(
+            "bitwise_xor",
+            lambda a, b: a ^ b,
+            "dst = src0 ^ src1, composed as (src0 | src1) & ~(src0 & src1)",
+            "Or, And, Not, And",
+            lambda op: 1 + _scalar(op),
+        ),
+        composite=Composite.YES,
         rate=(32, 16),
-        instructions=4,
+        instructions=lambda op: 4,
     ),
-    OpDef(
+    replace(
+        ELEMENTWISE,
         name="bitwise_not",
         family="bitwise",
         doc="dst = ~src",
         ascend_c="Not",
         operands=(destination("dst", UB, *BITS), source("src")),
-        placement=VECTOR,
-        axes=elements,
         meaning=lambda op, _dst, src: ~src,
-        elementwise=True,
-        may_alias=True,
-        dtype_rule=same_dtype,
-        shape_rule=same_size,
     ),
 )

@@ -10,7 +10,7 @@ from tile_ir.expr import constant_value
 from tile_ir.layout.geometry import active_dims, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem, Rule, Scratch
+from tile_ir.opdef import AttrDef, Axes, Composite, OpDef, Problem, Scratch
 from tile_ir.ops.axes import elements, labelled, whole
 from tile_ir.ops.expand import column_scratch
 from tile_ir.ops.reduce import is_packed
@@ -69,12 +69,8 @@ def _broadcast_shapes(op: Op, target: Target) -> Problem | None:
     src, dst = static_matrix_pair(op)
     if src is None or dst is None:
         name = "src" if src is None else "dst"
-        return Problem(
-            "shape-mismatch",
-            f"broadcast: {name} `{op.region(name).buffer.name}` has a run-time shape",
-            name,
-            "broadcast the whole tile, and use the part that is wanted",
-        )
+        hint = "broadcast the whole tile, and use the part that is wanted"
+        return op.problem(name, "shape-mismatch", "has a run-time shape", hint)
     for name in ("src", "dst"):
         if any(constant_value(e) != 1 for e in op.region(name).extents[:-2]):
             return one_matrix(op, name, target)
@@ -104,12 +100,8 @@ def _broadcast_shapes(op: Op, target: Target) -> Problem | None:
         )
     turned = axis == 2 and not is_contiguous(op.region("dst"))
     if not is_contiguous(op.region("src")) or turned:
-        return Problem(
-            "shape-mismatch",
-            f"broadcast: src `{op.region('src').buffer.name}` is not contiguous",
-            "src",
-            "copy the slice to a buffer of its own first",
-        )
+        hint = "copy the slice to a buffer of its own first"
+        return op.problem("src", "shape-mismatch", "is not contiguous", hint)
     return None
 
 
@@ -155,7 +147,6 @@ BROADCAST = OpDef(
     ascend_c="Brcb, Copy",
     operands=(destination("dst", UB, *FILLABLE), source("src"), scratch_operand()),
     attrs=(AttrDef("axis", int, None),),
-    hidden=("scratch",),
     variant=lambda op: broadcast_of(op.region("dst")),
     placement=VECTOR,
     axes=broadcast_axes,
@@ -175,50 +166,31 @@ def broadcast_of(dst: Region) -> str:
     return "broadcast_bytes" if dst.dtype in _BYTES else "broadcast"
 
 
-def _as_called(rule: Rule) -> Rule:
-    """The rule, in whose messages the operation has the name that scripts give it."""
-
-    def checked(op: Op, target: Target) -> Problem | None:
-        problem = rule(op, target)
-        called = problem and problem.message.replace(op.opdef.name, BROADCAST.name)
-        return replace(problem, message=called) if problem and called else None
-
-    checked.__doc__ = rule.__doc__
-    return checked
-
-
-BYTE_BROADCAST = OpDef(
+BYTE_BROADCAST = replace(
+    BROADCAST,
     name="broadcast_bytes",
-    family="reduce",
+    spelling="broadcast",
     doc="repeat the row or column src of bytes over dst",
     ascend_c="Cast, Brcb, Copy",
     namespace=None,
     operands=(destination("dst", UB, *_BYTES), source("src")),
-    attrs=(AttrDef("axis", int, None),),
-    placement=VECTOR,
-    axes=broadcast_axes,
     meaning=lambda op, dst, src: _broadcast(op, dst, src, None),
     composite=Composite.YES,
-    dtype_rule=_as_called(same_dtype),
-    shape_rule=_as_called(_broadcast_rows),
+    scratch=lambda op: (),
     instructions=lambda op: 4,
+    chained=True,
+    variant=None,
 )
 
-PACKED_BROADCAST = OpDef(
+PACKED_BROADCAST = replace(
+    BYTE_BROADCAST,
     name="broadcast_packed",
-    family="reduce",
     doc="repeat the row or column src over dst, whose rows do not start at blocks of 32 bytes, or "
     "whose elements have 64 bits",
     ascend_c="scalar stores",
-    namespace=None,
     operands=(destination("dst", UB, *FILLABLE, *_BYTES, *_LONG), source("src")),
-    attrs=(AttrDef("axis", int, None),),
-    placement=VECTOR,
-    axes=broadcast_axes,
-    meaning=lambda op, dst, src: _broadcast(op, dst, src, None),
-    composite=Composite.YES,
-    dtype_rule=_as_called(same_dtype),
-    shape_rule=_as_called(_broadcast_shapes),
+    shape_rule=_broadcast_shapes,
+    instructions=lambda op: 1,
     rate=(1, 1),
 )
 

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tile_ir.machine import Core, Pipe
-from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, Effect, OpDef
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import GM, on, updated
-
-
-def _nothing(op: Op, *values: Any) -> None:
-    return None
-
 
 OPS = (
     OpDef(
@@ -32,7 +24,6 @@ OPS = (
         ),
         placement=on(Core.EITHER, Pipe.S),
         axes=whole,
-        meaning=_nothing,
         effect=Effect.CACHE,
     ),
 )

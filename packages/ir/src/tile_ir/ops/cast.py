@@ -40,20 +40,13 @@ def _cast_pair(op: Op, target: Target) -> Problem | None:
     if pair in DEQUANTIZING:
         return None
     if pair not in target.conversions:
-        return Problem(
-            "cast-pair",
-            f"cast: no instruction converts {pair[0]} to {pair[1]}",
-            "dst",
-            _detour(pair, target),
-        )
+        message = f"cast: no instruction converts {pair[0]} to {pair[1]}"
+        return Problem("cast-pair", message, "dst", _detour(pair, target))
     legal = tuple(f"cast_{m.lower()}" for m in target.conversions[pair])
     if mode not in legal:
-        return Problem(
-            "cast-mode",
-            f"cast: {pair[0]} to {pair[1]} does not take {mode.upper()}, "
-            f"expected one of {', '.join(m.upper() for m in legal)}",
-            "mode",
-        )
+        message = f"cast: {pair[0]} to {pair[1]} does not take {mode.upper()}, expected one of "
+        message += f"{', '.join(m.upper() for m in legal)}"
+        return Problem("cast-mode", message, "mode")
     return None
 
 
@@ -183,7 +176,6 @@ OPS = (
         operands=(scalar("scale"),),
         placement=on(Core.VECTOR, Pipe.S),
         axes=whole,
-        meaning=lambda op, scale: None,
         effect=Effect.SET_DEQ_SCALE,
     ),
     OpDef(

@@ -52,15 +52,11 @@ def _sizes(op: Op, target: Target) -> Problem | None:
     """The attributes are in the ranges of the instruction, and the kernel fits the image."""
     for name, (low, high) in SIZES.items():
         if not low <= op.attr(name) <= high:
-            return Problem(
-                "attribute-value",
-                f"im2col: {name} is {op.attr(name)}, expected {low} to {high}",
-                name,
-            )
+            message = f"im2col: {name} is {op.attr(name)}, expected {low} to {high}"
+            return Problem("attribute-value", message, name)
     if min(positions(op)) < 1:
-        return Problem(
-            "attribute-value", "im2col: the kernel is larger than the padded image", "kernel_h"
-        )
+        message = "im2col: the kernel is larger than the padded image"
+        return Problem("attribute-value", message, "kernel_h")
     return None
 
 
@@ -70,13 +66,10 @@ def _image(op: Op, target: Target) -> Problem | None:
     channels, pixels = k0_elements(src.dtype), op.attr("height") * op.attr("width")
     if len(src.dims) > 1 and static_matrix(src) == (pixels, channels):
         return None
-    return Problem(
-        "shape-mismatch",
-        f"im2col: src `{src.buffer.name}` has {shape_text(src)}, expected [{pixels}, {channels}]: "
-        f"a row for each pixel of {op.attr('height')} x {op.attr('width')}",
-        "src",
-        f"copy one group of {channels} channels to l1, and add the products of all groups",
-    )
+    found = f"has {shape_text(src)}, expected [{pixels}, {channels}]: a row for each pixel of "
+    found += f"{op.attr('height')} x {op.attr('width')}"
+    hint = f"copy one group of {channels} channels to l1, and add the products of all groups"
+    return op.problem("src", "shape-mismatch", found, hint)
 
 
 def _part(op: Op, target: Target) -> Problem | None:
@@ -87,29 +80,19 @@ def _part(op: Op, target: Target) -> Problem | None:
     m_ext, k_ext = numbers["m_ext"], numbers["k_ext"]
     wanted = None if m_ext is None else (round_up(m_ext, ROWS), k_ext)
     if size is not None and wanted and (round_up(size[0], ROWS), size[1]) != wanted:
-        return Problem(
-            "shape-mismatch",
-            f"im2col: dst `{dst.buffer.name}` has {shape_text(dst)}, expected "
-            f"[{wanted[0]}, {k_ext}]",
-            "dst",
-            "the product reads as many columns as are loaded: slice dst, or give it that size",
-        )
+        found = f"has {shape_text(dst)}, expected [{wanted[0]}, {k_ext}]"
+        hint = "the product reads as many columns as are loaded: slice dst, or give it that size"
+        return op.problem("dst", "shape-mismatch", found, hint)
     channels = k0_elements(dst.dtype)
     for axis, unit in (("m", ROWS), ("k", channels)):
         start = numbers[f"{axis}_pos"]
         if start is not None and (start < 0 or start % unit):
-            return Problem(
-                "attribute-value",
-                f"im2col: {axis}_pos is {start}, expected a multiple of {unit}",
-                f"{axis}_pos",
-            )
+            message = f"im2col: {axis}_pos is {start}, expected a multiple of {unit}"
+            return Problem("attribute-value", message, f"{axis}_pos")
     k_pos, columns = numbers["k_pos"], op.attr("kernel_h") * op.attr("kernel_w") * channels
     if k_pos is not None and k_ext is not None and k_pos + k_ext > columns:
-        return Problem(
-            "attribute-value",
-            f"im2col: k ends at {k_pos + k_ext}, but there are {columns}",
-            "k_ext",
-        )
+        message = f"im2col: k ends at {k_pos + k_ext}, but there are {columns}"
+        return Problem("attribute-value", message, "k_ext")
     return None
 
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from tile_ir.costs.timing import FULL_RATE
 from tile_ir.dtypes import FLOAT16, FLOAT32, DType
 from tile_ir.expr import Expr, constant_value
 from tile_ir.layout.geometry import element_count, is_contiguous
@@ -14,13 +14,11 @@ from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import ArgumentDef, OpDef, OperandDef, Problem, Scratch
-from tile_ir.ops.axes import elements
-from tile_ir.ops.elementwise import BINARY, UNARY, scalar_type
+from tile_ir.ops.elementwise import BINARY, ELEMENTWISE, UNARY, scalar_type
 from tile_ir.ops.rules import (
     ARITHMETIC,
     FLOATS,
     UB,
-    VECTOR,
     all_rules,
     destination,
     same_dtype,
@@ -43,56 +41,35 @@ def check_count(op: Op, target: Target) -> Problem | None:
         return None
     number = constant_value(count)
     if not count.dtype.is_integer:
-        return Problem("operand-kind", f"{op.opdef.name}: count is {count.dtype}", "count")
+        return Problem("operand-kind", f"{op.opdef.called}: count is {count.dtype}", "count")
     for name in (d.name for d in op.opdef.operands if d.memories and d.name != "scratch"):
         region = op.region(name)
         have = constant_value(element_count(region))
         if number is not None and (number < 0 or (have is not None and number > have)):
-            return Problem(
-                "count-range",
-                f"{op.opdef.name}: count is {number}, but {name} `{region.buffer.name}` has "
-                f"{shape_text(region)}",
-                "count",
-            )
+            message = f"{op.opdef.called}: count is {number}, but {name} "
+            message += f"`{region.buffer.name}` has {shape_text(region)}"
+            return Problem("count-range", message, "count")
         if not is_contiguous(region):
-            return Problem(
-                "strided-operand",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` is not contiguous, so count has "
-                "no meaning",
-                name,
-                "slice to what is wanted, or copy the slice to a buffer of its own",
-            )
+            found = "is not contiguous, so count has no meaning"
+            hint = "slice to what is wanted, or copy the slice to a buffer of its own"
+            return op.problem(name, "strided-operand", found, hint)
     return None
 
 
 def _counted(
-    name: str,
-    operands: tuple[OperandDef, ...],
-    meaning: Callable[..., Any],
-    doc: str,
-    api: str,
-    scratch: Callable[[Op], tuple[Scratch, ...]] = lambda op: (),
-    rate: tuple[float, float] = FULL_RATE,
-    instructions: Callable[[Op], int] = lambda op: 1,
+    name: str, operands: tuple[OperandDef, ...], meaning: Callable[..., Any], doc: str, api: str
 ) -> OpDef:
-    return OpDef(
+    return replace(
+        ELEMENTWISE,
         name=name,
         family="counted",
         doc=doc,
         ascend_c=api,
         operands=(*operands, scalar("count", optional=True), scratch_operand()),
-        hidden=("scratch",),
         parameters=(*(o.name for o in operands), ArgumentDef("count", ("count",))),
-        placement=VECTOR,
-        axes=elements,
         meaning=meaning,
-        elementwise=True,
-        may_alias=True,
         dtype_rule=all_rules(same_dtype, scalar_type),
         shape_rule=all_rules(same_size, check_count),
-        scratch=scratch,
-        rate=rate,
-        instructions=instructions,
     )
 
 
@@ -132,24 +109,28 @@ def _limited(name: str, of: str, dtypes: tuple[DType, ...], second: OperandDef |
 
 
 OPS = (
-    _counted(
-        "clamp",
-        (destination("dst", UB, *ARITHMETIC), source("src"), scalar("min"), scalar("max")),
-        _clamp,
-        "the first count elements of dst = min(max(src, min), max)",
-        "Maxs, Mins",
+    replace(
+        _counted(
+            "clamp",
+            (destination("dst", UB, *ARITHMETIC), source("src"), scalar("min"), scalar("max")),
+            _clamp,
+            "the first count elements of dst = min(max(src, min), max)",
+            "Maxs, Mins",
+        ),
         rate=(64, 32),
         instructions=lambda op: 2,
     ),
-    _counted(
-        "round",
-        (destination("dst", UB, *FLOATS), source("src")),
-        _round,
-        "the first count elements of dst = src rounded to the nearest integer, ties to even",
-        "Cast",
-        _round_scratch,
-        (40, 64),
-        lambda op: 3 if op.region("dst").dtype is FLOAT16 else 1,
+    replace(
+        _counted(
+            "round",
+            (destination("dst", UB, *FLOATS), source("src")),
+            _round,
+            "the first count elements of dst = src rounded to the nearest integer, ties to even",
+            "Cast",
+        ),
+        scratch=_round_scratch,
+        rate=(40, 64),
+        instructions=lambda op: 3 if op.region("dst").dtype is FLOAT16 else 1,
     ),
     _limited("sub_experiment", "sub", ARITHMETIC, source("src1")),
     _limited("abs_experiment", "abs", FLOATS, None),

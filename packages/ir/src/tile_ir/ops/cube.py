@@ -60,45 +60,23 @@ def takes_bias(op: Op) -> bool:
     return op.opdef in (GEMM_BIAS, MMA_BIAS)
 
 
-def _spelling(op: Op) -> str:
-    """What scripts call the operation."""
-    return {GEMM_BIAS: GEMM, MMA_BIAS: MMA}.get(op.opdef, op.opdef).name
-
-
 def _dtypes(op: Op, target: Target) -> Problem | None:
     a, b, c = op.region("A"), op.region("B"), op.region("C")
     if b.dtype != a.dtype:
-        return Problem(
-            "dtype-mismatch",
-            f"{_spelling(op)}: B `{b.buffer.name}` is {b.dtype}, "
-            f"but A `{a.buffer.name}` is {a.dtype}",
-            "B",
-        )
+        found = f"is {b.dtype}, but A `{a.buffer.name}` is {a.dtype}"
+        return op.problem("B", "dtype-mismatch", found)
     if transposes(op)[0] and not a.dtype.whole_bytes:
-        return Problem(
-            "operand-dtype",
-            f"{_spelling(op)}: A `{a.buffer.name}` is {a.dtype}, which the load to l0a "
-            "does not turn",
-            "A",
-            "store A as [m, k]",
-        )
+        found = f"is {a.dtype}, which the load to l0a does not turn"
+        return op.problem("A", "operand-dtype", found, "store A as [m, k]")
     expected = target.accumulators.get(a.dtype)
     if expected is None:
-        return Problem(
-            "operand-dtype",
-            f"{_spelling(op)}: A `{a.buffer.name}` is {a.dtype}, of which the cube unit of "
-            f"{target.name} makes no products",
-            "A",
-            "cast it to a type it takes: " + ", ".join(d.name for d in target.accumulators),
-        )
+        found = f"is {a.dtype}, of which the cube unit of {target.name} makes no products"
+        hint = "cast it to a type it takes: " + ", ".join(d.name for d in target.accumulators)
+        return op.problem("A", "operand-dtype", found, hint)
     if c.dtype != expected:
-        return Problem(
-            "dtype-mismatch",
-            f"{_spelling(op)}: C `{c.buffer.name}` is {c.dtype}, "
-            f"but {a.dtype} inputs accumulate in {expected}",
-            "C",
-            f"allocate `{c.buffer.name}` as {expected} and convert in the copy to gm",
-        )
+        found = f"is {c.dtype}, but {a.dtype} inputs accumulate in {expected}"
+        hint = f"allocate `{c.buffer.name}` as {expected} and convert in the copy to gm"
+        return op.problem("C", "dtype-mismatch", found, hint)
     return None
 
 
@@ -107,13 +85,8 @@ def _leading_ones(op: Op, target: Target) -> Problem | None:
         region = op.region(name)
         extents = region.extents
         if len(extents) < 2 or any(constant_value(e) != 1 for e in extents[:-2]):
-            return Problem(
-                "shape-mismatch",
-                f"{_spelling(op)}: {name} `{region.buffer.name}` has {shape_text(region)}, "
-                "expected one matrix (leading dimensions of 1)",
-                name,
-                "choose a slot: buf[i, :, :]",
-            )
+            found = f"has {shape_text(region)}, expected one matrix (leading dimensions of 1)"
+            return op.problem(name, "shape-mismatch", found, "choose a slot: buf[i, :, :]")
     return None
 
 
@@ -128,20 +101,13 @@ def _shapes(op: Op, target: Target) -> Problem | None:
     m, k = a[::-1] if transpose_a else a
     k2, n = b[::-1] if transpose_b else b
     if k != k2:
-        return Problem(
-            "shape-mismatch",
-            f"{_spelling(op)}: A `{op.region('A').buffer.name}` gives k = {text(k)}, "
-            f"but B `{op.region('B').buffer.name}` gives k = {text(k2)}",
-            "B",
-            "A is [m, k] and B is [k, n], unless they are said to be transposed",
-        )
+        message = f"{op.opdef.called}: A `{op.region('A').buffer.name}` gives k = {text(k)}, but B "
+        message += f"`{op.region('B').buffer.name}` gives k = {text(k2)}"
+        hint = "A is [m, k] and B is [k, n], unless they are said to be transposed"
+        return Problem("shape-mismatch", message, "B", hint)
     if (m, n) != c:
-        return Problem(
-            "shape-mismatch",
-            f"{_spelling(op)}: C `{op.region('C').buffer.name}` is [{text(c[0])}, {text(c[1])}], "
-            f"but A and B give [{text(m)}, {text(n)}]",
-            "C",
-        )
+        found = f"is [{text(c[0])}, {text(c[1])}], but A and B give [{text(m)}, {text(n)}]"
+        return op.problem("C", "shape-mismatch", found)
     return None
 
 
@@ -156,13 +122,9 @@ def _static_shapes(op: Op, target: Target) -> Problem | None:
     for name in ("A", "B", "C"):
         region = op.region(name)
         if region.static_extents() is None:
-            return Problem(
-                "shape-mismatch",
-                f"{_spelling(op)}: {name} `{region.buffer.name}` has {shape_text(region)}, "
-                "expected sizes known while compiling",
-                name,
-                "n_actual takes a number of columns known at run time",
-            )
+            found = f"has {shape_text(region)}, expected sizes known while compiling"
+            hint = "n_actual takes a number of columns known at run time"
+            return op.problem(name, "shape-mismatch", found, hint)
     return None
 
 
@@ -192,7 +154,7 @@ def _bias(op: Op, target: Target) -> Problem | None:
     bytes, in l1 where it can be copied into one."""
     bias, c = op.region("bias"), op.region("C")
     columns, found = simplify(c.extents[-1]), element_count(bias)
-    where = f"{_spelling(op)}: bias `{bias.buffer.name}`"
+    where = f"{op.opdef.called}: bias `{bias.buffer.name}`"
     if columns != found or not is_contiguous(bias):
         return Problem(
             "shape-mismatch",
@@ -211,12 +173,9 @@ def _bias(op: Op, target: Target) -> Problem | None:
     size = BIAS_UNIT if bias.memory is Memory.L1 else target.alignment[Memory.BT]
     unit = bias.dtype.elements_in(size)
     if start is not None and start % unit:
-        return Problem(
-            "row-alignment",
-            f"{where} starts at element {start}, expected a multiple of {unit}",
-            "bias",
-            f"biases in {bias.memory.value} are read in blocks of {size} bytes",
-        )
+        message = f"{where} starts at element {start}, expected a multiple of {unit}"
+        hint = f"biases in {bias.memory.value} are read in blocks of {size} bytes"
+        return Problem("row-alignment", message, "bias", hint)
     return None
 
 
@@ -226,24 +185,16 @@ def _bias_dtype(op: Op, target: Target) -> Problem | None:
     on_the_way = bias.memory is not Memory.BT and (bias.dtype, c.dtype) == (FLOAT16, FLOAT32)
     if bias.dtype == c.dtype or on_the_way:
         return None
-    return Problem(
-        "dtype-mismatch",
-        f"{_spelling(op)}: bias `{bias.buffer.name}` is {bias.dtype}, but C `{c.buffer.name}` is "
-        f"{c.dtype}",
-        "bias",
-        f"allocate `{bias.buffer.name}` as {c.dtype}; T.copy converts float16 on the way from l1",
-    )
+    found = f"is {bias.dtype}, but C `{c.buffer.name}` is {c.dtype}"
+    hint = f"allocate `{bias.buffer.name}` as {c.dtype}; T.copy converts float16 on the way from l1"
+    return op.problem("bias", "dtype-mismatch", found, hint)
 
 
 def _init_is_bool(op: Op, target: Target) -> Problem | None:
     init = op.operand("init")
     if isinstance(init, Expr) and init.dtype != BOOL:
-        return Problem(
-            "dtype-mismatch",
-            f"{_spelling(op)}: init is {init.dtype}, expected a condition",
-            "init",
-            "write init=(k == 0)",
-        )
+        message = f"{op.opdef.called}: init is {init.dtype}, expected a condition"
+        return Problem("dtype-mismatch", message, "init", "write init=(k == 0)")
     return None
 
 
@@ -267,12 +218,8 @@ def _whole_accumulator(op: Op, target: Target) -> Problem | None:
         for s, size in zip(dst.dims[-2:], dst.buffer.shape[-2:], strict=True)
     ):
         return None
-    return Problem(
-        "shape-mismatch",
-        f"{_spelling(op)}: only a whole matrix of `{dst.buffer.name}` can be zeroed",
-        "dst",
-        "zero all of it, or begin with init=True",
-    )
+    message = f"{op.opdef.called}: only a whole matrix of `{dst.buffer.name}` can be zeroed"
+    return Problem("shape-mismatch", message, "dst", "zero all of it, or begin with init=True")
 
 
 def _init() -> OperandDef:
@@ -320,6 +267,7 @@ GEMM = OpDef(
 
 GEMM_BIAS = OpDef(
     name="gemm_v0_bias",
+    spelling="gemm_v0",
     family="cube",
     doc="C (+)= op(A) @ op(B), but C starts from a bias for each column where init holds",
     ascend_c="DataCopy, LoadData, Mmad",
@@ -362,6 +310,7 @@ MMA = OpDef(
 
 MMA_BIAS = OpDef(
     name="mma_bias",
+    spelling="mma",
     family="cube",
     doc="C (+)= A @ B as mma, but C starts from a bias for each column where init holds",
     ascend_c="Mmad",

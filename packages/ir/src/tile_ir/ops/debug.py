@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from tile_ir.expr import Expr, Load, walk_expr
 from tile_ir.machine import CORE_OF_MEMORY, Core, Memory, Pipe, possible
@@ -27,24 +26,17 @@ def _format(op: Op, target: Target) -> Problem | None:
             return Problem("printf-format", f"printf: %{d} is not supported", "fmt")
     for d, operand in zip(directives, op.operands, strict=False):
         if isinstance(operand, Region) and d[-1] not in ADDRESSES:
-            return Problem(
-                "printf-format",
-                f"printf: %{d} stands for the buffer `{operand.buffer.name}`",
-                "args",
-                "%p prints its address; print elements with %d or %f",
-            )
+            message = f"printf: %{d} stands for the buffer `{operand.buffer.name}`"
+            hint = "%p prints its address; print elements with %d or %f"
+            return Problem("printf-format", message, "args", hint)
         if (
             isinstance(operand, Expr)
             and (operand.dtype.is_float != (d[-1] in "fF"))
             and d[-1] != "p"
         ):
             kind = "a float" if operand.dtype.is_float else "an integer"
-            return Problem(
-                "printf-format",
-                f"printf: %{d} stands for {kind}",
-                "args",
-                "use %f for floats, %d for integers, or T.cast the argument",
-            )
+            hint = "use %f for floats, %d for integers, or T.cast the argument"
+            return Problem("printf-format", f"printf: %{d} stands for {kind}", "args", hint)
     if len(directives) != len(op.operands):
         return Problem(
             "printf-format",
@@ -70,10 +62,6 @@ def printed_format(op: Op) -> str:
     return DIRECTIVE.sub(directive, op.attr("fmt"))
 
 
-def _nothing(op: Op, *values: Any) -> None:
-    return None
-
-
 def _dump_placement(op: Op) -> tuple[Core, Pipe]:
     dumped = regions(op)[0][1]
     return CORE_OF_MEMORY.get(dumped.memory, Core.EITHER), Pipe.S
@@ -84,12 +72,9 @@ def _dumpable(op: Op, target: Target) -> Problem | None:
     buffer = op.region("buffer")
     if not possible(buffer.memory).isdisjoint(target.dumpable):
         return None
-    return Problem(
-        "operand-memory",
-        f"dump_tensor: buffer `{buffer.buffer.name}` is in {buffer.memory.value}, of which "
-        f"{target.name} can print nothing",
-        "buffer",
-    )
+    message = f"dump_tensor: buffer `{buffer.buffer.name}` is in {buffer.memory.value}, of which "
+    message += f"{target.name} can print nothing"
+    return Problem("operand-memory", message, "buffer")
 
 
 def _core_of_condition(op: Op) -> tuple[Core, Pipe]:
@@ -112,7 +97,6 @@ OPS = (
         parameters=("fmt", "args"),
         placement=on(Core.EITHER, Pipe.S),
         axes=whole,
-        meaning=_nothing,
         effect=Effect.PRINT,
         shape_rule=_format,
     ),
@@ -128,7 +112,6 @@ OPS = (
         placement=_dump_placement,
         shape_rule=_dumpable,
         axes=whole,
-        meaning=_nothing,
         effect=Effect.DUMP,
     ),
     OpDef(
@@ -141,7 +124,6 @@ OPS = (
         attrs=(AttrDef("msg", str, ""),),
         placement=_core_of_condition,
         axes=whole,
-        meaning=_nothing,
         effect=Effect.ASSERT,
     ),
 )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tile_ir.costs.timing import FULL_RATE
@@ -72,13 +73,10 @@ def scalar_type(op: Op, target: Target) -> Problem | None:
         takes_scalar = definition.scalar or not definition.memories
         fraction = isinstance(operand, Expr) and operand.dtype.is_float
         if takes_scalar and fraction and dst.dtype.is_integer:
-            return Problem(
-                "dtype-mismatch",
-                f"{op.opdef.name}: {definition.name} is a float, but dst "
-                f"`{dst.buffer.name}` is {dst.dtype}",
-                definition.name,
-                "write an integer, or T.cast(value, ...) to say how it rounds",
-            )
+            message = f"{op.opdef.called}: {definition.name} is a float, but dst "
+            message += f"`{dst.buffer.name}` is {dst.dtype}"
+            hint = "write an integer, or T.cast(value, ...) to say how it rounds"
+            return Problem("dtype-mismatch", message, definition.name, hint)
     return None
 
 
@@ -86,47 +84,46 @@ def _vector_or_scalar(name: str) -> OperandDef:
     return OperandDef(name, Access.READ, UB, scalar=True)
 
 
+# What the records of operations over elements of one type have in common.
+ELEMENTWISE = OpDef(
+    name="",
+    family="elementwise",
+    doc="",
+    ascend_c="",
+    operands=(),
+    placement=VECTOR,
+    axes=elements,
+    elementwise=True,
+    may_alias=True,
+    dtype_rule=same_dtype,
+    shape_rule=same_size,
+)
+
+
 def _vector_op(
-    name: str,
-    operands: tuple[OperandDef, ...],
-    meaning: Callable[..., Any],
-    doc: str,
-    api: str,
-    rate: tuple[float, float] = FULL_RATE,
-    may_alias: bool = True,
-    by_rows: bool = False,
-) -> OpDef:
+    name: str, operands: tuple[OperandDef, ...], meaning: Callable[..., Any], doc: str, api: str,
+    rate: tuple[float, float] = FULL_RATE, may_alias: bool = True,
+) -> OpDef:  # fmt: skip
     """One instruction over elements of one type; `rate` is elements a cycle, 16 and 32 bit."""
-    return OpDef(
+    return replace(
+        ELEMENTWISE,
         name=name,
-        family="elementwise",
         doc=doc,
         ascend_c=api,
         operands=operands,
-        placement=VECTOR,
-        axes=elements,
         meaning=meaning,
-        elementwise=True,
-        by_rows=lambda op: by_rows,
+        by_rows=lambda op: True,
         may_alias=may_alias,
         dtype_rule=all_rules(same_dtype, scalar_type),
-        shape_rule=same_size,
         rate=rate,
         # Those that read their destination add to it.
         overwrites=lambda op: Const(False, BOOL),
     )
 
 
-def _binary(
-    name: str,
-    fn: Callable[[Any, Any], Any],
-    dtypes: tuple[DType, ...],
-    doc: str,
-    api: str,
-) -> OpDef:
-    operands = (destination("dst", UB, *dtypes), source("src0"), _vector_or_scalar("src1"))
-    meaning = _inputs_after_destination(_direct(fn))
-    return _vector_op(name, operands, meaning, doc, api, by_rows=True)
+def _binary(name: str, fn: Callable[[Any, Any], Any], doc: str, api: str) -> OpDef:
+    operands = (destination("dst", UB, *ARITHMETIC), source("src0"), _vector_or_scalar("src1"))
+    return _vector_op(name, operands, _inputs_after_destination(_direct(fn)), doc, api)
 
 
 def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
@@ -153,9 +150,9 @@ def minimum(a: Any, b: Any) -> Any:
 
 
 BINARY = (
-    _binary("add", lambda a, b: a + b, ARITHMETIC, "dst = src0 + src1", "Add / Adds"),
-    _binary("sub", lambda a, b: a - b, ARITHMETIC, "dst = src0 - src1", "Sub / Adds(-s)"),
-    _binary("mul", lambda a, b: a * b, ARITHMETIC, "dst = src0 * src1", "Mul / Muls"),
+    _binary("add", lambda a, b: a + b, "dst = src0 + src1", "Add / Adds"),
+    _binary("sub", lambda a, b: a - b, "dst = src0 - src1", "Sub / Adds(-s)"),
+    _binary("mul", lambda a, b: a * b, "dst = src0 * src1", "Mul / Muls"),
     _vector_op(
         "div",
         (destination("dst", UB, *FLOATS), source("src0"), _vector_or_scalar("src1")),
@@ -163,22 +160,9 @@ BINARY = (
         "dst = src0 / src1; a scalar divisor multiplies by its reciprocal",
         "Div / Muls(1/s)",
         (32, 32),
-        by_rows=True,
     ),
-    _binary(
-        "max",
-        maximum,
-        ARITHMETIC,
-        "dst = max(src0, src1); NaN wins, max(0, -0) is 0",
-        "Max / Maxs",
-    ),
-    _binary(
-        "min",
-        minimum,
-        ARITHMETIC,
-        "dst = min(src0, src1); NaN wins, min(0, -0) is -0",
-        "Min / Mins",
-    ),
+    _binary("max", maximum, "dst = max(src0, src1); NaN wins, max(0, -0) is 0", "Max / Maxs"),
+    _binary("min", minimum, "dst = min(src0, src1); NaN wins, min(0, -0) is -0", "Min / Mins"),
 )
 
 
@@ -197,7 +181,6 @@ ACCUMULATING = (
         "MulAddDst",
         (64, 32),
         may_alias=False,
-        by_rows=True,
     ),
     _vector_op(
         "axpy",
@@ -206,7 +189,6 @@ ACCUMULATING = (
         "dst = dst + src * scalar, rounded once",
         "Axpy",
         may_alias=False,
-        by_rows=True,
     ),
 )
 
@@ -215,8 +197,7 @@ def _vector_scalar(
     name: str, meaning: Callable[..., Any], dtypes: tuple[DType, ...], doc: str, api: str
 ) -> OpDef:
     operands = (destination("dst", UB, *dtypes), source("src"), scalar("scalar"))
-    meaning = _inputs_after_destination(meaning)
-    return _vector_op(name, operands, meaning, doc, api, by_rows=True)
+    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api)
 
 
 def _shift_left(op: Op, a: Any, n: Any) -> Any:
@@ -252,17 +233,11 @@ WITH_SCALAR = (
 
 
 def _unary(
-    name: str,
-    meaning: Callable[..., Any],
-    dtypes: tuple[DType, ...],
-    doc: str,
-    api: str,
-    rate: tuple[float, float] = FULL_RATE,
-    by_rows: bool = False,
-) -> OpDef:
+    name: str, meaning: Callable[..., Any], doc: str, api: str,
+    rate: tuple[float, float] = FULL_RATE, dtypes: tuple[DType, ...] = FLOATS,
+) -> OpDef:  # fmt: skip
     operands = (destination("dst", UB, *dtypes), source("src"))
-    meaning = _inputs_after_destination(meaning)
-    return _vector_op(name, operands, meaning, doc, api, rate, by_rows=by_rows)
+    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api, rate)
 
 
 def _relu(op: Op, a: Any) -> Any:
@@ -275,57 +250,24 @@ def _relu(op: Op, a: Any) -> Any:
 
 
 UNARY = (
-    _unary(
-        "exp",
-        _rounded(lambda x: np.exp(x)),
-        FLOATS,
-        "dst = e ** src",
-        "Exp",
-        (32, 32),
-        by_rows=True,
-    ),
-    _unary(
-        "ln",
-        _rounded(lambda x: np.log(x)),
-        FLOATS,
-        "dst = natural logarithm of src",
-        "Ln",
-        (32, 32),
-        by_rows=True,
-    ),
-    _unary(
-        "sqrt",
-        _rounded(lambda x: np.sqrt(x)),
-        FLOATS,
-        "dst = square root of src",
-        "Sqrt",
-        (32, 32),
-        by_rows=True,
-    ),
+    _unary("exp", _rounded(lambda x: np.exp(x)), "dst = e ** src", "Exp", (32, 32)),
+    _unary("ln", _rounded(lambda x: np.log(x)), "dst = natural logarithm of src", "Ln", (32, 32)),
+    _unary("sqrt", _rounded(lambda x: np.sqrt(x)), "dst = square root of src", "Sqrt", (32, 32)),
     _unary(
         "rsqrt",
         _rounded(lambda x: 1.0 / np.sqrt(x)),
-        FLOATS,
         "dst = 1 / square root of src; an approximation on the device",
         "Rsqrt",
-        by_rows=True,
     ),
     _unary(
         "reciprocal",
         _rounded(lambda x: 1.0 / x),
-        FLOATS,
         "dst = 1 / src; an approximation on the device",
         "Reciprocal",
-        by_rows=True,
     ),
-    _unary("abs", _direct(lambda x: np.abs(x)), FLOATS, "dst = |src|", "Abs", by_rows=True),
+    _unary("abs", _direct(lambda x: np.abs(x)), "dst = |src|", "Abs"),
     _unary(
-        "relu",
-        _relu,
-        (FLOAT16, INT32, FLOAT32),
-        "dst = max(src, 0); relu(-0) is 0",
-        "Relu",
-        by_rows=True,
+        "relu", _relu, "dst = max(src, 0); relu(-0) is 0", "Relu", dtypes=(FLOAT16, INT32, FLOAT32)
     ),
 )
 
@@ -353,22 +295,15 @@ def _same_size_scratch(op: Op) -> tuple[Scratch, ...]:
 
 
 def _composed_unary(name: str, meaning: Callable[..., Any], doc: str, api: str) -> OpDef:
-    return OpDef(
+    return replace(
+        ELEMENTWISE,
         name=name,
-        family="elementwise",
         doc=doc,
         ascend_c=api,
         operands=(destination("dst", UB, *FLOATS), source("src"), scratch_operand()),
-        placement=VECTOR,
-        axes=elements,
         meaning=lambda op, _dst, src, _scratch: meaning(op, src),
-        elementwise=True,
         composite=Composite.YES,
-        may_alias=True,
-        dtype_rule=same_dtype,
-        shape_rule=same_size,
         scratch=_same_size_scratch,
-        hidden=("scratch",),
         rate=(12, 12),
     )
 
@@ -398,12 +333,8 @@ def _fill_type(op: Op, target: Target) -> Problem | None:
     if problem:
         return problem
     if isinstance(value, Expr) and dst.dtype.is_integer and value.dtype.is_float:
-        return Problem(
-            "dtype-mismatch",
-            f"{op.opdef.name}: value is a float, but dst `{dst.buffer.name}` is {dst.dtype}",
-            "value",
-            "write an integer",
-        )
+        message = f"{op.opdef.called}: value is a float, but dst `{dst.buffer.name}` is {dst.dtype}"
+        return Problem("dtype-mismatch", message, "value", "write an integer")
     return None
 
 
@@ -413,9 +344,8 @@ def _fill_width(op: Op, target: Target) -> Problem | None:
     dst = op.region("dst")
     value = op.operand("value") if op.opdef.operands[-1].name == "value" else None
     if dst.dtype.bits == 64 and isinstance(value, Expr) and not is_constant(value, 0):
-        return Problem(
-            "fill-width", f"{op.opdef.name}: {dst.dtype} can only be filled with 0", "value"
-        )
+        message = f"{op.opdef.called}: {dst.dtype} can only be filled with 0"
+        return Problem("fill-width", message, "value")
     return None
 
 
@@ -426,14 +356,11 @@ def _whole_pairs(op: Op, target: Target) -> Problem | None:
     if dst.dtype.whole_bytes or count is None or count * dst.dtype.bits % 16 == 0:
         return None
     per_pair = 16 // dst.dtype.bits
-    return Problem(
-        "fill-width",
-        f"{op.opdef.name}: rows of dst `{dst.buffer.name}` have {count} elements of {dst.dtype}, "
-        f"expected a multiple of {per_pair}",
-        "dst",
-        f"allocate rows of a multiple of {per_pair}: {per_pair} elements share two bytes, the "
-        "least that is set at once",
-    )
+    message = f"{op.opdef.called}: rows of dst `{dst.buffer.name}` have {count} elements of "
+    message += f"{dst.dtype}, expected a multiple of {per_pair}"
+    hint = f"allocate rows of a multiple of {per_pair}: {per_pair} elements share two bytes, the "
+    hint += "least that is set at once"
+    return Problem("fill-width", message, "dst", hint)
 
 
 def _fills_directly(op: Op) -> bool:
@@ -446,34 +373,29 @@ def _fill(op: Op, dst: Any, value: Any) -> Any:
         return np.full(dst.shape, np.asarray(value).astype(dst.dtype))
 
 
+_FILL = OpDef(
+    name="fill",
+    family="elementwise",
+    doc="every element of dst = value",
+    ascend_c="Duplicate",
+    operands=(destination("dst", UB, *FILLABLE, *PAIRED), scalar("value")),
+    placement=VECTOR,
+    axes=elements,
+    meaning=_fill,
+    elementwise=True,
+    by_rows=_fills_directly,
+    may_alias=True,
+    dtype_rule=_fill_type,
+)
 FILL = (
-    OpDef(
-        name="fill",
-        family="elementwise",
-        doc="every element of dst = value",
-        ascend_c="Duplicate",
-        operands=(destination("dst", UB, *FILLABLE, *PAIRED), scalar("value")),
-        placement=VECTOR,
-        axes=elements,
-        meaning=_fill,
-        elementwise=True,
-        by_rows=_fills_directly,
-        may_alias=True,
-        dtype_rule=_fill_type,
-    ),
-    OpDef(
+    _FILL,
+    replace(
+        _FILL,
         name="clear",
-        family="elementwise",
         doc="every element of dst = 0",
-        ascend_c="Duplicate",
         operands=(destination("dst", UB, *FILLABLE, *PAIRED, INT4),),
         dtype_rule=all_rules(_fill_width, _whole_pairs),
-        placement=VECTOR,
-        axes=elements,
         meaning=lambda op, dst: np.zeros_like(dst),
-        elementwise=True,
-        by_rows=_fills_directly,
-        may_alias=True,
     ),
 )
 

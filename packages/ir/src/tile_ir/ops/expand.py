@@ -93,23 +93,14 @@ def _matrices(op: Op, target: Target) -> Problem | None:
     dst, src0 = op.region("dst"), op.region("src0")
     for name in ("dst", "src0"):
         if len(op.region(name).dims) < 2:
-            return Problem(
-                "shape-mismatch",
-                f"{op.opdef.name}: {name} `{op.region(name).buffer.name}` has one dimension, "
-                "expected rows and columns",
-                name,
-            )
+            found = "has one dimension, expected rows and columns"
+            return op.problem(name, "shape-mismatch", found)
         problem = one_matrix(op, name, target)
         if problem is not None:
             return problem
     if dst.extents[-2:] != src0.extents[-2:]:
-        return Problem(
-            "shape-mismatch",
-            f"{op.opdef.name}: src0 `{src0.buffer.name}` has {shape_text(src0)}, but dst "
-            f"`{dst.buffer.name}` has {shape_text(dst)}",
-            "src0",
-            "give both the same rows and columns",
-        )
+        found = f"has {shape_text(src0)}, but dst `{dst.buffer.name}` has {shape_text(dst)}"
+        return op.problem("src0", "shape-mismatch", found, "give both the same rows and columns")
     return None
 
 
@@ -125,13 +116,10 @@ def _row_shapes(op: Op, target: Target) -> Problem | None:
     rows = dst.extents[-2]
     if element_count(src1) != rows:
         block = BLOCK_BYTES // src1.dtype.size
-        return Problem(
-            "shape-mismatch",
-            f"{op.opdef.name}: src1 `{src1.buffer.name}` has {shape_text(src1)}, expected one "
-            f"value per row of dst `{dst.buffer.name}` {shape_text(dst)}, or a block of {block}",
-            "src1",
-            "src1 is [rows], [rows, 1] or what T.tile.brcb_experiment made",
-        )
+        found = f"has {shape_text(src1)}, expected one value per row of dst `{dst.buffer.name}` "
+        found += f"{shape_text(dst)}, or a block of {block}"
+        hint = "src1 is [rows], [rows, 1] or what T.tile.brcb_experiment made"
+        return op.problem("src1", "shape-mismatch", found, hint)
     return _contiguous(op, "src1")
 
 
@@ -164,13 +152,9 @@ def _column_shapes(op: Op, target: Target) -> Problem | None:
         return problem
     dst, src1 = op.region("dst"), op.region("src1")
     if element_count(src1) != dst.extents[-1]:
-        return Problem(
-            "shape-mismatch",
-            f"{op.opdef.name}: src1 `{src1.buffer.name}` has {shape_text(src1)}, expected one "
-            f"value per column of dst `{dst.buffer.name}` {shape_text(dst)}",
-            "src1",
-            "src1 is [columns] or [1, columns]",
-        )
+        found = f"has {shape_text(src1)}, expected one value per column of dst `{dst.buffer.name}` "
+        found += f"{shape_text(dst)}"
+        return op.problem("src1", "shape-mismatch", found, "src1 is [columns] or [1, columns]")
     return _contiguous(op, "src1")
 
 
@@ -178,12 +162,8 @@ def _contiguous(op: Op, name: str) -> Problem | None:
     region = op.region(name)
     if is_contiguous(region):
         return None
-    return Problem(
-        "strided-operand",
-        f"{op.opdef.name}: {name} `{region.buffer.name}` is not contiguous",
-        name,
-        "copy the slice to a buffer of its own first",
-    )
+    hint = "copy the slice to a buffer of its own first"
+    return op.problem(name, "strided-operand", "is not contiguous", hint)
 
 
 def _scratch(op: Op) -> tuple[Scratch, ...]:
@@ -219,7 +199,6 @@ def _row_expand(
             OperandDef("tmp", Access.READ_WRITE, UB, optional=True),
             scratch_operand(),
         ),
-        hidden=("scratch",),
         placement=VECTOR,
         axes=row_axes,
         meaning=_row_wise(fn),
@@ -267,30 +246,20 @@ def _brcb_sizes(op: Op, target: Target) -> Problem | None:
     repeat, step, pitch = (op.attr(n) for n in ("repeat", "dst_blk_stride", "dst_rep_stride"))
     dst = op.region("dst")
     if not 0 <= repeat <= MAX_REPEATS:
-        return Problem(
-            "attribute-value",
-            f"{op.opdef.name}: repeat is {repeat}, expected 0 to {MAX_REPEATS}",
-            "repeat",
-        )
+        message = f"{op.opdef.called}: repeat is {repeat}, expected 0 to {MAX_REPEATS}"
+        return Problem("attribute-value", message, "repeat")
     for name, value, least in (("dst_blk_stride", step, 1), ("dst_rep_stride", pitch, 0)):
         if not least <= value <= 65535:
-            return Problem(
-                "attribute-value",
-                f"{op.opdef.name}: {name} is {value}, expected {least} to 65535",
-                name,
-            )
+            message = f"{op.opdef.called}: {name} is {value}, expected {least} to 65535"
+            return Problem("attribute-value", message, name)
     block = BLOCK_BYTES // dst.dtype.size
     written = ((repeat - 1) * pitch + 7 * step + 1) * block if repeat else 0
     for name, needed in (("dst", written), ("src", 8 * repeat)):
         region = op.region(name)
         if needed > elements_bound(region):
-            return Problem(
-                "shape-mismatch",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` has {shape_text(region)}, but "
-                f"{needed} are used",
-                name,
-                "repeat counts groups of 8 elements of src",
-            )
+            found = f"has {shape_text(region)}, but {needed} are used"
+            hint = "repeat counts groups of 8 elements of src"
+            return op.problem(name, "shape-mismatch", found, hint)
     return _contiguous(op, "dst") or _contiguous(op, "src")
 
 

@@ -56,13 +56,8 @@ def _same_elements(op: Op, target: Target) -> Problem | None:
     dst, src = op.region("dst"), op.region("src")
     if src.dtype == dst.dtype:
         return None
-    return Problem(
-        "dtype-mismatch",
-        f"{op.opdef.name}: src `{src.buffer.name}` is {src.dtype}, "
-        f"but dst `{dst.buffer.name}` is {dst.dtype}",
-        "src",
-        "cast one of them with T.tile.cast",
-    )
+    found = f"is {src.dtype}, but dst `{dst.buffer.name}` is {dst.dtype}"
+    return op.problem("src", "dtype-mismatch", found, "cast one of them with T.tile.cast")
 
 
 def _consecutive_source(op: Op, target: Target) -> Problem | None:
@@ -78,13 +73,9 @@ def _each_consecutive(op: Op, target: Target) -> Problem | None:
 def _consecutive(op: Op, names: tuple[str, ...]) -> Problem | None:
     for name, region in regions(op):
         if name in names and not is_contiguous(region):
-            return Problem(
-                "strided-operand",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` is not contiguous, "
-                "but is addressed by bytes",
-                name,
-                "copy the slice to a buffer of its own first",
-            )
+            found = "is not contiguous, but is addressed by bytes"
+            hint = "copy the slice to a buffer of its own first"
+            return op.problem(name, "strided-operand", found, hint)
     return None
 
 
@@ -141,13 +132,9 @@ def _pattern_width(op: Op, target: Target) -> Problem | None:
     src, pattern = op.region("src"), op.region("patternBuf")
     if src.dtype.size == pattern.dtype.size:
         return None
-    return Problem(
-        "dtype-mismatch",
-        f"{op.opdef.name}: patternBuf `{pattern.buffer.name}` is {pattern.dtype}, "
-        f"expected uint{src.dtype.bits} for elements of {src.dtype}",
-        "patternBuf",
-        f"allocate the pattern as uint{src.dtype.bits}",
-    )
+    found = f"is {pattern.dtype}, expected uint{src.dtype.bits} for elements of {src.dtype}"
+    hint = f"allocate the pattern as uint{src.dtype.bits}"
+    return op.problem("patternBuf", "dtype-mismatch", found, hint)
 
 
 def _gather_bits(
@@ -200,9 +187,8 @@ def _block_sizes(op: Op, target: Target) -> Problem | None:
     if repeats is None or block is None or repeat is None:
         return None
     if not 0 <= repeats <= MAX_REPEATS:
-        return Problem(
-            "repeat-range", f"gatherb: repeat is {repeats}, expected 0 to {MAX_REPEATS}", "repeat"
-        )
+        message = f"gatherb: repeat is {repeats}, expected 0 to {MAX_REPEATS}"
+        return Problem("repeat-range", message, "repeat")
     last = (repeats - 1) * repeat + (BLOCKS_PER_REPEAT - 1) * (block or 1) + 1
     dst = op.region("dst")
     needed = {
@@ -213,13 +199,10 @@ def _block_sizes(op: Op, target: Target) -> Problem | None:
         region = op.region(name)
         found = constant_value(element_count(region))
         if found is not None and found < count:
-            return Problem(
-                "shape-mismatch",
-                f"gatherb: {name} `{region.buffer.name}` has {found} elements, "
-                f"but {repeats} repeats use {count}",
-                name,
-                "repeat fewer times, or allocate more elements",
-            )
+            message = f"gatherb: {name} `{region.buffer.name}` has {found} elements, but {repeats} "
+            message += f"repeats use {count}"
+            hint = "repeat fewer times, or allocate more elements"
+            return Problem("shape-mismatch", message, name, hint)
     return None
 
 
@@ -274,7 +257,6 @@ OPS = (
             source("index", UB, UINT32, INT32),
             scratch_operand(),
         ),
-        hidden=("scratch",),
         placement=VECTOR,
         axes=elements_of("dst", "index"),
         meaning=_gather_elements,

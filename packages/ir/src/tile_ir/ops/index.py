@@ -25,22 +25,15 @@ def _in_rows(op: Op, target: Target) -> Problem | None:
     dst, step = op.region("dst"), target.alignment[Memory.UB]
     view = matrix_view(dst)
     if view is None:
-        return Problem(
-            "strided-operand",
-            f"{op.opdef.name}: dst `{dst.buffer.name}` is not rows at one distance",
-            "dst",
-            "slice one matrix of the buffer",
-        )
+        hint = "slice one matrix of the buffer"
+        return op.problem("dst", "strided-operand", "is not rows at one distance", hint)
     pitch = constant_value(view.pitch)
     if is_constant(view.rows, 1) or pitch is None or pitch * dst.dtype.size % step == 0:
         return None
-    return Problem(
-        "row-alignment",
-        f"{op.opdef.name}: rows of `{dst.buffer.name}` are {pitch * dst.dtype.size} bytes apart, "
-        f"expected a multiple of {step}",
-        "dst",
-        f"give it a last dimension that is a multiple of {step // dst.dtype.size}",
-    )
+    message = f"{op.opdef.called}: rows of `{dst.buffer.name}` are {pitch * dst.dtype.size} bytes "
+    message += f"apart, expected a multiple of {step}"
+    hint = f"give it a last dimension that is a multiple of {step // dst.dtype.size}"
+    return Problem("row-alignment", message, "dst", hint)
 
 
 def _index(op: Op, dst: Any, first: Any) -> Any:

@@ -29,12 +29,7 @@ def _interpolation_types(op: Op, target: Target) -> Problem | None:
     for name, dtype in (("src0", FLOAT16), ("src0_offset", UINT32), ("src1", FLOAT16)):
         region = op.region(name)
         if region.dtype is not dtype:
-            return Problem(
-                "operand-dtype",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` is {region.dtype}, expected "
-                f"{dtype}",
-                name,
-            )
+            return op.problem(name, "operand-dtype", f"is {region.dtype}, expected {dtype}")
     return None
 
 
@@ -63,15 +58,11 @@ def _interpolation_shape(op: Op, target: Target) -> Problem | None:
                 f"{across} with v_repeat {down}, together more than {MAX_REPEATS} repeats",
             )
         )
-        return Problem("attribute-value", f"{op.opdef.name}: {name} is {what}", name)
+        return Problem("attribute-value", f"{op.opdef.called}: {name} is {what}", name)
     src1 = op.region("src1")
     if not src1.is_whole() or elements_bound(src1) % 8:
-        return Problem(
-            "shape-mismatch",
-            f"{op.opdef.name}: src1 `{src1.buffer.name}` has {shape_text(src1)}, expected a whole "
-            "buffer of a multiple of 8",
-            "src1",
-        )
+        found = f"has {shape_text(src1)}, expected a whole buffer of a multiple of 8"
+        return op.problem("src1", "shape-mismatch", found)
     last = ((op.attr("mask") - 1) // 16) * op.attr("dst_blk_stride") * 16
     weights = across * down * (8 if op.attr("repeat_mode") else 1)
     return long_enough(
@@ -135,7 +126,6 @@ OPS = (
             AttrDef("v_r_offset", int),
             AttrDef("v_repeat", int),
         ),
-        hidden=("scratch",),
         placement=VECTOR,
         axes=whole,
         meaning=_interpolate,

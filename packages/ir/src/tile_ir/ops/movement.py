@@ -163,20 +163,12 @@ def _copy_direction(op: Op, target: Target) -> Problem | None:
         direction = min(ends & ways(target) or ends, key=lambda way: (way[0].value, way[1].value))
     if direction not in ways(target):
         if direction in target.paths:
-            return Problem(
-                "copy-direction",
-                f"copy: no operation takes the path from {direction[0].value} to "
-                f"{direction[1].value} that {target.name} has",
-                "dst",
-                "copy through gm",
-            )
-        return Problem(
-            "copy-direction",
-            f"copy: there is no path from {src.memory.value} (`{src.buffer.name}`) to "
-            f"{dst.memory.value} (`{dst.buffer.name}`)",
-            "dst",
-            route(direction),
-        )
+            message = f"copy: no operation takes the path from {direction[0].value} to "
+            message += f"{direction[1].value} that {target.name} has"
+            return Problem("copy-direction", message, "dst", "copy through gm")
+        message = f"copy: there is no path from {src.memory.value} (`{src.buffer.name}`) to "
+        message += f"{dst.memory.value} (`{dst.buffer.name}`)"
+        return Problem("copy-direction", message, "dst", route(direction))
     transpose, relu, pad = op.attr("transpose"), op.attr("enable_relu"), op.attr("pad_value")
     if transpose and direction not in TRANSPOSING:
         return Problem("copy-option", "copy: transpose is only for l1 to l0a or l0b", "transpose")
@@ -251,13 +243,10 @@ def _packed_copy(op: Op, target: Target) -> Problem | None:
     src, dst = op.region("src"), op.region("dst")
     ends = set(product(possible(src.memory), possible(dst.memory)))
     if not ends & _OF_BYTES:
-        return Problem(
-            "operand-dtype",
-            f"copy: src `{src.buffer.name}` and dst are {src.dtype}, but copies within ub move "
-            "whole bytes",
-            "src",
-            "copy int8 tiles, whose bytes T.reinterpretcast names",
-        )
+        message = f"copy: src `{src.buffer.name}` and dst are {src.dtype}, but copies within ub "
+        message += "move whole bytes"
+        hint = "copy int8 tiles, whose bytes T.reinterpretcast names"
+        return Problem("operand-dtype", message, "src", hint)
     turned = any(a.name == "transpose" and v for a, v in zip(op.opdef.attrs, op.attrs, strict=True))
     if turned and dst.memory is Memory.L0A:
         return Problem(
@@ -267,31 +256,23 @@ def _packed_copy(op: Op, target: Target) -> Problem | None:
             "store the left operand as [m, k]",
         )
     if op.opdef is COPY and op.attr("pad_value"):
-        return Problem(
-            "copy-option", f"copy: {src.dtype} tiles are padded with zeros only", "pad_value"
-        )
+        message = f"copy: {src.dtype} tiles are padded with zeros only"
+        return Problem("copy-option", message, "pad_value")
     for name, region in (("src", src), ("dst", dst)):
         terms, start = linear_form(element_offset(region))
         if start % 2 and all(factor % 2 == 0 for factor in terms.values()):
-            return Problem(
-                "odd-elements",
-                f"copy: {name} `{region.buffer.name}` starts at an odd element, but two elements "
-                f"of {region.dtype} share a byte",
-                name,
-                "start at an even element",
-            )
+            message = f"copy: {name} `{region.buffer.name}` starts at an odd element, but two "
+            message += f"elements of {region.dtype} share a byte"
+            return Problem("odd-elements", message, name, "start at an even element")
     return None
 
 
 def _different_tiles(op: Op) -> Problem:
     src, dst = op.region("src"), op.region("dst")
-    return Problem(
-        "shape-mismatch",
-        f"{op.opdef.name}: src `{src.buffer.name}` has {shape_text(src)}, "
-        f"but dst `{dst.buffer.name}` has {shape_text(dst)}",
-        "dst",
-        "slice one side so that both describe the same tile",
-    )
+    message = f"{op.opdef.called}: src `{src.buffer.name}` has {shape_text(src)}, but dst "
+    message += f"`{dst.buffer.name}` has {shape_text(dst)}"
+    hint = "slice one side so that both describe the same tile"
+    return Problem("shape-mismatch", message, "dst", hint)
 
 
 def _copy_shapes(op: Op, target: Target) -> Problem | None:
@@ -311,19 +292,13 @@ def _cube_runs(op: Op, target: Target) -> Problem | None:
         return _units(op, target) if to_table and src.memory is Memory.L1 else None
     name = src.buffer.name
     if to_table:
-        return Problem(
-            "shape-mismatch",
-            f"copy: src `{name}` is a matrix, whose rows lie in fractals, but bias tables are "
-            "filled from a run of elements",
-            "src",
-            f"allocate `{name}` with one dimension: T.alloc_L1((n,), dtype)",
-        )
-    return Problem(
-        "shape-mismatch",
-        f"copy: src `{name}` has one dimension, but {dst.memory.value} takes matrices",
-        "src",
-        f"allocate `{name}` with two dimensions: T.alloc_L1((1, n), dtype)",
-    )
+        message = f"copy: src `{name}` is a matrix, whose rows lie in fractals, but bias tables "
+        message += "are filled from a run of elements"
+        hint = f"allocate `{name}` with one dimension: T.alloc_L1((n,), dtype)"
+        return Problem("shape-mismatch", message, "src", hint)
+    message = f"copy: src `{name}` has one dimension, but {dst.memory.value} takes matrices"
+    hint = f"allocate `{name}` with two dimensions: T.alloc_L1((1, n), dtype)"
+    return Problem("shape-mismatch", message, "src", hint)
 
 
 def _units(op: Op, target: Target) -> Problem | None:
@@ -332,13 +307,10 @@ def _units(op: Op, target: Target) -> Problem | None:
         unit = region.dtype.elements_in(size)
         start = constant_value(element_offset(region))
         if start is not None and start % unit:
-            return Problem(
-                "row-alignment",
-                f"copy: {name} `{region.buffer.name}` starts at element {start}, expected a "
-                f"multiple of {unit}",
-                name,
-                "bias tables are filled in whole units from l1",
-            )
+            message = f"copy: {name} `{region.buffer.name}` starts at element {start}, expected a "
+            message += f"multiple of {unit}"
+            hint = "bias tables are filled in whole units from l1"
+            return Problem("row-alignment", message, name, hint)
     return None
 
 
@@ -510,12 +482,9 @@ def aligned_rows(op: Op, target: Target) -> Problem | None:
     name = local.buffer.name
     views = transfer_rows(src, dst)
     if views is None:
-        return Problem(
-            "shape-mismatch",
-            f"{word}: `{src.buffer.name}` and `{dst.buffer.name}` do not have the same rows",
-            None,
-            "slice one side so that both describe the same tile",
-        )
+        message = f"{word}: `{src.buffer.name}` and `{dst.buffer.name}` do not have the same rows"
+        hint = "slice one side so that both describe the same tile"
+        return Problem("shape-mismatch", message, None, hint)
     here = views[1] if local is dst else views[0]
     if misaligned_rows(src, dst, target):
         pitch = constant_value(here.pitch) or 0
@@ -633,12 +602,9 @@ def _fractals_shape(op: Op, target: Target) -> Problem | None:
     terms, start = linear_form(dst.dims[-1].offset)
     width = k0_elements(dst.dtype)
     if any(n % width for n in (start, *terms.values())):
-        return Problem(
-            "fractal-alignment",
-            f"copy: dst `{dst.buffer.name}` starts inside a fractal of {width} columns",
-            "dst",
-            f"start at a multiple of {width} columns",
-        )
+        message = f"copy: dst `{dst.buffer.name}` starts inside a fractal of {width} columns"
+        hint = f"start at a multiple of {width} columns"
+        return Problem("fractal-alignment", message, "dst", hint)
     return None
 
 

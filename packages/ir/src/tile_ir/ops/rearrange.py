@@ -34,33 +34,19 @@ def _sizes(op: Op, target: Target) -> Problem | None:
             return problem
     size, turned = static_matrix(src), static_matrix(dst)
     if size is None or turned is None or len(src.dims) < 2 or len(dst.dims) < 2:
-        return Problem(
-            "shape-mismatch",
-            f"transpose: src `{src.buffer.name}` has {shape_text(src)} and dst `{dst.buffer.name}` "
-            f"{shape_text(dst)}, expected matrices of fixed sizes",
-            "src",
-        )
+        found = f"has {shape_text(src)} and dst `{dst.buffer.name}` {shape_text(dst)}, expected "
+        found += "matrices of fixed sizes"
+        return op.problem("src", "shape-mismatch", found)
     if turned != (size[1], size[0]):
-        return Problem(
-            "shape-mismatch",
-            f"transpose: dst `{dst.buffer.name}` is {list(turned)}, but src `{src.buffer.name}` "
-            f"turned is {[size[1], size[0]]}",
-            "dst",
-        )
+        found = f"is {list(turned)}, but src `{src.buffer.name}` turned is {[size[1], size[0]]}"
+        return op.problem("dst", "shape-mismatch", found)
     if size[0] % SIDE or size[1] % SIDE:
-        return Problem(
-            "transpose-size",
-            f"transpose: src `{src.buffer.name}` is {list(size)}, expected multiples of {SIDE}",
-            "src",
-            "pad the tile to whole squares of 16 x 16",
-        )
+        found = f"is {list(size)}, expected multiples of {SIDE}"
+        hint = "pad the tile to whole squares of 16 x 16"
+        return op.problem("src", "transpose-size", found, hint)
     if src.buffer is dst.buffer:
-        return Problem(
-            "operand-alias",
-            f"transpose: src and dst are both in `{src.buffer.name}`",
-            "dst",
-            "transpose into another buffer",
-        )
+        message = f"transpose: src and dst are both in `{src.buffer.name}`"
+        return Problem("operand-alias", message, "dst", "transpose into another buffer")
     return None
 
 

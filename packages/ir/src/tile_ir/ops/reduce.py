@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import (
@@ -27,7 +26,7 @@ from tile_ir.layout.geometry import (
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import ArgumentDef, AttrDef, Axes, Composite, OpDef, Problem, Rule, Scratch
+from tile_ir.opdef import ArgumentDef, AttrDef, Axes, Composite, OpDef, Problem, Scratch
 from tile_ir.ops.axes import labelled, whole
 from tile_ir.ops.rules import (
     FLOATS,
@@ -47,17 +46,10 @@ from tile_ir.ops.rules import (
 from tile_ir.scalars.affine import simplify
 from tile_ir.target import Target
 
-# A vector instruction works on 256 bytes at a time.
-# What the operations are called that take types and rows which the direct ones do not.
-COMPOSED = "_composed"
 # Fewer rows than these, of five to seven repeats each, are reduced in blocks before they are folded
 # (`few` in reduce.h of the device header).
 ROWS_IN_BLOCKS = 24
 _CONVERTED = (BFLOAT16, INT32, INT16, INT8, UINT8)
-
-
-def _called(op: Op) -> str:
-    return op.opdef.name.removesuffix(COMPOSED)
 
 
 def reduced_axis(op: Op) -> int:
@@ -74,7 +66,7 @@ def check_axis(op: Op, target: Target) -> Problem | None:
     if rank > 3 or dim not in legal:
         return Problem(
             "reduce-axis",
-            f"{_called(op)}: dim is {dim} for a buffer of rank {rank}, expected one of "
+            f"{op.opdef.called}: dim is {dim} for a buffer of rank {rank}, expected one of "
             + ", ".join(map(str, legal)),
             "dim",
             "dims count the last two axes",
@@ -96,15 +88,13 @@ def _result(op: Op, target: Target) -> Problem | None:
         found, wanted = shape_text(dst), constant_value(expected)
         return Problem(
             "shape-mismatch",
-            f"{_called(op)}: dst `{dst.buffer.name}` has {found}, but reducing "
+            f"{op.opdef.called}: dst `{dst.buffer.name}` has {found}, but reducing "
             f"`{src.buffer.name}` {_sizes(src)} along dim {op.attr('dim')} gives "
             + ("another run-time size" if wanted is None else str(wanted)),
             "dst",
         )
     if not is_contiguous(dst):
-        return Problem(
-            "shape-mismatch", f"{_called(op)}: dst `{dst.buffer.name}` is not contiguous", "dst"
-        )
+        return op.problem("dst", "shape-mismatch", "is not contiguous")
     return None
 
 
@@ -156,7 +146,6 @@ def _reduction(
         namespace="",
         operands=(source("src", UB, *FLOATS), updated("dst"), scratch_operand()),
         attrs=attrs,
-        hidden=("scratch",),
         parameters=_REDUCTION_ARGUMENTS,
         variant=lambda op: composed_reduction(name, op.region("src")),
         placement=VECTOR,
@@ -171,7 +160,8 @@ def _reduction(
         staged=True,
     )
     composed = OpDef(
-        name=f"{name}{COMPOSED}",
+        name=f"{name}_composed",
+        spelling=name,
         family="reduce",
         doc=f"{doc}; of any type, and of rows that do not start at blocks of 32 bytes",
         ascend_c="Cast, Gather, and folds of halves",
@@ -182,8 +172,8 @@ def _reduction(
         axes=reduction_axes,
         meaning=meaning,
         composite=Composite.YES,
-        dtype_rule=_as_called(same_dtype),
-        shape_rule=all_rules(check_axis, _as_called(_composed_shape)),
+        dtype_rule=same_dtype,
+        shape_rule=all_rules(check_axis, _composed_shape),
         overwrites=lambda op: Const(bool(op.attr("clear")), BOOL),
         rate=(128 / 14, 64 / 14),
         instructions=lambda op: 7,
@@ -195,18 +185,7 @@ def composed_reduction(name: str, src: Region) -> str:
     """The operation that reduces such a region: the composite where the direct one cannot."""
     static = src.static_extents() is not None
     packed = static and src.dtype in FLOATS and len(src.dims) > 1 and is_packed(src)
-    return f"{name}{COMPOSED}" if src.dtype in _CONVERTED or packed else name
-
-
-def _as_called(rule: Rule) -> Rule:
-    """The rule, in whose messages the operation has the name a script gave it."""
-
-    def checked(op: Op, target: Target) -> Problem | None:
-        problem = rule(op, target)
-        return problem and replace(problem, message=problem.message.replace(COMPOSED, ""))
-
-    checked.__doc__ = rule.__doc__
-    return checked
+    return f"{name}_composed" if src.dtype in _CONVERTED or packed else name
 
 
 def _composed_shape(op: Op, target: Target) -> Problem | None:
@@ -214,12 +193,8 @@ def _composed_shape(op: Op, target: Target) -> Problem | None:
     long as the kept dimension."""
     src = op.region("src")
     if src.static_extents() is None:
-        return Problem(
-            "shape-mismatch",
-            f"{_called(op)}: src `{src.buffer.name}` of {src.dtype} has a run-time shape",
-            "src",
-            "reduce the whole tile, or cast it to float32 first",
-        )
+        hint = "reduce the whole tile, or cast it to float32 first"
+        return op.problem("src", "shape-mismatch", f"of {src.dtype} has a run-time shape", hint)
     problem = one_matrix(op, "src", target)
     if problem is not None and not (problem.slug == "row-alignment" and is_contiguous(src)):
         return problem

@@ -43,11 +43,8 @@ def in_range(op: Op, limits: dict[str, tuple[int, int]]) -> Problem | None:
     """Attributes within the limits of the instruction."""
     for name, (low, high) in limits.items():
         if not low <= op.attr(name) <= high:
-            return Problem(
-                "attribute-value",
-                f"{op.opdef.name}: {name} is {op.attr(name)}, expected {low} to {high}",
-                name,
-            )
+            message = f"{op.opdef.called}: {name} is {op.attr(name)}, expected {low} to {high}"
+            return Problem("attribute-value", message, name)
     return None
 
 
@@ -56,20 +53,11 @@ def long_enough(op: Op, needed: dict[str, int]) -> Problem | None:
     for name, count in needed.items():
         region = op.region(name)
         if not is_contiguous(region):
-            return Problem(
-                "strided-operand",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` is not contiguous",
-                name,
-                "copy the slice to a buffer of its own first",
-            )
+            hint = "copy the slice to a buffer of its own first"
+            return op.problem(name, "strided-operand", "is not contiguous", hint)
         if count > elements_bound(region):
-            return Problem(
-                "shape-mismatch",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` has {shape_text(region)}, but "
-                f"{count} are used",
-                name,
-                "repeat counts groups of 256 bytes",
-            )
+            found = f"has {shape_text(region)}, but {count} are used"
+            return op.problem(name, "shape-mismatch", found, "repeat counts groups of 256 bytes")
     return None
 
 
@@ -269,7 +257,6 @@ def _sum_op(
         ascend_c="WholeReduceSum and binary folds",
         operands=(updated("dst", UB, *dtypes), source("src"), *scalars, scratch_operand()),
         attrs=attrs,
-        hidden=("scratch",),
         parameters=parameters,
         placement=VECTOR,
         axes=whole,
@@ -290,10 +277,10 @@ def _integers(op: Op, *names: str) -> Problem | None:
     for name in names:
         value = op.operand(name)
         if isinstance(value, Expr) and not value.dtype.is_integer:
-            return Problem("operand-kind", f"{op.opdef.name}: {name} is {value.dtype}", name)
+            return Problem("operand-kind", f"{op.opdef.called}: {name} is {value.dtype}", name)
         number = _number(op, name)
         if number is not None and number < 0:
-            return Problem("count-range", f"{op.opdef.name}: {name} is {number}", name)
+            return Problem("count-range", f"{op.opdef.called}: {name} is {number}", name)
     return None
 
 
@@ -327,15 +314,12 @@ def _rows_shape(op: Op, target: Target) -> Problem | None:
     outer, inner, n = op.attr("outer"), _number(op, "inner"), _number(op, "n")
     dtype, step = op.region("src").dtype, target.alignment[Memory.UB]
     if inner is not None and outer > 1 and inner * dtype.size % step:
-        return Problem(
-            "row-alignment",
-            f"{op.opdef.name}: rows are {inner * dtype.size} bytes apart, expected a multiple of "
-            f"{step}",
-            "inner",
-            f"pad rows to a multiple of {step // dtype.size} elements",
-        )
+        message = f"{op.opdef.called}: rows are {inner * dtype.size} bytes apart, expected a "
+        message += f"multiple of {step}"
+        hint = f"pad rows to a multiple of {step // dtype.size} elements"
+        return Problem("row-alignment", message, "inner", hint)
     if inner is not None and n is not None and n > inner:
-        return Problem("count-range", f"{op.opdef.name}: n is {n}, but rows have {inner}", "n")
+        return Problem("count-range", f"{op.opdef.called}: n is {n}, but rows have {inner}", "n")
     return long_enough(op, {"dst": outer, "src": (outer - 1) * (inner or 0) + (n or 0)})
 
 
@@ -361,11 +345,8 @@ def _masked_shape(op: Op, target: Target) -> Problem | None:
     for name, low, high in (("mask", 1, lanes), ("repeat", 0, MAX_REPEATS)):
         number = _number(op, name)
         if number is not None and not low <= number <= high:
-            return Problem(
-                "count-range",
-                f"{op.opdef.name}: {name} is {number}, expected {low} to {high}",
-                name,
-            )
+            message = f"{op.opdef.called}: {name} is {number}, expected {low} to {high}"
+            return Problem("count-range", message, name)
     mask, repeat, stride = (_number(op, n) for n in ("mask", "repeat", "src_rep_stride"))
     if mask is None or stride is None or not repeat:
         return long_enough(op, {"dst": 1, "src": 0})

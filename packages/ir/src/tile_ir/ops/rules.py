@@ -92,13 +92,8 @@ def same_dtype(op: Op, target: Target) -> Problem | None:
     (first_name, first), *rest = regions(op)
     for name, region in rest:
         if region.dtype != first.dtype:
-            return Problem(
-                "dtype-mismatch",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` is {region.dtype}, "
-                f"but {first_name} `{first.buffer.name}` is {first.dtype}",
-                name,
-                "cast one of them with T.tile.cast",
-            )
+            found = f"is {region.dtype}, but {first_name} `{first.buffer.name}` is {first.dtype}"
+            return op.problem(name, "dtype-mismatch", found, "cast one of them with T.tile.cast")
     return None
 
 
@@ -121,17 +116,13 @@ def _equal_sizes(op: Op, sized: list[tuple[str, Region]]) -> Problem | None:
     (first_name, first), *rest = sized
     expected = element_count(first)
     for name, region in rest:
-        found = element_count(region)
-        a, b = constant_value(expected), constant_value(found)
-        if found != expected and (a is None) == (b is None):
-            return Problem(
-                "shape-mismatch",
-                f"{op.opdef.name}: {name} `{region.buffer.name}` has "
-                f"{shape_text(region)}, but {first_name} `{first.buffer.name}` has "
-                f"{shape_text(first)}",
-                name,
-                "give both operands the same number of elements",
-            )
+        count = element_count(region)
+        a, b = constant_value(expected), constant_value(count)
+        if count != expected and (a is None) == (b is None):
+            found = f"has {shape_text(region)}, but {first_name} `{first.buffer.name}` has "
+            found += f"{shape_text(first)}"
+            hint = "give both operands the same number of elements"
+            return op.problem(name, "shape-mismatch", found, hint)
     return None
 
 
@@ -143,13 +134,10 @@ def even_rows(op: Op, target: Target) -> Problem | None:
     for name, region, where, expr in parts:
         found = constant_value(expr)
         if found is not None and found * region.dtype.bits % 8:
-            return Problem(
-                "odd-elements",
-                f"{op.opdef.name}: {found} elements {where} {name} `{region.buffer.name}`, but two "
-                f"elements of {region.dtype} share a byte",
-                "count" if counts else name,
-                "take an even number of elements",
-            )
+            message = f"{op.opdef.called}: {found} elements {where} {name} `{region.buffer.name}`, "
+            message += f"but two elements of {region.dtype} share a byte"
+            hint = "take an even number of elements"
+            return Problem("odd-elements", message, "count" if counts else name, hint)
     return None
 
 
@@ -160,15 +148,11 @@ def exact_sizes(op: Op, target: Target) -> Problem | None:
         operand = op.operand(name)
         if not isinstance(operand, Region):
             continue
-        expected, found = constant_value(needed), constant_value(element_count(operand))
-        if expected is not None and found is not None and found != expected:
-            return Problem(
-                "shape-mismatch",
-                f"{op.opdef.name}: {name} `{operand.buffer.name}` has {shape_text(operand)}, "
-                f"expected {expected}",
-                name,
-                "allocate more elements" if found < expected else "slice its first elements",
-            )
+        expected, count = constant_value(needed), constant_value(element_count(operand))
+        if expected is not None and count is not None and count != expected:
+            found = f"has {shape_text(operand)}, expected {expected}"
+            hint = "allocate more elements" if count < expected else "slice its first elements"
+            return op.problem(name, "shape-mismatch", found, hint)
     return None
 
 
@@ -176,12 +160,9 @@ def integer_scalar(op: Op, name: str, like: Region) -> Problem | None:
     """An integer vector takes an integer scalar: a fraction would be lost in silence."""
     value = op.operand(name)
     if isinstance(value, Expr) and value.dtype.is_float and like.dtype.is_integer:
-        return Problem(
-            "dtype-mismatch",
-            f"{op.opdef.name}: {name} is a float, but `{like.buffer.name}` is {like.dtype}",
-            name,
-            "write an integer, or T.cast(value, ...) to say how it rounds",
-        )
+        message = f"{op.opdef.called}: {name} is a float, but `{like.buffer.name}` is {like.dtype}"
+        hint = "write an integer, or T.cast(value, ...) to say how it rounds"
+        return Problem("dtype-mismatch", message, name, hint)
     return None
 
 
@@ -205,12 +186,8 @@ def integer_scalars(op: Op, target: Target) -> Problem | None:
     """Scalars count something: elements, bytes, blocks or repeats."""
     for definition, operand in zip(op.opdef.operands, op.operands, strict=True):
         if isinstance(operand, Expr) and operand.dtype.is_float:
-            return Problem(
-                "dtype-mismatch",
-                f"{op.opdef.name}: {definition.name} is a float, expected an integer",
-                definition.name,
-                "write an integer",
-            )
+            message = f"{op.opdef.called}: {definition.name} is a float, expected an integer"
+            return Problem("dtype-mismatch", message, definition.name, "write an integer")
     return None
 
 
@@ -254,21 +231,13 @@ def one_matrix(op: Op, name: str, target: Target) -> Problem | None:
     """The operand is one matrix: leading dimensions of one, consecutive columns, and rows that
     start at whole blocks, as strides of the hardware count those."""
     region = op.region(name)
-    where = f"{op.opdef.name}: {name} `{region.buffer.name}`"
+    where = f"{op.opdef.called}: {name} `{region.buffer.name}`"
     if any(constant_value(e) != 1 for e in region.extents[:-2]):
-        return Problem(
-            "shape-mismatch",
-            f"{where} has {shape_text(region)}, expected one matrix (leading dimensions of 1)",
-            name,
-            "choose a slot: buf[i, :, :]",
-        )
+        message = f"{where} has {shape_text(region)}, expected one matrix (leading dimensions of 1)"
+        return Problem("shape-mismatch", message, name, "choose a slot: buf[i, :, :]")
     if region.dims[-1].stride != 1 and constant_value(region.extents[-1]) != 1:
-        return Problem(
-            "strided-operand",
-            f"{where} takes every {region.dims[-1].stride}th column",
-            name,
-            "slice columns without a step",
-        )
+        message = f"{where} takes every {region.dims[-1].stride}th column"
+        return Problem("strided-operand", message, name, "slice columns without a step")
     return row_alignment(op, name, target)
 
 
@@ -279,13 +248,10 @@ def row_alignment(op: Op, name: str, target: Target) -> Problem | None:
     pitch = constant_value(view.pitch)
     if is_constant(view.rows, 1) or pitch is None or pitch * region.dtype.size % step == 0:
         return None
-    return Problem(
-        "row-alignment",
-        f"{op.opdef.name}: rows of `{region.buffer.name}` are {pitch * region.dtype.size} bytes "
-        f"apart, expected a multiple of {step}",
-        name,
-        f"give it a last dimension that is a multiple of {step // region.dtype.size}",
-    )
+    message = f"{op.opdef.called}: rows of `{region.buffer.name}` are {pitch * region.dtype.size} "
+    message += f"bytes apart, expected a multiple of {step}"
+    hint = f"give it a last dimension that is a multiple of {step // region.dtype.size}"
+    return Problem("row-alignment", message, name, hint)
 
 
 def text(expr: Expr) -> str:

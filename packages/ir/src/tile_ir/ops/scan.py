@@ -38,13 +38,8 @@ def _same_matrix(op: Op, target: Target) -> Problem | None:
     """src and dst are matrices of one size, in rows of whole blocks."""
     src, dst = op.region("src"), op.region("dst")
     if src.extents[-2:] != dst.extents[-2:]:
-        return Problem(
-            "shape-mismatch",
-            f"{op.opdef.name}: dst `{dst.buffer.name}` has {shape_text(dst)}, but src "
-            f"`{src.buffer.name}` has {shape_text(src)}",
-            "dst",
-            "give both the same shape",
-        )
+        found = f"has {shape_text(dst)}, but src `{src.buffer.name}` has {shape_text(src)}"
+        return op.problem("dst", "shape-mismatch", found, "give both the same shape")
     return one_matrix(op, "src", target) or one_matrix(op, "dst", target)
 
 
@@ -102,7 +97,6 @@ OPS = (
             scratch_operand(),
         ),
         attrs=(AttrDef("dim", int, 0), AttrDef("reverse", bool, False)),
-        hidden=("scratch",),
         parameters=("src", ArgumentDef("dst", ("dst",), None, same_as="src"), "dim", "reverse"),
         placement=VECTOR,
         meaning=_running_sum,

@@ -78,13 +78,8 @@ def _like_src0(op: Op, target: Target) -> Problem | None:
     """src1 is a vector of the type of src0, or a number that fits it."""
     src0, src1 = op.region("src0"), op.operand("src1")
     if isinstance(src1, Region) and src1.dtype != src0.dtype:
-        return Problem(
-            "dtype-mismatch",
-            f"{op.opdef.name}: src1 `{src1.buffer.name}` is {src1.dtype}, "
-            f"but src0 `{src0.buffer.name}` is {src0.dtype}",
-            "src1",
-            "cast one of them with T.tile.cast",
-        )
+        found = f"is {src1.dtype}, but src0 `{src0.buffer.name}` is {src0.dtype}"
+        return op.problem("src1", "dtype-mismatch", found, "cast one of them with T.tile.cast")
     return integer_scalar(op, "src1", src0)
 
 
@@ -154,13 +149,8 @@ def _select_operands(op: Op, target: Target) -> Problem | None:
         )
     dst, src0 = op.region("dst"), op.region("src0")
     if dst.dtype != src0.dtype:
-        return Problem(
-            "dtype-mismatch",
-            f"select: src0 `{src0.buffer.name}` is {src0.dtype}, "
-            f"but dst `{dst.buffer.name}` is {dst.dtype}",
-            "src0",
-            "cast one of them with T.tile.cast",
-        )
+        found = f"is {src0.dtype}, but dst `{dst.buffer.name}` is {dst.dtype}"
+        return op.problem("src0", "dtype-mismatch", found, "cast one of them with T.tile.cast")
     return _like_src0(op, target)
 
 
@@ -182,13 +172,8 @@ def _select_shapes(op: Op, target: Target) -> Problem | None:
     """A register of bits that serves several repeats needs a size known now."""
     dst = op.region("dst")
     if op.attr("selMode") == REGISTER and constant_value(element_count(dst)) is None:
-        return Problem(
-            "shape-mismatch",
-            f"select: dst `{dst.buffer.name}` has {shape_text(dst)}, but VSEL_CMPMASK_SPR "
-            "takes tiles of static shape",
-            "dst",
-            "write VSEL_TENSOR_TENSOR_MODE",
-        )
+        found = f"has {shape_text(dst)}, but VSEL_CMPMASK_SPR takes tiles of static shape"
+        return op.problem("dst", "shape-mismatch", found, "write VSEL_TENSOR_TENSOR_MODE")
     return None
 
 
@@ -227,7 +212,6 @@ OPS = (
             scratch_operand(),
         ),
         attrs=(AttrDef("mode", str, choices=COMPARE_MODES),),
-        hidden=("scratch",),
         placement=VECTOR,
         axes=row_axes("dst"),
         meaning=_compare,
@@ -252,7 +236,6 @@ OPS = (
             scratch_operand(),
         ),
         attrs=(AttrDef("selMode", str, choices=(REGISTER, SCALAR, TENSOR)),),
-        hidden=("scratch",),
         placement=VECTOR,
         axes=_select_axes,
         meaning=_select,

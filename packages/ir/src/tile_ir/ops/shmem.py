@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tile_ir.expr import Expr
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
@@ -15,16 +13,12 @@ from tile_ir.target import Target
 NEEDS = "needs several NPUs (SHMEM)"
 
 
-def _nothing(op: Op, *values: Any) -> None:
-    return None
-
-
 def _integers(op: Op, target: Target) -> Problem | None:
     """Counts and ranks are integers."""
     for i, operand in enumerate(op.operands):
         name = op.opdef.operand_def(i).name
         if isinstance(operand, Expr) and not operand.dtype.is_integer:
-            return Problem("operand-kind", f"{op.opdef.name}: {name} is {operand.dtype}", name)
+            return Problem("operand-kind", f"{op.opdef.called}: {name} is {operand.dtype}", name)
     return None
 
 
@@ -40,7 +34,6 @@ def _transfer(
         operands=(*regions, scalar("nelems"), scalar("newPe"), *more),
         placement=on(Core.VECTOR, pipe),
         axes=whole,
-        meaning=_nothing,
         dtype_rule=all_rules(same_dtype, _integers),
         unavailable=NEEDS,
     )

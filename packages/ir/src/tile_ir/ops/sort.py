@@ -57,13 +57,9 @@ def _sortable_size(op: Op, target: Target) -> Problem | None:
     src = op.region("src")
     if _whole_groups(src) <= MAX_SORTED:
         return None
-    return Problem(
-        "sort-size",
-        f"{op.opdef.name}: src `{src.buffer.name}` has {shape_text(src)}, "
-        f"expected at most {MAX_SORTED}",
-        "src",
-        "sort parts of it, and merge them with T.tile.merge_sort",
-    )
+    found = f"has {shape_text(src)}, expected at most {MAX_SORTED}"
+    hint = "sort parts of it, and merge them with T.tile.merge_sort"
+    return op.problem("src", "sort-size", found, hint)
 
 
 def _counts_inside(op: Op, target: Target) -> Problem | None:
@@ -76,12 +72,9 @@ def _counts_inside(op: Op, target: Target) -> Problem | None:
         value = op.operand(name)
         count = constant_value(value) if isinstance(value, Expr) else None
         if count is not None and total is not None and not 0 <= count <= total:
-            return Problem(
-                "sort-count",
-                f"{op.opdef.name}: {name} is {count}, but src `{src.buffer.name}` has {total} "
-                "elements",
-                name,
-            )
+            message = f"{op.opdef.called}: {name} is {count}, but src `{src.buffer.name}` has "
+            message += f"{total} elements"
+            return Problem("sort-count", message, name)
     return None
 
 
@@ -134,12 +127,9 @@ def _labelled_types(op: Op, target: Target) -> Problem | None:
     src = op.region("src")
     if src.dtype is FLOAT32:
         return None
-    return Problem(
-        "operand-dtype",
-        f"sort: src `{src.buffer.name}` is {src.dtype}, expected float32 beside indices",
-        "src",
-        "T.tile.sort(dst, src, actual_num) takes float16 too",
-    )
+    message = f"sort: src `{src.buffer.name}` is {src.dtype}, expected float32 beside indices"
+    hint = "T.tile.sort(dst, src, actual_num) takes float16 too"
+    return Problem("operand-dtype", message, "src", hint)
 
 
 def _sort32_types(op: Op, target: Target) -> Problem | None:
@@ -147,13 +137,8 @@ def _sort32_types(op: Op, target: Target) -> Problem | None:
     dst, src = op.region("dst"), op.region("src0")
     if dst.dtype == src.dtype:
         return None
-    return Problem(
-        "dtype-mismatch",
-        f"sort32: src0 `{src.buffer.name}` is {src.dtype}, "
-        f"but dst `{dst.buffer.name}` is {dst.dtype}",
-        "src0",
-        "cast one of them with T.tile.cast",
-    )
+    found = f"is {src.dtype}, but dst `{dst.buffer.name}` is {dst.dtype}"
+    return op.problem("src0", "dtype-mismatch", found, "cast one of them with T.tile.cast")
 
 
 def _whole_sort32(op: Op, target: Target) -> Problem | None:
@@ -162,12 +147,8 @@ def _whole_sort32(op: Op, target: Target) -> Problem | None:
     count = constant_value(element_count(src))
     if count is None or count % GROUP == 0:
         return None
-    return Problem(
-        "sort-group",
-        f"sort32: src0 `{src.buffer.name}` has {shape_text(src)}, expected a multiple of {GROUP}",
-        "src0",
-        "T.tile.sort takes any number of elements",
-    )
+    found = f"has {shape_text(src)}, expected a multiple of {GROUP}"
+    return op.problem("src0", "sort-group", found, "T.tile.sort takes any number of elements")
 
 
 def _sort32(op: Op, dst: Any, src: Any, index: Any) -> Any:
@@ -194,21 +175,14 @@ def _list_sizes(op: Op, target: Target) -> Problem | None:
     used."""
     lists = [o for o in op.operands[1:] if isinstance(o, Region)]
     if not 2 <= len(lists) <= MAX_LISTS:
-        return Problem(
-            "arity",
-            f"merge_sort: {len(lists)} lists are merged, expected 2 to {MAX_LISTS}",
-            "srcs",
-            "merge in steps",
-        )
+        message = f"merge_sort: {len(lists)} lists are merged, expected 2 to {MAX_LISTS}"
+        return Problem("arity", message, "srcs", "merge in steps")
     for region in lists:
         count = constant_value(element_count(region))
         if count is not None and (count % 2 or count // 2 > MAX_LIST):
-            return Problem(
-                "merge-size",
-                f"merge_sort: `{region.buffer.name}` has {shape_text(region)}, "
-                f"expected pairs, at most {MAX_LIST} of them",
-                "srcs",
-            )
+            message = f"merge_sort: `{region.buffer.name}` has {shape_text(region)}, expected "
+            message += f"pairs, at most {MAX_LIST} of them"
+            return Problem("merge-size", message, "srcs")
     return exact_sizes(op, target)
 
 
@@ -239,12 +213,9 @@ def _whole_groups_labelled(op: Op, target: Target) -> Problem | None:
     count = constant_value(element_count(src))
     if count is None or count % GROUP == 0:
         return _sortable_size(op, target)
-    return Problem(
-        "sort-group",
-        f"sort: src `{src.buffer.name}` has {shape_text(src)}, expected a multiple of {GROUP}",
-        "src",
-        "T.tile.sort(dst, src, actual_num) takes any number of elements",
-    )
+    message = f"sort: src `{src.buffer.name}` has {shape_text(src)}, expected a multiple of {GROUP}"
+    hint = "T.tile.sort(dst, src, actual_num) takes any number of elements"
+    return Problem("sort-group", message, "src", hint)
 
 
 def _merge_top(op: Op, dst: Any, src: Any, _scratch: Any) -> Any:
@@ -256,12 +227,9 @@ def _same_pairs(op: Op, target: Target) -> Problem | None:
     src = op.region("src")
     count = constant_value(element_count(src))
     if count is not None and (count % 2 or count // 2 > MAX_LIST):
-        return Problem(
-            "merge-size",
-            f"merge_top: `{src.buffer.name}` has {shape_text(src)}, "
-            f"expected pairs, at most {MAX_LIST} of them",
-            "src",
-        )
+        message = f"merge_top: `{src.buffer.name}` has {shape_text(src)}, expected pairs, at most "
+        message += f"{MAX_LIST} of them"
+        return Problem("merge-size", message, "src")
     return exact_sizes(op, target)
 
 
@@ -277,12 +245,9 @@ def _number_inside(op: Op, target: Target) -> Problem | None:
     number = constant_value(value) if isinstance(value, Expr) else None
     have = constant_value(element_count(dst))
     if number is not None and (number % 2 or (have is not None and not 0 <= number <= have)):
-        return Problem(
-            "count-range",
-            f"{op.opdef.name}: num is {number}, expected an even number, at most that of dst "
-            f"`{dst.buffer.name}` {shape_text(dst)}",
-            "num",
-        )
+        message = f"{op.opdef.called}: num is {number}, expected an even number, at most that of "
+        message += f"dst `{dst.buffer.name}` {shape_text(dst)}"
+        return Problem("count-range", message, "num")
     return None
 
 
@@ -298,7 +263,6 @@ SORT = OpDef(
         scalar("actual_num"),
         scratch_operand(),
     ),
-    hidden=("scratch",),
     placement=VECTOR,
     axes=whole,
     meaning=_sort,
@@ -395,7 +359,6 @@ OPS = (
             source("src", UB, FLOAT32),
             scratch_operand(),
         ),
-        hidden=("scratch",),
         placement=VECTOR,
         axes=whole,
         meaning=_merge_top,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from tile_ir.expr import Expr, constant_value
 from tile_ir.machine import CORE_OF_PIPE, Core, Pipe
@@ -15,10 +14,6 @@ from tile_ir.target import Target
 
 PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
 _PIPE_ATTRS = ("src_pipe", "dst_pipe", "pipe")
-
-
-def _nothing(op: Op, *values: Any) -> None:
-    return None
 
 
 @lru_cache(maxsize=16384)
@@ -52,18 +47,12 @@ def _flag_pair(op: Op, target: Target) -> Problem | None:
     """A core has a flag between the two pipes; `event_id` is 0 to 15."""
     pair = (op.attr("src_pipe"), op.attr("dst_pipe"))
     if pair[0] == pair[1]:
-        return Problem(
-            "flag-pair",
-            f"{op.opdef.name}: {pair[0]} to {pair[1]} is one pipe",
-            "dst_pipe",
-            f'order one pipe with T.pipe_barrier("{pair[0]}")',
-        )
+        message = f"{op.opdef.called}: {pair[0]} to {pair[1]} is one pipe"
+        hint = f'order one pipe with T.pipe_barrier("{pair[0]}")'
+        return Problem("flag-pair", message, "dst_pipe", hint)
     if not cores_with(op, target):
-        return Problem(
-            "flag-pair",
-            f"{op.opdef.name}: no core has a flag from {pair[0]} to {pair[1]}",
-            "dst_pipe",
-        )
+        message = f"{op.opdef.called}: no core has a flag from {pair[0]} to {pair[1]}"
+        return Problem("flag-pair", message, "dst_pipe")
     return _identifier(op, "event_id", target.encoded_events_per_pair)
 
 
@@ -71,13 +60,10 @@ def _identifier(op: Op, name: str, count: int) -> Problem | None:
     value = op.operand(name)
     number = constant_value(value) if isinstance(value, Expr) else None
     if isinstance(value, Expr) and not value.dtype.is_integer:
-        return Problem("operand-kind", f"{op.opdef.name}: {name} is {value.dtype}", name)
+        return Problem("operand-kind", f"{op.opdef.called}: {name} is {value.dtype}", name)
     if number is not None and not 0 <= number < count:
-        return Problem(
-            "flag-id",
-            f"{op.opdef.name}: {name} is {number}, expected 0 to {count - 1}",
-            name,
-        )
+        message = f"{op.opdef.called}: {name} is {number}, expected 0 to {count - 1}"
+        return Problem("flag-id", message, name)
     return None
 
 
@@ -93,7 +79,6 @@ def _flag(name: str, effect: Effect, doc: str, api: str) -> OpDef:
         parameters=("src_pipe", "dst_pipe", "event_id"),
         placement=lambda op: (_core_of_pipes(op), Pipe.S),
         axes=whole,
-        meaning=_nothing,
         effect=effect,
         shape_rule=_flag_pair,
     )
@@ -111,12 +96,9 @@ def _cross_flag(op: Op, target: Target) -> Problem | None:
 def _set_cross_flag(op: Op, target: Target) -> Problem | None:
     """`mode` is 0, 1 or 2; `flag` is 0 to 15."""
     if op.attr("mode") not in (0, 1, 2):
-        return Problem(
-            "attribute-value",
-            f"set_cross_flag: mode is {op.attr('mode')}, expected 0, 1 or 2",
-            "mode",
-            "2 signals between a cube core and its vector cores",
-        )
+        message = f"set_cross_flag: mode is {op.attr('mode')}, expected 0, 1 or 2"
+        hint = "2 signals between a cube core and its vector cores"
+        return Problem("attribute-value", message, "mode", hint)
     return _cross_flag(op, target)
 
 
@@ -143,7 +125,6 @@ OPS = (
         attrs=(AttrDef("pipe", str, choices=(*(p for p in PIPES if p != "s"), "all")),),
         placement=_barrier_core,
         axes=whole,
-        meaning=_nothing,
         effect=Effect.BARRIER,
     ),
     OpDef(
@@ -155,7 +136,6 @@ OPS = (
         operands=(),
         placement=on(Core.EITHER, Pipe.ALL),
         axes=whole,
-        meaning=_nothing,
         effect=Effect.BARRIER,
     ),
     OpDef(
@@ -172,7 +152,6 @@ OPS = (
         parameters=("pipe", "flag", "mode"),
         placement=lambda op: (_core_of_pipes(op), Pipe.S),
         axes=whole,
-        meaning=_nothing,
         effect=Effect.SET_CROSS_FLAG,
         shape_rule=_set_cross_flag,
     ),
@@ -186,7 +165,6 @@ OPS = (
         attrs=(AttrDef("pipe", str, "", choices=("", *PIPES)),),
         placement=on(Core.EITHER, Pipe.S),
         axes=whole,
-        meaning=_nothing,
         effect=Effect.WAIT_CROSS_FLAG,
         shape_rule=_cross_flag,
     ),
@@ -199,7 +177,6 @@ OPS = (
         operands=(),
         placement=on(Core.EITHER, Pipe.ALL),
         axes=whole,
-        meaning=_nothing,
         effect=Effect.SYNC_ALL,
     ),
 )

@@ -5,53 +5,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from tile_ir.dtypes import FLOAT16, FLOAT32, INT32, DType
+from tile_ir.dtypes import FLOAT16, FLOAT32, INT32
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
-from tile_ir.opdef import OpDef, OperandDef, Scratch
-from tile_ir.ops.axes import elements
+from tile_ir.opdef import OpDef, Scratch
 from tile_ir.ops.counted import CHUNK
+from tile_ir.ops.elementwise import ELEMENTWISE
 from tile_ir.ops.rules import (
     FLOATS,
     UB,
-    VECTOR,
     destination,
-    same_dtype,
-    same_size,
     scratch_operand,
     source,
 )
 
 
 def _function(
-    name: str,
-    sources: tuple[OperandDef, ...],
-    dtypes: tuple[DType, ...],
-    meaning: Callable[..., Any],
-    doc: str,
-    api: str,
-    chunks: int,
-    rate: float,
-    instructions: int,
+    name: str, meaning: Callable[..., Any], doc: str, api: str, rate: float, instructions: int
 ) -> OpDef:
-    return OpDef(
+    return replace(
+        ELEMENTWISE,
         name=name,
         family="transcendental",
         doc=doc,
         ascend_c=api,
-        operands=(destination("dst", UB, *dtypes), *sources, scratch_operand()),
-        hidden=("scratch",),
-        placement=VECTOR,
-        axes=elements,
+        operands=(destination("dst", UB, *FLOATS), source("src"), scratch_operand()),
         meaning=meaning,
-        elementwise=True,
-        may_alias=True,
-        dtype_rule=same_dtype,
-        shape_rule=same_size,
-        scratch=lambda op: (Scratch(Memory.UB, FLOAT32, chunks * CHUNK),),
+        scratch=lambda op: (Scratch(Memory.UB, FLOAT32, 4 * CHUNK),),
         rate=(rate, rate),
         instructions=lambda op: instructions,
     )
@@ -91,63 +75,44 @@ def _integer_power(x: Any, y: Any) -> Any:
 
 
 RANGE = "for |src| up to 65536; off by less than 3 ulp of a float, 1 ulp of a half"
+ANGLES = "Muls, Cast, Add, Mul, Adds"
+QUOTIENTS = "Maxs, Mins, Muls, Adds, Mul, Div"
 OPS = (
-    _function(
-        "sin",
-        (source("src"),),
-        FLOATS,
-        _wave(lambda x: np.sin(x)),
-        f"dst = sine of src, {RANGE}",
-        "Muls, Cast, Add, Mul, Adds",
-        4,
-        2,
-        32,
-    ),
-    _function(
-        "cos",
-        (source("src"),),
-        FLOATS,
-        _wave(lambda x: np.cos(x)),
-        f"dst = cosine of src, {RANGE}",
-        "Muls, Cast, Add, Mul, Adds",
-        4,
-        2,
-        34,
-    ),
+    _function("sin", _wave(lambda x: np.sin(x)), f"dst = sine of src, {RANGE}", ANGLES, 2, 32),
+    _function("cos", _wave(lambda x: np.cos(x)), f"dst = cosine of src, {RANGE}", ANGLES, 2, 34),
     _function(
         "tanh",
-        (source("src"),),
-        FLOATS,
         _wave(lambda x: np.tanh(x)),
         "dst = hyperbolic tangent of src; off by less than 6 ulp of a float, 1 ulp of a half",
-        "Maxs, Mins, Muls, Adds, Mul, Div",
-        4,
+        QUOTIENTS,
         2.5,
         27,
     ),
     _function(
         "erf",
-        (source("src"),),
-        FLOATS,
         _error_function,
         "dst = error function of src; off by less than 7 ulp of a float, 1 ulp of a half",
-        "Maxs, Mins, Muls, Adds, Mul, Div",
-        4,
+        QUOTIENTS,
         2.5,
         29,
     ),
-    _function(
-        "pow",
-        (source("src0"), source("src1")),
-        (FLOAT16, FLOAT32, INT32),
-        _power,
-        "dst = src0 ** src1; the relative error of floats is below (2 + |src1 ln src0|) * 2 ** -23 "
-        "(and 1 ulp of a half), NaN and roots of negative numbers give NaN, -0 counts as 0; "
-        "integers wrap, and a negative "
-        "exponent gives 0 unless src0 is 1 or -1",
-        "Ln, Mul, Exp / ShiftLeft, ShiftRight, Mul",
-        5,
-        1.5,
-        34,
+    replace(
+        ELEMENTWISE,
+        name="pow",
+        family="transcendental",
+        doc="dst = src0 ** src1; the relative error of floats is below (2 + |src1 ln src0|) * 2 ** "
+        "-23 (and 1 ulp of a half), NaN and roots of negative numbers give NaN, -0 counts as 0; "
+        "integers wrap, and a negative exponent gives 0 unless src0 is 1 or -1",
+        ascend_c="Ln, Mul, Exp / ShiftLeft, ShiftRight, Mul",
+        operands=(
+            destination("dst", UB, FLOAT16, FLOAT32, INT32),
+            source("src0"),
+            source("src1"),
+            scratch_operand(),
+        ),
+        meaning=_power,
+        scratch=lambda op: (Scratch(Memory.UB, FLOAT32, 5 * CHUNK),),
+        rate=(1.5, 1.5),
+        instructions=lambda op: 34,
     ),
 )

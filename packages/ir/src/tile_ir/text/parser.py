@@ -132,12 +132,8 @@ class _Reader:
         members = {m.name if upper else m.value: m for m in enum}
         key = str(node).upper() if upper else str(node)
         if key not in members:
-            raise self.fail(
-                node,
-                "ir-word",
-                f"unknown {enum.__name__.lower()} `{node}`",
-                did_you_mean(key, map(str, members)),
-            )
+            hint = did_you_mean(key, map(str, members))
+            raise self.fail(node, "ir-word", f"unknown {enum.__name__.lower()} `{node}`", hint)
         return members[key]
 
     def dtype(self, node: Node, name: str | None = None) -> DType:
@@ -255,9 +251,8 @@ class _Reader:
     def op(self, node: Tree[Token]) -> Op:
         name, *operands, attrs, loc = node.children
         if str(name) not in OPS:
-            raise self.fail(
-                name, "unknown-op", f"unknown operation `{name}`", did_you_mean(str(name), OPS)
-            )
+            hint = did_you_mean(str(name), OPS)
+            raise self.fail(name, "unknown-op", f"unknown operation `{name}`", hint)
         opdef = OPS[str(name)]
         given = {}
         for attr in _children(attrs) if attrs is not None else []:
@@ -312,9 +307,8 @@ class _Reader:
     def find(self, node: Node) -> Buffer:
         name = str(node)[1:]
         if name not in self.buffers:
-            raise self.fail(
-                node, "ir-name", f"unknown buffer `{name}`", did_you_mean(name, self.buffers)
-            )
+            hint = did_you_mean(name, self.buffers)
+            raise self.fail(node, "ir-name", f"unknown buffer `{name}`", hint)
         return self.buffers[name]
 
     def expr(self, node: Node) -> Expr:
@@ -324,12 +318,8 @@ class _Reader:
             case "var":
                 name = str(parts[0])[1:]
                 if name not in self.scalars:
-                    raise self.fail(
-                        parts[0],
-                        "ir-name",
-                        f"unknown scalar `{name}`",
-                        did_you_mean(name, self.scalars),
-                    )
+                    hint = did_you_mean(name, self.scalars)
+                    raise self.fail(parts[0], "ir-name", f"unknown scalar `{name}`", hint)
                 return self.scalars[name]
             case "constant":
                 return self.constant(parts[0])
@@ -370,12 +360,9 @@ class _Reader:
             return Select(values[0], values[1], values[2], values[1].dtype)
         if word in UNARY_FUNCTIONS and len(values) == 1:
             return Unary(word, values[0], values[0].dtype)
-        raise self.fail(
-            node,
-            "ir-function",
-            f"no function `{word}` of {len(values)} arguments",
-            did_you_mean(word, (*BINARY_FUNCTIONS, "select", *UNARY_FUNCTIONS)),
-        )
+        message = "ir-function"
+        hint = did_you_mean(word, (*BINARY_FUNCTIONS, "select", *UNARY_FUNCTIONS))
+        raise self.fail(node, message, f"no function `{word}` of {len(values)} arguments", hint)
 
     def constant(self, node: Node) -> Const:
         body, _, suffix = str(node).partition(":")

@@ -18,7 +18,7 @@ from tile_ir import (
     round_up,
 )
 from tile_ir.analysis import Ranges
-from tile_ir.ops.reduce import COMPOSED, is_packed, reduced_axis
+from tile_ir.ops.reduce import is_packed, reduced_axis
 from tile_ir.ops.rules import static_matrix
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.composed_steps import ComposedSteps, matrix_part
@@ -31,7 +31,7 @@ def lower_composed_reduction(op: Op, known: Ranges, builder: Builder) -> Body:
     folding halves; rows that lie packed are picked apart first."""
     steps = _Steps(op, known, builder)
     src, dst = op.region("src"), op.region("dst")
-    name = op.opdef.name.removesuffix(COMPOSED)
+    name = op.opdef.called
     rows, columns = static_matrix(src) or (0, 0)
     kept = rows if reduced_axis(op) == 1 else columns
     kind = _work_type(src.dtype, name)
