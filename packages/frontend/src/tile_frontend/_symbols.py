@@ -13,60 +13,39 @@ from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
 from tile_frontend._evaluate.decorators import macro, prim_func
-from tile_frontend._language import scalar_functions
-from tile_frontend._language.allocation import (
-    ALLOCATORS,
-    Tensor,
-    alloc_fragment,
-    alloc_shared,
-    alloc_var,
-    annotate_address,
-    annotate_layout,
-    make_nz_layout,
-    make_zn_layout,
-)  # fmt: skip
-from tile_frontend._language.kernel_frames import Else, If, Kernel, Scope, Then, func_attr
-from tile_frontend._language.loops import (
-    Parallel,
-    Persistent,
-    Pipelined,
-    grid,
-    loop_break,
-    serial,
-    unroll,
-)  # fmt: skip
-from tile_frontend._language.reinterpret_buffer import reinterpretcast, reshape, view
+from tile_frontend._language import (
+    allocation,
+    kernel_frames,
+    loops,
+    reinterpret_buffer,
+    scalar_functions,
+)
 from tile_frontend._language.swizzle import use_swizzle
 from tile_frontend._tracing.dtype_names import DataType
 from tile_ir import OPS, Func
 
-_SCALAR_NAMES = (
-    "And", "Cast", "Not", "Or", "assume", "cast", "cdiv", "ceildiv", "clamp", "floordiv",
-    "floormod", "if_then_else", "infinity", "max_value", "min_value", "next_power_of_2",
-    "reinterpret", "symbolic", "truncdiv", "truncmod",
-)  # fmt: skip
+# The names of each module of `_language` that are those of the language.
+_NAMES = {
+    allocation: "Tensor alloc_fragment alloc_shared alloc_var annotate_address annotate_layout "
+    "make_nz_layout make_zn_layout",
+    kernel_frames: "Else If Kernel Scope Then func_attr",
+    loops: "Parallel Persistent Pipelined grid loop_break serial unroll",
+    reinterpret_buffer: "reinterpretcast reshape view",
+    scalar_functions: "And Cast Not Or assume cast cdiv ceildiv clamp floordiv floormod "
+    "if_then_else infinity max_value min_value next_power_of_2 reinterpret symbolic truncdiv "
+    "truncmod",
+}
 
 NAMES: dict[str, Any] = {
     **table_functions("", OPS), **PRODUCTS, **REDUCTIONS,
-    **scalar_functions.DTYPE_NAMES,
-    **{name: getattr(scalar_functions, name) for name in _SCALAR_NAMES},
-    **scalar_functions.FUNCTIONS,
+    **{name: getattr(module, name) for module, names in _NAMES.items() for name in names.split()},
+    **allocation.ALLOCATORS, **scalar_functions.DTYPE_NAMES, **scalar_functions.FUNCTIONS,
     "use_swizzle": use_swizzle, "recommend_configs": recommend_configs,
     "recommend_tiles": recommend_tiles,
-    "max": scalar_functions.maximum,
-    "min": scalar_functions.minimum,
+    "max": scalar_functions.maximum, "min": scalar_functions.minimum,
     # The IR evaluates only the chosen side, which is also right for the eager form.
     "Select": scalar_functions.if_then_else,
     "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
-    "Tensor": Tensor, "Buffer": Tensor, "DataType": DataType,
-    "Kernel": Kernel, "Scope": Scope, "If": If, "Then": Then, "Else": Else,
-    **ALLOCATORS, "alloc_shared": alloc_shared, "alloc_fragment": alloc_fragment,
-    "alloc_var": alloc_var,
-    "annotate_address": annotate_address, "annotate_layout": annotate_layout,
-    "make_zn_layout": make_zn_layout, "make_nz_layout": make_nz_layout,
-    "serial": serial, "range": serial, "unroll": unroll, "grid": grid, "Parallel": Parallel,
-    "Pipelined": Pipelined, "Persistent": Persistent, "loop_break": loop_break,
-    "reinterpretcast": reinterpretcast, "view": view, "reshape": reshape,
-    "copy": OpFunction(OPS["copy"], copy), "printf": printf, "func_attr": func_attr,
-    "print": print_value,
+    "Buffer": allocation.Tensor, "DataType": DataType, "range": loops.serial,
+    "copy": OpFunction(OPS["copy"], copy), "printf": printf, "print": print_value,
 }  # fmt: skip

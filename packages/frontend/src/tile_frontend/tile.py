@@ -3,10 +3,9 @@
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
-from tile_frontend._arguments import gather_arguments as _gather
+from tile_frontend._arguments import counted_call as _counted
 from tile_frontend._arguments import sort_arguments as _sort
 from tile_frontend._arguments.copy_arguments import atomic_add as _atomic_add
-from tile_frontend._arguments.counted_call import CountedFunction as _CountedFunction
 from tile_frontend._arguments.online_softmax import softmax_flash_v2 as _softmax_flash_v2
 from tile_frontend._arguments.op_functions import OpFunction as _OpFunction
 from tile_frontend._arguments.op_functions import table_functions as _table_functions
@@ -18,13 +17,13 @@ from tile_ir import OPS as _OPS
 _FUNCTIONS: dict[str, _Callable[..., _Any]] = {
     **_table_functions("tile", _OPS),
     **{
-        name: _CountedFunction(opdef)
+        name: _counted.CountedFunction(opdef)
         for name, opdef in _OPS.items()
         if opdef.namespace == "tile"
         and any(o.name == "count" and o.optional for o in opdef.operands)
     },
     **_sort.FUNCTIONS,
-    "gather_mask": _OpFunction(_OPS["gather_mask"], _gather.gather_mask, buffers=3),
+    "gather_mask": _OpFunction(_OPS["gather_mask"], _counted.gather_mask, buffers=3),
     "softmax_flash_v2": _softmax_flash_v2,
     "atomic_add": _OpFunction(_OPS["atomic_add"], _atomic_add),
 }

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tile_frontend._tracing.faults import Fault, reject
-from tile_frontend._tracing.scalars import Scalar, describe, python_number, scalar_expr, unexpected
+from tile_frontend._tracing.faults import reject
+from tile_frontend._tracing.scalars import Scalar, python_number, scalar_expr, unexpected
 from tile_frontend._tracing.trace import current, traced_number
 from tile_frontend._tracing.values import Cell, Pending, Tile, View
 from tile_ir import (
@@ -139,10 +139,10 @@ def _narrowed(region: Region, count: Expr | None) -> Region:
     return region
 
 
-def first_elements(region: Region, count: int) -> Region | None:
-    """A run of elements cut to its first `count`; None if they are no box of the buffer."""
-    extents = region.static_extents()
-    if extents is None:
+def first_elements(region: Region | None, count: int) -> Region | None:
+    """A run of elements cut to its first `count`; None if they are no box of a buffer."""
+    extents = None if region is None else region.static_extents()
+    if region is None or extents is None:
         return None
     total = math.prod(extents)
     if count == total:
@@ -266,15 +266,11 @@ def _attribute(opdef: OpDef, definition: AttrDef, value: Any) -> AttrValue:
         return value.lower() if definition.choices else value
     number = traced_number(value)
     if number is None:
-        raise Fault(
-            "attribute-type",
-            f"{opdef.name}: {definition.name} is {describe(value)}, "
-            f"expected a Python {definition.type.__name__}",
-            "it is chosen while compiling: use a value from outside the kernel"
-            if isinstance(value, Scalar)
-            else None,
-            definition.name,
-        )
+        outside = "it is chosen while compiling: use a value from outside the kernel"
+        raise unexpected(
+            f"{opdef.name}: {definition.name}", value, f"a Python {definition.type.__name__}",
+            outside if isinstance(value, Scalar) else None, slug="attribute-type",
+        )  # fmt: skip
     if definition.type is float and not isinstance(number, bool):
         return float(number)
     return number

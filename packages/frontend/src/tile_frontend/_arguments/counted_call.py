@@ -11,7 +11,7 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, python_number
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
-from tile_ir import Diagnostic, Region, warn
+from tile_ir import OPS, Diagnostic, Region, warn
 from tile_ir.switches import switch
 
 
@@ -26,7 +26,7 @@ class CountedFunction(OpFunction):
         number = python_number(given.get("count"))
         if not isinstance(given.get("count"), Scalar) and isinstance(number, int):
             number = self._checked(given, names, number)
-            first = {name: _first(given[name], number) for name in names}
+            first = {name: first_elements(region_of(given[name]), number) for name in names}
             if None not in first.values():
                 given = {**given, **first, "count": None}
         return build_op(self.opdef, given, self.__name__)
@@ -64,7 +64,16 @@ def _from_elements(given: dict[str, Any], names: list[str]) -> dict[str, Region]
     return {name: first_elements(r, least) or r for name, r in found.items()}
 
 
-def _first(value: Any, count: int) -> Region | None:
-    """The first `count` elements as a region, or None if they are no box of the buffer."""
-    region = region_of(value)
-    return None if region is None else first_elements(region, count)
+def gather_mask(dst: Any, src: Any, pattern: Any) -> Pending:
+    # A buffer in the place of the pattern holds indices of elements. With a count, as in earlier
+    # versions, the indices of so many (value, index) pairs are kept.
+    count, name = python_number(pattern), "tile.gather_mask"
+    if isinstance(count, int):
+        src, pattern = first_elements(region_of(src), 2 * count), "P1010"
+        if src is None:
+            message = f"gather_mask: src does not hold {count} pairs one behind the other"
+            hint = 'a pattern like "P1010" keeps every second element'
+            raise Fault("count-range", message, hint, "pattern")
+    if isinstance(pattern, str):
+        return build_op(OPS["gather_mask"], {"dst": dst, "src": src, "pattern": pattern}, name)
+    return build_op(OPS["gather_elements"], {"dst": dst, "src": src, "index": pattern}, name)

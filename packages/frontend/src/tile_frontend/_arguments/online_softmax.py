@@ -20,18 +20,9 @@ NAME = "tile.softmax_flash_v2"
 
 
 def softmax_flash_v2(
-    dst: Any,
-    out_sum: Any,
-    out_max: Any,
-    expmax: Any,
-    src: Any,
-    in_sum: Any,
-    in_max: Any,
-    tmp: Any = None,
-    compact: Any = None,
-    col_count: Any = None,
-    actual_col: Any = None,
-) -> Pending:
+    dst: Any, out_sum: Any, out_max: Any, expmax: Any, src: Any, in_sum: Any, in_max: Any,
+    tmp: Any = None, compact: Any = None, col_count: Any = None, actual_col: Any = None,
+) -> Pending:  # fmt: skip
     """One step of an online softmax over the rows of a tile.
 
     out_max = max(in_max, src), expmax = exp(in_max - out_max), dst = exp(src - out_max), and

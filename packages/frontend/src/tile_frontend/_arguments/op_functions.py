@@ -7,22 +7,65 @@ record (`OpDef.parameters`). An adapter stands beside it only where something is
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, getdoc, signature
 from itertools import takewhile
 from typing import Any, ClassVar, TypeAlias
 
-from tile_frontend._arguments.build_op import build_op
-from tile_frontend._arguments.working_memory import without_working_memory, working_in
-from tile_frontend._dialects.known import argument_here, with_spellings
+from tile_frontend._arguments.build_op import build_op, only_element
+from tile_frontend._arguments.working_memory import (
+    KEYWORD,
+    lend_working_memory,
+    takes_working_memory,
+    working_in,
+)
+from tile_frontend._dialects.known import WORKING_MEMORY, argument_here, with_spellings
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import python_number, unexpected
 from tile_frontend._tracing.values import Tile, View
-from tile_ir import REQUIRED, ArgumentDef, AttrDef, OpDef, OperandDef, call_arguments, did_you_mean
+from tile_ir import (
+    REQUIRED,
+    ArgumentDef,
+    AttrDef,
+    OpDef,
+    OperandDef,
+    Region,
+    call_arguments,
+    did_you_mean,
+)
 from tile_ir.opdef import words
 
 _ACCESS = {"r": "read", "w": "written", "rw": "read and written"}
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A call without its working memory. `dropped` is where that stood among the positional
+    arguments, if it did; `memory` is what was handed over."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    dropped: int | None = None
+    memory: Region | None = None
+
+    @contextmanager
+    def placing_faults(
+        self, parameters: Sequence[str], argument_of: Mapping[Any, str] | None = None
+    ) -> Iterator[None]:
+        """Faults inside that blame an operand blame its argument. Those that blame a parameter
+        behind the working memory blame its place in the text, which is one further."""
+        try:
+            yield
+        except Fault as fault:
+            blamed = fault.argument = (argument_of or {}).get(fault.argument, fault.argument)
+            if isinstance(blamed, str) and blamed in parameters and blamed not in self.kwargs:
+                blamed = parameters.index(blamed)
+            if self.dropped is not None and isinstance(blamed, int):
+                fault.argument = blamed + (blamed >= self.dropped)
+            raise
 
 
 class OpFunction:
@@ -74,11 +117,30 @@ class OpFunction:
         return Signature(parameters, return_annotation=self.returns)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        call = without_working_memory(
-            self.opdef, self.__name__, self.buffers, args, kwargs, self.numbers
-        )
+        call = self.without_memory(args, kwargs)
         with call.placing_faults(self.parameters, self.argument_of):
             return working_in(self.build(bind(self, call.args, call.kwargs)), call.memory)
+
+    def without_memory(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """The arguments that mean something. Behind the `buffers` at the front a buffer is working
+        memory, but one of a single element in the place of a number: it may be meant as the value.
+
+        Raises Fault for a `tmp` that is no buffer of UB.
+        """
+        if not takes_working_memory(self.opdef) or KEYWORD in self.opdef.call_order():
+            return Arguments(args, kwargs)
+        keyword = next((key for key in WORKING_MEMORY if key in kwargs), None)
+        if keyword is not None:
+            rest = {key: value for key, value in kwargs.items() if key != keyword}
+            memory = lend_working_memory(self.__name__, kwargs[keyword])
+            return Arguments(args, rest, memory=memory)
+        places = (i for i in range(self.buffers, len(args)) if isinstance(args[i], (Tile, View)))
+        found = [i for i in places if i not in self.numbers or only_element(args[i]) is None]
+        if len(found) != 1:
+            return Arguments(args, kwargs)
+        place = found[0]
+        memory = lend_working_memory(self.__name__, args[place])
+        return Arguments((*args[:place], *args[place + 1 :]), kwargs, place, memory)
 
     def build(self, given: dict[str, Any]) -> Any:
         """The operation of these arguments by name."""
@@ -162,12 +224,9 @@ def bind(function: OpFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         given[name] = value
     missing = [a.name for a in function.arguments if a.name not in given and a.default is REQUIRED]
     if missing:
-        raise Fault(
-            "arity",
-            f"{called} misses {', '.join(f'`{n}`' for n in missing)}",
-            f"it takes {', '.join(names)}"
-            + (", and stores its result in dst" if "dst" in names else ""),
-        )
+        stores = ", and stores its result in dst" if "dst" in names else ""
+        message = f"{called} misses {', '.join(f'`{n}`' for n in missing)}"
+        raise Fault("arity", message, f"it takes {', '.join(names)}{stores}")
     return given
 
 

@@ -47,13 +47,10 @@ class ProductFunction(OpFunction):
         else:
             name, operands = f"{name}_bias", {"init": True, **given}
             if known_integer(operands["init"]) == 0 or operands["init"] is False:
-                raise Fault(
-                    "attribute-value",
-                    f"{self.opdef.name}: init is False, so that C is added to, but bias is what C "
-                    "starts from",
-                    "leave init out, or make it the condition of the first product: init=(k == 0)",
-                    "init",
-                )
+                message = "init is False, so that C is added to, but bias is what C starts from"
+                hint = "leave init out, or make it the condition of the first product: "
+                where, hint = self.opdef.name, f"{hint}init=(k == 0)"
+                raise Fault("attribute-value", f"{where}: {message}", hint, "init")
         for a in self.arguments:
             self.check_without_effect(a, given.get(a.name))
         whole = build_op(OPS[name], operands, self.__name__)
@@ -82,13 +79,9 @@ class GemmFunction(ProductFunction):
         if not isinstance(columns, Scalar) or not columns.expr.dtype.is_integer:
             raise unexpected("gemm_v0: n_actual", columns)
         if n % FRACTAL:
-            raise Fault(
-                "attribute-value",
-                f"gemm_v0: n_actual is {describe(columns)}, but C has {n} columns, no multiple of "
-                "16",
-                "give C columns by the sixteen, or a number from outside the kernel as n_actual",
-                "n_actual",
-            )
+            found = f"{describe(columns)}, but C has {n} columns, no multiple of 16"
+            hint = "give C columns by the sixteen, or a number from outside the kernel as n_actual"
+            raise Fault("attribute-value", f"gemm_v0: n_actual is {found}", hint, "n_actual")
         whole.stmt = _runtime_columns(op, columns.expr, n)
         return whole
 

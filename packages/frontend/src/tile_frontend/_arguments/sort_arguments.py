@@ -16,7 +16,6 @@ from tile_frontend._arguments.build_op import build_op, first_elements, region_o
 from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._arguments.working_memory import (
     lend_working_memory,
-    without_working_memory,
     working_in,
 )
 from tile_frontend._tracing.faults import Fault
@@ -58,9 +57,7 @@ class TopFunction(OpFunction):
     """With a size instead of K and actual_num, src is merged into dst."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        call = without_working_memory(
-            self.opdef, self.__name__, self.buffers, args, kwargs, self.numbers
-        )
+        call = self.without_memory(args, kwargs)
         if len(call.args) + len(call.kwargs) == 3 and not {"K", "actual_num"} & set(call.kwargs):
             dst, src, size = (*call.args, *call.kwargs.values())
             with call.placing_faults(("dst", "src", "block_size")):
@@ -72,18 +69,12 @@ class TopFunction(OpFunction):
 
 def _merged(dst: Any, src: Any, size: Any) -> Pending | None:
     """src merged into dst; None where one of them does not hold so many pairs."""
-    sides = [_first_pairs(value, size) for value in (dst, src)]
-    if None in sides:
+    if not isinstance(size, int) or size <= 0:
         return None
-    given = dict(zip(("dst", "src"), sides, strict=True))
-    return build_op(OPS["merge_top"], given, "tile.topk")
-
-
-def _first_pairs(value: Any, count: Any) -> Region | None:
-    region = region_of(value)
-    if region is None or not isinstance(count, int) or count <= 0:
+    into, merged = (first_elements(region_of(value), 2 * size) for value in (dst, src))
+    if into is None or merged is None:
         return None
-    return first_elements(region, 2 * count)
+    return build_op(OPS["merge_top"], {"dst": into, "src": merged}, "tile.topk")
 
 
 class MergeFunction(OpFunction):
@@ -154,7 +145,7 @@ def _list(region: Region, index: int, elements: int) -> Region:
 
 
 def _run(region: Region | None, elements: int) -> Region | None:
-    return region if region is None else first_elements(region, elements) or region
+    return first_elements(region, elements) or region
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -128,14 +128,9 @@ class CallEvaluator(ComprehensionEvaluator):
         if not _of_the_host(function):
             return value
         name = getattr(function, "__name__", "the function")
-        raise Fault(
-            "host-function",
-            f"`{name}` runs on the host while the kernel is traced: it does not take a loop of the "
-            "kernel",
-            "loop with `for i in ...:` alone, and compute from `i` what is needed beside it; a "
-            "range of known size may be given",
-            argument,
-        )
+        message = f"`{name}` {_ON_THE_HOST} a loop of the kernel"
+        hint = "loop with `for i in ...:` alone, and compute from `i` what is needed beside it; "
+        raise Fault("host-function", message, hint + "a range of known size may be given", argument)
 
     def _argument_loc(self, node: ast.Call, function: Any, argument: str | int | None) -> Loc:
         """Where the argument a fault names stands in the call, else the call."""
@@ -176,13 +171,8 @@ class CallEvaluator(ComprehensionEvaluator):
             return
         if hint is None and scalar is not None:
             return  # the error itself says more
-        found = describe(scalar if tile is None else tile)
-        self.fail(
-            "host-function",
-            f"`{name}` runs on the host while the kernel is traced: it does not take {found}",
-            node,
-            hint or "compute on tiles with T.tile operations",
-        )
+        message = f"`{name}` {_ON_THE_HOST} {describe(scalar if tile is None else tile)}"
+        self.fail("host-function", message, node, hint or "compute on tiles with T.tile operations")
 
     def _native_error(
         self, node: ast.Call, function: Any, error: Exception, args: list[Any],
@@ -197,7 +187,7 @@ class CallEvaluator(ComprehensionEvaluator):
             if keyword.arg is not None and keyword.arg not in names:
                 message = f"{name} has no argument `{keyword.arg}`"
                 hint = did_you_mean(keyword.arg, names) or f"it takes {', '.join(names)}"
-                raise KernelError("unknown-argument", message, self.source.loc(keyword), hint)
+                self.fail("unknown-argument", message, keyword, hint)
         mismatch = _signature_problem(function, args, kwargs)
         if mismatch is not None:
             takes = f"it takes {', '.join(_parameters(function))}" if _is_ours(function) else None
@@ -210,6 +200,7 @@ class CallEvaluator(ComprehensionEvaluator):
         raise KernelError("python-error", message, self.source.loc(node), hint) from error
 
 
+_ON_THE_HOST = "runs on the host while the kernel is traced: it does not take"
 # Libraries whose functions compute at once, also where they are written in Python.
 _HOST_LIBRARIES = ("torch", "numpy", "math", "cmath", "scipy", "builtins", "statistics")
 

@@ -7,8 +7,9 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from tile_frontend._evaluate.call_expressions import Expandable
 from tile_frontend._evaluate.scope import Captured, Scope, capture
@@ -91,23 +92,17 @@ class KernelEvaluator(StatementEvaluator):
         for annotation in annotations:
             if isinstance(annotation, TensorType):
                 self._reserve_symbols(annotation, node)
-        params = tuple(
-            self._parameter(a, t) for a, t in zip(node.args.args, annotations, strict=True)
-        )
-        self.trace.params = params
+        self.trace.params = tuple(map(self._parameter, node.args.args, annotations))
         self.trace.in_signature = False
         self.run(node.body)
         try:
             func = self.trace.finish()
         except Fault as fault:
-            self._place(fault, self._name_loc(node))
+            # Where the function's name stands.
+            start = self.source.loc(node)
+            self._place(fault, replace(start, column=start.column + len("def ")))
         _check_views(func)
         return func
-
-    def _name_loc(self, node: ast.FunctionDef) -> Loc:
-        """Where the function's name stands: after `def `."""
-        start = self.source.loc(node)
-        return Loc(start.file, start.line, start.column + len("def "))
 
     def _plain_parameters(self, node: ast.FunctionDef) -> None:
         a = node.args
@@ -115,27 +110,21 @@ class KernelEvaluator(StatementEvaluator):
             if extra is not None:
                 hint = "kernels take parameters by position: no *args, **kwargs, / or *"
                 what = f"parameter `{extra.arg}` is not a plain one"
-                self._at(extra, "parameter-kind", what, hint)
+                self.fail("parameter-kind", what, extra, hint)
         for default in a.defaults:
             hint = "pass the value at the call, or capture it from outside"
             self.fail("parameter-default", "a kernel parameter has a default value", default, hint)
-
-    def _at(self, arg: ast.arg, slug: str, message: str, hint: str | None = None) -> NoReturn:
-        raise KernelError(slug, message, self.source.loc(arg), hint)
 
     def _annotation(self, arg: ast.arg, fn: Callable[..., Any]) -> Any:
         """The annotation's value; Python has evaluated it unless the file postpones that."""
         if arg.annotation is None:
             method = "a kernel is no method: define it in the method or outside the class"
             hint = method if arg.arg == "self" else _ANNOTATE
-            self._at(arg, "parameter-type", f"parameter `{arg.arg}` has no type", hint)
+            self.fail("parameter-type", f"parameter `{arg.arg}` has no type", arg, hint)
         value = fn.__annotations__.get(arg.arg)
         if not isinstance(value, str):
             return value
-        node = arg.annotation
-        if isinstance(node, ast.Constant):
-            return value
-        return self.evaluate(node)
+        return value if isinstance(arg.annotation, ast.Constant) else self.evaluate(arg.annotation)
 
     def _reserve_symbols(self, tensor: TensorType, node: ast.FunctionDef) -> None:
         for dim in tensor.shape:
@@ -153,7 +142,8 @@ class KernelEvaluator(StatementEvaluator):
         except Fault as fault:
             self._place(fault, loc)
         if unique != name:
-            self._at(arg, "symbol-name", f"parameter `{name}` has the name of a symbolic dimension")
+            what = f"parameter `{name}` has the name of a symbolic dimension"
+            self.fail("symbol-name", what, arg)
         match annotation:
             case TensorType(shape=shape, dtype=dtype):
                 buffer = Buffer(name, Memory.GM, dtype, shape, loc)
@@ -168,7 +158,7 @@ class KernelEvaluator(StatementEvaluator):
                 self.scope.bind(name, Scalar(var), loc)
                 return var
         what = f"parameter `{name}` is annotated with {describe(annotation)}"
-        self._at(arg, "parameter-type", what, _ANNOTATE)
+        self.fail("parameter-type", what, arg, _ANNOTATE)
 
 
 def _check_views(func: Func) -> None:

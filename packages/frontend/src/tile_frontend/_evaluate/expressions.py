@@ -7,7 +7,7 @@ import ast
 import operator
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from tile_frontend._dialects.foreign_names import element_here, reduced_here, written_here
 from tile_frontend._dialects.known import advice
@@ -76,17 +76,18 @@ UNSUPPORTED: dict[str, tuple[str, str | None]] = {
 }
 
 
+Node: TypeAlias = ast.expr | ast.stmt | ast.arg | ast.keyword
+
+
 class ExpressionEvaluator:
     """Evaluates the expressions of one function's text in a scope."""
 
     def __init__(self, trace: Trace, source: Source, scope: Scope, expansion: int) -> None:
         self.trace, self.source, self.scope = trace, source, scope
         self.expansion = expansion
-        trace.add_source(source)
+        trace.sources[source.file] = source.text
 
-    def fail(
-        self, slug: str, message: str, node: ast.expr | ast.stmt, hint: str | None = None
-    ) -> NoReturn:
+    def fail(self, slug: str, message: str, node: Node, hint: str | None = None) -> NoReturn:
         raise KernelError(slug, message, self.source.loc(node), hint)
 
     def unsupported(
@@ -146,12 +147,9 @@ class ExpressionEvaluator:
     def _unknown_name(self, node: ast.Name) -> NoReturn:
         dropped = self.scope.bound_at(node.id)
         if dropped is not None:
-            self.fail(
-                "unknown-name",
-                f"`{node.id}` was bound inside the block at line {dropped.line} and ended with it",
-                node,
-                "bind it before the block, or keep it in a T.alloc_var",
-            )
+            where = f"inside the block at line {dropped.line} and ended with it"
+            before = "bind it before the block, or keep it in a T.alloc_var"
+            self.fail("unknown-name", f"`{node.id}` was bound {where}", node, before)
         hint = did_you_mean(node.id, self.scope.names())
         self.fail("unknown-name", f"`{node.id}` is not defined", node, hint)
 
@@ -201,9 +199,8 @@ class ExpressionEvaluator:
         # Raised inside a property of the user's, it is worth showing; else it says nothing more.
         deeper = error.__traceback__.tb_next if error.__traceback__ else None
         cause = None if deeper is None or isinstance(owner, ModuleType) else error
-        raise KernelError(
-            "unknown-name", f"`{shown}` is not defined", self.source.attribute_loc(node), hint
-        ) from cause
+        loc = self.source.attribute_loc(node)
+        raise KernelError("unknown-name", f"`{shown}` is not defined", loc, hint) from cause
 
     def _BinOp(self, node: ast.BinOp) -> Any:
         left, right = self.evaluate(node.left), self.evaluate(node.right)

@@ -11,7 +11,7 @@ from tile_frontend._evaluate.assignments import AssignmentEvaluator
 from tile_frontend._evaluate.scope import BlockKind
 from tile_frontend._evaluate.static_iteration import MOST_ROUNDS, static_items, unrolled_range
 from tile_frontend._language.kernel_frames import Frame, IfFrame
-from tile_frontend._language.loops import Loop, PersistentLoop, loop_rank, run_loop
+from tile_frontend._language.loops import AnyLoop, Loop
 from tile_frontend._language.swizzle import SwizzledBlock
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, condition, describe
@@ -62,11 +62,10 @@ class StatementEvaluator(AssignmentEvaluator):
         if isinstance(test, Scalar):
             text = ast.unparse(stmt.test)
             said = text if stmt.msg is None else self.evaluate(stmt.msg)
-            self.fail(
-                "unsupported-syntax", "`assert` of a runtime condition is not supported", stmt,
-                f"write T.device_assert({text}, {str(said)!r}), which is checked where the kernel "
-                "runs",
-            )  # fmt: skip
+            message = "`assert` of a runtime condition is not supported"
+            instead = f"write T.device_assert({text}, {str(said)!r})"
+            hint = f"{instead}, which is checked where the kernel runs"
+            self.fail("unsupported-syntax", message, stmt, hint)
         if not test:
             message = "" if stmt.msg is None else f": {self.evaluate(stmt.msg)}"
             self.fail("assertion", f"`{ast.unparse(stmt.test)}` does not hold{message}", stmt)
@@ -118,7 +117,7 @@ class StatementEvaluator(AssignmentEvaluator):
                     self._emit_value(item, stmt)
             case None | bool() | int() | float() | str() | Scalar() | Tile() | View():
                 pass
-            case Loop() | PersistentLoop():
+            case AnyLoop():
                 self.fail("loop-unused", "a loop stands alone", stmt, "write `for i in ...:`")
             case _ if callable(value):
                 what = f"`{ast.unparse(stmt.value)}` is not called"
@@ -171,14 +170,14 @@ class StatementEvaluator(AssignmentEvaluator):
         if items is not None:
             self._static_for(stmt, items)
             return
-        if not isinstance(loop, (Loop, PersistentLoop)):
+        if not isinstance(loop, AnyLoop):
             message = f"a kernel cannot iterate over {describe(loop)}"
             hint = "loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or "
             hint += "T.Persistent, or over a Python list"
             self.fail("not-a-loop", message, stmt.iter, hint)
         names = self._target_names(stmt.target)
-        if len(names) != loop_rank(loop):
-            message = f"the loop has {loop_rank(loop)} variables, but {len(names)} "
+        if len(names) != loop.rank:
+            message = f"the loop has {loop.rank} variables, but {len(names)} "
             message += f"{'name' if len(names) == 1 else 'names'}"
             self.fail("loop-target", message, stmt.target)
 
@@ -194,7 +193,9 @@ class StatementEvaluator(AssignmentEvaluator):
                 self.block(stmt.body)
 
         loc = self.source.loc(stmt)
-        self.guarded(stmt, run_loop, self.trace, loop, names, loc, run)
+        self.trace.loop_depth += 1
+        self.guarded(stmt, loop.emit, self.trace, names, loc, run)
+        self.trace.loop_depth -= 1
 
     def _static_for(self, stmt: ast.For, items: Sequence[Any]) -> None:
         """The body once per element, now. Each round names buffers of its own, as an expansion of

@@ -110,14 +110,11 @@ class ComprehensionEvaluator(ExpressionEvaluator):
         found = self.evaluate(first.iter)
         items = known_items(found)
         if items is None or len(items) > MOST_ROUNDS:
-            is_loop = isinstance(found, Loop)
-            self.fail(
-                "not-a-loop",
-                "a comprehension cannot iterate over "
-                + (f"this T.{found.name}" if is_loop else describe(found)),
-                first.iter,
-                "it runs while the kernel is traced: over a Python list, or a range of known size",
-            )
+            what = f"this T.{found.name}" if isinstance(found, Loop) else describe(found)
+            hint = "it runs while the kernel is traced: over a Python list, or a range of known "
+            hint += "size"
+            message = f"a comprehension cannot iterate over {what}"
+            self.fail("not-a-loop", message, first.iter, hint)
         with self.scope.block():
             for item in items:
                 self.bind_static(first.target, item)
@@ -155,12 +152,10 @@ class ComprehensionEvaluator(ExpressionEvaluator):
             assert isinstance(part, ast.FormattedValue), "an f-string has no other parts"
             value = self.evaluate(part.value)
             if isinstance(value, (Scalar, Tile, View)):
-                self.fail(
-                    "runtime-value",
-                    f"an f-string is made while the kernel is traced, but found {describe(value)}",
-                    part.value if part.value.lineno == node.lineno else node,
-                    'print with a format: T.printf("%d\\n", x), with %f for floats',
-                )
+                message = "an f-string is made while the kernel is traced, but found "
+                where = part.value if part.value.lineno == node.lineno else node
+                hint = 'print with a format: T.printf("%d\\n", x), with %f for floats'
+                self.fail("runtime-value", message + describe(value), where, hint)
             spec = "" if part.format_spec is None else self.evaluate(part.format_spec)
             convert = _CONVERSIONS.get(part.conversion)
             shown = value if convert is None else convert(value)

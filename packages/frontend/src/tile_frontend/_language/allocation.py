@@ -43,11 +43,6 @@ class TensorType:
     dtype: DType
 
 
-def _tensor_type(shape: tuple[Expr, ...], element: DType) -> TensorType:
-    packed_rows(element, shape, "shape")
-    return TensorType(shape, element)
-
-
 class _TensorProxy:
     """A tensor parameter in global memory: `T.Tensor(shape, dtype)` or `T.Tensor[shape, dtype]`."""
 
@@ -57,7 +52,9 @@ class _TensorProxy:
     def __call__(self, shape: Any, dtype: Any = "float32", *more: Any) -> TensorType:
         check_one_shape("T.Tensor", (shape, dtype, *more))
         sizes = sizes_of(shape, "a tensor", least=0)
-        return _tensor_type(sizes, _stored(element_type(dtype, packed=True)))
+        element = _stored(element_type(dtype, packed=True))
+        packed_rows(element, sizes, "shape")
+        return TensorType(sizes, element)
 
     def __getitem__(self, key: Any) -> TensorType:
         # T.Tensor[(M, N), "float16"] against T.Tensor[M, N].
@@ -115,13 +112,9 @@ def buffer_dims(shape: Any) -> tuple[Expr, ...]:
     dims = sizes_of(shape, "a buffer")
     for position, size in enumerate(dims):
         if constant_value(size) is None:
-            raise Fault(
-                "dynamic-shape",
-                f"dimension {position} of a buffer is a runtime value, expected a Python int",
-                "buffers on chip have fixed sizes: compute it outside the kernel, "
-                "or allocate the largest",
-                "shape",
-            )
+            message = f"dimension {position} of a buffer is a runtime value, expected a Python int"
+            hint = "buffers on chip have fixed sizes: compute it outside the kernel, "
+            raise Fault("dynamic-shape", message, hint + "or allocate the largest", "shape")
     return dims
 
 

@@ -85,14 +85,10 @@ class KernelFrame(Frame):
             message += "of a block: it yields one index, found 2 names"
             hint = f"for threads write `as cid`; for a grid {grid}"
             raise Fault("with-target", message, hint, "target")
-        raise Fault(
-            "with-target",
-            f"T.Kernel {'without' if expected == 2 else 'with'} threads yields {expected} "
-            f"{'indices' if expected == 2 else 'index'}, found {len(names)} "
-            f"{'names' if len(names) != 1 else 'name'}",
-            _one_index_each(names) if expected == 2 else "write `as cid`",
-            "target",
-        )
+        yields = "out threads yields 2 indices" if expected == 2 else " threads yields 1 index"
+        found = f"{len(names)} {'names' if len(names) != 1 else 'name'}"
+        hint = _one_index_each(names) if expected == 2 else "write `as cid`"
+        raise Fault("with-target", f"T.Kernel with{yields}, found {found}", hint, "target")
 
 
 def _one_index_each(names: tuple[str, ...]) -> str:
@@ -249,13 +245,9 @@ def _threads(value: Any) -> int | None:
         return None
     number = value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
     if isinstance(number, bool) or python_number(number) not in (1, 2):
-        raise Fault(
-            "launch-threads",
-            f"threads is {value!r}, expected 1 or 2",
-            "threads counts the vector cores of a block, not the elements they work on: leave it "
-            "out",
-            "threads",
-        )
+        hint = "threads counts the vector cores of a block, not the elements they work on: "
+        hint += "leave it out"
+        raise Fault("launch-threads", f"threads is {value!r}, expected 1 or 2", hint, "threads")
     return int(number)
 
 

@@ -39,17 +39,59 @@ from tile_ir import (
     promote,
 )
 
+# Evaluates the body of a loop, with the values of its variables.
+Run = Callable[[tuple[Scalar, ...]], None]
+
+
+class AnyLoop:
+    """What may stand after `for ... in`. `name` is how the script wrote it."""
+
+    __slots__ = ()
+    name: str
+
+    @property
+    def rank(self) -> int:
+        """How many variables it has."""
+        raise NotImplementedError
+
+    def __iter__(self) -> NoReturn:
+        """Python itself asks for the rounds only where there is no kernel."""
+        outside_kernel(f"for ... in T.{self.name}(...)")
+
+    def emit(self, trace: Trace, names: tuple[str, ...], loc: Loc, run: Run) -> None:
+        """Evaluate the body in the loop and emit the loop."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, slots=True)
-class PersistentLoop:
+class PersistentLoop(AnyLoop):
     domain: tuple[Expr, ...]
     wave_size: Expr
     index: Expr
     group: int
+    name: str = "Persistent"
 
-    def __iter__(self) -> NoReturn:
-        """As of other loops."""
-        outside_kernel("for ... in T.Persistent(...)")
+    @property
+    def rank(self) -> int:
+        return len(self.domain)
+
+    def emit(self, trace: Trace, names: tuple[str, ...], loc: Loc, run: Run) -> None:
+        """One loop over the waves in which the block has a tile. Where not all blocks have one in
+        the last, a minimum tells those who look at intervals which tiles there are."""
+        total = product(self.domain)
+        count, size = constant_value(total), constant_value(self.wave_size)
+        even = count is not None and size is not None and count % size == 0
+        wave = trace.loop_variable("wave")
+        number = wave * self.wave_size + self.index
+        with trace.block() as body:
+            tile = trace.let("tile", number if even else minimum(number, total - 1), loc).expr
+            coordinates = tile_coordinates(self.domain, self.group, tile)
+            run(tuple(
+                trace.let("i" if name == "_" else name, value, loc)
+                for name, value in zip(names, coordinates, strict=True)
+            ))  # fmt: skip
+        waves = total // self.wave_size if even else ceildiv(total - self.index, self.wave_size)
+        trace.emit(For(wave, Const(0), waves, LoopKind.SERIAL, tuple(body), loc))
 
 
 def Persistent(
@@ -76,28 +118,6 @@ def product(extents: Sequence[Expr]) -> Expr:
     for e in extents:
         total = total * e
     return total
-
-
-def run_persistent(
-    trace: Trace, loop: PersistentLoop, names: tuple[str, ...], loc: Loc,
-    run: Callable[[tuple[Scalar, ...]], None],
-) -> None:  # fmt: skip
-    """One loop over the waves in which the block has a tile. Where not all blocks have one in the
-    last, a minimum tells those who look at intervals which tiles there are."""
-    total = product(loop.domain)
-    count, size = constant_value(total), constant_value(loop.wave_size)
-    even = count is not None and size is not None and count % size == 0
-    wave = trace.loop_variable("wave")
-    number = wave * loop.wave_size + loop.index
-    with trace.block() as body:
-        tile = trace.let("tile", number if even else minimum(number, total - 1), loc).expr
-        coordinates = tile_coordinates(loop.domain, loop.group, tile)
-        run(tuple(
-            trace.let("i" if name == "_" else name, value, loc)
-            for name, value in zip(names, coordinates, strict=True)
-        ))  # fmt: skip
-    waves = total // loop.wave_size if even else ceildiv(total - loop.index, loop.wave_size)
-    trace.emit(For(wave, Const(0), waves, LoopKind.SERIAL, tuple(body), loc))
 
 
 def tile_coordinates(domain: Sequence[Expr], group: int, tile: Expr) -> tuple[Expr, ...]:
@@ -128,8 +148,8 @@ Bounds = tuple[Expr, Expr]
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
-    """Nested loops of one kind, one per dimension. `name` is how the script wrote it."""
+class Loop(AnyLoop):
+    """Nested loops of one kind, one per dimension."""
 
     name: str
     kind: LoopKind
@@ -143,12 +163,20 @@ class Loop:
         """What messages call it."""
         return f"T.{self.name}(...)"
 
-    def __iter__(self) -> NoReturn:
-        """Python itself asks for the rounds only where there is no kernel."""
-        outside_kernel(f"for ... in T.{self.name}(...)")
+    @property
+    def rank(self) -> int:
+        return len(self.bounds)
 
-
-AnyLoop = Loop | PersistentLoop
+    def emit(self, trace: Trace, names: tuple[str, ...], loc: Loc, run: Run) -> None:
+        variables = tuple(_variable(trace, n, b) for n, b in zip(names, self.bounds, strict=True))
+        with trace.block() as body:
+            run(tuple(Scalar(v) for v in variables))
+        statements = tuple(body)
+        given = _given(self, statements)
+        for var, (start, stop) in reversed(list(zip(variables, self.bounds, strict=True))):
+            low, high = cast(start, var.dtype), cast(stop, var.dtype)
+            statements = (For(var, low, high, self.kind, statements, loc, self.stages, given),)
+        trace.emit(statements[0])
 
 
 def _bounds(name: str, start: Any, stop: Any) -> Bounds:
@@ -198,15 +226,9 @@ def grid(*extents: Any) -> Loop:
 
 
 def Pipelined(
-    start: Any,
-    stop: Any = None,
-    num_stages: Any = 0,
-    order: list[int] | None = None,
-    stage: list[int] | None = None,
-    sync: Any = None,
-    group: Any = None,
-    cross_interval: int = 1,
-) -> Loop:
+    start: Any, stop: Any = None, num_stages: Any = 0, order: list[int] | None = None,
+    stage: list[int] | None = None, sync: Any = None, group: Any = None, cross_interval: int = 1,
+) -> Loop:  # fmt: skip
     """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
     handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and what
     would wait is worked on a round later (docs/pipelined_loops.md). `num_stages="auto"`: of the
@@ -238,10 +260,10 @@ def _places(name: str, given: Any) -> tuple[int, ...]:
         raise unexpected(name, given, "a list of Python ints", slug="loop-schedule")
     numbers = tuple(_static(name, number, 0) for number in given)
     if name == "order" and sorted(numbers) != list(range(len(numbers))):
-        raise Fault(
-            "loop-schedule", f"order has {', '.join(map(str, numbers))}, expected each of 0 to "
-            f"{len(numbers) - 1} once", "give every statement its place in the new order", name,
-        )  # fmt: skip
+        found, last = ", ".join(map(str, numbers)), len(numbers) - 1
+        message = f"order has {found}, expected each of 0 to {last} once"
+        hint = "give every statement its place in the new order"
+        raise Fault("loop-schedule", message, hint, name)
     return numbers
 
 
@@ -268,34 +290,6 @@ def _given(loop: Loop, body: Body) -> tuple[Given, ...]:
     orders = loop.order or range(len(locs))
     stages = loop.stage or (0,) * len(locs)
     return tuple(Given(at, o, s) for at, o, s in zip(locs, orders, stages, strict=True))
-
-
-def loop_rank(loop: AnyLoop) -> int:
-    """How many variables the loop has."""
-    return len(loop.bounds) if isinstance(loop, Loop) else len(loop.domain)
-
-
-def run_loop(
-    trace: Trace, loop: AnyLoop, names: tuple[str, ...], loc: Loc,
-    run: Callable[[tuple[Scalar, ...]], None],
-) -> None:  # fmt: skip
-    """Evaluate the body in the loop and emit the loop."""
-    trace.loop_depth += 1
-    try:
-        if isinstance(loop, PersistentLoop):
-            run_persistent(trace, loop, names, loc, run)
-            return
-        variables = tuple(_variable(trace, n, b) for n, b in zip(names, loop.bounds, strict=True))
-        with trace.block() as body:
-            run(tuple(Scalar(v) for v in variables))
-    finally:
-        trace.loop_depth -= 1
-    statements = tuple(body)
-    given = _given(loop, statements)
-    for var, (start, stop) in reversed(list(zip(variables, loop.bounds, strict=True))):
-        low, high = cast(start, var.dtype), cast(stop, var.dtype)
-        statements = (For(var, low, high, loop.kind, statements, loc, loop.stages, given),)
-    trace.emit(statements[0])
 
 
 def _variable(trace: Trace, name: str, bounds: Bounds) -> Var:

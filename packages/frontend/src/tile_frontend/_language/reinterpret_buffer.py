@@ -51,13 +51,9 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
     needed = element.bytes_of(math.prod(target.buffer.static_shape() or ()))
     room = root.element.bytes_of(math.prod(root.buffer.static_shape() or ()))
     if needed > room:
-        raise Fault(
-            "reinterpret-size",
-            f"reinterpretcast: dst `{dst.name}` has {needed} bytes, but src `{src.name}` only "
-            f"{room}",
-            "give dst a shape that fits",
-            "dst",
-        )
+        message = f"reinterpretcast: dst `{dst.name}` has {needed} bytes, but src `{src.name}` "
+        hint = "give dst a shape that fits"
+        raise Fault("reinterpret-size", f"{message}only {room}", hint, "dst")
     if target.element != element:
         target.retype(element)
     target.alias_of = root

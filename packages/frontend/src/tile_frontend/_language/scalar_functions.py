@@ -195,16 +195,12 @@ def min_value(dtype: Any) -> Scalar:
 def cast(value: Any, dtype: Any) -> Scalar:
     """The value as another type."""
     target = element_type(dtype)
-    return staged(lambda e: ir.cast(e, target), _typed(value))
+    return staged(lambda e: ir.cast(e, target), value)
 
 
 def Cast(dtype: Any, value: Any) -> Scalar:
     """`cast` with the type first."""
     return cast(value, dtype)
-
-
-def _typed(value: Any) -> Any:
-    return value if isinstance(value, Scalar) else Scalar(scalar_expr(value))
 
 
 def reinterpret(dtype: Any, value: Any) -> Scalar:

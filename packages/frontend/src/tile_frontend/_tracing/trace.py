@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value
-from tile_frontend._tracing.source import Source
 from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import (
     INT32,
@@ -78,12 +77,9 @@ class Names:
         """A buffer's name; `expansion` numbers the text it stands in (negative: in none)."""
         earlier = self._buffers.get((expansion, name))
         if earlier is not None and expansion >= 0:
-            raise Fault(
-                "duplicate-buffer",
-                f"`{name}` names two buffers: one at line {earlier.line}, "
-                f"another at line {loc.line}",
-                "give each buffer of a kernel its own name",
-            )
+            places = f"one at line {earlier.line}, another at line {loc.line}"
+            hint = "give each buffer of a kernel its own name"
+            raise Fault("duplicate-buffer", f"`{name}` names two buffers: {places}", hint)
         self._buffers[expansion, name] = loc
         return self.fresh(name)
 
@@ -116,8 +112,7 @@ class Trace:
     known: dict[Var, Expr] = field(default_factory=dict)
     # Postponed annotations are evaluated before the symbols in them are known.
     in_signature: bool = True
-    # Number of the macro expansion being evaluated; 0 is the kernel's own text.
-    expansion: int = 0
+    # How many macros have been expanded; the kernel's own text has the number 0.
     expansions: int = 0
     calls: list[Expansion] = field(default_factory=list)
     depth: int = 0
@@ -134,9 +129,6 @@ class Trace:
     # Expansion number of buffers that the text gives no name.
     ANONYMOUS: ClassVar[int] = -1
 
-    def add_source(self, source: Source) -> None:
-        self.sources[source.file] = source.text
-
     @property
     def in_launch(self) -> bool:
         return bool(self._bodies)
@@ -144,7 +136,7 @@ class Trace:
     def emit(self, stmt: Stmt) -> None:
         """Add a statement to the innermost open block. Debug output around the launch is the first
         or the last thing each core does."""
-        if not self._bodies and _is_debug(stmt):
+        if not self._bodies and isinstance(stmt, Op) and stmt.opdef.effect in TOLD:
             if self.body is None:
                 self.prologue.append(stmt)
             else:
@@ -163,19 +155,14 @@ class Trace:
         stmt = pending.stmt
         if isinstance(stmt, Break) and not self.loop_depth:
             raise Fault("outside-loop", "loop_break stands in no loop")
-        if isinstance(stmt, Op):
-            self._check_core(stmt)
-        self.emit(generated(stmt) if step else stmt)
-
-    def _check_core(self, op: Op) -> None:
-        core = core_of(op)
+        core = core_of(stmt) if isinstance(stmt, Op) else Core.EITHER
         if Core.EITHER not in (core, self.core) and core is not self.core:
-            letter = "C" if self.core is Core.CUBE else "V"
-            raise Fault(
-                "wrong-scope",
-                f'{op.opdef.name} runs on the {core.value} core, but stands in T.Scope("{letter}")',
-                f'move it to a T.Scope("{"V" if letter == "C" else "C"}") block',
-            )
+            here, there = ("C", "V") if self.core is Core.CUBE else ("V", "C")
+            assert isinstance(stmt, Op), "all others run on both"
+            what = f"{stmt.opdef.name} runs on the {core.value} core"
+            hint = f'move it to a T.Scope("{there}") block'
+            raise Fault("wrong-scope", f'{what}, but stands in T.Scope("{here}")', hint)
+        self.emit(generated(stmt) if step else stmt)
 
     def remark(self, remark: Diagnostic) -> None:
         """Something worth telling about a kernel that is right; once per place."""
@@ -299,10 +286,6 @@ def _without_memory(stmt: Stmt, lent: Collection[Buffer] | None = None) -> Stmt:
     if memory is None or (lent is not None and memory.buffer not in lent):
         return stmt
     return stmt.with_scratch(None)
-
-
-def _is_debug(stmt: Stmt) -> bool:
-    return isinstance(stmt, Op) and stmt.opdef.effect in TOLD
 
 
 def current(what: str) -> Trace:

@@ -73,12 +73,10 @@ def subscript(buffer: Buffer, index: Any) -> Scalar | View:
     """An element where every index is a number, else a region of the buffer."""
     parts = index if isinstance(index, tuple) else (index,)
     if len(parts) != len(buffer.shape):
-        raise Fault(
-            "rank-mismatch",
-            f"`{buffer.name}` has {len(buffer.shape)} {_plural('dimension', len(buffer.shape))}, "
-            f"found {len(parts)} {_plural('index', len(parts))}",
-            "give one index or slice per dimension; `:` takes a whole one",
-        )
+        have = "1 dimension" if buffer.rank == 1 else f"{buffer.rank} dimensions"
+        found = "1 index" if len(parts) == 1 else f"{len(parts)} indices"
+        hint = "give one index or slice per dimension; `:` takes a whole one"
+        raise Fault("rank-mismatch", f"`{buffer.name}` has {have}, found {found}", hint)
     if not any(isinstance(p, slice) for p in parts):
         return Scalar(Load(buffer, tuple(_index(buffer, p, i) for i, p in enumerate(parts))))
     dims = tuple(
@@ -87,11 +85,6 @@ def subscript(buffer: Buffer, index: Any) -> Scalar | View:
     )
     points = tuple(i for i, p in enumerate(parts) if not isinstance(p, slice))
     return View(Region(buffer, dims), points)
-
-
-def _plural(word: str, count: int) -> str:
-    plurals = {"dimension": "dimensions", "index": "indices"}
-    return word if count == 1 else plurals[word]
 
 
 def _index(buffer: Buffer, value: Any, position: int) -> Expr:
