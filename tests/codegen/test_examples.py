@@ -8,11 +8,11 @@ from pathlib import Path
 import example_kernels
 import golden
 import pytest
+from structural_equality import structurally_equal
 
 import tile_ir
 from tile_codegen_ascendc import emit
 from tile_ir import DEFAULT_TARGET, Func
-from tile_ir.text.equality import structurally_equal
 from tile_passes import Pass, PassOptions, run_pipeline
 
 FOLDER = Path(__file__).with_name("examples")

@@ -17,7 +17,7 @@ import tile_ir
 
 TESTS = Path(__file__).parent
 RECORD = '    _unary("abs", '
-NEW_RECORD = '    _unary("opposite", _direct(lambda x: -x), FLOATS, "dst = -src", "Muls"),\n'
+NEW_RECORD = '    _unary("opposite", _direct(lambda x: -x), "dst = -src", "Muls", by_rows=False),\n'
 MACRO = "{% macro abs(op) %}"
 NEW_MACRO = """\
 {% macro opposite(op) -%}

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import golden
 import pytest
+from structural_equality import structurally_equal
 
 import tile_ir
 from tile_codegen_ascendc import emit, has_template
 from tile_ir import DEFAULT_TARGET, OPS, Composite, OpDef, Phase
 from tile_ir.opdef import Effect
-from tile_ir.text.equality import structurally_equal
 from tile_ir.traversal import walk_ops
 from tile_passes import PIPELINE, PassOptions, run_passes
 from tile_passes.lowering import LOWERINGS

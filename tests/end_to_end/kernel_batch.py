@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import remember_compilation
 from kept_cases import kept_number
+from structural_equality import structurally_equal
 
 import tile_ir
 import tile_passes
 from tile_codegen_ascendc import DEVICE_HEADER_DIR, emit, entry_source
 from tile_ir import DEFAULT_TARGET, Automatic, Buffer, Func
-from tile_ir.text.equality import structurally_equal
 from tile_runtime.devices.compile_host import FLAGS, find_compiler
 from tile_runtime.launcher.native import launcher
 from tile_runtime.simulator.build_simulator import include_directory

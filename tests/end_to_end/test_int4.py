@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from structural_equality import structurally_equal
 
 import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, Automatic, Func, KernelError, parse, print_func
 from tile_ir.switches import override
-from tile_ir.text.equality import structurally_equal
 from tile_passes import run_pipeline
 from tile_runtime import PassConfigKey, jit
 from tile_runtime.launcher.native import launcher

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from structural_equality import structurally_equal
 
 import tile_frontend as T
 from tile_ir import Func, KernelError, parse, print_func
-from tile_ir.text.equality import structurally_equal
 from tile_runtime.launcher.native import launcher
 
 from .kernel_batch import KernelBatch, interpreted

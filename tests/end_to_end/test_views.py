@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from structural_equality import structurally_equal
 
 import tile_frontend as T
 import tile_ir
 from tile_ir import KernelError
 from tile_ir.interpreter import interpret
-from tile_ir.text.equality import structurally_equal
 from tile_runtime import PassConfigKey, compile
 
 pytestmark = pytest.mark.usefixtures("strict")

@@ -4,11 +4,11 @@ and read back; lowering ends in one error at the line that asks for it."""
 from __future__ import annotations
 
 import pytest
+from structural_equality import structurally_equal
 
 import tile_frontend as T
 import tile_ir
 from tile_ir import DEFAULT_TARGET
-from tile_ir.text.equality import structurally_equal
 from tile_passes import apply_passes, run_pipeline
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from kept_cases import kept_number
+from structural_equality import structurally_equal
 
 import tile_ir
 from fuzz.barriers import barriers_everywhere
@@ -16,7 +17,6 @@ from fuzz.flags import flags_everywhere
 from fuzz.kernels import argument_sets, random_kernel, small_target
 from fuzz.verdict import Opinions, check
 from tile_ir.nodes import Phase
-from tile_ir.text.equality import structurally_equal
 from tile_ir.traversal import walk
 
 SEEDS = range(kept_number(150))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept_cases import examples
+from structural_equality import structurally_equal
 
 import tile_ir
 from tile_ir import (
@@ -37,7 +38,6 @@ from tile_ir import (
 )
 from tile_ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, Var, as_expr, binary, unary
 from tile_ir.nodes import Body
-from tile_ir.text.equality import structurally_equal
 
 TESTS = Path(__file__).parents[1]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import golden
 import pytest
+from structural_equality import structurally_equal
 
 import tile_ir
 from tile_ir import DEFAULT_TARGET, TileError
-from tile_ir.text.equality import structurally_equal
 from tile_passes import PASSES, apply_passes
 
 FILES = sorted(Path(__file__).parent.glob("*/*.tir"))

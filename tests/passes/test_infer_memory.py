@@ -10,10 +10,10 @@ import pytest
 from end_to_end import parallel_kernels
 from end_to_end.op_kernels import broadcast_cases, cast_cases, reduction_cases
 from fuzz.kernels.random_kernel import random_kernel
+from structural_equality import structurally_equal
 
 from tile_ir import DEFAULT_TARGET, Func, Memory, Phase
 from tile_ir.machine import CHOICES_OF_OPEN
-from tile_ir.text.equality import structurally_equal
 from tile_ir.traversal import replace_buffers
 from tile_passes import apply_passes
 

@@ -101,8 +101,8 @@ from tile_ir.layout.geometry import (
     trailing_matrix,
     transfer_rows,
 )
-from tile_ir.layout.machine_form import misalignment
 from tile_ir.layout.overlap import Overlap
+from tile_ir.layout.row_form import misalignment
 from tile_ir.layout.tile_copy import Clipped, clamped_dims
 from tile_ir.location import Loc
 from tile_ir.machine import (

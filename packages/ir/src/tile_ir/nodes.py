@@ -27,8 +27,7 @@ from tile_ir.regions import Region as Region
 from tile_ir.regions import Slice as Slice
 
 if TYPE_CHECKING:
-    from tile_ir.diagnostics.errors import Diagnostic
-    from tile_ir.diagnostics.expansions import Expansion
+    from tile_ir.diagnostics.errors import Diagnostic, Expansion
 
 
 class Phase(IntEnum):

@@ -26,6 +26,3 @@ def quick_init(cls: type[T]) -> type[T]:
         setattr(init, told, getattr(slow, told))
     cls.__init__ = init  # type: ignore[method-assign]
     return cls
-
-
-__all__ = ["quick_init"]

@@ -136,11 +136,6 @@ def variables_of(stmt: Stmt) -> frozenset[Var]:
 
 
 @lru_cache(maxsize=32768)
-def names_of(stmt: Stmt) -> frozenset[str]:
-    """Their names."""
-    return frozenset([var.name for var in variables_of(stmt)])
-
-
 def variables_in(body: Body) -> set[Var]:
     """The variables that statements, and those inside them, name."""
     return {var for stmt in walk(body) for var in variables_of(stmt)}
@@ -277,26 +272,3 @@ def written_buffers(body: Body) -> frozenset[Buffer]:
 def buffers(func: Func) -> tuple[Buffer, ...]:
     """All buffers of a function: tensors, then allocations."""
     return (*func.tensors, *(a.buffer for a in func.launch.allocs))
-
-
-__all__ = [
-    "bodies",
-    "breaks",
-    "buffers",
-    "expressions",
-    "generated",
-    "has_generated",
-    "loads",
-    "map_expressions",
-    "map_own_expressions",
-    "map_region",
-    "replace_buffers",
-    "replace_in",
-    "rewrite",
-    "variables_in",
-    "variables_of",
-    "walk",
-    "walk_ops",
-    "with_bodies",
-    "written_buffers",
-]

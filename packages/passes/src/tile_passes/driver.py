@@ -15,7 +15,7 @@ from tile_ir import (
     print_func,
     verify,
 )
-from tile_ir.diagnostics.expansions import calls_to
+from tile_ir.diagnostics.errors import calls_to
 from tile_ir.verification.verifier import problems
 from tile_passes.pass_options import PassOptions, PassRecord, PassResult
 from tile_passes.passdef import Pass

@@ -127,6 +127,3 @@ def _back(work: Attention, m: int, n: int, target: Target) -> float:
 
 def _rows(m: int, n: int) -> int:
     return max(2, min(m, n, SCORES // n))
-
-
-__all__ = ["Attention", "fits", "least_cycles", "modelled_cycles"]

@@ -137,5 +137,3 @@ _KINDS: dict[str, tuple[tuple[str, ...], _Guesses]] = {
     "reduction": (("M", "N"), _reduction),
     "attention": (("B", "H", "S", "D"), _attention),
 }
-
-__all__ = ["ProposedConfig", "recommend_configs"]

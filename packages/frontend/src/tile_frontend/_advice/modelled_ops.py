@@ -27,6 +27,3 @@ def operation(name: str, *operands: Region | Const) -> Op:
 def cycles_from_hbm(size: float, target: Target) -> float:
     """Core cycles to read so many bytes from HBM at its full rate."""
     return size / (timing_of(target)["hbm_bandwidth"] * 1e3 / target.clock_mhz)
-
-
-__all__ = ["NOWHERE", "corner", "cycles_from_hbm", "operation", "tile"]

@@ -171,9 +171,3 @@ def _result(pitch: int, m: int, n: int, dtype: DType, target: Target) -> float:
     dst = tile(Memory.GM, kind, m, max(pitch, n))
     op = operation("copy_l0c_gm", Region.whole(src), corner(dst, m, n))
     return cost(op, target, Assumed(cores=target.cube_cores)).busy
-
-
-__all__ = [
-    "Product", "Tiles", "fits", "least_cycles", "load_cycles", "modelled_cycles", "step_of_k",
-    "tile_cycles", "unit_of",
-]  # fmt: skip

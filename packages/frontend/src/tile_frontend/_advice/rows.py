@@ -216,6 +216,3 @@ def _of_a_core(m: int) -> int:
 def _width(columns: int, dtype: DType) -> int:
     """Rows in ub start at multiples of a block."""
     return round_up(columns, dtype.elements_in(BLOCK_BYTES))
-
-
-__all__ = ["RowWork", "least_cycles", "modelled_cycles", "vector_cycles", "versions_that_fit"]

@@ -86,6 +86,3 @@ def tiles_that_fit(product: Product, chip: Target) -> Iterator[Tiles]:
 def _sides(size: int, dtype: DType) -> range:
     unit = unit_of(dtype)
     return range(unit, min(LONGEST_SIDE, round_up(size, unit)) + 1, unit)
-
-
-__all__ = ["chip_named", "recommend_tiles", "tiles_that_fit"]

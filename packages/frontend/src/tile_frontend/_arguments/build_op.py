@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tile_frontend._tracing.faults import reject
+from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, python_number, scalar_expr, unexpected
 from tile_frontend._tracing.trace import current, traced_number
 from tile_frontend._tracing.values import Cell, Pending, Tile, View
@@ -213,7 +213,7 @@ def build_op(opdef: OpDef, given: Mapping[str, Any], name: str) -> Pending:
         op = narrowed(op)
         problem = check_op(op, trace.target)
     if problem is not None:
-        reject(problem)
+        raise Fault(problem.slug, problem.message, problem.hint, problem.operand)
     pending = Pending(op, name, trace.here)
     trace.pending.append(pending)
     return pending

@@ -68,7 +68,6 @@ class AssignmentEvaluator(CallEvaluator):
         lost = self.scope.lost_to_next_iteration(name, loc)
         if lost is not None:
             self.lost_assignment(
-                "lost-assignment",
                 f"`{name}` is assigned in a loop that has read it, but the value ends with the "
                 "iteration: the next one reads the value from before the loop again",
                 lost,

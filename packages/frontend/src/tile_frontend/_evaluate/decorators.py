@@ -37,7 +37,7 @@ from tile_ir import (
     walk,
     walk_expr,
 )
-from tile_ir.diagnostics.expansions import Expansion
+from tile_ir.diagnostics.errors import Expansion
 
 _ANNOTATE = "annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32"
 

@@ -157,7 +157,6 @@ class ExpressionEvaluator:
         """A name is read whose last assignment in the text ended with its block."""
         here = self.source.loc(node)
         self.lost_assignment(
-            "lost-assignment",
             f"`{node.id}` is assigned in a block and the value ends with it: "
             f"line {here.line} reads the one from before the block",
             lost,
@@ -165,14 +164,12 @@ class ExpressionEvaluator:
             Diagnostic("", f"`{node.id}` is read here", here, severity="note"),
         )
 
-    def lost_assignment(
-        self, slug: str, message: str, lost: Lost, hint: str, *notes: Diagnostic
-    ) -> None:
+    def lost_assignment(self, message: str, lost: Lost, hint: str, *notes: Diagnostic) -> None:
         """An assignment that does not reach a reader (docs/rules/kernels.md#statements): an error,
         or a remark where scripts rely on it."""
         if not lost.relied_on:
-            raise KernelError(slug, message, lost.loc, hint, notes=notes)
-        self.trace.remark(Diagnostic(slug, message, lost.loc, hint, "warning"))
+            raise KernelError("lost-assignment", message, lost.loc, hint, notes=notes)
+        self.trace.remark(Diagnostic("lost-assignment", message, lost.loc, hint, "warning"))
 
     def _Attribute(self, node: ast.Attribute) -> Any:
         owner = self.evaluate(node.value)

@@ -12,7 +12,7 @@ from tile_frontend._tracing.scalars import unexpected
 from tile_frontend._tracing.trace import Trace, current
 from tile_frontend._tracing.values import Tile, shape_words
 from tile_ir import Memory
-from tile_ir.layout.same_places import same_places, same_size
+from tile_ir.layout.footprint import same_places, same_size
 
 IN_UB = (Memory.UB, Memory.SHARED)
 

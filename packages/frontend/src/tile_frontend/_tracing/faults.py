@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from tile_frontend._tracing.source import display_name
-from tile_ir import KernelError, Loc, Problem
+from tile_ir import KernelError, Loc
 
 PACKAGE = "tile_frontend"
 # The `trace.Trace` of the kernel that is traced: set by `prim_func`, read by `T.` functions.
@@ -37,11 +37,6 @@ class Fault(KernelError):
     ) -> None:
         super().__init__(slug, message, None, hint)
         self.argument = argument
-
-
-def reject(problem: Problem, argument: str | None = None) -> NoReturn:
-    """Raise what the op table found wrong."""
-    raise Fault(problem.slug, problem.message, problem.hint, argument or problem.operand)
 
 
 def outside_kernel(what: str) -> NoReturn:

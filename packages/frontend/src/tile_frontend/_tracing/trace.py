@@ -46,7 +46,7 @@ from tile_ir import (
 )  # fmt: skip
 from tile_ir import walk as walk_body
 from tile_ir.analysis import Interval, Ranges, decided, interval
-from tile_ir.diagnostics.expansions import Expansion
+from tile_ir.diagnostics.errors import Expansion
 
 
 @dataclass(eq=False, slots=True)

@@ -299,15 +299,3 @@ def _gm_span(
 
 def _times(a: float, b: float) -> float:
     return 0 if a == 0 or b == 0 else a * b
-
-
-__all__ = [
-    "Bounds",
-    "Touch",
-    "element",
-    "layout",
-    "regions_of",
-    "touches",
-    "touches_within",
-    "widened",
-]

@@ -103,15 +103,3 @@ def _is_exact(comparison: Binary) -> bool:
     """Whether the difference of what it compares, taken in int64, is what it says."""
     kinds = (comparison.left.dtype, comparison.right.dtype)
     return not any(kind.is_float or kind is UINT64 for kind in kinds)
-
-
-__all__ = [
-    "Facts",
-    "at_least",
-    "decided",
-    "facts_in",
-    "facts_of",
-    "implied",
-    "surely_taken",
-    "three_valued",
-]

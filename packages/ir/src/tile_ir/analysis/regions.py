@@ -384,17 +384,3 @@ def defined_region(region: Region, values: Values) -> Region:
 def defined(path: Path) -> set[Var]:
     """The variables a path brings into sight."""
     return {s.var for s in path if isinstance(s, (For, Let))}
-
-
-__all__ = [
-    "Path",
-    "Sight",
-    "apart",
-    "common_path",
-    "defined",
-    "defined_region",
-    "ever_meet",
-    "ever_meet_in",
-    "meet_in_run",
-    "visible",
-]

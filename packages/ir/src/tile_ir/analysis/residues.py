@@ -136,18 +136,3 @@ def rounds_in(span: Interval, residue: int, modulus: int) -> Interval:
     low = -INF if span.low == -INF else -((residue - span.low) // modulus)
     high = INF if span.high == INF else (span.high - residue) // modulus
     return Interval(low, max(low, high))
-
-
-__all__ = [
-    "MOST_RESIDUES",
-    "MOST_RESIDUES_OF_EVENTS",
-    "ORDERING",
-    "events_chosen",
-    "is_rounds",
-    "joint_period",
-    "modulus_of",
-    "periods",
-    "rounds_in",
-    "rounds_of",
-    "slots_chosen",
-]

@@ -48,6 +48,3 @@ class Sharing:
         if a is None or b is None:
             return False
         return a in self.scratch if a is b else frozenset((a, b)) in self.pairs
-
-
-__all__ = ["Sharing"]

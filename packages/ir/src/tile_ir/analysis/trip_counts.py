@@ -38,6 +38,3 @@ def surely_runs(
     return not reads_memory(count) and any(
         interval(difference(count, trip_count(outer, values)), known).low >= 0 for outer in around
     )
-
-
-__all__ = ["constant_trips", "surely_runs", "trip_count", "trips"]

@@ -258,6 +258,3 @@ def _sizes(region: Region) -> list[int]:
     """Extents; where one is not known, that of the buffer, and 1 where that is not either."""
     pairs = zip(region.dims, region.buffer.shape, strict=True)
     return [constant_value(s.extent) or constant_value(size) or 1 for s, size in pairs]
-
-
-__all__ = ["ALONE", "Assumed", "Cost", "cost"]

@@ -29,6 +29,3 @@ def alone_in(func: Func) -> frozenset[int]:
             case For(start=start, stop=stop) if decides_alone(start) or decides_alone(stop):
                 found.add(id(stmt))
     return frozenset(found)
-
-
-__all__ = ["alone_in"]

@@ -1,5 +1,6 @@
 """Operations element by element on rows that do not touch: what one instruction takes of them
-where it steps from repeat to repeat, a row each (docs/hardware/vector.md#repeats)."""
+where it steps from repeat to repeat, a row each (docs/hardware/vector.md#repeats); and what the
+vector unit requires of its operands in ub."""
 
 from __future__ import annotations
 
@@ -8,19 +9,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from tile_ir.diagnostics.errors import Diagnostic
 from tile_ir.expr import ONE, Expr, constant_value
 from tile_ir.layout.geometry import (
     BLOCK_BYTES,
     MAX_REPEATS,
     REPEAT_BYTES,
     active_dims,
+    element_offset,
     is_contiguous,
     squeezed,
     strides,
 )
+from tile_ir.machine import Memory
 from tile_ir.opdef import Op
 from tile_ir.regions import Region, Slice
-from tile_ir.scalars.affine import simplify
+from tile_ir.scalars.affine import linear_form, simplify
+from tile_ir.target import Target
 
 # A step is a byte, in blocks.
 MOST_STEP = 255
@@ -106,4 +111,32 @@ def _pitch(region: Region, outside: int) -> int | None:
     return constant_value(steps[-1][0])
 
 
-__all__ = ["RowForm", "dims_outside", "is_run", "product", "row_form"]
+@lru_cache(maxsize=16384)
+def machine_form(op: Op, target: Target) -> tuple[Diagnostic, ...]:
+    """Vector operands run through consecutive elements from a 32-byte boundary, or through rows in
+    the steps of an instruction."""
+    found: list[Diagnostic] = []
+    for operand in op.operands:
+        if not isinstance(operand, Region) or operand.memory is not Memory.UB:
+            continue
+        name = operand.buffer.name
+        in_one_run = (op.opdef.elementwise and row_form(op) is None) or op.opdef.flat
+        if in_one_run and not is_contiguous(operand):
+            message = f"{op.opdef.name}: `{name}` is not contiguous"
+            found.append(Diagnostic("strided-operand", message, op.loc))
+        misaligned = misalignment(operand, target)
+        if misaligned is not None:
+            message = f"{op.opdef.name}: `{name}` is used from byte {misaligned}, expected a "
+            message += f"multiple of {target.alignment[Memory.UB]}"
+            hint = "start slices of ub buffers at multiples of 32 bytes"
+            found.append(Diagnostic("operand-alignment", message, op.loc, hint))
+    return tuple(found)
+
+
+def misalignment(region: Region, target: Target) -> int | None:
+    """The byte at which a UB region starts if that is surely no multiple of a block, else None."""
+    terms, constant = linear_form(element_offset(region))
+    block = region.dtype.elements_in(target.alignment[Memory.UB])
+    if all(factor % block == 0 for factor in terms.values()) and constant % block:
+        return constant * region.dtype.bits // 8
+    return None

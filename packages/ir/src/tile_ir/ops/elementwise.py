@@ -80,8 +80,7 @@ def scalar_type(op: Op, target: Target) -> Problem | None:
     return None
 
 
-def _vector_or_scalar(name: str) -> OperandDef:
-    return OperandDef(name, Access.READ, UB, scalar=True)
+_VECTOR_OR_SCALAR = OperandDef("src1", Access.READ, UB, scalar=True)
 
 
 # What the records of operations over elements of one type have in common.
@@ -102,7 +101,7 @@ ELEMENTWISE = OpDef(
 
 def _vector_op(
     name: str, operands: tuple[OperandDef, ...], meaning: Callable[..., Any], doc: str, api: str,
-    rate: tuple[float, float] = FULL_RATE, may_alias: bool = True,
+    rate: tuple[float, float] = FULL_RATE, may_alias: bool = True, by_rows: bool = True,
 ) -> OpDef:  # fmt: skip
     """One instruction over elements of one type; `rate` is elements a cycle, 16 and 32 bit."""
     return replace(
@@ -112,7 +111,7 @@ def _vector_op(
         ascend_c=api,
         operands=operands,
         meaning=meaning,
-        by_rows=lambda op: True,
+        by_rows=lambda op: by_rows,
         may_alias=may_alias,
         dtype_rule=all_rules(same_dtype, scalar_type),
         rate=rate,
@@ -122,7 +121,7 @@ def _vector_op(
 
 
 def _binary(name: str, fn: Callable[[Any, Any], Any], doc: str, api: str) -> OpDef:
-    operands = (destination("dst", UB, *ARITHMETIC), source("src0"), _vector_or_scalar("src1"))
+    operands = (destination("dst", UB, *ARITHMETIC), source("src0"), _VECTOR_OR_SCALAR)
     return _vector_op(name, operands, _inputs_after_destination(_direct(fn)), doc, api)
 
 
@@ -155,7 +154,7 @@ BINARY = (
     _binary("mul", lambda a, b: a * b, "dst = src0 * src1", "Mul / Muls"),
     _vector_op(
         "div",
-        (destination("dst", UB, *FLOATS), source("src0"), _vector_or_scalar("src1")),
+        (destination("dst", UB, *FLOATS), source("src0"), _VECTOR_OR_SCALAR),
         _divide,
         "dst = src0 / src1; a scalar divisor multiplies by its reciprocal",
         "Div / Muls(1/s)",
@@ -235,9 +234,11 @@ WITH_SCALAR = (
 def _unary(
     name: str, meaning: Callable[..., Any], doc: str, api: str,
     rate: tuple[float, float] = FULL_RATE, dtypes: tuple[DType, ...] = FLOATS,
+    by_rows: bool = True,
 ) -> OpDef:  # fmt: skip
     operands = (destination("dst", UB, *dtypes), source("src"))
-    return _vector_op(name, operands, _inputs_after_destination(meaning), doc, api, rate)
+    meaning = _inputs_after_destination(meaning)
+    return _vector_op(name, operands, meaning, doc, api, rate, by_rows=by_rows)
 
 
 def _relu(op: Op, a: Any) -> Any:

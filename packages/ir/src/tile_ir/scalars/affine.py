@@ -255,6 +255,3 @@ def _divide(expr: Binary) -> Expr:
     # Beside others the quotient is one term of a sum, and may be one of them.
     quotient = ({part: 1}, 0) if rest else ({}, 0)
     return _from_linear(*_sum((whole, constant // divisor), quotient), expr.dtype)
-
-
-__all__ = ["NO_VALUES", "Values", "difference", "linear_form", "resolved", "simplify"]

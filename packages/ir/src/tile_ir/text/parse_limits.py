@@ -26,6 +26,3 @@ def beyond_limits(tree: Tree[Token]) -> tuple[Tree[Token] | Token, str] | None:
 def _digits(token: Token) -> int:
     number = token.partition(":")[0]
     return len(number) if number.isdigit() else 0
-
-
-__all__ = ["beyond_limits"]

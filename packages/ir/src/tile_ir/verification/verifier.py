@@ -28,9 +28,8 @@ from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics.errors import Diagnostic, IRError
 from tile_ir.dtypes import INT32
 from tile_ir.expr import Const, Expr, Load, Var, constant_value, walk_expr
-from tile_ir.layout.footprint import buffer_bytes
-from tile_ir.layout.machine_form import machine_form
-from tile_ir.layout.same_places import same_places, same_size
+from tile_ir.layout.footprint import buffer_bytes, same_places, same_size
+from tile_ir.layout.row_form import machine_form
 from tile_ir.location import Loc
 from tile_ir.machine import PACKED_MEMORIES, Core, Memory
 from tile_ir.nodes import (

@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from tile_frontend._tracing.values import BEFORE_A_TENSOR
 from tile_ir import Automatic, Diagnostic, Effect, Func, Loc, Op, TileError, walk
 from tile_ir.analysis import own_block_part, own_lane_part, uses_block, uses_lane
-from tile_ir.diagnostics.expansions import calls_to
+from tile_ir.diagnostics.errors import calls_to
 from tile_runtime.options.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
 from tile_runtime.simulator.buffer_names import name_buffers, places_made
 
