@@ -93,6 +93,7 @@ class OpFunction:
         self.buffers = found if buffers is None else buffers
         scalars = {o.name for o in opdef.operands if not o.memories}
         self.numbers = {i for i, a in enumerate(self.arguments) if scalars & {*a.parts[:1]}}
+        self.takes_memory = takes_working_memory(opdef) and KEYWORD not in opdef.call_order()
         own = f"{opdef.namespace}.{opdef.name}" if opdef.namespace else opdef.name
         self.__name__ = name or own
         self.__doc__ = self._help(doc or (adapter and getdoc(adapter)) or f"{opdef.doc}.")
@@ -127,7 +128,7 @@ class OpFunction:
 
         Raises Fault for a `tmp` that is no buffer of UB.
         """
-        if not takes_working_memory(self.opdef) or KEYWORD in self.opdef.call_order():
+        if not self.takes_memory:
             return Arguments(args, kwargs)
         keyword = next((key for key in WORKING_MEMORY if key in kwargs), None)
         if keyword is not None:
