@@ -30,10 +30,9 @@ class Storage:
             return np.empty(tuple(extents), elements.dtype)
         last = offset + sum((e - 1) * s for e, s in zip(extents, steps, strict=True))
         if offset < 0 or last >= elements.size:
-            raise OutOfBounds(
-                f"`{self.name}` has {elements.size} elements, "
-                f"but elements {offset} to {last} are accessed"
-            )
+            message = f"`{self.name}` has {elements.size} elements, but elements {offset} to "
+            message += f"{last} are accessed"
+            raise OutOfBounds(message)
         size = elements.itemsize
         return np.lib.stride_tricks.as_strided(
             elements[offset:], tuple(extents), tuple(s * size for s in steps)
@@ -103,10 +102,9 @@ def check_inside(region: Region, starts: Sequence[int], extents: Sequence[int]) 
     for number, (s, start, extent) in enumerate(zip(region.dims, starts, extents, strict=True)):
         end = start + (extent - 1) * s.stride
         if start < 0 or end >= sizes[number]:
-            raise OutOfBounds(
-                f"dimension {number} of `{region.buffer.name}` has {sizes[number]} elements, "
-                f"but elements {start} to {end} are accessed"
-            )
+            message = f"dimension {number} of `{region.buffer.name}` has {sizes[number]} elements, "
+            message += f"but elements {start} to {end} are accessed"
+            raise OutOfBounds(message)
 
 
 def _fresh(size: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32
@@ -265,22 +266,18 @@ GEMM = OpDef(
     overwrites=_starts,
 )
 
-GEMM_BIAS = OpDef(
+GEMM_BIAS = replace(
+    GEMM,
     name="gemm_v0_bias",
     spelling="gemm_v0",
-    family="cube",
     doc="C (+)= op(A) @ op(B), but C starts from a bias for each column where init holds",
     ascend_c="DataCopy, LoadData, Mmad",
     namespace=None,
     operands=(*GEMM.operands, source("bias", L1 | BT, FLOAT16, FLOAT32, INT32)),
-    attrs=GEMM.attrs,
-    placement=on(Core.CUBE, Pipe.M),
-    axes=whole,
+    parameters=(),
     meaning=_from_bias,
-    composite=Composite.YES,
     dtype_rule=all_rules(_problems, _bias_dtype),
     shape_rule=all_rules(_shapes, _static_shapes, _bias),
-    overwrites=_starts,
 )
 
 _MMA_ARGUMENTS: tuple[str | ArgumentDef, ...] = (
@@ -308,21 +305,17 @@ MMA = OpDef(
     in_order=True,
 )
 
-MMA_BIAS = OpDef(
+MMA_BIAS = replace(
+    MMA,
     name="mma_bias",
     spelling="mma",
-    family="cube",
     doc="C (+)= A @ B as mma, but C starts from a bias for each column where init holds",
-    ascend_c="Mmad",
     namespace=None,
     operands=(*MMA.operands, source("bias", BT, FLOAT32, INT32)),
-    placement=on(Core.CUBE, Pipe.M),
-    axes=whole,
+    parameters=(),
     meaning=_from_bias,
     dtype_rule=all_rules(_problems, _bias_dtype),
     shape_rule=all_rules(_shapes, _bias),
-    overwrites=_starts,
-    in_order=True,
 )
 
 CLEAR = OpDef(

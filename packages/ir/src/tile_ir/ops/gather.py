@@ -92,9 +92,8 @@ def _picked(source_values: Any, places: Any, what: str) -> Any:
     outside = (places < 0) | (places >= flat.size)
     if outside.any():
         k = int(np.flatnonzero(outside)[0])
-        raise OutOfBounds(
-            f"{what} {k} leads to element {int(places[k])} of src, which has {flat.size}"
-        )
+        message = f"{what} {k} leads to element {int(places[k])} of src, which has {flat.size}"
+        raise OutOfBounds(message)
     return flat[places]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import (
@@ -159,24 +160,22 @@ def _reduction(
         instructions=lambda op: 2 if op.attr("clear") else 3,
         staged=True,
     )
-    composed = OpDef(
+    composed = replace(
+        direct,
         name=f"{name}_composed",
         spelling=name,
-        family="reduce",
         doc=f"{doc}; of any type, and of rows that do not start at blocks of 32 bytes",
         ascend_c="Cast, Gather, and folds of halves",
         namespace=None,
         operands=(source("src", UB, *FLOATS, *_CONVERTED), updated("dst")),
-        attrs=attrs,
-        placement=VECTOR,
-        axes=reduction_axes,
-        meaning=meaning,
+        parameters=(),
+        variant=None,
         composite=Composite.YES,
-        dtype_rule=same_dtype,
         shape_rule=all_rules(check_axis, _composed_shape),
-        overwrites=lambda op: Const(bool(op.attr("clear")), BOOL),
+        scratch=lambda op: (),
         rate=(128 / 14, 64 / 14),
         instructions=lambda op: 7,
+        staged=False,
     )
     return direct, composed
 

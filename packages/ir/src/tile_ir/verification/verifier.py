@@ -103,9 +103,8 @@ class _Verifier:
         yield from self.expression(launch.blocks, Scope(frozenset(scalars)), launch.loc)
         scalars |= {launch.block.name, launch.lane.name}
         if launch.threads == 2 and not self.rule.compiler_lanes:
-            yield Diagnostic(
-                "phase-lanes", "the split over two vector cores is still open", launch.loc
-            )
+            message = "the split over two vector cores is still open"
+            yield Diagnostic("phase-lanes", message, launch.loc)
         for alloc in launch.allocs:
             yield from self.declare(alloc.buffer)
             impossible = list(packed_rows(alloc.buffer))
@@ -132,9 +131,8 @@ class _Verifier:
         if buffer.memory is Memory.GM:
             yield Diagnostic("alloc-memory", f"`{buffer.name}` cannot be allocated in gm", loc)
         if buffer.static_shape() is None:
-            yield Diagnostic(
-                "alloc-shape", f"the shape of `{buffer.name}` must be known at compile time", loc
-            )
+            message = f"the shape of `{buffer.name}` must be known at compile time"
+            yield Diagnostic("alloc-shape", message, loc)
         elif min(buffer.static_shape() or (0,)) < 0:
             yield Diagnostic("alloc-shape", f"the shape of `{buffer.name}` has a size below 0", loc)
         if buffer.memory in (Memory.SHARED, Memory.FRAGMENT) and not self.rule.open_memories:
@@ -149,19 +147,13 @@ class _Verifier:
         capacity = self.target.capacity[buffer.memory]
         alignment = self.target.alignment[buffer.memory]
         if address % alignment:
-            yield Diagnostic(
-                "address-alignment",
-                f"`{buffer.name}` is at {address} in {buffer.memory.value}, "
-                f"expected a multiple of {alignment}",
-                buffer.loc,
-            )
+            message = f"`{buffer.name}` is at {address} in {buffer.memory.value}, expected a "
+            message += f"multiple of {alignment}"
+            yield Diagnostic("address-alignment", message, buffer.loc)
         if address < 0 or address + size > capacity:
-            yield Diagnostic(
-                "address-range",
-                f"`{buffer.name}` takes bytes {address} to {address + size} of "
-                f"{buffer.memory.value}, which has {capacity}",
-                buffer.loc,
-            )
+            message = f"`{buffer.name}` takes bytes {address} to {address + size} of "
+            message += f"{buffer.memory.value}, which has {capacity}"
+            yield Diagnostic("address-range", message, buffer.loc)
 
     def alias(self, alloc: Alloc, root: Buffer) -> Iterator[Diagnostic]:
         name = alloc.buffer.name
@@ -171,18 +163,14 @@ class _Verifier:
             yield Diagnostic("alias", f"`{name}` aliases `{root.name}`, which is {what}", alloc.loc)
         elif {alloc.buffer.memory, root.memory} == {Memory.L1}:
             if not (same_size(alloc.buffer, root) and same_places(alloc.buffer, root)):
-                yield Diagnostic(
-                    "alias", f"`{name}` and `{root.name}` lie in different orders", alloc.loc
-                )
+                message = f"`{name}` and `{root.name}` lie in different orders"
+                yield Diagnostic("alias", message, alloc.loc)
         elif not {alloc.buffer.memory, root.memory} <= {Memory.UB, Memory.SHARED}:
             yield Diagnostic("alias", f"`{name}` and `{root.name}` are not both in ub", alloc.loc)
         elif buffer_bytes(alloc) > buffer_bytes(found):
-            yield Diagnostic(
-                "alias",
-                f"`{name}` has {buffer_bytes(alloc)} bytes, but `{root.name}` only "
-                f"{buffer_bytes(found)}",
-                alloc.loc,
-            )
+            message = f"`{name}` has {buffer_bytes(alloc)} bytes, but `{root.name}` only "
+            message += f"{buffer_bytes(found)}"
+            yield Diagnostic("alias", message, alloc.loc)
         elif alloc.address != found.address:
             yield Diagnostic("alias", f"`{name}` is not where `{root.name}` is", alloc.loc)
 
@@ -200,9 +188,8 @@ class _Verifier:
             yield from self.stmt(stmt, scope)
             if isinstance(stmt, Let):
                 if stmt.var.name in scope.scalars:
-                    yield Diagnostic(
-                        "name-twice", f"scalar `{stmt.var.name}` is defined twice", stmt.loc
-                    )
+                    message = f"scalar `{stmt.var.name}` is defined twice"
+                    yield Diagnostic("name-twice", message, stmt.loc)
                 scalars = scope.scalars | {stmt.var.name}
                 scope = Scope(scalars, scope.core, scope.in_loop, scope.parallel)
 
@@ -223,20 +210,17 @@ class _Verifier:
             case Store(buffer=buffer, indices=indices):
                 yield from self.element(buffer, indices, stmt.loc)
                 if buffer.memory in REGISTERS and not scope.parallel:
-                    yield Diagnostic(
-                        "scalar-access",
-                        f"the scalar unit cannot write `{buffer.name}` in {buffer.memory.value}",
-                        stmt.loc,
-                    )
+                    message = f"the scalar unit cannot write `{buffer.name}` in "
+                    message += f"{buffer.memory.value}"
+                    yield Diagnostic("scalar-access", message, stmt.loc)
 
     def stmt(self, stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
         match stmt:
             case For(var=var, kind=kind, body=body):
                 yield from self.loop_kind(kind, stmt)
                 if var.name in scope.scalars:
-                    yield Diagnostic(
-                        "name-twice", f"scalar `{var.name}` is defined twice", stmt.loc
-                    )
+                    message = f"scalar `{var.name}` is defined twice"
+                    yield Diagnostic("name-twice", message, stmt.loc)
                 parallel = scope.parallel or kind is LoopKind.PARALLEL
                 scalars = scope.scalars | {var.name}
                 yield from self.body(body, Scope(scalars, scope.core, True, parallel))
@@ -307,44 +291,31 @@ class _Verifier:
         for dim, (s, size) in enumerate(zip(region.dims, buffer.shape, strict=True)):
             offset, extent = constant_value(s.offset), constant_value(s.extent)
             if (offset is not None and offset < 0) or (extent is not None and extent < 0):
-                yield Diagnostic(
-                    "slice-range", f"dimension {dim} of `{buffer.name}` starts below zero", loc
-                )
+                message = f"dimension {dim} of `{buffer.name}` starts below zero"
+                yield Diagnostic("slice-range", message, loc)
             elif on_chip and offset is not None and extent is not None:
                 last, limit = offset + (extent - 1) * s.stride + 1, constant_value(size)
                 if limit is not None and last > limit:
-                    yield Diagnostic(
-                        "slice-range",
-                        f"dimension {dim} of `{buffer.name}` has {limit} elements, "
-                        f"but the slice ends at {last}",
-                        loc,
-                    )
+                    message = f"dimension {dim} of `{buffer.name}` has {limit} elements, but the "
+                    message += f"slice ends at {last}"
+                    yield Diagnostic("slice-range", message, loc)
 
     def element(self, buffer: Buffer, indices: tuple[Expr, ...], loc: Loc) -> Iterator[Diagnostic]:
         if buffer not in self.buffers:
             yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
         if not buffer.dtype.whole_bytes:
-            yield Diagnostic(
-                "packed-scalar",
-                f"elements of `{buffer.name}` have no address: they are {buffer.dtype}",
-                loc,
-            )
+            message = f"elements of `{buffer.name}` have no address: they are {buffer.dtype}"
+            yield Diagnostic("packed-scalar", message, loc)
         if len(indices) != buffer.rank:
-            yield Diagnostic(
-                "rank-mismatch",
-                f"`{buffer.name}` has {buffer.rank} dimensions, found {len(indices)} indices",
-                loc,
-            )
+            message = f"`{buffer.name}` has {buffer.rank} dimensions, found {len(indices)} indices"
+            yield Diagnostic("rank-mismatch", message, loc)
             return
         for dim, (index, size) in enumerate(zip(indices, buffer.shape, strict=True)):
             i, limit = constant_value(index), constant_value(size)
             if i is not None and (i < 0 or (limit is not None and i >= limit)):
-                yield Diagnostic(
-                    "index-range",
-                    f"index {i} is outside dimension {dim} of `{buffer.name}`, "
-                    f"which has {limit if limit is not None else 'run-time'} elements",
-                    loc,
-                )
+                message = f"index {i} is outside dimension {dim} of `{buffer.name}`, which has "
+                message += f"{limit if limit is not None else 'run-time'} elements"
+                yield Diagnostic("index-range", message, loc)
 
     def expression(self, expr: Expr, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
         for part in walk_expr(expr):
@@ -356,12 +327,9 @@ class _Verifier:
             elif isinstance(part, Load):
                 yield from self.element(part.buffer, part.indices, loc)
                 if part.buffer.memory in REGISTERS and not scope.parallel:
-                    yield Diagnostic(
-                        "scalar-access",
-                        f"the scalar unit cannot read `{part.buffer.name}` in "
-                        f"{part.buffer.memory.value}",
-                        loc,
-                    )
+                    message = f"the scalar unit cannot read `{part.buffer.name}` in "
+                    message += f"{part.buffer.memory.value}"
+                    yield Diagnostic("scalar-access", message, loc)
 
 
 def packed_rows(buffer: Buffer) -> Iterator[Diagnostic]:
@@ -369,17 +337,11 @@ def packed_rows(buffer: Buffer) -> Iterator[Diagnostic]:
     if buffer.dtype.whole_bytes:
         return
     if buffer.memory not in PACKED_MEMORIES:
-        yield Diagnostic(
-            "packed-memory",
-            f"`{buffer.name}` is {buffer.dtype}, which is no type of {buffer.memory.value}",
-            buffer.loc,
-        )
+        message = f"`{buffer.name}` is {buffer.dtype}, which is no type of {buffer.memory.value}"
+        yield Diagnostic("packed-memory", message, buffer.loc)
         return
     columns = constant_value(buffer.shape[-1])
     if columns is not None and columns * buffer.dtype.bits % 8:
-        yield Diagnostic(
-            "odd-elements",
-            f"rows of `{buffer.name}` have {columns} elements, but two elements of "
-            f"{buffer.dtype} share a byte",
-            buffer.loc,
-        )
+        message = f"rows of `{buffer.name}` have {columns} elements, but two elements of "
+        message += f"{buffer.dtype} share a byte"
+        yield Diagnostic("odd-elements", message, buffer.loc)
