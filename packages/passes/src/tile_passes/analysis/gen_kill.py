@@ -114,11 +114,13 @@ NONE = Effects()
 
 
 def storages_of(allocs: Iterable[Alloc]) -> dict[Buffer, BufferStorage]:
-    """The storage of every buffer; an alias has that of its buffer."""
+    """The storage of every buffer; an alias has that of its buffer, and none if it is a view of a
+    tensor that a caller passes."""
     allocs = list(allocs)
     owners = (a for a in allocs if a.alias_of is None)
     own = {a.buffer: BufferStorage(number, buffer_bytes(a)) for number, a in enumerate(owners)}
-    return {a.buffer: own[a.alias_of or a.buffer] for a in allocs}
+    roots = ((a.buffer, a.alias_of or a.buffer) for a in allocs)
+    return {buffer: own[root] for buffer, root in roots if root in own}
 
 
 def meet(one: ByteSet | None, other: ByteSet | None) -> ByteSet | None:
