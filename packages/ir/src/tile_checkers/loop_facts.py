@@ -6,7 +6,7 @@ Both checkers of order look at a loop in residues of its variable modulo that nu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tile_ir import (
     Const,
@@ -66,6 +66,12 @@ class LoopFacts:
         return {m for kind, _, e in self.chosen if kind in kinds for m in periods(e, var)}
 
 
+@lru_cache(maxsize=8192)
+def effects_in(stmt: Stmt) -> frozenset[Effect]:
+    """Return the effects of the operations in a statement."""
+    return frozenset(s.opdef.effect for s in walk((stmt,)) if isinstance(s, Op))
+
+
 def _chosen(stmt: Stmt) -> Iterator[tuple[str, Expr]]:
     for expr in slots_chosen(stmt):
         yield SLOT, expr
@@ -81,4 +87,15 @@ def _chosen(stmt: Stmt) -> Iterator[tuple[str, Expr]]:
         yield kind, expr
 
 
-__all__ = ["CROSS", "FLAG", "FLAGS", "OTHER", "SIGNAL", "SLOT", "SYNC", "WAY", "LoopFacts"]
+__all__ = [
+    "CROSS",
+    "FLAG",
+    "FLAGS",
+    "OTHER",
+    "SIGNAL",
+    "SLOT",
+    "SYNC",
+    "WAY",
+    "LoopFacts",
+    "effects_in",
+]

@@ -11,7 +11,7 @@ from functools import cached_property
 from tile_checkers.block.streams import Stream
 from tile_checkers.block.values import Values
 from tile_checkers.conditions import decide
-from tile_checkers.loop_facts import CROSS, FLAG, OTHER, SIGNAL, WAY, LoopFacts
+from tile_checkers.loop_facts import CROSS, FLAG, OTHER, SIGNAL, WAY, LoopFacts, effects_in
 from tile_ir import (
     Binary,
     Break,
@@ -20,7 +20,6 @@ from tile_ir import (
     If,
     Let,
     Memory,
-    Op,
     Stmt,
     Store,
     Unary,
@@ -55,13 +54,13 @@ class LoopIterations(LoopFacts):
     @cached_property
     def signals(self) -> bool:
         """Whether other cores take part."""
-        return any(isinstance(s, Op) and s.opdef.effect in CROSS for s in self.inside)
+        return not CROSS.isdisjoint(effects_in(self.loop))
 
     @cached_property
     def innermost(self) -> bool:
         """Whether no loop inside has signals."""
         loops = (s for s in self.inside if isinstance(s, (For, While)))
-        return not any(LoopIterations(s).signals for s in loops)
+        return all(CROSS.isdisjoint(effects_in(s)) for s in loops)
 
     @cached_property
     def period(self) -> int:
@@ -172,10 +171,8 @@ class BlockLoops:
         """Whether a branch concerns other cores, or the loop around."""
         found = self.signalling.get(id(stmt))
         if found is None:
-            found = self.signalling[id(stmt)] = any(
-                isinstance(s, Break) or (isinstance(s, Op) and s.opdef.effect in CROSS)
-                for s in walk_statements((stmt,))
-            )
+            leaves = any(isinstance(s, Break) for s in walk_statements((stmt,)))
+            found = self.signalling[id(stmt)] = leaves or not CROSS.isdisjoint(effects_in(stmt))
         return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tile_checkers.context import Context, launch_context
-from tile_checkers.loop_facts import CROSS, SYNC
+from tile_checkers.loop_facts import CROSS, SYNC, effects_in
 from tile_checkers.touched import touched_by_pipes
 from tile_ir import (
     Body,
@@ -126,7 +126,7 @@ def _elements_asked(whole: Iterable[Body]) -> frozenset[Buffer]:
 
 
 def _signals(body: Body) -> bool:
-    return any(isinstance(s, Op) and s.opdef.effect in CROSS for s in walk_statements(body))
+    return any(not CROSS.isdisjoint(effects_in(s)) for s in body)
 
 
 # Sites -------------------------------------------------------------------------------------------

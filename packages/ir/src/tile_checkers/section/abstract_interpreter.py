@@ -13,7 +13,7 @@ from typing import Any
 from tile_checkers.conditions import decide
 from tile_checkers.context import Context, launch_context
 from tile_checkers.findings import SectionFindings
-from tile_checkers.loop_facts import FLAGS, SYNC, LoopFacts
+from tile_checkers.loop_facts import FLAGS, SYNC, LoopFacts, effects_in
 from tile_checkers.section.access_sites import NEAR, AccessSite, AccessSites
 from tile_checkers.section.loops import (
     MOST_STATES,
@@ -50,7 +50,6 @@ from tile_ir import (
     resolved,
     simplify,
 )
-from tile_ir import walk as walk_statements
 from tile_ir.analysis import (
     Interval,
     Sharing,
@@ -58,11 +57,12 @@ from tile_ir.analysis import (
 from tile_ir.analysis.branch_feasibility import Facts, facts_of
 
 States = list[PipeState]
+Meaning = tuple[Expr, bool | None, dict[bool, Facts]]
 
 
 class AbstractInterpreter:
-    """Goes through one section; with `sharing`, no other races than those of the compiler's choices
-    are told. To confirm an alarm, the rounds of every short loop are told apart."""
+    """Interpret one section; with `sharing`, report no other races than those of the compiler's
+    choices. To confirm an alarm, the iterations of every short loop are told apart."""
 
     def __init__(
         self, func: Func, target: Target, sharing: Sharing | None, confirming: bool
@@ -75,9 +75,7 @@ class AbstractInterpreter:
         self.known_sites: dict[tuple[int, tuple[Any, ...]], list[AccessSite]] = {}
         self.loops: dict[int, LoopFacts] = {}
         self.plans: dict[tuple[int, tuple[Any, ...]], LoopPlan] = {}
-        self.decided: dict[tuple[Any, ...], bool | None] = {}
-        self.meanings: dict[tuple[Any, ...], tuple[Expr, dict[bool, Facts]]] = {}
-        self.flags_inside: dict[int, bool] = {}
+        self.meanings: dict[tuple[Any, ...], Meaning] = {}
         # States in which the open loops are left by `break`.
         self.leaving: list[States] = []
 
@@ -186,10 +184,9 @@ class AbstractInterpreter:
     # Branches ------------------------------------------------------------------------------------
 
     def branch(self, stmt: If, states: States, context: Context) -> States:
-        condition, implied = self.meaning(stmt, context)
-        certain = self.decision(stmt, context)
+        condition, certain, implied = self.meaning(stmt, context)
         # Only where flags are at stake: other facts are joined behind the branch.
-        remember = self.has_flags(stmt) and not reads_memory(condition)
+        remember = not FLAGS.isdisjoint(effects_in(stmt)) and not reads_memory(condition)
         inside = {v: replace(context, facts=(*context.facts, *implied[v])) for v in (True, False)}
         result: States = []
         for state in states:
@@ -203,33 +200,17 @@ class AbstractInterpreter:
                 result += self.block(body, [mine], inside[value])
         return self.limited(stmt, merged(result))
 
-    def meaning(self, stmt: If, context: Context) -> tuple[Expr, dict[bool, Facts]]:
-        """The condition with definitions put in, and what follows from it either way."""
-        key = (id(stmt), context.key)
-        if key not in self.meanings:
-            implied = {v: facts_of(stmt.condition, v, context.plain) for v in (True, False)}
-            self.meanings[key] = simplify(resolved(stmt.condition, context.plain)), implied
-        return self.meanings[key]
-
-    def decision(self, stmt: If, context: Context) -> bool | None:
+    def meaning(self, stmt: If, context: Context) -> Meaning:
+        """The condition with definitions put in, whether it is certain, and what follows from it
+        either way."""
         key = (id(stmt), context.key, context.places)
-        if key not in self.decided:
-            self.decided[key] = decide(
-                stmt.condition,
-                context.known,
-                context.values,
-                context.plain,
-                context.places,
-                context.facts,
-            )
-        return self.decided[key]
-
-    def has_flags(self, stmt: Stmt) -> bool:
-        if id(stmt) not in self.flags_inside:
-            self.flags_inside[id(stmt)] = any(
-                isinstance(s, Op) and s.opdef.effect in FLAGS for s in walk_statements((stmt,))
-            )
-        return self.flags_inside[id(stmt)]
+        if key not in self.meanings:
+            condition, plain = stmt.condition, context.plain
+            implied = {v: facts_of(condition, v, plain) for v in (True, False)}
+            known, values = context.known, context.values
+            certain = decide(condition, known, values, plain, context.places, context.facts)
+            self.meanings[key] = simplify(resolved(condition, plain)), certain, implied
+        return self.meanings[key]
 
     def limited(self, stmt: Stmt, states: States) -> States:
         if len(states) > MOST_STATES:
@@ -312,7 +293,7 @@ class AbstractInterpreter:
         self, loop: For | While, plan: LoopPlan, context: Context
     ) -> tuple[Expr, Expr] | None:
         """Start and stop, of a loop in which flags are chosen by what is left of its variable."""
-        if isinstance(loop, While) or plan.modulus == 1 or not self.has_flags(loop):
+        if isinstance(loop, While) or plan.modulus == 1 or FLAGS.isdisjoint(effects_in(loop)):
             return None
         start, stop = (simplify(resolved(e, context.plain)) for e in (loop.start, loop.stop))
         return start, stop

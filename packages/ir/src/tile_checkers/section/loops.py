@@ -13,7 +13,7 @@ from typing import Any
 
 from tile_checkers.conditions import IterationPlace
 from tile_checkers.context import Context
-from tile_checkers.loop_facts import FLAG, FLAGS, SLOT, SYNC, WAY, LoopFacts
+from tile_checkers.loop_facts import FLAG, FLAGS, SLOT, SYNC, WAY, LoopFacts, effects_in
 from tile_checkers.section.state import PipeState
 from tile_checkers.touched import Flag
 from tile_ir import (
@@ -21,7 +21,6 @@ from tile_ir import (
     For,
     If,
     Let,
-    Op,
     Stmt,
     Var,
     While,
@@ -209,8 +208,9 @@ def plan_of(its: LoopFacts, context: Context, confirming: bool) -> LoopPlan:
 
 def _guards(stmt: Stmt) -> bool:
     """Whether a branch decides about synchronisation of what is outside it."""
-    inside = [s for s in walk_statements((stmt,)) if isinstance(s, Op)]
-    effects = {s.opdef.effect for s in inside} if isinstance(stmt, If) else set()
+    if not isinstance(stmt, If):
+        return False
+    effects = effects_in(stmt)
     # A barrier next to work inside the branch is there for that work.
     return not effects.isdisjoint(FLAGS) or bool(effects & SYNC and Effect.DATA not in effects)
 
