@@ -1,9 +1,9 @@
 """Proof that flags and barriers suffice, for all trip counts and branch outcomes, from text alone.
 
-Each core section goes through an abstract interpreter, which knows at every point, for every pipe,
-which earlier accesses may not be complete before what that pipe does next. The order between the
-cores of a block is looked at in `across`. Nothing of the passes is used here; the order rules are
-those of docs/hardware/flags.md.
+`section` proves the order between the pipes of each core by an abstract interpreter: at every
+point, for every pipe, which earlier accesses may not be complete before what that pipe does next.
+`block` proves the order between the cores of a block. Both import nothing of the passes; the order
+rules are those of docs/hardware/flags.md.
 """
 
 from __future__ import annotations
