@@ -6,21 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tile_ir import Automatic, Core, For, Func, IRError, Phase, Target
-from tile_ir.analysis import Ranges, interval, launch_ranges
-from tile_passes.order.core_blocks import Block, breaking_places, build_blocks
-from tile_passes.order.core_completion import core_flow, telling, unordered
-from tile_passes.order.core_dependences import Dependence, find_dependences
-from tile_passes.order.counter_ids import flag_ids
-from tile_passes.order.counters import Signal, propose, throttle
-from tile_passes.order.write_counters import written
+from tile_ir import Automatic, For, Func, Phase, Target
+from tile_ir.analysis import Ranges, interval
+from tile_passes.order.channels import Counter, Place, Plan
+from tile_passes.order.core_completion import needed_signals
+from tile_passes.order.core_dependences import find_dependences
+from tile_passes.order.core_tree import breaking_places, core_tree
+from tile_passes.order.counters import allocate_counters, credit, propose
+from tile_passes.order.event_ids import Allocation
+from tile_passes.order.flow_graph import core_flow_graph
+from tile_passes.order.tree import Block, Repeat, Tree
+from tile_passes.order.write import written
 from tile_passes.passdef import ir_pass
 
 # How many signals a core may be ahead where nothing else holds it back, and how many credits: both
 # together are what a counter holds at most.
 AHEAD = 7
-# So many credits are tried to do without.
-MOST_TRIED = 16
 
 
 @ir_pass(needs=Phase.LOWERED)
@@ -34,51 +35,22 @@ def insert_cross_core_sync(func: Func, target: Target) -> Func:
     credits hold a core back that could run ahead of the counters. Limits: blocks of a launch are
     not ordered with each other.
     """
-    root = build_blocks(func)
-    ids = _find_signals(func, root, target)
-    return written(func, root, ids) if ids else func
+    tree = core_tree(func)
+    found = find_signals(func, tree, target)
+    return func.with_body(written(tree.root, found)) if found.plan.ops else func
 
 
-def find_signals(func: Func, target: Target) -> dict[Signal, int]:
-    """The signals that `insert_cross_core_sync` would write, with their flags."""
-    return _find_signals(func, build_blocks(func), target)
-
-
-def _find_signals(func: Func, root: Block, target: Target) -> dict[Signal, int]:
+def find_signals(func: Func, tree: Tree, target: Target) -> Allocation:
+    """Return the signals that order the cores, with their flags."""
     if Automatic.CROSS not in func.automatic:
-        return {}
-    found = find_dependences(func, root)
+        return Allocation(Plan())
+    found = find_dependences(func, tree)
     if not found:
-        return {}
-    known = launch_ranges(func)
-    signals = _needed(propose(found), root, found, known)
-    signals = [*signals, *_throttles(signals, known)]
-    return flag_ids(signals, root, target.compiler_cross_flags, target.cross_counter_limit)
-
-
-def _needed(
-    proposed: Sequence[Signal], root: Block, found: Sequence[Dependence], known: Ranges
-) -> list[Signal]:
-    """The signals that are left when those that tell nothing new are gone: what each wait tells
-    that earlier ones have not told, then, one by one, what is told in time without."""
-    flow = core_flow(root, proposed, found, known)
-    needed = telling(flow)
-    kept = [s for s in proposed if s in needed]
-    lost = unordered(flow, kept)
-    if lost is not None:
-        raise IRError(
-            "cross-order",
-            f"the order between `{lost.earlier.region.buffer.name}` in lines "
-            f"{lost.earlier.leaf.stmt.loc.line} and {lost.later.leaf.stmt.loc.line} was lost",
-            lost.later.leaf.stmt.loc,
-            "this is a bug of the compiler",
-        )
-    # Credits of outer loops often say what those of inner ones say right before the access.
-    for s in sorted((s for s in kept if s.carried), key=lambda s: s.block.depth)[:MOST_TRIED]:
-        without = [k for k in kept if k is not s]
-        if unordered(flow, without) is None:
-            kept = without
-    return kept
+        return Allocation(Plan())
+    signals = needed_signals(core_flow_graph(tree, found), propose(found), found)
+    signals = [*signals, *_throttles(signals, tree.ranges)]
+    limit = target.cross_counter_limit
+    return allocate_counters(signals, tree.root, target.compiler_cross_flags, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +58,8 @@ class _Passing:
     """Where one core sets a flag and the other awaits it, `count` times: a signal, or its credits
     at their home. Whoever awaits it may be `lead` rounds ahead of who sets it."""
 
-    source: Core
-    sink: Core
+    source: Place
+    sink: Place
     block: Block
     after: int
     before: int
@@ -95,69 +67,63 @@ class _Passing:
     lead: int = 1
 
 
-def _passings(s: Signal) -> Iterator[_Passing]:
-    yield _Passing(s.source, s.sink, s.block, s.after, s.before, 1, max(1, s.ahead))
-    if s.home is not None:
-        yield _Passing(s.source, s.sink, s.home, s.home_place, s.home_place, s.ahead)
+def _passings(s: Counter) -> Iterator[_Passing]:
+    yield _Passing(s.source, s.target, s.block, s.set_after, s.wait_before, 1, max(1, s.distance))
+    if s.carried:
+        home = s.home()
+        place = home.position
+        yield _Passing(s.source, s.target, home.block, place, place, s.distance)
 
 
-def _throttles(signals: Sequence[Signal], known: Ranges) -> list[Signal]:
+def _throttles(signals: Sequence[Counter], known: Ranges) -> list[Counter]:
     """Credits for loops in which the source of a signal never waits for its sink; such a credit may
     need one of its own, where the signal is given in some rounds only."""
-    result: dict[tuple[Core, Core, Block], Signal] = {}
+    result: dict[tuple[Place, Place, Repeat], Counter] = {}
     passings = [p for s in signals for p in _passings(s)]
     # Who sets most at a time may be the fewest rounds ahead, which holds for the others too.
     waiting = sorted(passings, key=lambda p: -p.count)
     for p in waiting:
-        block = next((b for b, _ in p.block.chain() if b.is_loop), None)
-        if block is None or _most_rounds(block, known) * p.count <= AHEAD:
+        loop = p.block.loop
+        if loop is None or _most_rounds(loop, known) * p.count <= AHEAD:
             continue
-        around = list(_around(p.block, block))
+        # The blocks that run as often as the loop goes round, or more seldom.
+        around = [b for b in p.block.outward() if b.depth >= loop.body.depth]
         more = (q for r in result.values() for q in _passings(r))
         if any(
             back.source is p.sink
             and back.sink is p.source
             and back.lead * p.count <= AHEAD
             and _runs_with(back.block, around, known)
-            and not _left_out(back, p, block)
+            and not _left_out(back, p, loop)
             for back in (*passings, *more)
         ):
             continue
-        credit = throttle(p.sink, p.source, block, max(1, AHEAD // p.count))
-        if result.setdefault((p.source, p.sink, block), credit) is credit:
-            waiting.extend(_passings(credit))
+        new = credit(p.sink, p.source, loop, max(1, AHEAD // p.count))
+        if result.setdefault((p.source, p.sink, loop), new) is new:
+            waiting.extend(_passings(new))
     return list(result.values())
-
-
-def _around(inner: Block, loop: Block) -> Iterator[Block]:
-    """The blocks around a block up to that of a loop: they run as often, or more."""
-    for block, _ in inner.chain():
-        yield block
-        if block is loop:
-            return
 
 
 def _runs_with(inner: Block, around: Sequence[Block], known: Ranges) -> bool:
     """Whether a block runs whenever these do: as one of them, or in loops that surely run."""
-    for block, _ in inner.chain():
-        if any(block is b for b in around):
+    for block in inner.outward():
+        if block in around:
             return True
-        match block.around:
-            case For(start=start, stop=stop):
-                leaves = next(breaking_places(block), None) is not None
-                if leaves or interval(stop - start, known).low < 1:
+        match block.owner:
+            case Repeat(stmt=For(start=start, stop=stop)):
+                if breaking_places(block) or interval(stop - start, known).low < 1:
                     return False
             case _:
                 return False
     return False
 
 
-def _left_out(back: _Passing, passing: _Passing, block: Block) -> bool:
+def _left_out(back: _Passing, passing: _Passing, loop: Repeat) -> bool:
     """Whether a round of a loop that begins again and again may give a signal and break before the
     signal back: no number of such rounds is held back."""
-    if not any(outer.is_loop for outer, _ in block.chain() if outer is not block):
+    if loop.block.loop is None:
         return False
-    places = tuple(breaking_places(block))
+    block, places = loop.body, breaking_places(loop.body)
     if back.block is not block:
         return bool(places)
     for place in places:
@@ -167,15 +133,11 @@ def _left_out(back: _Passing, passing: _Passing, block: Block) -> bool:
     return False
 
 
-def _most_rounds(block: Block, known: Ranges) -> float:
-    """How often a block runs in the whole kernel, at most."""
+def _most_rounds(inner: Repeat, known: Ranges) -> float:
+    """How often the body of a loop runs in the whole kernel, at most."""
     rounds = 1.0
-    for outer, _ in block.chain():
-        match outer.around:
-            case For(start=start, stop=stop):
-                rounds *= max(0, interval(stop - start, known).high)
-            case None:
-                pass
-            case _ if outer.is_loop:
-                return float("inf")
+    for loop in inner.body.loops():
+        if not isinstance(loop.stmt, For):
+            return float("inf")
+        rounds *= max(0, interval(loop.stmt.stop - loop.stmt.start, known).high)
     return rounds

@@ -9,11 +9,16 @@ from tile_ir import Body, Core, For, Func, If, Op, Stmt, Target, While, bodies, 
 from tile_ir.ops.movement import goes_through_workspace
 from tile_passes.insert_cross_core_sync import find_signals
 from tile_passes.merge_streams import merge_streams
-from tile_passes.order.counters import Signal
+from tile_passes.order.channels import Counter, Place
+from tile_passes.order.core_tree import core_tree
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.streams.items import items
 
-_NAMES = {Core.CUBE: "cube core", Core.VECTOR: "vector cores", Core.EITHER: "both"}
+_NAMES: dict[Place, str] = {
+    Core.CUBE: "cube core",
+    Core.VECTOR: "vector cores",
+    Core.EITHER: "both",
+}
 
 
 def explain_workspaces(func: Func, target: Target) -> str:
@@ -65,22 +70,24 @@ def _word(stmt: Stmt) -> str:
 
 def explain_signals(func: Func, target: Target) -> str:
     """A line for each signal between cores: from where to where, and for what."""
-    found = find_signals(func, target)
+    found = find_signals(func, core_tree(func), target).events
     if not found:
         return "no core waits for another by a flag of the compiler's\n"
-    return "".join(f"{_signal_line(s, number)}\n" for s, number in found.items())
+    return "".join(
+        f"{_signal_line(s, number)}\n" for s, number in found.items() if isinstance(s, Counter)
+    )
 
 
-def _signal_line(signal: Signal, number: int) -> str:
-    source, sink = _NAMES[signal.source], _NAMES[signal.sink]
-    after = signal.block.items[signal.after].stmt.loc.line
-    before = signal.block.items[signal.before].stmt.loc.line
+def _signal_line(signal: Counter, number: int) -> str:
+    source, sink = _NAMES[signal.source], _NAMES[signal.target]
+    after = signal.block.items[signal.set_after].loc.line
+    before = signal.block.items[signal.wait_before].loc.line
     names = sorted({d.earlier.region.buffer.name for d in signal.covers})
     what = ", ".join(f"`{n}`" for n in names)
     where = f"{source} behind line {after} ({signal.pipe.value}) to {sink} before line {before}"
     if not signal.carried:
         return f"flag {number}: {where}: {what} is ready"
-    ahead = f"{signal.ahead} round{'s' * (signal.ahead > 1)} ahead"
+    ahead = f"{signal.distance} round{'s' * (signal.distance > 1)} ahead"
     if not names:
         return f"flag {number}: {where}: the counter has room, {ahead}"
     return f"flag {number}: {where}: {what} may be written again, {ahead}"

@@ -89,6 +89,7 @@ def _arrows_of_ops(tree: Tree, found: Allocation) -> list[_Arrow]:
     arrows: dict[tuple[Work, Work], _Arrow] = {}
     for op in found.plan.ops:
         a, b = op.reason.earlier, op.reason.later
+        assert isinstance(a, Work) and isinstance(b, Work), "pipes work"
         if not op.reason.edges:
             a, b = b, a
         arrow = arrows.setdefault((a, b), _Arrow(a, b))

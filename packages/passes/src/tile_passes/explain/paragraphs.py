@@ -213,6 +213,7 @@ def _rounds_later(op: Flag) -> str:
 def _goes_round(op: Flag) -> str:
     loop, home = op.block.loop, op.home()
     assert loop is not None, "only loops carry"
+    assert isinstance(home, Repeat), "flags of pipes go round loops"
     around = "it" if home is loop else f"the {loop_name(home)} around it"
     drained = " it" if home is loop else ""
     return f"round the {loop_name(loop)}: primed before {around}, drained after{drained}"

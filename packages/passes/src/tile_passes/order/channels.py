@@ -12,11 +12,13 @@ from enum import IntEnum
 from functools import cached_property
 from typing import TypeAlias
 
-from tile_ir import Pipe
+from tile_ir import Break, Core, Pipe
+from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.dependence_graph import Edge
-from tile_passes.order.tree import Block, Item, Leave, Repeat, Work
+from tile_passes.order.tree import Block, Branch, Item
 
-Pair: TypeAlias = tuple[Pipe, Pipe]
+Place: TypeAlias = Pipe | Core
+Pair: TypeAlias = tuple[Place, Place]
 
 # More event ids than this are not spent on one flag that has fewer slots.
 MOST_TURNS = 4
@@ -28,8 +30,8 @@ class Reason:
     of the first. No edges: it keeps flags from `earlier` to `later` from being set while they are
     set. `why` says what kept it from being a plain flag or barrier."""
 
-    earlier: Work
-    later: Work
+    earlier: Item
+    later: Item
     edges: tuple[Edge, ...] = ()
     why: str = ""
 
@@ -45,8 +47,8 @@ class Flag:
     `most`.
     """
 
-    source: Pipe
-    target: Pipe
+    source: Place
+    target: Place
     block: Block
     set_after: int
     wait_before: int
@@ -74,7 +76,7 @@ class Flag:
         matter which rounds there are: such flags may be raised once for all loops around."""
         return self.distance == self.slots
 
-    def home(self) -> Repeat:
+    def home(self) -> Item:
         """The loop before which the flags of a carried one are raised."""
         loop = self.block.loop
         assert loop is not None, "only loops carry"
@@ -84,13 +86,36 @@ class Flag:
 
 
 @dataclass(frozen=True, slots=True)
+class Counter(Flag):
+    """A signal between cores: set when the earlier work of one `pipe` of the source is complete.
+    Sets add to a counter, so that it needs no slots. `covers` is what asked for it."""
+
+    pipe: Pipe = Pipe.ALL
+    covers: tuple[CoreDependence, ...] = field(default=(), compare=False)
+
+    @property
+    def kind(self) -> tuple[Place, Place, Pipe]:
+        return self.source, self.target, self.pipe
+
+    def home(self) -> Item:
+        """The loop around which credits are set and awaited; for a single credit what is around
+        everything, since the last one of a run is as good as the first of the next."""
+        loop = self.block.loop
+        assert loop is not None, "only loops carry"
+        home: Item = loop
+        while not self.local and home.block.owner is not None:
+            home = home.block.owner
+        return home
+
+
+@dataclass(frozen=True, slots=True)
 class PointToPoint:
     """Set and wait back to back: `target` waits for all `source` was given so far. It stands before
     an item, or right before the flags that are set after it. Where several stand at one place, that
     with the lower `turn` comes first."""
 
-    source: Pipe
-    target: Pipe
+    source: Place
+    target: Place
     block: Block
     position: int
     behind: bool
@@ -156,9 +181,9 @@ class Plan:
         return found
 
     @cached_property
-    def by_round(self) -> dict[Repeat, list[Flag]]:
+    def by_round(self) -> dict[Item, list[Flag]]:
         """Flags whose rounds matter, by the loop they belong to."""
-        found: dict[Repeat, list[Flag]] = {}
+        found: dict[Item, list[Flag]] = {}
         for op in self.ops:
             if isinstance(op, Flag) and op.carried and not op.by_slot:
                 found.setdefault(op.home(), []).append(op)
@@ -174,8 +199,12 @@ class Plan:
         return self.gaps.get((block, position, True), [])
 
     def before(self, block: Block, position: int) -> list[Action]:
-        """What stands before an item, or at the end of the block."""
-        return self.gaps.get((block, position, False), [])
+        """What stands before an item, or at the end of the block. A break takes what is in flight,
+        or gives it back."""
+        found = self.gaps.get((block, position, False), [])
+        if position < len(block.items) and isinstance(block.items[position].stmt, Break):
+            return [*found, *self._at_break(block.items[position])]
+        return found
 
     def with_ops(self, *ops: SyncOp, closed: Iterable[Pair] = ()) -> Plan:
         return Plan((*self.ops, *ops), self.closed | frozenset(closed))
@@ -184,28 +213,28 @@ class Plan:
         gone = set(ops)
         return Plan((op for op in self.ops if op not in gone), self.closed)
 
-    def at_break(self, leave: Leave) -> Iterator[Action]:
-        """What is in flight when a break leaves its loop: flags to be taken, or given back."""
-        block, position = leave.block, leave.position
+    def _at_break(self, item: Item) -> Iterator[Action]:
         given: list[Action] = []
-        while True:
+        place: Item | None = item
+        while place is not None:
             for op in self.ops:
-                if not isinstance(op, Flag) or op.block is not block:
+                if not isinstance(op, Flag) or op.block is not place.block:
                     continue
-                if not op.carried and op.set_after < position < op.wait_before:
+                is_set, awaited = op.set_after < place.position, op.wait_before <= place.position
+                if is_set and not awaited and (not op.carried or isinstance(op, Counter)):
                     yield Do.WAIT, op
-                elif op.carried and op.wait_before <= position <= op.set_after:
+                elif awaited and not is_set:
                     given.append((Do.SET, op))
-            if block is leave.loop.body:
-                break
-            owner = block.owner
-            assert owner is not None, "a loop is around"
-            block, position = owner.block, owner.position
+            owner = place.block.owner
+            place = owner if isinstance(owner, Branch) else None
         yield from given
 
 
-def _rank(action: Action) -> tuple[Do, int]:
+def _rank(action: Action) -> tuple[int, int]:
+    """Orders the actions of a gap; the credits of a core come before it waits."""
     do, op = action
+    if isinstance(op, Counter) and do is Do.PRIME:
+        return -1, 0
     return do, op.turn if isinstance(op, PointToPoint) else 0
 
 
@@ -215,7 +244,7 @@ def _instructions(op: SyncOp) -> Iterator[tuple[PlanGap, Do]]:
             yield (block, op.set_after, True), Do.SET
             yield (block, op.wait_before, False), Do.WAIT
             if op.carried and op.by_slot:
-                home: Item = op.home()
+                home = op.home()
                 yield (home.block, home.position, False), Do.PRIME
                 yield (home.block, home.position, True), Do.DRAIN
         case PointToPoint(behind=True):

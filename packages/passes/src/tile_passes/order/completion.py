@@ -9,23 +9,35 @@ pipes. Subclasses say what to do at an instance that is not ordered after all it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tile_ir import Pipe
-from tile_passes.order.channels import Action, Barrier, Do, Flag, Plan, PointToPoint, Signal, SyncOp
+from tile_passes.order.channels import (
+    Action,
+    Barrier,
+    Counter,
+    Do,
+    Flag,
+    Plan,
+    PointToPoint,
+    Signal,
+    SyncOp,
+)
 from tile_passes.order.flow_graph import (
     Access,
-    Break,
+    Age,
     Enter,
     FlowGraph,
     Gap,
     Halt,
+    Put,
     Rounds,
     Set,
     Step,
+    Take,
     Wait,
 )
-from tile_passes.order.tree import EarlierRun, Instance, Residues
+from tile_passes.order.tree import EarlierRun, Residues
 from tile_passes.order.worklist import Dataflow, State
 
 C = TypeVar("C", bound="Completion")
@@ -40,16 +52,19 @@ class Completion(Dataflow):
     def __init__(self, flow: FlowGraph, plan: Plan, solved: Completion | None = None) -> None:
         super().__init__(flow.successors)
         self.flow, self.tree, self.plan = flow, flow.tree, plan
-        self.index, self.own, self.scalar = flow.index, flow.own, flow.index[Pipe.S]
+        self.index, self.own, self.scalar = flow.index, flow.own, flow.index.get(Pipe.S, -1)
         self.first_bit: dict[Signal, int] = {}
         # The waits of each pipe: a flag that it sets carries them along.
         self.waits = [0] * len(flow.own)
         self.width: int
-        bit = flow.tree.free_bit()
+        bit = flow.width
         for op in plan.signals if solved is None else ():
             self.first_bit[op] = bit
-            self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
-            bit += op.slots
+            if isinstance(op, Counter):
+                bit += 2 + op.distance  # what it may hold at once
+            else:
+                self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
+                bit += op.slots
         if solved is not None:
             self.first_bit, self.waits, bit = solved.first_bit, solved.waits, solved.width
         self.width = bit
@@ -96,8 +111,12 @@ class Completion(Dataflow):
 
     # What subclasses may say ---------------------------------------------------------------------
 
-    def uncovered(self, instance: Instance, need: int, state: State) -> None:
-        """The instance is not ordered after those of `need`."""
+    def uncovered(self, instance: Any, need: int, state: State) -> None:
+        """The instance, or leaf, is not ordered after those of `need`."""
+
+    def learns(self, op: Counter, fresh: int) -> bool:
+        """Return whether a core takes in a signal that tells it `fresh` of what it is there for."""
+        return True
 
     def flag_set(self, flag: int, op: Signal, source: int, state: State) -> None:
         """Called before every set of a sync op, while `reporting`."""
@@ -145,16 +164,25 @@ class Completion(Dataflow):
                     known |= carried << lanes[pipe]
             else:
                 state.known = known
-                match step:
-                    case Halt(pipe=pipe):
-                        self.stop(pipe, state)
-                    case Gap():
-                        self.passed(step, state)
-                    case Enter(runs=runs):
-                        self.enter(runs, state)
+                self.seldom_step(step, state)
                 known = state.known
         state.known = known
         state.settle()
+
+    def seldom_step(self, step: Step, state: State) -> None:
+        match step:
+            case Halt(pipe=pipe):
+                self.stop(pipe, state)
+            case Gap():
+                self.passed(step, state)
+            case Enter(runs=runs):
+                self.enter(runs, state)
+            case Age():
+                self.age(step, state)
+            case Put():
+                self.put(step, state)
+            case Take():
+                self.take(step, state)
 
     def stop(self, pipe: int, state: State) -> None:
         """A barrier of one pipe, or of all: -1."""
@@ -174,24 +202,48 @@ class Completion(Dataflow):
             state.known = _with(state.known, run, self.each)
             state.flags.update({flag: _with(bits, run, 1) for flag, bits in state.flags.items()})
 
+    def age(self, step: Age, state: State) -> None:
+        """Facts about iterations of a loop become facts about earlier ones."""
+        state.settle()
+        state.known = older(state.known, step, self.each)
+        state.flags.update({flag: older(bits, step, 1) for flag, bits in state.flags.items()})
+
+    def put(self, step: Put, state: State) -> None:
+        """Add a signal to its counter, which holds signals in a row."""
+        state.settle()
+        flag = step.flag
+        while flag in state.flags:
+            flag += 1
+        state.flags[flag] = self.knows(step.pipe, state.known) | step.tells
+
+    def take(self, step: Take, state: State) -> None:
+        """Take the first signal from its counter."""
+        state.settle()
+        flag, flags, lane = step.flag, state.flags, self.lanes[step.pipe]
+        told = flags.pop(flag, 0)
+        while flag + 1 in flags:
+            flags[flag] = flags.pop(flag + 1)
+            flag += 1
+        if self.learns(step.op, told & ~(state.known >> lane) & step.asked):
+            state.known |= told << lane
+
     # From a plan to steps ------------------------------------------------------------------------
 
     def _planned(self, steps: Iterable[Step]) -> Iterator[Step]:
         """Yield the steps of a basic block, sync ops in their places."""
-        gaps, by_round = self.plan.gaps, self.plan.by_round
+        plan = self.plan
         for step in steps:
             if isinstance(step, Gap):
                 if step.behind and self.watches_gaps:
                     yield step
-                for action in gaps.get(step[:3], ()):
-                    yield from self._steps(action, step.residues)
+                block, position, behind, residues = step
+                found = plan.after(block, position) if behind else plan.before(block, position)
+                for action in found:
+                    yield from self._steps(action, residues)
             elif isinstance(step, Rounds):
-                for flag in by_round.get(step.loop, ()):
+                for flag in plan.by_round.get(step.loop, ()):
                     for t in range(flag.distance):
                         yield self._signal(flag, step.do, step.residue + t)
-            elif isinstance(step, Break):
-                for action in self.plan.at_break(step.leave):
-                    yield from self._steps(action, step.residues)
             else:
                 yield step
 
@@ -212,10 +264,24 @@ class Completion(Dataflow):
                 yield self._signal(op, do, turn + op.distance if do is Do.SET else turn)
 
     def _signal(self, op: Signal, do: Do, turn: int) -> Step:
-        flag = self.first_bit[op] + turn % op.slots
+        flag = self.first_bit[op]
+        if isinstance(op, Counter):
+            if do is Do.SET:
+                return Put(op, self.index[op.source], flag)
+            return Take(op, self.index[op.target], flag, self.flow.facts.asked(op.covers))
+        flag += turn % op.slots
         if do is Do.SET:
             return Set(op, self.index[op.source], flag)
         return Wait(op, self.index[op.target], flag, 1 << flag)
+
+
+def older(bits: int, step: Age, each: int) -> int:
+    """The facts of each lane in the next iteration of a loop, or in a new run of it."""
+    now, before, moved = (mask * each for mask in step.facts)
+    if step.begins:
+        return bits | now | before | moved << 1
+    was = bits & before & (bits & now) << 1
+    return bits & ~(before | moved << 1) | was | now | (bits & moved) << 1
 
 
 def _with(bits: int, run: EarlierRun, each: int) -> int:
@@ -228,15 +294,15 @@ def _with(bits: int, run: EarlierRun, each: int) -> int:
 
 
 class Unordered(Exception):
-    """Something is not ordered."""
+    """Something is not ordered: an instance or leaf, and what it must come after."""
 
 
 class Check(Completion):
     """The analysis of a plan, stopped at the first conflict that the plan does not order: what is
     not in a state on the way is not in the final one either."""
 
-    def uncovered(self, instance: Instance, need: int, state: State) -> None:
-        raise Unordered
+    def uncovered(self, instance: Any, need: int, state: State) -> None:
+        raise Unordered(instance, need)
 
     def suffices_without(self, ops: Iterable[SyncOp]) -> Check | None:
         """Return the check without these ops, if all is ordered as it is with them."""

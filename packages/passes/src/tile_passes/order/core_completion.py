@@ -1,118 +1,143 @@
-"""Compute which work of other cores each core knows to be complete, under some signals.
+"""Compute which work of other cores each core knows to be complete, and which signals that takes.
 
-The same forward must-analysis as inside a core (`worklist`), with a lane for each core. What a core
-completes itself does not depend on signals: `_OwnWork` computes first what is complete when a pipe
-is, by way of the bytes on the chip that its work needs.
+What a core completes itself does not depend on signals: `_OwnWork` computes first what is complete
+when a pipe is, by way of the bytes on the chip that its work needs. The rest is `completion`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from tile_ir import Core, For, Pipe
-from tile_ir.analysis import Ranges
-from tile_passes.order.core_blocks import CORES, Access, Block
-from tile_passes.order.core_dependences import Dependence
-from tile_passes.order.core_flow_graph import (
-    Age,
-    CoreFlow,
-    Give,
-    LeafRun,
-    Meet,
-    Take,
-    core_flow_graph,
-)
-from tile_passes.order.counters import Signal
+from tile_ir import For, IRError, Pipe, Var, walk_expr
+from tile_passes.order.channels import Counter, Plan
+from tile_passes.order.completion import Check, Completion, Unordered, older
+from tile_passes.order.core_dependences import CoreDependence
+from tile_passes.order.core_tree import CORES
+from tile_passes.order.eliminate_redundant import spared
+from tile_passes.order.flow_graph import Access, Age, FlowGraph, Put, Step
+from tile_passes.order.tree import Leaf, LeafAccess
 from tile_passes.order.worklist import Dataflow, State
 
 # Accesses of a buffer on the chip: of one core, that write or read, all of them, those of the whole
 # buffer or those of one region, in one iteration of the loops that move it.
 _Group: TypeAlias = "tuple[object, ...]"
+# So many credits are tried to do without.
+MOST_TRIED = 16
 
 
-def core_flow(
-    root: Block, signals: Sequence[Signal], dependences: Sequence[Dependence], known: Ranges
-) -> CoreFlow:
-    """Build the flow graph of a kernel, with what each signal tells of the work of its source."""
-    flow = core_flow_graph(root, signals, dependences, known)
-    own = _OwnWork(flow)
-    own.solve_from(State(own.lane * own.each, {}))
-    own.report()
-    return flow
+def needed_signals(
+    flow: FlowGraph, proposed: Sequence[Counter], found: Sequence[CoreDependence]
+) -> list[Counter]:
+    """Return the signals without those that tell nothing new: what each wait tells that earlier
+    ones have not told, then, one by one, what is told in time without."""
+    planned = Completion(flow, Plan(proposed))
+    planned.steps = _OwnWork(flow, planned.steps).told()
+    telling = Telling.beside(planned)
+    telling.solve()
+    try:
+        check = Check.beside(planned)
+        check.solve()
+        check = check.without(s for s in proposed if s not in telling.found)
+    except Unordered as lost:
+        leaf, need = lost.args
+        raise _lost(
+            next(d for d in found if d.later.leaf is leaf and need & flow.facts.asked((d,)))
+        ) from None
+    # Credits of outer loops often say what those of inner ones say right before the access.
+    kept = [s for s in check.plan.ops if isinstance(s, Counter)]
+    tried = sorted((s for s in kept if s.carried), key=lambda s: s.block.depth)[:MOST_TRIED]
+    gone = set(kept) - set(spared(check, tried).plan.ops)
+    return [s for s in kept if s not in gone]
 
 
-class _Aging(Dataflow):
-    """An analysis whose facts grow older; lanes are packed into one number."""
+def _lost(d: CoreDependence) -> IRError:
+    return IRError(
+        "cross-order",
+        f"the order between `{d.earlier.region.buffer.name}` in lines "
+        f"{d.earlier.leaf.item.loc.line} and {d.later.leaf.item.loc.line} was lost",
+        d.later.leaf.item.loc,
+        "this is a bug of the compiler",
+    )
 
-    def __init__(self, flow: CoreFlow, lanes: int) -> None:
+
+class Telling(Completion):
+    """The signals that tell something new of what they are there for; any other one is taken for
+    not there."""
+
+    def solve(self) -> None:
+        self.found: set[Counter] = set()
+        super().solve()
+
+    def learns(self, op: Counter, fresh: int) -> bool:
+        if fresh:
+            self.found.add(op)
+        return op in self.found
+
+
+class _OwnWork(Dataflow):
+    """What is complete when the work of a pipe so far is, and when a group of accesses is: a lane
+    each. The last lane holds what was never done, which is complete whatever happens."""
+
+    def __init__(self, flow: FlowGraph, steps: Sequence[Sequence[Step]]) -> None:
         super().__init__(flow.successors)
-        self.flow, self.steps = flow, list(flow.steps)
-        self.lane = (1 << flow.width) - 1
-        self.each = sum(1 << lane * flow.width for lane in range(lanes))
-        self.ages: dict[Block, tuple[int, int, int]] = {}
-
-    def older(self, bits: int, step: Age, each: int) -> int:
-        """Return the facts of each lane in the next iteration of a loop, or in a new run of it."""
-        if step.loop not in self.ages:
-            now = before = moved = 0
-            for (leaf, core, loop), first in self.flow.first.items():
-                if loop is step.loop:
-                    oldest = self.flow.oldest[leaf, core, loop]
-                    now |= 1 << first
-                    before |= (oldest > 0) << first + 1
-                    moved |= sum(1 << first + age for age in range(1, oldest))
-            self.ages[step.loop] = now, before, moved
-        now, before, moved = (mask * each for mask in self.ages[step.loop])
-        if step.first:
-            return bits | now | before | moved << 1
-        was = bits & before & (bits & now) << 1
-        return bits & ~(before | moved << 1) | was | now | (bits & moved) << 1
-
-
-class _OwnWork(_Aging):
-    """What is complete when the work of a pipe so far is, and when a group of accesses is. The last
-    lane holds what was never done, which is complete whatever happens."""
-
-    def __init__(self, flow: CoreFlow) -> None:
+        self.steps = list(steps)
         self.numbers: dict[_Group, int] = {}
         # The groups whose regions a loop moves.
-        self.moved: dict[object, list[int]] = {}
-        runs = (s for steps in flow.steps for s in steps if isinstance(s, LeafRun))
-        self.chip = {
-            (leaf, core): [(self.number((core, a.pipe)), *self.groups(a, core)) for a in leaf.chip]
-            for leaf, core, *_ in runs
-        }
+        self.moved: dict[Var, list[int]] = {}
+        # What each access of a leaf comes after, its pipe first, and the groups that it is in.
+        self.chip: dict[Any, list[tuple[int, list[int], list[int]]]] = {}
+        for leaves in flow.tree.leaves.values():
+            for leaf in leaves:
+                self.chip[leaf] = [
+                    (self.number((leaf.core, a.pipe)), *self.groups(a)) for a in leaf.chip
+                ]
         for core in CORES:
             for pipe in Pipe:
                 self.number((core, pipe))
-        super().__init__(flow, len(self.numbers) + 1)
+        self.width = flow.width
+        self.lane = (1 << flow.width) - 1
+        self.each = sum(1 << lane * flow.width for lane in range(len(self.numbers) + 1))
+        self.tells: dict[tuple[int, int], int] = {}
+
+    def told(self) -> list[Sequence[Step]]:
+        """Return the steps, with what each signal tells of the own work of its source."""
+        self.solve_from(State(self.lane * self.each, {}))
+        self.report()
+        return [
+            [
+                step._replace(tells=self.tells.get((n, i), 0)) if isinstance(step, Put) else step
+                for i, step in enumerate(steps)
+            ]
+            for n, steps in enumerate(self.steps)
+        ]
 
     def number(self, group: _Group) -> int:
         return self.numbers.setdefault(group, len(self.numbers))
 
-    def groups(self, access: Access, core: Core) -> tuple[list[int], list[int]]:
+    def groups(self, access: LeafAccess) -> tuple[list[int], list[int]]:
         """Return the groups that an access comes after, and those that it is in."""
-        buffer = access.region.buffer
-        own = id(access.region)
+        core, region, buffer = access.leaf.core, access.region, access.region.buffer
+        own, whole = id(region), region.is_whole()
         ways = (True, False) if access.writes else (True,)
-        met = ("all",) if access.whole else ("whole", own)
-        its = ("all", "whole") if access.whole else ("all", own)
+        met = ("all",) if whole else ("whole", own)
+        its = ("all", "whole") if whole else ("all", own)
         after = [self.number((core, buffer, way, part)) for way in ways for part in met]
         among = [self.number((core, buffer, access.writes, part)) for part in its]
-        if not access.whole:
-            for way in (True, False):
-                for v in access.variables:
-                    self.moved.setdefault(v, []).append(self.number((core, buffer, way, own)))
+        if not whole:
+            parts = (walk_expr(e) for s in region.dims for e in (s.offset, s.extent))
+            for v in {v for part in parts for v in part if isinstance(v, Var)}:
+                moved = [self.number((core, buffer, way, own)) for way in (True, False)]
+                self.moved.setdefault(v, []).extend(moved)
         return after, among
 
     def run(self, number: int, state: State) -> None:
-        width, lane = self.flow.width, self.lane
+        width, lane = self.width, self.lane
         for place, step in enumerate(self.steps[number]):
             match step:
-                case LeafRun(leaf=leaf, core=core, bits=bits):
+                case Access(instance=Leaf() as leaf, bit=bits):
                     known = state.known & ~(bits * self.each)
-                    lanes = self.chip[leaf, core]
+                    lanes = self.chip[leaf]
                     for _, after, _ in lanes:
                         for group in after:
                             bits |= known >> group * width & lane
@@ -121,114 +146,19 @@ class _OwnWork(_Aging):
                         for group in among:
                             known |= told << group * width
                     # The scalar unit is done when the next instruction is issued.
-                    pipes = Pipe if Pipe.S in leaf.pipes else leaf.pipes
-                    for each in pipes:
-                        known |= bits << self.numbers[core, each] * width
+                    pipes = {access.pipe for access in (*leaf.gm, *leaf.chip)}
+                    for each in Pipe if Pipe.S in pipes else pipes:
+                        known |= bits << self.numbers[leaf.core, each] * width
                     state.known = known
-                case Give(signal=s) if self.reporting:
-                    at = self.numbers[s.source, s.pipe] * width
-                    self.flow.complete[number, place] = state.known >> at & lane
+                case Put(op=op) if self.reporting:
+                    at = self.numbers[op.source, op.pipe] * width
+                    self.tells[number, place] = state.known >> at & lane
                 case Age():
-                    known = self.older(state.known, step, self.each)
-                    stmt = step.loop.around
+                    known = older(state.known, step, self.each)
+                    stmt = step.loop.stmt
                     if isinstance(stmt, For):
                         never = known >> len(self.numbers) * width
                         for group in self.moved.get(stmt.var, ()):
                             at = group * width
                             known = known & ~(lane << at) | never << at
                     state.known = known
-
-
-class Told(_Aging):
-    """What the cores know with these signals, and what signals that are set and not yet awaited
-    tell: a counter holds them in a row. `missing` is a dependence that is not ordered."""
-
-    def __init__(self, flow: CoreFlow, signals: Sequence[Signal]) -> None:
-        super().__init__(flow, len(CORES))
-        self.signals = frozenset(signals)
-        self.at_lane = {core: n * flow.width for n, core in enumerate(CORES)}
-        room = 2 + max((s.ahead for s in flow.signals), default=0)
-        self.flags = {s: n * room for n, s in enumerate(flow.signals)}
-        self.missing: Dependence | None = None
-
-    def solved(self) -> Told:
-        self.solve_from(State(self.lane * self.each, {}))
-        return self
-
-    def run(self, number: int, state: State) -> None:
-        flags = state.flags
-        for place, step in enumerate(self.steps[number]):
-            match step:
-                case LeafRun(core=core, bits=bits, wanted=wanted):
-                    known = state.known >> self.at_lane[core]
-                    for d, fact in wanted:
-                        if fact & ~known:
-                            self.missing = self.missing or d
-                    if bits:
-                        state.known &= ~(bits * self.each)
-                        for flag in flags:
-                            flags[flag] &= ~bits
-                case Give(signal=s):
-                    if s in self.signals:
-                        self.give(s, self.flow.complete[number, place], state)
-                case Take(signal=s):
-                    if s in self.signals:
-                        self.take(step, state)
-                case Age():
-                    state.known = self.older(state.known, step, self.each)
-                    for flag, bits in flags.items():
-                        flags[flag] = self.older(bits, step, 1)
-                case Meet():
-                    state.known = self.lane * self.each
-
-    def give(self, signal: Signal, complete: int, state: State) -> None:
-        """Add a signal to its counter."""
-        flag = self.flags[signal]
-        while flag in state.flags:
-            flag += 1
-        known = state.known >> self.at_lane[signal.source] & self.lane
-        state.flags[flag] = known | complete
-
-    def take(self, step: Take, state: State) -> None:
-        """Take the first signal from its counter."""
-        signal, covered = step
-        flag, at, flags = self.flags[signal], self.at_lane[signal.sink], state.flags
-        told = flags.pop(flag, 0)
-        while flag + 1 in flags:
-            flags[flag] = flags.pop(flag + 1)
-            flag += 1
-        if self.learns(signal, told & ~(state.known >> at), covered):
-            state.known |= told << at
-
-    def learns(self, signal: Signal, fresh: int, covered: int) -> bool:
-        """Return whether the sink takes in what a signal tells."""
-        return True
-
-
-class Telling(Told):
-    """The signals that tell something new of what they are there for; any other one is taken for
-    not there."""
-
-    def __init__(self, flow: CoreFlow, signals: Sequence[Signal]) -> None:
-        super().__init__(flow, signals)
-        self.found: set[Signal] = set()
-
-    def learns(self, signal: Signal, fresh: int, covered: int) -> bool:
-        if fresh & covered:
-            self.found.add(signal)
-        return signal in self.found
-
-
-def telling(flow: CoreFlow) -> set[Signal]:
-    """Return the signals of a flow that tell something new, in the order of the text."""
-    analysis = Telling(flow, flow.signals)
-    analysis.solved()
-    return analysis.found
-
-
-def unordered(flow: CoreFlow, signals: Sequence[Signal]) -> Dependence | None:
-    """Return a dependence that the signals do not order, if there is one."""
-    return Told(flow, signals).solved().missing
-
-
-__all__ = ["CoreFlow", "core_flow", "telling", "unordered"]

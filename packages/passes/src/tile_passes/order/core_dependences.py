@@ -7,8 +7,12 @@ The text of the kernel, run from top to bottom, is what the cores together must 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
 
 from tile_ir import (
     Binary,
@@ -31,40 +35,88 @@ from tile_ir.analysis import (
     apart_by_numbers,
     common_path,
     defined,
-    launch_ranges,
     visible,
 )
-from tile_passes.order.core_blocks import Access, Block, Leaf
+from tile_passes.order.tree import (
+    Leaf,
+    LeafAccess,
+    Repeat,
+    Tree,
+    nearest_common_ancestor,
+)
 
 # Slots are told apart up to this many rounds; a credit for more would not fit the counters either.
 MOST_SLOTS = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Dependence:
-    """`later` of one core must wait for `earlier` of another: in the same round of all loops around
-    both (`loop` is None), or `distance` or more rounds of `loop` after it."""
+class Aging(NamedTuple):
+    """The facts that a loop tells apart by age: of this iteration, of the one before and all
+    earlier, and of still earlier ones but for the oldest."""
 
-    earlier: Access
-    later: Access
-    source: Core
-    sink: Core
-    loop: Block | None
+    now: int
+    before: int
+    moved: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoreDependence:
+    """`later` of one core must wait for `earlier` of another: in the same iteration of all loops
+    around both (`loop` is None), or `distance` or more iterations of `loop` after it."""
+
+    earlier: LeafAccess
+    later: LeafAccess
+    loop: Repeat | None
     distance: int
 
+    @property
+    def chain(self) -> tuple[Leaf, Repeat | None]:
+        """The earlier leaf, and the loop whose iterations the dependence tells apart: the innermost
+        around both accesses, if no loop carries it."""
+        if self.loop is not None:
+            return self.earlier.leaf, self.loop
+        block, *_ = nearest_common_ancestor(self.earlier.leaf.item, self.later.leaf.item)
+        return self.earlier.leaf, block.loop
 
-def find_dependences(func: Func, root: Block) -> list[Dependence]:
+
+class Facts:
+    """What dependences ask for, as bits: one fact says that what a leaf did in this iteration of a
+    loop is complete, the next ones that all it did one iteration ago or earlier is, two iterations
+    ago, and so on. From one iteration to the next every fact grows older."""
+
+    def __init__(self, found: Iterable[CoreDependence]) -> None:
+        oldest: dict[tuple[Leaf, Repeat | None], int] = {}
+        for d in found:
+            oldest[d.chain] = max(d.distance, oldest.get(d.chain, 0))
+        self.width = 0
+        self.first: dict[tuple[Leaf, Repeat | None], int] = {}
+        # What is incomplete when a leaf runs, and what grows older in a loop.
+        self.runs: dict[Leaf, int] = defaultdict(int)
+        self.loops: dict[Repeat | None, Aging] = defaultdict(lambda: Aging(0, 0, 0))
+        for (leaf, loop), age in oldest.items():
+            first = self.first[leaf, loop] = self.width
+            self.width += age + 1
+            self.runs[leaf] |= 1 << first
+            now, before, moved = self.loops[loop]
+            moved |= sum(1 << first + n for n in range(1, age))
+            self.loops[loop] = Aging(now | 1 << first, before | (age > 0) << first + 1, moved)
+
+    def asked(self, found: Iterable[CoreDependence]) -> int:
+        """The facts that dependences ask for."""
+        return reduce(or_, (1 << self.first[d.chain] + d.distance for d in found), 0)
+
+
+def find_dependences(func: Func, tree: Tree) -> list[CoreDependence]:
     """All dependences between the cube core and the vector cores of a block, and between the two
     vector cores where they read what the other one writes."""
-    touched: dict[object, list[tuple[Access, Core]]] = {}
-    for leaf in root.all_leaves():
-        for access in leaf.gm:
-            for core in leaf.cores:
-                touched.setdefault(access.region.buffer, []).append((access, core))
-    search = _Search(func, launch_ranges(func))
-    found: list[Dependence] = []
+    touched: dict[object, list[LeafAccess]] = defaultdict(list)
+    for item in tree.root.walk():
+        for of_each_core in zip(*(leaf.gm for leaf in tree.leaves.get(item, ())), strict=True):
+            for access in of_each_core:
+                touched[access.region.buffer].append(access)
+    search = _Search(func, tree.ranges)
+    found: list[CoreDependence] = []
     for its in touched.values():
-        if any(a.writes for a, _ in its):
+        if any(a.writes for a in its):
             found.extend(search.among(its))
     return found
 
@@ -85,40 +137,44 @@ class _Search:
         (ranges, values), (more, others) = self.sights[a], self.sights[b]
         return {**ranges, **more}, {**values, **others}
 
-    def among(self, its: list[tuple[Access, Core]]) -> Iterator[Dependence]:
+    def among(self, its: list[LeafAccess]) -> Iterator[CoreDependence]:
         two_lanes = self.func.launch.threads is None
-        for i, (a, core_a) in enumerate(its):
-            for b, core_b in its[i:]:
+        for i, a in enumerate(its):
+            for b in its[i:]:
                 if not (a.writes or b.writes) or (a.atomic and b.atomic):
                     continue
-                lanes = core_a is Core.VECTOR and two_lanes and a.writes != b.writes
-                if (core_a is not core_b or lanes) and not apart_by_numbers(a.region, b.region):
-                    yield from self.between(a, core_a, b, core_b)
+                same = a.leaf.core is b.leaf.core
+                lanes = a.leaf.core is Core.VECTOR and two_lanes and a.writes != b.writes
+                if (not same or lanes) and not apart_by_numbers(a.region, b.region):
+                    yield from self.between(a, b, same)
 
-    def between(self, a: Access, core_a: Core, b: Access, core_b: Core) -> Iterator[Dependence]:
-        common = _common_blocks(a.leaf, b.leaf)
-        lanes = core_a is core_b
-        before, after = (a, core_a), (b, core_b)
-        if _comes_after(a.leaf, b.leaf, common[0]):
-            before, after = after, before
-        apart = a.leaf is b.leaf or _in_two_branches(a.leaf, b.leaf, common[0])
-        if not apart and self.meet(before[0], after[0], None, lanes):
-            yield Dependence(before[0], after[0], before[1], after[1], None, 0)
-        for block in common:
-            if not block.is_loop:
-                continue
-            for x, y in ((before, after), (after, before)):
-                if self.meet(x[0], y[0], block, lanes):
-                    distance = self.distance(x[0], y[0], block, lanes)
-                    yield Dependence(x[0], y[0], x[1], y[1], block, distance)
+    def between(self, a: LeafAccess, b: LeafAccess, lanes: bool) -> Iterator[CoreDependence]:
+        one, two = a.leaf.item, b.leaf.item
+        common, x, y = nearest_common_ancestor(one, two)
+        # At one place, one of them is what a loop or a branch reads before it begins.
+        behind = two.block is common if x == y and one is not two else x > y
+        before, after = (b, a) if behind else (a, b)
+        in_two_branches = x == y and one.block is not common and two.block is not common
+        if one is not two and not in_two_branches and self.meet(before, after, None, lanes):
+            yield CoreDependence(before, after, None, 0)
+        for loop in common.loops():
+            for earlier, later in ((before, after), (after, before)):
+                if self.meet(earlier, later, loop, lanes):
+                    distance = self.distance(earlier, later, loop, lanes)
+                    yield CoreDependence(earlier, later, loop, distance)
 
     def meet(
-        self, a: Access, b: Access, loop: Block | None, lanes: bool, by: tuple[int, int] = (1, 0)
+        self,
+        a: LeafAccess,
+        b: LeafAccess,
+        loop: Repeat | None,
+        lanes: bool,
+        by: tuple[int, int] = (1, 0),
     ) -> bool:
         """Whether the two may touch one byte, `b` in a later round of a loop than `a`, or in the
         same round of all loops around both."""
         ranges, values = self.sight(a.leaf, b.leaf)
-        around = loop.around if loop is not None else None
+        around = loop.stmt if loop is not None else None
         shared = common_path(a.leaf.path, b.leaf.path)
         if around is not None:
             shared = shared[: next(i for i, s in enumerate(shared) if s is around)]
@@ -133,9 +189,9 @@ class _Search:
         same = {v for v in same if not self.by_lane(v, values)}
         return any(not apart(x, y, same, ranges, later, values, by) for x, y in pairs)
 
-    def distance(self, a: Access, b: Access, loop: Block, lanes: bool) -> int:
+    def distance(self, a: LeafAccess, b: LeafAccess, loop: Repeat, lanes: bool) -> int:
         """Rounds that surely lie between them at least: until both come to the same slot."""
-        if not isinstance(loop.around, For):
+        if not isinstance(loop.stmt, For):
             return 1
         _, values = self.sight(a.leaf, b.leaf)
         counts = {
@@ -166,33 +222,3 @@ class _Search:
             return substitute(resolved(expr, values), {self.func.launch.lane: Const(lane)})
 
         return map_region(region, on)
-
-
-def _common_blocks(a: Leaf, b: Leaf) -> list[Block]:
-    """The blocks around both, inside out."""
-    around = [block for block, _ in b.block.chain()]
-    return [block for block, _ in a.block.chain() if block in around]
-
-
-def place_in(leaf: Leaf, outer: Block) -> int:
-    """The place of a block at which a leaf stands, or the statement it is in."""
-    for block, at in leaf.block.chain():
-        if block is outer:
-            return leaf.place if at is None else at
-    raise ValueError("the leaf stands elsewhere")
-
-
-def _comes_after(a: Leaf, b: Leaf, block: Block) -> bool:
-    x, y = place_in(a, block), place_in(b, block)
-    # At one place, one of them is what a loop or a branch reads before it begins.
-    return b.block is block if x == y and a is not b else x > y
-
-
-def _in_two_branches(a: Leaf, b: Leaf, block: Block) -> bool:
-    same_place = place_in(a, block) == place_in(b, block)
-    return same_place and a.block is not block and b.block is not block
-
-
-def common_block(a: Leaf, b: Leaf) -> Block:
-    """The innermost block around both."""
-    return _common_blocks(a, b)[0]

@@ -22,7 +22,6 @@ from tile_passes.order.tree import (
     Repeat,
     Tree,
     Work,
-    counted_loops,
     nearest_common_ancestor,
     place_in,
 )
@@ -220,7 +219,8 @@ def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> tuple[P
     if run is not None:
         return Place(earlier.item, run.block, run.position, run.position), 0
     block, i, j = nearest_common_ancestor(earlier.item, later.item)
-    for loop, one, two in zip(counted_loops(block), earlier.residues, later.residues, strict=False):
+    loops = [loop for loop in block.loops() if loop.modulus > 1][::-1]
+    for loop, one, two in zip(loops, earlier.residues, later.residues, strict=False):
         apart = (two - one) % loop.modulus
         if apart:
             if loop is not block.loop:

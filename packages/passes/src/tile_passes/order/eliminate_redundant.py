@@ -201,7 +201,7 @@ def eliminate(solved: Completion) -> Completion:
     """
     if solved.tree.flat:
         return solved  # the reduction of a straight line is minimal
-    tried = sorted(reversed(solved.plan.ops), key=lambda op: -loops_around(op.block))
+    tried = sorted(reversed(solved.plan.ops), key=lambda op: -sum(1 for _ in op.block.loops()))
     return spared(Check.beside(solved), tried)
 
 
@@ -213,11 +213,3 @@ def spared(check: Check, tried: Sequence[SyncOp]) -> Check:
     for op in tried:
         check = check.suffices_without([op]) or check
     return check
-
-
-def loops_around(block: Block) -> int:
-    """Return the number of loops around a block."""
-    count, loop = 0, block.loop
-    while loop is not None:
-        count, loop = count + 1, loop.block.loop
-    return count

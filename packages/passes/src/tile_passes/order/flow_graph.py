@@ -1,4 +1,4 @@
-"""Build the flow graph of a section: basic blocks of steps as a networkx digraph.
+"""Build the flow graph of a section or of a kernel: basic blocks of steps as a networkx digraph.
 
 A basic block stands for one combination of residues of the loops around it (`unroll`), so that the
 steps of one block have constant slots and event ids. Blocks are numbered in the topological order
@@ -7,23 +7,27 @@ of the strongly connected components, so that `worklist` leaves a loop when it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import networkx as nx
 
-from tile_ir import Effect, Op, Pipe, pipe_of
-from tile_passes.order.channels import Barrier, Do, Signal
+from tile_ir import Break, Effect, Op, Pipe, pipe_of
+from tile_passes.order.channels import Barrier, Counter, Do, Place, Signal
+from tile_passes.order.core_dependences import Aging, CoreDependence, Facts
+from tile_passes.order.core_tree import CORES
 from tile_passes.order.dependence_graph import Relations
 from tile_passes.order.tree import (
     Block,
     Branch,
     EarlierRun,
     Instance,
-    Leave,
+    Item,
+    Leaf,
     Order,
     Repeat,
     Residues,
@@ -36,9 +40,9 @@ if TYPE_CHECKING:
 
 
 class Access(NamedTuple):
-    """An instance runs on the pipe of this number, after all of `must`; `bit` is its fact."""
+    """An instance runs on the place of this number, after all of `must`; `bit` is its fact."""
 
-    instance: Instance
+    instance: Instance | Leaf
     pipe: int
     must: int
     bit: int
@@ -61,6 +65,24 @@ class Wait(NamedTuple):
     bit: int
 
 
+class Put(NamedTuple):
+    """A core adds to a counter, which carries `tells` of the core's own work."""
+
+    op: Counter
+    pipe: int
+    flag: int
+    tells: int = 0
+
+
+class Take(NamedTuple):
+    """A core takes the first signal from a counter, which is there for the facts `asked`."""
+
+    op: Counter
+    pipe: int
+    flag: int
+    asked: int
+
+
 class Halt(NamedTuple):
     """A barrier of one pipe; -1: of all."""
 
@@ -72,6 +94,14 @@ class Enter(NamedTuple):
     """A loop begins: all that these instances did was done in earlier runs of it."""
 
     runs: tuple[EarlierRun, ...]
+
+
+class Age(NamedTuple):
+    """A loop begins, or goes on: its facts are those of a new run of it, or grow older."""
+
+    loop: Repeat
+    begins: bool
+    facts: Aging
 
 
 class Gap(NamedTuple):
@@ -92,74 +122,83 @@ class Rounds(NamedTuple):
     do: Do
 
 
-class Break(NamedTuple):
-    """A loop is left from inside."""
-
-    leave: Leave
-    residues: Residues
-
-
-Step: TypeAlias = "Access | Set | Wait | Halt | Enter | Gap | Rounds | Break"
+Step: TypeAlias = "Access | Set | Wait | Put | Take | Halt | Enter | Age | Gap | Rounds"
 
 
 @dataclass(frozen=True, slots=True)
 class FlowGraph:
-    """A section in which each instance must come after those of `conflicts`.
+    """A section in which each instance must come after those of `conflicts`, or a kernel in which
+    leaves of one core must come after `facts` of others.
 
     `steps` and `successors` are those of each basic block, under any plan. `index` numbers the
-    pipes, `own` has the instances of each.
+    places, which are pipes or cores; `own` has the instances of each. `width` bits have a meaning.
     """
 
     tree: Tree
     conflicts: Sequence[int]
     steps: Sequence[Sequence[Step]]
     successors: Sequence[Sequence[int]]
-    index: dict[Pipe, int]
+    index: Mapping[Place, int]
     own: Sequence[int]
+    width: int
     relations: Relations
+    facts: Facts
 
 
 def flow_graph(tree: Tree, conflicts: Sequence[int]) -> FlowGraph:
-    """Build the basic blocks of a section, the entry first."""
-    builder = _Builder(tree, conflicts, {pipe: i for i, pipe in enumerate(tree.pipes)})
-    builder.block(tree.root, builder.new(), ())
-    order = numbered(builder.graph)
-    number = {block: n for n, block in enumerate(order)}
-    steps = [builder.steps[block] for block in order]
-    successors = [[number[s] for s in builder.graph.successors(block)] for block in order]
+    """Build the basic blocks of a section for its pipes, the entry first."""
+    index: dict[Place, int] = {pipe: i for i, pipe in enumerate(tree.pipes)}
     own = [tree.masks[pipe] for pipe in tree.pipes]
-    return FlowGraph(tree, conflicts, steps, successors, builder.index, own, Relations(tree))
+    blocks = _PipeBlocks(tree, conflicts, index).built()
+    width = tree.free_bit()
+    return FlowGraph(tree, conflicts, *blocks, index, own, width, Relations(tree), Facts(()))
 
 
-def numbered(graph: Graph) -> list[int]:
-    """Return the blocks in topological order of their strongly connected components."""
-    components = [sorted(c) for c in nx.strongly_connected_components(graph)]
-    loops = nx.condensation(graph, components)
-    first = nx.lexicographical_topological_sort(loops, lambda n: components[n][0])
-    return [block for component in first for block in components[component]]
+def core_flow_graph(tree: Tree, dependences: Sequence[CoreDependence]) -> FlowGraph:
+    """Build the basic blocks of a kernel for its cores, the entry first."""
+    index: dict[Place, int] = {core: i for i, core in enumerate(CORES)}
+    facts = Facts(dependences)
+    blocks = _CoreBlocks(tree, dependences, facts, index).built()
+    return FlowGraph(
+        tree, (), *blocks, index, (0,) * len(index), facts.width, Relations(tree), facts
+    )
 
 
-@dataclass(slots=True)
-class _Builder:
-    tree: Tree
-    conflicts: Sequence[int]
-    index: dict[Pipe, int]
-    graph: Graph = field(default_factory=nx.DiGraph)
-    steps: list[list[Step]] = field(default_factory=list)
-    breaks: dict[Repeat, list[int]] = field(default_factory=dict)
-    # The author's flags: pipes and event id.
-    flags: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    awaited: int = 0
+class _Blocks:
+    """Builds basic blocks. Subclasses say what an item does, and what loops mean for facts."""
 
-    def __post_init__(self) -> None:
-        """Nothing needs to know whether work is complete that no instance must come after."""
-        self.awaited = reduce(or_, self.conflicts, 0)
-        for run in self.tree.runs:
-            self.awaited |= (self.awaited >> run.bit & 1) << run.instance.bit
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.graph: Graph = nx.DiGraph()
+        self.steps: list[list[Step]] = []
+        self.breaks: dict[Repeat, list[int]] = {}
 
-    def new(self, *before: int) -> int:
+    def item(self, item: Item, residues: Residues) -> Iterator[Step]:
+        """Yield what an item does itself."""
+        raise NotImplementedError
+
+    def entering(self, loop: Repeat) -> Iterator[Step]:
+        """Yield what comes before the first iteration."""
+        raise NotImplementedError
+
+    def again(self, loop: Repeat) -> Iterator[Step]:
+        """Yield what comes between two iterations."""
+        return iter(())
+
+    def built(self) -> tuple[list[list[Step]], list[list[int]]]:
+        """Return steps and successors, blocks in topological order of their components."""
+        self.block(self.tree.root, self.new(), ())
+        components = [sorted(c) for c in nx.strongly_connected_components(self.graph)]
+        loops = nx.condensation(self.graph, components)
+        first = nx.lexicographical_topological_sort(loops, lambda n: components[n][0])
+        order = [block for component in first for block in components[component]]
+        number = {block: n for n, block in enumerate(order)}
+        successors = [[number[s] for s in self.graph.successors(block)] for block in order]
+        return [self.steps[block] for block in order], successors
+
+    def new(self, *before: int, steps: Iterator[Step] | None = None) -> int:
         found = len(self.steps)
-        self.steps.append([])
+        self.steps.append([*steps] if steps is not None else [])
         self.graph.add_node(found)
         self.graph.add_edges_from((each, found) for each in before)
         return found
@@ -168,29 +207,20 @@ class _Builder:
         """Return the basic block behind the items of a block; None if it always breaks."""
         for item in block.items:
             self.steps[at].append(Gap(block, item.position, False, residues))
+            self.steps[at].extend(self.item(item, residues))
             after: int | None = at
             match item:
-                case Work():
-                    if (instance := item.instances.get(residues)) is not None:
-                        self.steps[at].extend(self.access(instance))
-                case Order():
-                    self.steps[at].extend(self.existing(item, residues))
                 case Branch(taken=None):
-                    sides = [
-                        self.block(side, self.new(at), residues)
-                        for side in (item.then, item.orelse)
-                    ]
+                    sides = [self.block(side, self.new(at), residues) for side in item.blocks]
                     ends = [end for end in sides if end is not None]
                     after = self.new(*ends) if ends else None
                 case Branch(taken=taken):
                     after = self.block(item.then if taken else item.orelse, at, residues)
-                case Repeat(most=0):
-                    pass
-                case Repeat():
+                case Repeat(most=most) if most > 0:
                     after = self.loop(item, at, residues)
-                case Leave():
-                    self.steps[at].append(Break(item, residues))
-                    self.breaks.setdefault(item.loop, []).append(at)
+                case Item(stmt=Break()):
+                    assert block.loop is not None, "the verifier knows"
+                    self.breaks.setdefault(block.loop, []).append(at)
                     after = None
             if after is None:
                 return None
@@ -203,11 +233,8 @@ class _Builder:
         """Add a copy of the body for every residue; the copies follow each other in turn."""
         entries: dict[int, int] = {}
         exits: list[int] = []
-        runs = tuple(run for run in self.tree.runs if run.loop is loop)
         for j in loop.entries:
-            entries[j] = self.new(before)
-            if runs:
-                self.steps[entries[j]].append(Enter(runs))
+            entries[j] = self.new(before, steps=self.entering(loop))
             self.steps[entries[j]].append(Rounds(loop, j, Do.SET))
             if not loop.runs:
                 exits.append(self.leaving(loop, j, entries[j]))
@@ -220,6 +247,8 @@ class _Builder:
         for j, head in heads.items():
             last = ends.get((j - 1) % loop.modulus)
             if last is not None and (loop.wraps or j != loop.entries[0]):
+                if steps := [*self.again(loop)]:
+                    last = self.new(last, steps=iter(steps))
                 self.graph.add_edge(last, head)
         for j, end in sorted(ends.items()):
             if end is not None and j in loop.ends:
@@ -227,16 +256,33 @@ class _Builder:
         return self.new(*exits, *self.breaks.pop(loop, []))
 
     def leaving(self, loop: Repeat, residue: int, before: int) -> int:
-        found = self.new(before)
-        self.steps[found].append(Rounds(loop, residue, Do.WAIT))
-        return found
+        return self.new(before, steps=iter((Rounds(loop, residue, Do.WAIT),)))
 
-    def access(self, instance: Instance) -> Iterator[Access]:
-        pipe, must = self.index[instance.item.pipe], self.conflicts[instance.bit]
-        if instance.item.in_order or instance.item.pipe is Pipe.S:
-            must &= ~self.tree.masks[instance.item.pipe]
-        if must or self.awaited >> instance.bit & 1:
-            yield Access(instance, pipe, must, 1 << instance.bit)
+
+class _PipeBlocks(_Blocks):
+    def __init__(self, tree: Tree, conflicts: Sequence[int], index: Mapping[Place, int]) -> None:
+        super().__init__(tree)
+        self.conflicts, self.index = conflicts, index
+        # The author's flags: pipes and event id.
+        self.flags: dict[tuple[int, int, int], int] = {}
+        # Nothing needs to know whether work is complete that no instance must come after.
+        self.awaited = reduce(or_, conflicts, 0)
+        for run in tree.runs:
+            self.awaited |= (self.awaited >> run.bit & 1) << run.instance.bit
+
+    def entering(self, loop: Repeat) -> Iterator[Step]:
+        if runs := tuple(run for run in self.tree.runs if run.loop is loop):
+            yield Enter(runs)
+
+    def item(self, item: Item, residues: Residues) -> Iterator[Step]:
+        if isinstance(item, Order):
+            yield from self.existing(item, residues)
+        elif isinstance(item, Work) and (instance := item.instances.get(residues)) is not None:
+            pipe, must = self.index[item.pipe], self.conflicts[instance.bit]
+            if item.in_order or item.pipe is Pipe.S:
+                must &= ~self.tree.masks[item.pipe]
+            if must or self.awaited >> instance.bit & 1:
+                yield Access(instance, pipe, must, 1 << instance.bit)
 
     def existing(self, order: Order, residues: Residues) -> Iterator[Step]:
         """Yield the step of a flag or barrier of the author's, if its event id is known."""
@@ -257,3 +303,28 @@ class _Builder:
                     yield Set(None, source, flag)
                 else:
                     yield Wait(None, target, flag, 0)
+
+
+class _CoreBlocks(_Blocks):
+    def __init__(
+        self,
+        tree: Tree,
+        dependences: Sequence[CoreDependence],
+        facts: Facts,
+        index: Mapping[Place, int],
+    ) -> None:
+        super().__init__(tree)
+        self.facts, self.index = facts, index
+        self.must: dict[Leaf, int] = defaultdict(int)
+        for d in dependences:
+            self.must[d.later.leaf] |= facts.asked((d,))
+
+    def item(self, item: Item, residues: Residues) -> Iterator[Step]:
+        for leaf in self.tree.leaves.get(item, ()):
+            yield Access(leaf, self.index[leaf.core], self.must[leaf], self.facts.runs[leaf])
+
+    def entering(self, loop: Repeat) -> Iterator[Step]:
+        yield Age(loop, True, self.facts.loops[loop])
+
+    def again(self, loop: Repeat) -> Iterator[Step]:
+        yield Age(loop, False, self.facts.loops[loop])

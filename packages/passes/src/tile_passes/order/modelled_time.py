@@ -14,7 +14,17 @@ from collections.abc import Iterator
 from tile_ir import Pipe, Target
 from tile_ir.costs.instruction_cost import Cost, cost
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS, PipeClock
-from tile_passes.order.channels import Action, Barrier, Do, Flag, Plan, PointToPoint, Signal, SyncOp
+from tile_passes.order.channels import (
+    Action,
+    Barrier,
+    Do,
+    Flag,
+    Place,
+    Plan,
+    PointToPoint,
+    Signal,
+    SyncOp,
+)
 from tile_passes.order.tree import Block, Branch, Repeat, Tree, Work
 
 
@@ -41,7 +51,7 @@ class _Run:
 
     def __init__(self, costs: ModelledTime, plan: Plan) -> None:
         self.costs, self.plan = costs, plan
-        self.clock: PipeClock[Pipe] = PipeClock(costs.tree.pipes)
+        self.clock: PipeClock[Place] = PipeClock[Place](costs.tree.pipes)
         self.flags: dict[Signal, deque[float]] = defaultdict(deque)
         # The steps of each block, which loops repeat.
         self.known: dict[Block, list[Work | Block | Repeat | Action]] = {}
@@ -64,7 +74,7 @@ class _Run:
         """What takes time in a block, and what the plan puts there. A break is taken once in many
         rounds."""
         for item in block.items:
-            yield from self.plan.before(block, item.position)
+            yield from self.plan.gaps.get((block, item.position, False), ())
             match item:
                 case Branch(then=then, orelse=orelse):
                     yield orelse if item.unlikely or item.taken is False else then
@@ -113,4 +123,4 @@ class _Run:
             if do is Do.SET:
                 self.flags[op].append(max(clock.free[op.source], clock.done[op.source]))
             elif sets := self.flags[op]:
-                clock.wait(pipes if op.target is Pipe.S else (op.target,), sets.popleft())
+                clock.wait(pipes if op.target is Pipe.S else [op.target], sets.popleft())

@@ -4,6 +4,7 @@ redundant ops, event ids; and write every section of a function by such a plan."
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from tile_ir import Func, Section, Target
 from tile_passes.order.channels import Plan
@@ -15,7 +16,7 @@ from tile_passes.order.flow_graph import FlowGraph, flow_graph
 from tile_passes.order.placement import place
 from tile_passes.order.tree import Tree
 from tile_passes.order.unroll import build_tree
-from tile_passes.order.write import write_plan
+from tile_passes.order.write import written
 from tile_passes.scalar_reads import name_scalar_reads
 
 
@@ -61,7 +62,8 @@ def order_sections(func: Func, target: Target, plan: Callable[[Tree, Target], Al
 
     def ordered(section: Section) -> Section:
         tree = build_tree(func, section, target)
-        return write_plan(section, tree, plan(tree, target))
+        found = plan(tree, target)
+        return replace(section, body=written(tree.root, found)) if found.plan.ops else section
 
     body = tuple(ordered(s) if isinstance(s, Section) else s for s in func.launch.body)
     changed = any(a is not b for a, b in zip(body, func.launch.body, strict=True))

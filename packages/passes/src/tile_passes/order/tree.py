@@ -55,10 +55,24 @@ class Item:
     block: Block
     position: int
     stmt: Stmt
+    core: Core = field(default=Core.EITHER, kw_only=True)
 
     @property
     def loc(self) -> Loc:
         return self.stmt.loc
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks inside."""
+        return ()
+
+    @property
+    def around(self) -> Iterator[Branch | Repeat]:
+        """The loops and branches around the item, inside out."""
+        owner = self.block.owner
+        while owner is not None:
+            yield owner
+            owner = owner.block.owner
 
 
 @dataclass(eq=False, slots=True)
@@ -103,6 +117,10 @@ class Branch(Item):
     then: Block = field(init=False)
     orelse: Block = field(init=False)
 
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self.then, self.orelse
+
 
 @dataclass(eq=False, slots=True)
 class Repeat(Item):
@@ -119,6 +137,10 @@ class Repeat(Item):
     most: float = INF
 
     @property
+    def blocks(self) -> tuple[Block, ...]:
+        return (self.body,)
+
+    @property
     def turns(self) -> tuple[int, ...]:
         """The residues it comes to, in the order in which it does."""
         m = self.modulus
@@ -128,35 +150,48 @@ class Repeat(Item):
 
 
 @dataclass(eq=False, slots=True)
-class Leave(Item):
-    """A break out of `loop`."""
-
-    loop: Repeat = field(init=False)
-
-
-@dataclass(eq=False, slots=True)
 class Block:
     """Items in order. `owner` is the branch or loop it belongs to, `loop` the innermost one around,
     `residues` how many residues its instances have. `below[k]` holds the bits of all instances in
-    the first k items."""
+    the first k items. Of a `private` block only one core, or each vector core for itself, knows
+    how often it runs."""
 
     owner: Branch | Repeat | None
     loop: Repeat | None
     depth: int
-    residues: int
+    residues: int = 0
     items: list[Item] = field(default_factory=list)
     below: list[int] = field(default_factory=list)
+    private: bool = False
+
+    @staticmethod
+    def inside(owner: Branch | Repeat | None, residues: int = 0) -> Block:
+        """An empty block of a branch, a loop, or the section."""
+        if owner is None:
+            return Block(None, None, 0, residues)
+        loop = owner if isinstance(owner, Repeat) else owner.block.loop
+        return Block(owner, loop, owner.block.depth + 1, residues)
+
+    def outward(self) -> Iterator[Block]:
+        """This block and those around it, inside out."""
+        block: Block | None = self
+        while block is not None:
+            yield block
+            block = None if block.owner is None else block.owner.block
+
+    def loops(self) -> Iterator[Repeat]:
+        """The loops around the block, inside out."""
+        loop = self.loop
+        while loop is not None:
+            yield loop
+            loop = loop.block.loop
 
     def walk(self) -> Iterator[Item]:
         """Every item of the block and of all inside, in the order of the text."""
         for item in self.items:
             yield item
-            match item:
-                case Branch(then=then, orelse=orelse):
-                    yield from then.walk()
-                    yield from orelse.walk()
-                case Repeat(body=body):
-                    yield from body.walk()
+            for block in item.blocks:
+                yield from block.walk()
 
     def holds(self, item: Work) -> bool:
         """Whether the item stands in this block or in one inside it."""
@@ -165,6 +200,30 @@ class Block:
     def bits(self, first: int, end: int) -> int:
         """The instances in items [first, end)."""
         return self.below[end] & ~self.below[first]
+
+
+@dataclass(eq=False, slots=True)
+class Leaf:
+    """What one core does in an item itself: in an operation, or before a loop or branch begins.
+    `path` is what stands around and before it; `gm` and `chip` are its accesses."""
+
+    item: Item
+    core: Core
+    path: tuple[Stmt, ...]
+    gm: list[LeafAccess] = field(default_factory=list)
+    chip: list[LeafAccess] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafAccess:
+    """A region that a leaf reads or writes, one object wherever it is the same, and by which
+    pipe."""
+
+    leaf: Leaf
+    region: Region
+    writes: bool
+    atomic: bool
+    pipe: Pipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,24 +238,26 @@ class EarlierRun:
 
 @dataclass(eq=False, slots=True)
 class Tree:
-    """One section. `masks` holds the instances of each pipe as bits, with the bits of their `runs`,
-    which come behind those of all instances."""
+    """One section, for its pipes, or a whole kernel, for its cores. `masks` holds the instances of
+    each pipe as bits, with the bits of their `runs`, which come behind those of all instances;
+    `leaves` has what each core does in an item."""
 
     core: Core
     root: Block
-    instances: list[Instance]
-    runs: list[EarlierRun]
-    pipes: tuple[Pipe, ...]
-    flag_pairs: frozenset[tuple[Pipe, Pipe]]
-    masks: dict[Pipe, int]
     ranges: Ranges
-    flat: bool
+    instances: list[Instance] = field(default_factory=list)
+    runs: list[EarlierRun] = field(default_factory=list)
+    pipes: tuple[Pipe, ...] = ()
+    flag_pairs: frozenset[tuple[Pipe, Pipe]] = frozenset()
+    masks: dict[Pipe, int] = field(default_factory=dict)
+    flat: bool = False
     # The instances in branches that hardly ever run.
-    seldom: int
+    seldom: int = 0
     # Tensors that the kernel writes: what cores tell each other about.
-    written: frozenset[Buffer]
+    written: frozenset[Buffer] = frozenset()
     # The pipes whose work a signal may tell of: its own always, and those it has to come after.
-    told: frozenset[Pipe]
+    told: frozenset[Pipe] = frozenset()
+    leaves: dict[Item, tuple[Leaf, ...]] = field(default_factory=dict)
 
     def facts_of(self, bits: int) -> Iterator[tuple[int, Instance, Repeat | None]]:
         """Each bit with the instance it stands for, and the loop where it is only what that did
@@ -228,50 +289,31 @@ def round_by_round(instance: Instance) -> Repeat | None:
 
 def unlikely_block(item: Item, other: Item) -> Block | None:
     """The largest block around `item`, but not around `other`, that hardly ever runs."""
-    around = set()
-    block = other.block
-    while block.owner is not None:
-        around.add(block)
-        block = block.owner.block
+    beside = set(other.block.outward())
     found = None
-    block = item.block
-    while block.owner is not None and block not in around:
+    for block in item.block.outward():
+        if block in beside:
+            break
         if isinstance(block.owner, Branch) and block.owner.unlikely and block is block.owner.then:
             found = block
-        block = block.owner.block
     return found
 
 
 def nearest_common_ancestor(p: Item, q: Item) -> tuple[Block, int, int]:
     """The innermost block around both, and where in it each of them stands."""
-    a, b = p.block, q.block
-    i, j = p.position, q.position
-    while a is not b:
-        if a.depth >= b.depth:
-            assert a.owner is not None
-            i, a = a.owner.position, a.owner.block
+    while p.block is not q.block:
+        if p.block.depth >= q.block.depth:
+            assert p.block.owner is not None
+            p = p.block.owner
         else:
-            assert b.owner is not None
-            j, b = b.owner.position, b.owner.block
-    return a, i, j
+            assert q.block.owner is not None
+            q = q.block.owner
+    return p.block, p.position, q.position
 
 
-def counted_loops(block: Block) -> list[Repeat]:
-    """The loops around a block that are looked at by residue, the outermost first."""
-    loops: list[Repeat] = []
-    around = block.loop
-    while around is not None:
-        if around.modulus > 1:
-            loops.append(around)
-        around = around.block.loop
-    return loops[::-1]
-
-
-def place_in(block: Block, item: Work) -> int:
+def place_in(block: Block, item: Item) -> int:
     """Where in the block the item stands, or what holds it."""
-    place: Item = item
-    while place.block is not block:
-        owner = place.block.owner
-        assert owner is not None, "the block is around the item"
-        place = owner
-    return place.position
+    while item.block is not block:
+        assert item.block.owner is not None, "the block is around the item"
+        item = item.block.owner
+    return item.position

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import TypeAlias
 
 from tile_ir import (
@@ -63,7 +64,6 @@ from tile_passes.order.tree import (
     EarlierRun,
     Instance,
     Item,
-    Leave,
     Order,
     Repeat,
     Residues,
@@ -76,7 +76,7 @@ from tile_passes.order.tree import (
 def build_tree(func: Func, section: Section, target: Target) -> Tree:
     """The tree of one section of a planned function."""
     builder = _Builder(func)
-    root = builder.block(section.body, None, None, _Sight(builder.ranges, {}, [], ()))
+    root = builder.block(section.body, None, _Sight(builder.ranges, {}, [], ()))
     pipes = target.pipes[section.core]
     masks = dict.fromkeys(pipes, 0)
     for instance in builder.instances:
@@ -85,16 +85,16 @@ def build_tree(func: Func, section: Section, target: Target) -> Tree:
     for run in runs:
         masks[run.instance.item.pipe] |= 1 << run.bit
     _count_bits(root)
-    flat = all(not isinstance(i, (Branch, Repeat, Leave)) for i in root.items)
+    flat = all(i.blocks == () and not isinstance(i.stmt, Break) for i in root.items)
     return Tree(
         section.core,
         root,
+        builder.ranges,
         builder.instances,
         runs,
         pipes,
         target.flag_pairs[section.core],
         masks,
-        builder.ranges,
         flat,
         _seldom(root),
         frozenset(b for b in written_buffers(func.launch.body) if b.memory is Memory.GM),
@@ -116,16 +116,9 @@ def _earlier_runs(instances: list[Instance]) -> list[EarlierRun]:
 
 
 def _seldom(block: Block) -> int:
-    found = 0
-    for item in block.items:
-        match item:
-            case Branch(unlikely=True, then=then):
-                found |= then.below[-1] | _seldom(item.orelse)
-            case Branch(then=then, orelse=orelse):
-                found |= _seldom(then) | _seldom(orelse)
-            case Repeat(body=body):
-                found |= _seldom(body)
-    return found
+    if isinstance(block.owner, Branch) and block.owner.unlikely and block is block.owner.then:
+        return block.below[-1]
+    return reduce(or_, (_seldom(inner) for item in block.items for inner in item.blocks), 0)
 
 
 # One combination of residues, and what is known of expressions in it.
@@ -187,15 +180,8 @@ class _Builder:
         # What has another value in each residue of a loop around it.
         self.varying: set[Var] = set()
 
-    def block(
-        self,
-        body: Body,
-        owner: Branch | Repeat | None,
-        loop: Repeat | None,
-        sight: _Sight,
-    ) -> Block:
-        depth = 0 if owner is None else owner.block.depth + 1
-        block = Block(owner, loop, depth, len(sight.counted))
+    def block(self, body: Body, owner: Branch | Repeat | None, sight: _Sight) -> Block:
+        block = Block.inside(owner, len(sight.counted))
         for stmt in body:
             match stmt:
                 case For() | While():
@@ -206,15 +192,12 @@ class _Builder:
                     branch = Branch(block, len(block.items), stmt, taken)
                     block.items.append(branch)
                     inner = replace(sight, path=(*sight.path, stmt))
-                    branch.then = self.block(stmt.then, branch, loop, inner)
-                    branch.orelse = self.block(stmt.orelse, branch, loop, inner)
+                    branch.then = self.block(stmt.then, branch, inner)
+                    branch.orelse = self.block(stmt.orelse, branch, inner)
                     leaves = any(isinstance(s, Break) for s in walk_statements(stmt.then))
                     branch.unlikely = stmt.unlikely and not leaves
                 case Break():
-                    leave = Leave(block, len(block.items), stmt)
-                    assert loop is not None, "the verifier knows"
-                    leave.loop = loop
-                    block.items.append(leave)
+                    block.items.append(Item(block, len(block.items), stmt))
                 case Op() if stmt.opdef.effect is Effect.SET_CROSS_FLAG:
                     self.signal(block, stmt, sight)
                 case Op() if stmt.opdef.effect in ORDERING:
@@ -317,15 +300,11 @@ class _Builder:
                 counted = [*counted, _Counted(stmt.var, rounds, tuple(turns))]
                 self.varying.add(stmt.var)
         inner = _Sight(known, values, counted, inside)
-        repeat.body = self.block(stmt.body, repeat, repeat, inner)
+        repeat.body = self.block(stmt.body, repeat, inner)
 
 
 def _loops_around(block: Block) -> Iterator[For]:
-    loop = block.loop
-    while loop is not None:
-        if isinstance(loop.stmt, For):
-            yield loop.stmt
-        loop = loop.block.loop
+    return (loop.stmt for loop in block.loops() if isinstance(loop.stmt, For))
 
 
 def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:
@@ -339,13 +318,9 @@ def _count_bits(block: Block) -> int:
     total = 0
     block.below = [0]
     for item in block.items:
-        match item:
-            case Work(instances=instances):
-                for instance in instances.values():
-                    total |= 1 << instance.bit
-            case Branch(then=then, orelse=orelse):
-                total |= _count_bits(then) | _count_bits(orelse)
-            case Repeat(body=body):
-                total |= _count_bits(body)
+        if isinstance(item, Work):
+            total |= sum(1 << instance.bit for instance in item.instances.values())
+        for inner in item.blocks:
+            total |= _count_bits(inner)
         block.below.append(total)
     return total

@@ -1,87 +1,88 @@
-"""The statements of a section with the instructions of a plan among them."""
+"""Write the instructions of a plan among the statements of a section, or of a kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tile_ir import (
     OPS,
     Body,
     Const,
+    Core,
     Expr,
     For,
-    If,
     Loc,
     Op,
     Pipe,
-    Section,
-    Stmt,
-    While,
+    Region,
     binary,
     maximum,
     simplify,
+    with_bodies,
 )
-from tile_passes.order.channels import Action, Barrier, Do, Flag, PointToPoint, Reason, Signal
+from tile_passes.order.channels import (
+    Action,
+    Barrier,
+    Counter,
+    Do,
+    Flag,
+    PointToPoint,
+    Signal,
+)
 from tile_passes.order.event_ids import Allocation
-from tile_passes.order.tree import Block, Branch, Item, Leave, Repeat, Tree
+from tile_passes.order.tree import Block, Item, Repeat
+from tile_passes.streams import items as streams
 
 
-def write_plan(section: Section, tree: Tree, found: Allocation) -> Section:
-    """The section with its order."""
-    return replace(section, body=_Writer(found).body(tree.root)) if found.plan.ops else section
+def written(root: Block, found: Allocation) -> Body:
+    """Return the statements of a tree with the order of its places."""
+    return _Writer(found).body(root)
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
     found: Allocation
 
-    def body(self, block: Block) -> Body:
+    def body(self, block: Block, within: Core = Core.EITHER) -> Body:
         plan = self.found.plan
-        result: list[Stmt] = []
+        result: list[streams.Item] = []
         for item in block.items:
-            result += self.between(plan.before(block, item.position))
+            result += self.between(plan.before(block, item.position), item)
             if isinstance(item, Repeat):
                 result += self.rounds(item, Do.PRIME)
-            if isinstance(item, Leave):
-                result += self.between(plan.at_break(item))
-            result += self.statement(item)
+            stmt = item.stmt
+            if item.blocks:
+                stmt = with_bodies(stmt, tuple(self.body(b, item.core) for b in item.blocks))
+            result.append(streams.Item(stmt, item.core, 0))
             if isinstance(item, Repeat):
                 result += self.rounds(item, Do.DRAIN)
-            result += self.between(plan.after(block, item.position))
-        return (*result, *self.between(plan.before(block, len(block.items))))
+            result += self.between(plan.after(block, item.position), item)
+        result += self.between(plan.before(block, len(block.items)), None)
+        return streams.closed(result, within)
 
-    def statement(self, item: Item) -> Iterator[Stmt]:
-        match item:
-            case Branch(stmt=If() as stmt, then=then, orelse=orelse):
-                yield replace(stmt, then=self.body(then), orelse=self.body(orelse))
-            case Repeat(stmt=For() | While() as stmt, body=body):
-                yield replace(stmt, body=self.body(body))
-            case _:
-                yield item.stmt
-
-    def between(self, actions: Iterable[Action]) -> Iterator[Op]:
+    def between(self, actions: Iterable[Action], at: Item | None) -> Iterator[streams.Item]:
         for do, op in actions:
             match op:
-                case Barrier(pipe=Pipe.ALL):
-                    yield Op(OPS["barrier_all"], (), (), _at(op.reason, later=True))
                 case Barrier(pipe=pipe):
-                    yield Op(OPS["pipe_barrier"], (), (pipe.value,), _at(op.reason, later=True))
+                    every = pipe is Pipe.ALL
+                    name, attrs = ("barrier_all", ()) if every else ("pipe_barrier", (pipe.value,))
+                    yield _instruction(name, (), attrs, op.reason.later.loc)
                 case PointToPoint():
                     yield flag_op(op, Const(self.found.events[op]), True)
                     yield flag_op(op, Const(self.found.events[op]), False)
+                case Counter():
+                    assert at is not None, "signals stand beside items"
+                    sets = do in (Do.SET, Do.PRIME)
+                    for _ in range(op.distance if do in (Do.PRIME, Do.DRAIN) else 1):
+                        yield from self.signal(op, sets, at.loc)
+                case Flag() if do in (Do.PRIME, Do.DRAIN):
+                    for slot in range(op.slots):
+                        yield flag_op(op, Const(self.found.events[op] + slot), do is Do.PRIME)
                 case Flag():
-                    match do:
-                        case Do.SET:
-                            yield flag_op(op, self.turn(op, op.distance), True)
-                        case Do.WAIT:
-                            yield flag_op(op, self.turn(op, 0), False)
-                        case Do.PRIME | Do.DRAIN:
-                            for slot in range(op.slots):
-                                event = Const(self.found.events[op] + slot)
-                                yield flag_op(op, event, do is Do.PRIME)
+                    yield flag_op(op, self.turn(op, op.distance * (do is Do.SET)), do is Do.SET)
 
-    def rounds(self, loop: Repeat, do: Do) -> Iterator[Op]:
+    def rounds(self, loop: Repeat, do: Do) -> Iterator[streams.Item]:
         """What is raised before a loop and taken back after it, of flags whose rounds matter."""
         stmt = loop.stmt
         for flag in self.found.plan.by_round.get(loop, ()):
@@ -101,13 +102,44 @@ class _Writer:
     def event(self, flag: Flag, count: Expr) -> Expr:
         return simplify(binary("%", simplify(count), flag.slots)) + self.found.events[flag]
 
+    def signal(self, op: Counter, sets: bool, loc: Loc) -> Iterator[streams.Item]:
+        """A cross-core flag; what the scalar unit has stored leaves its cache before, and what it
+        is about to load leaves it behind."""
+        assert isinstance(op.source, Core) and isinstance(op.target, Core), "cores have counters"
+        number = Const(self.found.events[op])
+        if sets:
+            for d in op.covers:
+                if d.earlier.pipe is Pipe.S and d.earlier.writes:
+                    yield _without_cache(d.earlier.region, loc, op.source)
+                    break
+            attrs = op.pipe.value, 1 if op.source is op.target else 2
+            yield _instruction("set_cross_flag", (number,), attrs, loc, op.source)
+            return
+        yield _instruction("wait_cross_flag", (number,), ("",), loc, op.target)
+        for d in op.covers:
+            if d.later.pipe is Pipe.S and not d.later.writes and d.earlier.writes:
+                yield _without_cache(d.later.region, loc, op.target)
+                break
 
-def flag_op(op: Signal, event: Expr, sets: bool) -> Op:
+
+def _instruction(
+    name: str,
+    operands: tuple[Expr | Region, ...],
+    attrs: tuple[str | int, ...],
+    loc: Loc,
+    core: Core = Core.EITHER,
+) -> streams.Item:
+    return streams.Item(Op(OPS[name], operands, attrs, loc), core, 0)
+
+
+def _without_cache(region: Region, loc: Loc, core: Core) -> streams.Item:
+    attrs = ("entire_data_cache", "cacheline_out")
+    whole = Region.whole(region.buffer)
+    return _instruction("datacachecleanandinvalid_experiment", (whole,), attrs, loc, core)
+
+
+def flag_op(op: Signal, event: Expr, sets: bool) -> streams.Item:
     """One instruction of a flag, told at the statement it is for."""
     pipes = (op.source.value, op.target.value)
-    name = "set_flag" if sets else "wait_flag"
-    return Op(OPS[name], (event,), pipes, _at(op.reason, later=not sets))
-
-
-def _at(reason: Reason, later: bool) -> Loc:
-    return (reason.later if later else reason.earlier).loc
+    stmt = op.reason.earlier if sets else op.reason.later
+    return _instruction("set_flag" if sets else "wait_flag", (event,), pipes, stmt.loc)
