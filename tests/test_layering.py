@@ -105,7 +105,7 @@ OUTSIDE = {
 }
 # Names that several unrelated classes still share. The list only becomes shorter.
 SHARED_CLASS_NAMES = {
-    "Access", "Block", "Break", "Choice", "Dependence", "Fault", "Interval",
+    "Access", "Choice", "Fault", "Interval",
     "Item", "Kind", "Leaf", "Meeting", "Reason", "Relations", "Rows", "Scope",
     "Touch", "_Builder", "_State", "_Use", "_Writer",
 }  # fmt: skip

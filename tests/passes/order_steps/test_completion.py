@@ -12,12 +12,20 @@ from tile_passes.order.channels import Barrier, Flag, Plan, PointToPoint, Reason
 from tile_passes.order.completion import Completion
 from tile_passes.order.flow_graph import FlowGraph
 from tile_passes.order.plan_section import place_all
-from tile_passes.order.tree import Block, Branch, Repeat, Work
+from tile_passes.order.tree import Block, Branch, Instance, Repeat, Work
+from tile_passes.order.worklist import State
+
+
+class Unstopped(Completion):
+    """The analysis of plans that do not order everything."""
+
+    def uncovered(self, instance: Instance, need: int, state: State) -> None:
+        pass
 
 
 def entries(flow: FlowGraph, plan: Plan) -> list[list[int] | None]:
     """What every pipe knows of instances and of earlier runs where each basic block begins."""
-    found = Completion(flow, plan)
+    found = Unstopped(flow, plan)
     found.solve()
     facts = (1 << flow.tree.free_bit()) - 1
     pipes = range(len(flow.tree.pipes))

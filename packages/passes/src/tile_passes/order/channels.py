@@ -157,6 +157,8 @@ class Do(IntEnum):
 
 
 Action: TypeAlias = tuple[Do, SyncOp]
+# The position of the gaps before and behind a loop in which it matters which iterations it has.
+AROUND = -1
 # A gap of a block: behind an item, or before it.
 PlanGap: TypeAlias = tuple[Block, int, bool]
 
@@ -180,15 +182,6 @@ class Plan:
             actions.sort(key=_rank)
         return found
 
-    @cached_property
-    def by_round(self) -> dict[Item, list[Flag]]:
-        """Flags whose rounds matter, by the loop they belong to."""
-        found: dict[Item, list[Flag]] = {}
-        for op in self.ops:
-            if isinstance(op, Flag) and op.carried and not op.by_slot:
-                found.setdefault(op.home(), []).append(op)
-        return found
-
     @property
     def signals(self) -> Iterator[Signal]:
         """The ops that have event ids."""
@@ -202,7 +195,7 @@ class Plan:
         """What stands before an item, or at the end of the block. A break takes what is in flight,
         or gives it back."""
         found = self.gaps.get((block, position, False), [])
-        if position < len(block.items) and isinstance(block.items[position].stmt, Break):
+        if 0 <= position < len(block.items) and isinstance(block.items[position].stmt, Break):
             return [*found, *self._at_break(block.items[position])]
         return found
 
@@ -243,10 +236,11 @@ def _instructions(op: SyncOp) -> Iterator[tuple[PlanGap, Do]]:
         case Flag(block=block):
             yield (block, op.set_after, True), Do.SET
             yield (block, op.wait_before, False), Do.WAIT
-            if op.carried and op.by_slot:
+            if op.carried:
                 home = op.home()
-                yield (home.block, home.position, False), Do.PRIME
-                yield (home.block, home.position, True), Do.DRAIN
+                place = (home.block, home.position) if op.by_slot else (block, AROUND)
+                yield (*place, False), Do.PRIME
+                yield (*place, True), Do.DRAIN
         case PointToPoint(behind=True):
             yield (op.block, op.position, True), Do.SYNC_BEHIND
         case PointToPoint():

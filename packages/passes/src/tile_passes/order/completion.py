@@ -31,7 +31,6 @@ from tile_passes.order.flow_graph import (
     Gap,
     Halt,
     Put,
-    Rounds,
     Set,
     Step,
     Take,
@@ -41,6 +40,10 @@ from tile_passes.order.tree import EarlierRun, Residues
 from tile_passes.order.worklist import Dataflow, State
 
 C = TypeVar("C", bound="Completion")
+
+
+class Unordered(Exception):
+    """Something is not ordered: an instance or leaf, and what it must come after."""
 
 
 class Completion(Dataflow):
@@ -105,6 +108,13 @@ class Completion(Dataflow):
         less.propagate(changed)
         return less
 
+    def suffices_without(self: C, ops: Iterable[SyncOp]) -> C | None:
+        """Return the analysis without these ops, if all is ordered as it is with them."""
+        try:
+            return self.without(ops)
+        except Unordered:
+            return None
+
     def knows(self, pipe: int, known: int) -> int:
         """Return what the pipe knows, of what all know."""
         return known >> self.lanes[pipe] & self.lane
@@ -112,7 +122,8 @@ class Completion(Dataflow):
     # What subclasses may say ---------------------------------------------------------------------
 
     def uncovered(self, instance: Any, need: int, state: State) -> None:
-        """The instance, or leaf, is not ordered after those of `need`."""
+        """The instance, or leaf, is not ordered after those of `need`. A solution has only less."""
+        raise Unordered(instance, need)
 
     def learns(self, op: Counter, fresh: int) -> bool:
         """Return whether a core takes in a signal that tells it `fresh` of what it is there for."""
@@ -240,10 +251,6 @@ class Completion(Dataflow):
                 found = plan.after(block, position) if behind else plan.before(block, position)
                 for action in found:
                     yield from self._steps(action, residues)
-            elif isinstance(step, Rounds):
-                for flag in plan.by_round.get(step.loop, ()):
-                    for t in range(flag.distance):
-                        yield self._signal(flag, step.do, step.residue + t)
             else:
                 yield step
 
@@ -257,8 +264,9 @@ class Completion(Dataflow):
             case PointToPoint():
                 yield self._signal(op, Do.SET, 0)
                 yield self._signal(op, Do.WAIT, 0)
-            case Flag(slots=slots) if do in (Do.PRIME, Do.DRAIN):
-                for slot in range(slots):
+            case Flag(distance=distance) if do in (Do.PRIME, Do.DRAIN):
+                first = 0 if op.by_slot else turn
+                for slot in range(first, first + distance):
                     yield self._signal(op, Do.SET if do is Do.PRIME else Do.WAIT, slot)
             case Flag():
                 yield self._signal(op, do, turn + op.distance if do is Do.SET else turn)
@@ -290,32 +298,10 @@ def _with(bits: int, run: EarlierRun, each: int) -> int:
     return bits & ~(each << run.bit) | done << run.bit
 
 
-# Whether a plan orders every conflict ------------------------------------------------------------
-
-
-class Unordered(Exception):
-    """Something is not ordered: an instance or leaf, and what it must come after."""
-
-
-class Check(Completion):
-    """The analysis of a plan, stopped at the first conflict that the plan does not order: what is
-    not in a state on the way is not in the final one either."""
-
-    def uncovered(self, instance: Any, need: int, state: State) -> None:
-        raise Unordered(instance, need)
-
-    def suffices_without(self, ops: Iterable[SyncOp]) -> Check | None:
-        """Return the check without these ops, if all is ordered as it is with them."""
-        try:
-            return self.without(ops)
-        except Unordered:
-            return None
-
-
 def orders(flow: FlowGraph, plan: Plan) -> bool:
     """Return whether the plan orders every conflict."""
     try:
-        Check(flow, plan).solve()
+        Completion(flow, plan).solve()
     except Unordered:
         return False
     return True

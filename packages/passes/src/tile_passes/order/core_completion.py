@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from tile_ir import For, IRError, Pipe, Var, walk_expr
 from tile_passes.order.channels import Counter, Plan
-from tile_passes.order.completion import Check, Completion, Unordered, older
+from tile_passes.order.completion import Completion, Unordered, older
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.core_tree import CORES
 from tile_passes.order.eliminate_redundant import spared
@@ -36,7 +36,7 @@ def needed_signals(
     telling = Telling.beside(planned)
     telling.solve()
     try:
-        check = Check.beside(planned)
+        check = Completion.beside(planned)
         check.solve()
         check = check.without(s for s in proposed if s not in telling.found)
     except Unordered as lost:

@@ -8,11 +8,10 @@ The text of the kernel, run from top to bottom, is what the cores together must 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import NamedTuple
 
 from tile_ir import (
     Binary,
@@ -49,15 +48,6 @@ from tile_passes.order.tree import (
 MOST_SLOTS = 8
 
 
-class Aging(NamedTuple):
-    """The facts that a loop tells apart by age: of this iteration, of the one before and all
-    earlier, and of still earlier ones but for the oldest."""
-
-    now: int
-    before: int
-    moved: int
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CoreDependence:
     """`later` of one core must wait for `earlier` of another: in the same iteration of all loops
@@ -79,26 +69,32 @@ class CoreDependence:
 
 
 class Facts:
-    """What dependences ask for, as bits: one fact says that what a leaf did in this iteration of a
+    """What dependences ask for, as bits. One fact says that what a leaf did in this iteration of a
     loop is complete, the next ones that all it did one iteration ago or earlier is, two iterations
-    ago, and so on. From one iteration to the next every fact grows older."""
+    ago, and so on. From one iteration to the next every fact grows older.
 
-    def __init__(self, found: Iterable[CoreDependence]) -> None:
+    `runs` has what is incomplete when a leaf runs, `wanted` what it must come after. `loops` has
+    the facts that a loop tells apart by age: of this iteration, of the one before and all earlier,
+    and of still earlier ones but for the oldest."""
+
+    def __init__(self, found: Sequence[CoreDependence]) -> None:
         oldest: dict[tuple[Leaf, Repeat | None], int] = {}
         for d in found:
             oldest[d.chain] = max(d.distance, oldest.get(d.chain, 0))
         self.width = 0
         self.first: dict[tuple[Leaf, Repeat | None], int] = {}
-        # What is incomplete when a leaf runs, and what grows older in a loop.
         self.runs: dict[Leaf, int] = defaultdict(int)
-        self.loops: dict[Repeat | None, Aging] = defaultdict(lambda: Aging(0, 0, 0))
+        self.wanted: dict[Leaf, int] = defaultdict(int)
+        self.loops: dict[Repeat | None, tuple[int, int, int]] = defaultdict(lambda: (0, 0, 0))
         for (leaf, loop), age in oldest.items():
             first = self.first[leaf, loop] = self.width
             self.width += age + 1
             self.runs[leaf] |= 1 << first
             now, before, moved = self.loops[loop]
             moved |= sum(1 << first + n for n in range(1, age))
-            self.loops[loop] = Aging(now | 1 << first, before | (age > 0) << first + 1, moved)
+            self.loops[loop] = now | 1 << first, before | (age > 0) << first + 1, moved
+        for d in found:
+            self.wanted[d.later.leaf] |= self.asked((d,))
 
     def asked(self, found: Iterable[CoreDependence]) -> int:
         """The facts that dependences ask for."""

@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import networkx as nx
 
 from tile_passes.order.channels import Plan, SyncOp
-from tile_passes.order.completion import Check, Completion
+from tile_passes.order.completion import Completion
 from tile_passes.order.dependence_graph import Edge, Form, Place
 from tile_passes.order.flow_graph import FlowGraph, Gap
 from tile_passes.order.tree import (
@@ -52,21 +52,17 @@ class Stage(IntEnum):
     ALL = 2
 
 
+# An edge, what its target knows behind it, and what it needs; no edge if that is for a later stage,
+# or while nothing is reported.
+_Found: TypeAlias = "tuple[Edge | None, int, int]"
+
+
 def reduce(flow: FlowGraph, plan: Plan, stage: Stage = Stage.ALL) -> Reduction:
     """The dependences that neither the plan nor each other imply."""
     reduction = Reduction(flow, plan, stage)
     reduction.solve()
     reduction.report(sorted(reduction.missing))
     return reduction
-
-
-class _Met(NamedTuple):
-    """An edge, and what its target knows behind it; no edge if that is for a later stage, or if
-    nobody asks for it yet."""
-
-    edge: Edge | None
-    gives: int
-    needs: int
 
 
 class Reduction(Completion):
@@ -101,15 +97,14 @@ class Reduction(Completion):
                 for source, own in enumerate(self.own)
                 if need & own
             ]
-            for met in _irredundant(found) if self.tree.flat else found:
-                self.learn(target, met.gives, state)
-                need &= ~met.gives
-                if self.reporting and met.edge is not None:
-                    edge = met.edge
+            for edge, gives, _ in _irredundant(found) if self.tree.flat else found:
+                self.learn(target, gives, state)
+                need &= ~gives
+                if self.reporting and edge is not None:
                     number = next(self.numbers)
                     self.graph.add_edge(edge.earlier, edge.later.item, number, edge=edge)
 
-    def edge(self, source: int, need: int, later: Instance) -> _Met:
+    def edge(self, source: int, need: int, later: Instance) -> _Found:
         """The edge from the innermost place where one is needed, whatever else it covers."""
         if self.tree.flat:
             last = self.tree.instances[need.bit_length() - 1].item
@@ -119,11 +114,11 @@ class Reduction(Completion):
         if self.stage is Stage.WITHIN_ROUNDS:
             here = relations.within_rounds(need, later)
             if not here:
-                return _Met(None, need, need)
+                return None, need, need
             need = here
         if (need | 1 << later.bit) & self.tree.seldom:
             found = self.unlikely(source, need, later)
-            if isinstance(found, _Met):
+            if isinstance(found, tuple):
                 return found
             need = found
         place, distance = relations.nearest(need, later)
@@ -134,14 +129,14 @@ class Reduction(Completion):
     def met(
         self, form: Form, source: int, place: Place, later: Instance, distance: int,
         need: int, gives: int,
-    ) -> _Met:  # fmt: skip
+    ) -> _Found:  # fmt: skip
         if not self.reporting:
-            return _Met(None, gives, need)
+            return None, gives, need
         at = place.block, place.first, place.then
         pipe, orders = self.tree.pipes[source], need & gives
-        return _Met(Edge(form, pipe, place.earlier, later, *at, distance, orders), gives, need)
+        return Edge(form, pipe, place.earlier, later, *at, distance, orders), gives, need
 
-    def within_round(self, source: int, place: Place, later: Instance, need: int) -> _Met:
+    def within_round(self, source: int, place: Place, later: Instance, need: int) -> _Found:
         block, i, j = place.block, place.first, place.then
         nested = block.bits(j, j + 1) if later.item.block is not block else 0
         gives = self.own[source] & ~nested
@@ -150,7 +145,7 @@ class Reduction(Completion):
             gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
         return self.met(Form.WITHIN, source, place, later, 0, need, gives)
 
-    def unlikely(self, source: int, need: int, later: Instance) -> _Met | int:
+    def unlikely(self, source: int, need: int, later: Instance) -> _Found | int:
         """What stands inside a branch that hardly ever runs costs nothing where it does not: before
         what the branch does, or at its end. Or else what is needed besides such branches, which may
         cover what they need."""
@@ -160,7 +155,7 @@ class Reduction(Completion):
             earlier = run or instance.item
             if (block := unlikely_block(later.item, earlier)) is not None:
                 if self.stage < Stage.ALL:
-                    return _Met(None, need, need)
+                    return None, need, need
                 at = place_in(block, later.item)
                 before = Place(instance.item, block, at, at)
                 gives = own & ~block.bits(at, at + 1)
@@ -176,16 +171,15 @@ class Reduction(Completion):
         return self.met(Form.BEHIND_UNLIKELY, source, behind, later, 0, need, gives)
 
 
-def _irredundant(found: list[_Met]) -> list[_Met]:
+def _irredundant(found: list[_Found]) -> list[_Found]:
     """Those whose need the others do not cover."""
     kept = found.copy()
-    for met in found:
+    for each in found:
         others = 0
         for other in kept:
-            if other is not met:
-                others |= other.gives
-        if not met.needs & ~others:
-            kept.remove(met)
+            others |= other[1] if other is not each else 0
+        if not each[2] & ~others:
+            kept.remove(each)
     return kept
 
 
@@ -202,10 +196,10 @@ def eliminate(solved: Completion) -> Completion:
     if solved.tree.flat:
         return solved  # the reduction of a straight line is minimal
     tried = sorted(reversed(solved.plan.ops), key=lambda op: -sum(1 for _ in op.block.loops()))
-    return spared(Check.beside(solved), tried)
+    return spared(Completion.beside(solved), tried)
 
 
-def spared(check: Check, tried: Sequence[SyncOp]) -> Check:
+def spared(check: Completion, tried: Sequence[SyncOp]) -> Completion:
     """Return the plan without the ops that are not needed, tried one after another; often none of
     them is."""
     if len(tried) > 1 and (less := check.suffices_without(tried)) is not None:

@@ -16,7 +16,7 @@ import networkx as nx
 
 from tile_ir import Effect, IRError, Op, Pipe, Target
 from tile_passes.order.channels import Flag, Pair, Plan, Signal
-from tile_passes.order.completion import Check, Completion
+from tile_passes.order.completion import Completion
 from tile_passes.order.eliminate_redundant import reduce as reduced
 from tile_passes.order.flow_graph import FlowGraph, Set
 from tile_passes.order.modelled_time import ModelledTime
@@ -84,7 +84,7 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
 
 def _eliminate(live: LiveFlags, target: Target) -> Allocation:
     """The plan without what the spills have made superfluous, as far as ids still suffice."""
-    check = Check.beside(live)
+    check = Completion.beside(live)
     events = colour(live, live.tree, target)[0]
     for op in reversed(live.plan.ops):
         if (less := check.suffices_without([op])) is None:

@@ -7,18 +7,17 @@ of the strongly connected components, so that `worklist` leaves a loop when it i
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import networkx as nx
 
 from tile_ir import Break, Effect, Op, Pipe, pipe_of
-from tile_passes.order.channels import Barrier, Counter, Do, Place, Signal
-from tile_passes.order.core_dependences import Aging, CoreDependence, Facts
+from tile_passes.order.channels import AROUND, Barrier, Counter, Place, Signal
+from tile_passes.order.core_dependences import CoreDependence, Facts
 from tile_passes.order.core_tree import CORES
 from tile_passes.order.dependence_graph import Relations
 from tile_passes.order.tree import (
@@ -34,9 +33,6 @@ from tile_passes.order.tree import (
     Tree,
     Work,
 )
-
-if TYPE_CHECKING:
-    Graph: TypeAlias = nx.DiGraph[int]
 
 
 class Access(NamedTuple):
@@ -101,11 +97,12 @@ class Age(NamedTuple):
 
     loop: Repeat
     begins: bool
-    facts: Aging
+    facts: tuple[int, int, int]
 
 
 class Gap(NamedTuple):
-    """A place for sync ops behind an item or before it, in one combination of residues."""
+    """A place for sync ops behind an item or before it, in one combination of residues; AROUND a
+    loop that of the first iteration, or of the one after the last."""
 
     block: Block
     position: int
@@ -113,16 +110,7 @@ class Gap(NamedTuple):
     residues: Residues
 
 
-class Rounds(NamedTuple):
-    """A place for the flags that a loop is primed with or drained of; `residue` is that of the
-    first iteration, or of the one after the last."""
-
-    loop: Repeat
-    residue: int
-    do: Do
-
-
-Step: TypeAlias = "Access | Set | Wait | Put | Take | Halt | Enter | Age | Gap | Rounds"
+Step: TypeAlias = "Access | Set | Wait | Put | Take | Halt | Enter | Age | Gap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,60 +135,52 @@ class FlowGraph:
 
 def flow_graph(tree: Tree, conflicts: Sequence[int]) -> FlowGraph:
     """Build the basic blocks of a section for its pipes, the entry first."""
-    index: dict[Place, int] = {pipe: i for i, pipe in enumerate(tree.pipes)}
     own = [tree.masks[pipe] for pipe in tree.pipes]
-    blocks = _PipeBlocks(tree, conflicts, index).built()
-    width = tree.free_bit()
-    return FlowGraph(tree, conflicts, *blocks, index, own, width, Relations(tree), Facts(()))
+    return _Builder(tree, tree.pipes, conflicts, Facts(())).graph(own, tree.free_bit())
 
 
 def core_flow_graph(tree: Tree, dependences: Sequence[CoreDependence]) -> FlowGraph:
     """Build the basic blocks of a kernel for its cores, the entry first."""
-    index: dict[Place, int] = {core: i for i, core in enumerate(CORES)}
     facts = Facts(dependences)
-    blocks = _CoreBlocks(tree, dependences, facts, index).built()
-    return FlowGraph(
-        tree, (), *blocks, index, (0,) * len(index), facts.width, Relations(tree), facts
-    )
+    return _Builder(tree, CORES, (), facts).graph([0 for _ in CORES], facts.width)
 
 
-class _Blocks:
-    """Builds basic blocks. Subclasses say what an item does, and what loops mean for facts."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-        self.graph: Graph = nx.DiGraph()
+class _Builder:
+    def __init__(
+        self, tree: Tree, places: Sequence[Place], conflicts: Sequence[int], facts: Facts
+    ) -> None:
+        self.tree, self.conflicts, self.facts = tree, conflicts, facts
+        self.index = {place: i for i, place in enumerate(places)}
+        self.blocks: nx.DiGraph[int] = nx.DiGraph()
         self.steps: list[list[Step]] = []
         self.breaks: dict[Repeat, list[int]] = {}
+        # The author's flags: pipes and event id.
+        self.flags: dict[tuple[int, int, int], int] = {}
+        # Nothing needs to know whether work is complete that no instance must come after.
+        self.awaited = reduce(or_, conflicts, 0)
+        for run in tree.runs:
+            self.awaited |= (self.awaited >> run.bit & 1) << run.instance.bit
 
-    def item(self, item: Item, residues: Residues) -> Iterator[Step]:
-        """Yield what an item does itself."""
-        raise NotImplementedError
-
-    def entering(self, loop: Repeat) -> Iterator[Step]:
-        """Yield what comes before the first iteration."""
-        raise NotImplementedError
-
-    def again(self, loop: Repeat) -> Iterator[Step]:
-        """Yield what comes between two iterations."""
-        return iter(())
-
-    def built(self) -> tuple[list[list[Step]], list[list[int]]]:
-        """Return steps and successors, blocks in topological order of their components."""
+    def graph(self, own: Sequence[int], width: int) -> FlowGraph:
+        """Build the graph, blocks in topological order of their components."""
         self.block(self.tree.root, self.new(), ())
-        components = [sorted(c) for c in nx.strongly_connected_components(self.graph)]
-        loops = nx.condensation(self.graph, components)
+        components = [sorted(c) for c in nx.strongly_connected_components(self.blocks)]
+        loops = nx.condensation(self.blocks, components)
         first = nx.lexicographical_topological_sort(loops, lambda n: components[n][0])
         order = [block for component in first for block in components[component]]
         number = {block: n for n, block in enumerate(order)}
-        successors = [[number[s] for s in self.graph.successors(block)] for block in order]
-        return [self.steps[block] for block in order], successors
+        successors = [[number[s] for s in self.blocks.successors(block)] for block in order]
+        steps, relations = [self.steps[block] for block in order], Relations(self.tree)
+        return FlowGraph(
+            self.tree, self.conflicts, steps, successors, self.index, own, width, relations,
+            self.facts,
+        )  # fmt: skip
 
-    def new(self, *before: int, steps: Iterator[Step] | None = None) -> int:
+    def new(self, *before: int, steps: Iterable[Step] = ()) -> int:
         found = len(self.steps)
-        self.steps.append([*steps] if steps is not None else [])
-        self.graph.add_node(found)
-        self.graph.add_edges_from((each, found) for each in before)
+        self.steps.append([*steps])
+        self.blocks.add_node(found)
+        self.blocks.add_edges_from((each, found) for each in before)
         return found
 
     def block(self, block: Block, at: int, residues: Residues) -> int | None:
@@ -234,10 +214,10 @@ class _Blocks:
         entries: dict[int, int] = {}
         exits: list[int] = []
         for j in loop.entries:
-            entries[j] = self.new(before, steps=self.entering(loop))
-            self.steps[entries[j]].append(Rounds(loop, j, Do.SET))
+            begin = (*self.ages(loop, True), Gap(loop.body, AROUND, False, (*residues, j)))
+            entries[j] = self.new(before, steps=begin)
             if not loop.runs:
-                exits.append(self.leaving(loop, j, entries[j]))
+                exits.append(self.leaving(loop, (*residues, j), entries[j]))
         heads: dict[int, int] = {}
         ends: dict[int, int | None] = {}
         for j in loop.turns:
@@ -247,34 +227,29 @@ class _Blocks:
         for j, head in heads.items():
             last = ends.get((j - 1) % loop.modulus)
             if last is not None and (loop.wraps or j != loop.entries[0]):
-                if steps := [*self.again(loop)]:
-                    last = self.new(last, steps=iter(steps))
-                self.graph.add_edge(last, head)
+                if steps := [*self.ages(loop, False)]:
+                    last = self.new(last, steps=steps)
+                self.blocks.add_edge(last, head)
         for j, end in sorted(ends.items()):
             if end is not None and j in loop.ends:
-                exits.append(self.leaving(loop, j + 1, end))
+                exits.append(self.leaving(loop, (*residues, j + 1), end))
         return self.new(*exits, *self.breaks.pop(loop, []))
 
-    def leaving(self, loop: Repeat, residue: int, before: int) -> int:
-        return self.new(before, steps=iter((Rounds(loop, residue, Do.WAIT),)))
+    def leaving(self, loop: Repeat, residues: Residues, before: int) -> int:
+        return self.new(before, steps=(Gap(loop.body, AROUND, True, residues),))
 
-
-class _PipeBlocks(_Blocks):
-    def __init__(self, tree: Tree, conflicts: Sequence[int], index: Mapping[Place, int]) -> None:
-        super().__init__(tree)
-        self.conflicts, self.index = conflicts, index
-        # The author's flags: pipes and event id.
-        self.flags: dict[tuple[int, int, int], int] = {}
-        # Nothing needs to know whether work is complete that no instance must come after.
-        self.awaited = reduce(or_, conflicts, 0)
-        for run in tree.runs:
-            self.awaited |= (self.awaited >> run.bit & 1) << run.instance.bit
-
-    def entering(self, loop: Repeat) -> Iterator[Step]:
-        if runs := tuple(run for run in self.tree.runs if run.loop is loop):
+    def ages(self, loop: Repeat, begins: bool) -> Iterator[Step]:
+        """Yield what the begin of a loop or its next iteration means for facts."""
+        if begins and (runs := tuple(run for run in self.tree.runs if run.loop is loop)):
             yield Enter(runs)
+        if self.facts.width:
+            yield Age(loop, begins, self.facts.loops[loop])
 
     def item(self, item: Item, residues: Residues) -> Iterator[Step]:
+        """Yield what an item does itself."""
+        for leaf in self.tree.leaves.get(item, ()):
+            index, facts = self.index[leaf.core], self.facts
+            yield Access(leaf, index, facts.wanted[leaf], facts.runs[leaf])
         if isinstance(item, Order):
             yield from self.existing(item, residues)
         elif isinstance(item, Work) and (instance := item.instances.get(residues)) is not None:
@@ -303,28 +278,3 @@ class _PipeBlocks(_Blocks):
                     yield Set(None, source, flag)
                 else:
                     yield Wait(None, target, flag, 0)
-
-
-class _CoreBlocks(_Blocks):
-    def __init__(
-        self,
-        tree: Tree,
-        dependences: Sequence[CoreDependence],
-        facts: Facts,
-        index: Mapping[Place, int],
-    ) -> None:
-        super().__init__(tree)
-        self.facts, self.index = facts, index
-        self.must: dict[Leaf, int] = defaultdict(int)
-        for d in dependences:
-            self.must[d.later.leaf] |= facts.asked((d,))
-
-    def item(self, item: Item, residues: Residues) -> Iterator[Step]:
-        for leaf in self.tree.leaves.get(item, ()):
-            yield Access(leaf, self.index[leaf.core], self.must[leaf], self.facts.runs[leaf])
-
-    def entering(self, loop: Repeat) -> Iterator[Step]:
-        yield Age(loop, True, self.facts.loops[loop])
-
-    def again(self, loop: Repeat) -> Iterator[Step]:
-        yield Age(loop, False, self.facts.loops[loop])

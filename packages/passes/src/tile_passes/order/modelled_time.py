@@ -15,6 +15,7 @@ from tile_ir import Pipe, Target
 from tile_ir.costs.instruction_cost import Cost, cost
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS, PipeClock
 from tile_passes.order.channels import (
+    AROUND,
     Action,
     Barrier,
     Do,
@@ -36,25 +37,19 @@ class ModelledTime:
         self.costs: dict[Work, Cost] = {}
 
     def __call__(self, plan: Plan) -> float:
-        run = _Run(self, plan)
-        run.block(self.tree.root)
-        return run.clock.end
-
-    def of(self, work: Work) -> Cost:
-        if work not in self.costs:
-            self.costs[work] = cost(work.stmt, self.target)
-        return self.costs[work]
-
-
-class _Run:
-    """A section on the clock, and when the flags of a plan were set."""
-
-    def __init__(self, costs: ModelledTime, plan: Plan) -> None:
-        self.costs, self.plan = costs, plan
-        self.clock: PipeClock[Place] = PipeClock[Place](costs.tree.pipes)
+        self.plan = plan
+        self.clock: PipeClock[Place] = PipeClock[Place](self.tree.pipes)
+        # When the flags of the plan were set.
         self.flags: dict[Signal, deque[float]] = defaultdict(deque)
         # The steps of each block, which loops repeat.
         self.known: dict[Block, list[Work | Block | Repeat | Action]] = {}
+        self.block(self.tree.root)
+        return self.clock.end
+
+    def cost_of(self, work: Work) -> Cost:
+        if work not in self.costs:
+            self.costs[work] = cost(work.stmt, self.target)
+        return self.costs[work]
 
     def block(self, block: Block) -> None:
         if block not in self.known:
@@ -62,7 +57,7 @@ class _Run:
         for step in self.known[block]:
             match step:
                 case Work():
-                    self.clock.run(step.pipe, self.costs.of(step))
+                    self.clock.run(step.pipe, self.cost_of(step))
                 case Block():
                     self.block(step)
                 case Repeat():
@@ -85,40 +80,37 @@ class _Run:
 
     def loop(self, loop: Repeat) -> None:
         trips = min(loop.most, ASSUMED_ITERATIONS)
-        self.rounds(loop, Do.SET)
+        for action in self.plan.before(loop.body, AROUND):
+            self.action(*action)
         begun, run = 0.0, min(int(trips), loop.modulus + 1)
         for _ in range(run):
             begun = self.clock.end
             self.block(loop.body)
         self.later((trips - run) * (self.clock.end - begun))
-        self.rounds(loop, Do.WAIT)
+        for action in self.plan.after(loop.body, AROUND):
+            self.action(*action)
 
     def later(self, cycles: float) -> None:
         self.clock.advance(cycles)
         for flag, sets in self.flags.items():
             self.flags[flag] = deque(time + cycles for time in sets)
 
-    def rounds(self, loop: Repeat, do: Do) -> None:
-        """What is raised before a loop and taken back after it, of flags whose rounds matter."""
-        for flag in self.plan.by_round.get(loop, ()):
-            self.signal(flag, do, flag.distance)
-
     def action(self, do: Do, op: SyncOp) -> None:
         match op:
             case Barrier(pipe=Pipe.ALL):
-                self.clock.wait(self.costs.tree.pipes, self.clock.end)
+                self.clock.wait(self.tree.pipes, self.clock.end)
             case Barrier(pipe=pipe):
                 self.clock.wait((pipe,), self.clock.done[pipe])
             case PointToPoint():
                 self.signal(op, Do.SET)
                 self.signal(op, Do.WAIT)
             case Flag() if do in (Do.PRIME, Do.DRAIN):
-                self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, op.slots)
+                self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, op.distance)
             case Flag():
                 self.signal(op, do)
 
     def signal(self, op: Signal, do: Do, times: int = 1) -> None:
-        clock, pipes = self.clock, self.costs.tree.pipes
+        clock, pipes = self.clock, self.tree.pipes
         for _ in range(times):
             if do is Do.SET:
                 self.flags[op].append(max(clock.free[op.source], clock.done[op.source]))

@@ -45,65 +45,54 @@ def _for_edges(op: SyncOp, edges: list[Edge]) -> SyncOp:
 def ops_for(tree: Tree, closed: frozenset[Pair], edge: Edge) -> tuple[SyncOp, ...]:
     """What orders an edge: a barrier of its pipe, a flag, or what there is instead."""
     reason = Reason(edge.earlier, edge.later.item)
-    ops = _Ops(tree, closed, edge, reason)
-    match edge.form:
-        case Form.WITHIN if edge.source is edge.target:
-            return (Barrier(edge.source, *behind_branch(edge), reason),)
-        case Form.WITHIN:
-            return ops.flag(edge.block, edge.first, edge.then, 0, 1)
-        case Form.CARRIED if edge.source is edge.target:
-            return (Barrier(edge.source, edge.block, edge.then, reason),)
-        case Form.CARRIED:
-            return across_rounds(ops, edge)
-    return ops.point_to_point(edge.block, edge.then)
+    block, position, distance, slots = edge.block, edge.then, 0, 1
+    first = edge.first
+    if edge.form in (Form.WITHIN, Form.CARRIED):
+        if edge.source is edge.target:
+            where = behind_branch(edge) if edge.form is Form.WITHIN else (block, position)
+            return (Barrier(edge.source, *where, reason),)
+        if edge.form is Form.CARRIED:
+            block, first, position, distance, slots = across_rounds(edge)
+        if _has_flags(tree, closed, edge.source, edge.target):
+            places = block, first, position
+            return (Flag(edge.source, edge.target, *places, distance, slots, reason),)
+    return _point_to_point(tree, closed, edge, block, position, reason)
 
 
-class _Ops:
-    """The ops between the two pipes of an edge."""
-
-    def __init__(self, tree: Tree, closed: frozenset[Pair], edge: Edge, reason: Reason) -> None:
-        self.tree, self.closed, self.reason = tree, closed, reason
-        self.source, self.target = edge.source, edge.target
-
-    def flag(
-        self, block: Block, first: int, then: int, distance: int, slots: int
-    ) -> tuple[SyncOp, ...]:
-        if not self.has_flags(self.source, self.target):
-            return self.point_to_point(block, then)
-        return (Flag(self.source, self.target, block, first, then, distance, slots, self.reason),)
-
-    def point_to_point(self, block: Block, position: int) -> tuple[SyncOp, ...]:
-        """What makes one pipe wait for all the other was given so far: a set and wait; where there
-        are no such flags two of them, by way of a third pipe; or else a full barrier."""
-        source, target, reason = self.source, self.target, self.reason
-        if source is target:
-            return (Barrier(source, block, position, reason),)
-        if self.has_flags(source, target):
-            return (PointToPoint(source, target, block, position, False, reason),)
-        pair = f"{source.value} to {target.value}"
-        if (source, target) in self.closed:
-            reason = replace(reason, why=f"no event ids are left from {pair}")
-            return (Barrier(Pipe.ALL, block, position, reason),)
-        reason = replace(reason, why=f"the core has no flags from {pair}")
-        # What the scalar unit waits for holds back all pipes: it comes last.
-        for via in sorted(self.tree.pipes, key=lambda pipe: pipe is Pipe.S):
-            if self.has_flags(source, via) and self.has_flags(via, target):
-                return (
-                    PointToPoint(source, via, block, position, False, reason),
-                    PointToPoint(via, target, block, position, False, reason, turn=1),
-                )
+def _point_to_point(
+    tree: Tree, closed: frozenset[Pair], edge: Edge, block: Block, position: int, reason: Reason
+) -> tuple[SyncOp, ...]:
+    """What makes one pipe wait for all the other was given so far: a set and wait; where there are
+    no such flags two of them, by way of a third pipe; or else a full barrier."""
+    source, target = edge.source, edge.target
+    if source is target:
+        return (Barrier(source, block, position, reason),)
+    if _has_flags(tree, closed, source, target):
+        return (PointToPoint(source, target, block, position, False, reason),)
+    pair = f"{source.value} to {target.value}"
+    if (source, target) in closed:
+        reason = replace(reason, why=f"no event ids are left from {pair}")
         return (Barrier(Pipe.ALL, block, position, reason),)
+    reason = replace(reason, why=f"the core has no flags from {pair}")
+    # What the scalar unit waits for holds back all pipes: it comes last.
+    for via in sorted(tree.pipes, key=lambda pipe: pipe is Pipe.S):
+        if _has_flags(tree, closed, source, via) and _has_flags(tree, closed, via, target):
+            return (
+                PointToPoint(source, via, block, position, False, reason),
+                PointToPoint(via, target, block, position, False, reason, turn=1),
+            )
+    return (Barrier(Pipe.ALL, block, position, reason),)
 
-    def has_flags(self, source: Pipe, target: Pipe) -> bool:
-        """Whether there are flags between two pipes, and ids left."""
-        pair = (source, target)
-        return pair in self.tree.flag_pairs and pair not in self.closed
+
+def _has_flags(tree: Tree, closed: frozenset[Pair], source: Pipe, target: Pipe) -> bool:
+    """Whether there are flags between two pipes, and ids left."""
+    return (source, target) in tree.flag_pairs and (source, target) not in closed
 
 
-def across_rounds(ops: _Ops, edge: Edge) -> tuple[SyncOp, ...]:
-    """A flag that is raised before the loop (`Flag.home` says which), and of which each round takes
-    one and gives one back: legal, since every round of every loop around does so, or breaks by way
-    of what `Plan.at_break` takes and gives."""
+def across_rounds(edge: Edge) -> tuple[Block, int, int, int, int]:
+    """Block, places, distance and slots of a flag that is raised before the loop (`Flag.home` says
+    which), and of which each round takes one and gives one back: legal, since every round of every
+    loop around does so, or breaks by way of what `Plan.before` takes and gives."""
     block, first, then, distance = edge.block, edge.first, edge.then, edge.distance
     loop = block.loop
     assert loop is not None, "only loops carry"
@@ -119,7 +108,7 @@ def across_rounds(ops: _Ops, edge: Edge) -> tuple[SyncOp, ...]:
         slots = distance = max(s for s in divisors(loop.modulus) if s <= distance)
     else:
         slots = distance = math.gcd(loop.modulus, distance)
-    return ops.flag(block, first, then, distance, slots)
+    return block, first, then, distance, slots
 
 
 def behind_branch(edge: Edge) -> tuple[Block, int]:

@@ -125,23 +125,9 @@ def _seldom(block: Block) -> int:
 _InResidue: TypeAlias = tuple[Residues, Bounds]
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """A residue of a loop: in which rounds it comes, and its variable in terms of the round."""
-
-    residue: int
-    span: Interval
-    value: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """A loop looked at by residue, the variable that counts its rounds of all residues, and the
-    residues it comes to."""
-
-    var: Var
-    rounds: Var
-    turns: tuple[_Turn, ...]
+# A loop looked at by residue: its variable, that which counts its rounds of all residues, and for
+# each residue that it comes to, in which rounds, and the variable in terms of these.
+_Counted: TypeAlias = tuple[Var, Var, list[tuple[int, Interval, Expr]]]
 
 
 @dataclass(frozen=True)
@@ -158,15 +144,11 @@ class _Sight:
     def each_residue(self) -> list[_InResidue]:
         """Every combination of residues, with what is known of variables in it."""
         found: list[tuple[Residues, Ranges, Mapping[Var, Expr]]] = [((), self.known, self.values)]
-        for loop in self.counted:
+        for var, rounds, turns in self.counted:
             found = [
-                (
-                    (*residues, turn.residue),
-                    {**ranges, loop.rounds: turn.span},
-                    {**chosen, loop.var: turn.value},
-                )
+                ((*residues, residue), {**ranges, rounds: span}, {**chosen, var: value})
                 for residues, ranges, chosen in found
-                for turn in loop.turns
+                for residue, span, value in turns
             ]
         return [(residues, Bounds(ranges, chosen)) for residues, ranges, chosen in found]
 
@@ -296,8 +278,8 @@ class _Builder:
             if m > 1:
                 rounds = rounds_of(stmt.var)
                 inside = (*sight.path, _in_rounds(stmt, rounds, m))
-                turns = [_Turn(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
-                counted = [*counted, _Counted(stmt.var, rounds, tuple(turns))]
+                turns = [(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
+                counted = [*counted, (stmt.var, rounds, turns)]
                 self.varying.add(stmt.var)
         inner = _Sight(known, values, counted, inside)
         repeat.body = self.block(stmt.body, repeat, inner)

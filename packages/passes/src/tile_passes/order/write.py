@@ -22,6 +22,7 @@ from tile_ir import (
     with_bodies,
 )
 from tile_passes.order.channels import (
+    AROUND,
     Action,
     Barrier,
     Counter,
@@ -49,14 +50,14 @@ class _Writer:
         result: list[streams.Item] = []
         for item in block.items:
             result += self.between(plan.before(block, item.position), item)
-            if isinstance(item, Repeat):
-                result += self.rounds(item, Do.PRIME)
             stmt = item.stmt
+            if isinstance(item, Repeat):
+                result += self.between(plan.before(item.body, AROUND), item)
             if item.blocks:
                 stmt = with_bodies(stmt, tuple(self.body(b, item.core) for b in item.blocks))
             result.append(streams.Item(stmt, item.core, 0))
             if isinstance(item, Repeat):
-                result += self.rounds(item, Do.DRAIN)
+                result += self.between(plan.after(item.body, AROUND), item)
             result += self.between(plan.after(block, item.position), item)
         result += self.between(plan.before(block, len(block.items)), None)
         return streams.closed(result, within)
@@ -77,19 +78,21 @@ class _Writer:
                     for _ in range(op.distance if do in (Do.PRIME, Do.DRAIN) else 1):
                         yield from self.signal(op, sets, at.loc)
                 case Flag() if do in (Do.PRIME, Do.DRAIN):
-                    for slot in range(op.slots):
-                        yield flag_op(op, Const(self.found.events[op] + slot), do is Do.PRIME)
+                    for event in self.around(op, do):
+                        yield flag_op(op, event, do is Do.PRIME)
                 case Flag():
                     yield flag_op(op, self.turn(op, op.distance * (do is Do.SET)), do is Do.SET)
 
-    def rounds(self, loop: Repeat, do: Do) -> Iterator[streams.Item]:
-        """What is raised before a loop and taken back after it, of flags whose rounds matter."""
-        stmt = loop.stmt
-        for flag in self.found.plan.by_round.get(loop, ()):
-            assert isinstance(stmt, For), "only counted loops have rounds"
-            start = stmt.start if do is Do.PRIME else maximum(stmt.start, stmt.stop)
-            for t in range(flag.distance):
-                yield flag_op(flag, self.event(flag, start + t), do is Do.PRIME)
+    def around(self, op: Flag, do: Do) -> Iterator[Expr]:
+        """The events that are raised before a loop, or taken back after it."""
+        if op.by_slot:
+            yield from (Const(self.found.events[op] + slot) for slot in range(op.slots))
+            return
+        loop = op.block.loop
+        assert loop is not None and isinstance(loop.stmt, For), "only counted loops have slots"
+        start, stop = loop.stmt.start, loop.stmt.stop
+        first = start if do is Do.PRIME else maximum(start, stop)
+        yield from (self.event(op, first + t) for t in range(op.distance))
 
     def turn(self, flag: Flag, ahead: int) -> Expr:
         """The event of this round, or of one ahead."""
