@@ -203,6 +203,13 @@ def test_a_room_uses_what_it_may(package: str) -> None:
         below.add(room)
 
 
+def test_the_memory_planner_uses_nothing_of_the_order() -> None:
+    graph = import_graph("tile_passes")
+    planner = [m for m in graph if m.startswith("tile_passes.memory.")]
+    reached = set().union(*(nx.descendants(graph, m) for m in planner))
+    assert planner and not [m for m in reached if m.startswith("tile_passes.order")]
+
+
 @pytest.mark.parametrize("package", ROOMS)
 def test_every_file_has_a_room_and_every_room_a_first_page(package: str) -> None:
     names = {module_name(path): path for path in modules() if package_of(path) == package}

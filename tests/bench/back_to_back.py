@@ -8,12 +8,12 @@ the pipeline: flags may be set again before it is known that the last wait is ov
 from __future__ import annotations
 
 from tile_ir import Automatic, Func, Phase, Pipe, Target
+from tile_passes.insert_sync import order_sections
 from tile_passes.order.channels import Barrier, Plan, PointToPoint, Reason, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.event_ids import Allocation, colour, live_flags
 from tile_passes.order.flow_graph import FlowGraph, flow_graph
-from tile_passes.order.plan_section import order_sections
 from tile_passes.order.tree import Instance, Tree
 from tile_passes.order.worklist import State
 from tile_passes.passdef import ir_pass

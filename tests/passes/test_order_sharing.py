@@ -19,7 +19,7 @@ from tile_ir.opdef import Effect
 from tile_ir.traversal import walk, walk_ops
 from tile_passes import apply_passes
 from tile_passes.analysis.memory_use import memory_bound, memory_max_live, memory_peak
-from tile_passes.memory.order_sharing import waits_of_sharing
+from tile_passes.order_sharing import waits_of_sharing
 
 PASSES = ["plan_memory", "accept_manual_sync"]
 

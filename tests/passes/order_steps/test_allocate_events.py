@@ -9,13 +9,13 @@ import pytest
 
 from order_steps.random_sections import flow_of_slots, kernel_flows
 from tile_ir import DEFAULT_TARGET
+from tile_passes.insert_sync import place_all
 from tile_passes.order.channels import Flag, Plan, SyncOp
 from tile_passes.order.completion import orders
 from tile_passes.order.eliminate_redundant import eliminate, reduce
 from tile_passes.order.event_ids import allocate_events, live_flags
 from tile_passes.order.flow_graph import FlowGraph, flow_graph
 from tile_passes.order.placement import place
-from tile_passes.order.plan_section import place_all
 from tile_passes.order.spill import SPILLS, full_barrier
 
 MOST_ROUNDS = 20

@@ -8,10 +8,10 @@ import pytest
 
 from order_steps.random_sections import kernel_flows
 from tile_ir.machine import Pipe
+from tile_passes.insert_sync import place_all
 from tile_passes.order.channels import Barrier, Flag, Plan, PointToPoint, Reason, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.flow_graph import FlowGraph
-from tile_passes.order.plan_section import place_all
 from tile_passes.order.tree import Block, Branch, Instance, Repeat, Work
 from tile_passes.order.worklist import State
 

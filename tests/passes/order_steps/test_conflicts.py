@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from order_steps.random_sections import kernel_flows
 from tile_ir import DEFAULT_TARGET
+from tile_passes.insert_sync import plan_for
 from tile_passes.order.conflicts import conflicts, with_generated
-from tile_passes.order.plan_section import plan_for
 
 
 def test_conflicts_of_some_statements() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from order_steps.random_sections import kernel_flows, straight_line
+from tile_passes.insert_sync import place_all
 from tile_passes.order.completion import orders
 from tile_passes.order.eliminate_redundant import eliminate
 from tile_passes.order.flow_graph import FlowGraph
-from tile_passes.order.plan_section import place_all
 
 
 def spared(flow: FlowGraph) -> int:

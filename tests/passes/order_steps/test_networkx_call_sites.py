@@ -9,11 +9,11 @@ import pytest
 
 from order_steps.random_sections import flow_of_slots
 from tile_ir import DEFAULT_TARGET
+from tile_passes.insert_sync import place_all
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.eliminate_redundant import eliminate
 from tile_passes.order.event_ids import Allocation, allocate_events
 from tile_passes.order.flow_graph import flow_graph
-from tile_passes.order.plan_section import place_all
 
 # What the engine calls, and in which file it stands.
 CALL_SITES = {

@@ -7,10 +7,10 @@ import random
 
 from order_steps.random_sections import flows_of
 from tile_ir import DEFAULT_TARGET, Func, parse
+from tile_passes.insert_sync import place_all
 from tile_passes.order.completion import orders
 from tile_passes.order.eliminate_redundant import eliminate
 from tile_passes.order.event_ids import allocate_events, live_flags
-from tile_passes.order.plan_section import place_all
 from tile_passes.scalar_reads import name_scalar_reads
 
 SEEDS = range(60)

@@ -1,13 +1,23 @@
-"""Orders the pipes of every core by flags and barriers: what conflicts, and nothing else."""
+"""Order the pipes of every core by flags and barriers: what conflicts, and nothing else."""
 
 from __future__ import annotations
 
-from tile_ir import Automatic, Func, Phase, Target, has_generated
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from tile_ir import Automatic, Func, Phase, Section, Target, has_generated
+from tile_passes.order.channels import Plan
+from tile_passes.order.completion import Completion, orders
 from tile_passes.order.conflicts import conflicts, with_generated
-from tile_passes.order.event_ids import Allocation
-from tile_passes.order.plan_section import order_sections, plan_for, plan_section
+from tile_passes.order.eliminate_redundant import Stage, eliminate, reduce
+from tile_passes.order.event_ids import Allocation, allocate_events
+from tile_passes.order.flow_graph import FlowGraph, flow_graph
+from tile_passes.order.placement import place
 from tile_passes.order.tree import Tree
+from tile_passes.order.unroll import build_tree
+from tile_passes.order.write import written
 from tile_passes.passdef import ir_pass
+from tile_passes.scalar_reads import name_scalar_reads
 
 
 @ir_pass(needs=Phase.PLANNED, optional=True)
@@ -31,3 +41,53 @@ def insert_sync(func: Func, target: Target) -> Func:
         return plan_for(tree, conflicts(tree, with_generated(tree)), target)
 
     return order_sections(func, target, plan)
+
+
+def plan_section(tree: Tree, target: Target) -> Allocation:
+    """What orders one section, with event ids."""
+    return _planned(flow_graph(tree, conflicts(tree)), target)
+
+
+def plan_for(tree: Tree, wanted: Sequence[int], target: Target) -> Allocation:
+    """What orders these conflicts of a section besides the flags of its author, which mostly do."""
+    if not any(wanted):
+        return Allocation(Plan())
+    flow = flow_graph(tree, wanted)
+    return Allocation(Plan()) if orders(flow, Plan()) else _planned(flow, target)
+
+
+def _planned(flow: FlowGraph, target: Target) -> Allocation:
+    return allocate_events(eliminate(place_all(flow)), target)
+
+
+def place_all(flow: FlowGraph) -> Completion:
+    """A plan for all that is left of the dependences, until a reduction under the plan finds
+    nothing: that all is ordered on all paths."""
+    plan = Plan()
+    for stage in _before_all(flow.tree):
+        plan = place(flow.tree, plan, reduce(flow, plan, stage).edges())
+    while edges := (reduction := reduce(flow, plan)).edges():
+        plan = place(flow.tree, plan, edges)
+    return reduction
+
+
+def _before_all(tree: Tree) -> Iterator[Stage]:
+    """What of the section is worth a reduction of its own."""
+    if not tree.flat:
+        yield Stage.WITHIN_ROUNDS
+        if tree.seldom:
+            yield Stage.LIKELY
+
+
+def order_sections(func: Func, target: Target, plan: Callable[[Tree, Target], Allocation]) -> Func:
+    """Return the planned function with the flags and barriers of a plan in each section."""
+    func = name_scalar_reads(func)
+
+    def ordered(section: Section) -> Section:
+        tree = build_tree(func, section, target)
+        found = plan(tree, target)
+        return replace(section, body=written(tree.root, found)) if found.plan.ops else section
+
+    body = tuple(ordered(s) if isinstance(s, Section) else s for s in func.launch.body)
+    changed = any(a is not b for a, b in zip(body, func.launch.body, strict=True))
+    return func.with_body(body) if changed else func

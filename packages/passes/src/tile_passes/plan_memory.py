@@ -14,9 +14,9 @@ from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness
 from tile_passes.memory.allocate import allocate
 from tile_passes.memory.allocation_problem import AllocationProblem, Interval, Pair
-from tile_passes.memory.order_sharing import order_sharing, waits_of_sharing
 from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
 from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
+from tile_passes.order_sharing import order_sharing, waits_of_sharing
 from tile_passes.passdef import ir_pass
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from tile_ir import Automatic, Func, Section, Target
 from tile_passes.explain.wording import page
-from tile_passes.insert_sync import insert_sync
+from tile_passes.insert_sync import insert_sync, plan_section
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.event_ids import Allocation
-from tile_passes.order.plan_section import plan_section
 from tile_passes.order.tree import Tree
 from tile_passes.order.unroll import build_tree
 from tile_passes.pass_options import leaving

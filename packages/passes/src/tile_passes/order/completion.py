@@ -25,18 +25,16 @@ from tile_passes.order.channels import (
 )
 from tile_passes.order.flow_graph import (
     Access,
-    Age,
+    Count,
     Enter,
     FlowGraph,
     Gap,
     Halt,
-    Put,
     Set,
     Step,
-    Take,
     Wait,
 )
-from tile_passes.order.tree import EarlierRun, Residues
+from tile_passes.order.tree import Residues
 from tile_passes.order.worklist import Dataflow, State
 
 C = TypeVar("C", bound="Completion")
@@ -51,6 +49,9 @@ class Completion(Dataflow):
 
     # Whether `passed` is to be called.
     watches_gaps = False
+    # The counters that tell something new of what they are there for. Where these are collected,
+    # any other one is taken for not there.
+    telling: set[Counter] | None = None
 
     def __init__(self, flow: FlowGraph, plan: Plan, solved: Completion | None = None) -> None:
         super().__init__(flow.successors)
@@ -123,11 +124,8 @@ class Completion(Dataflow):
 
     def uncovered(self, instance: Any, need: int, state: State) -> None:
         """The instance, or leaf, is not ordered after those of `need`. A solution has only less."""
-        raise Unordered(instance, need)
-
-    def learns(self, op: Counter, fresh: int) -> bool:
-        """Return whether a core takes in a signal that tells it `fresh` of what it is there for."""
-        return True
+        if self.telling is None:
+            raise Unordered(instance, need)
 
     def flag_set(self, flag: int, op: Signal, source: int, state: State) -> None:
         """Called before every set of a sync op, while `reporting`."""
@@ -186,13 +184,11 @@ class Completion(Dataflow):
                 self.stop(pipe, state)
             case Gap():
                 self.passed(step, state)
-            case Enter(runs=runs):
-                self.enter(runs, state)
-            case Age():
-                self.age(step, state)
-            case Put():
-                self.put(step, state)
-            case Take():
+            case Enter():
+                self.enter(step, state)
+            case Count(adds=True):
+                self.add(step, state)
+            case Count():
                 self.take(step, state)
 
     def stop(self, pipe: int, state: State) -> None:
@@ -206,28 +202,21 @@ class Completion(Dataflow):
         """A pipe learns; what the scalar unit waits for holds back everything issued after."""
         state.known |= bits * self.each if pipe == self.scalar else bits << self.lanes[pipe]
 
-    def enter(self, runs: Iterable[EarlierRun], state: State) -> None:
-        """What was done so far was done before this run of the loop."""
-        state.settle()
-        for run in runs:
-            state.known = _with(state.known, run, self.each)
-            state.flags.update({flag: _with(bits, run, 1) for flag, bits in state.flags.items()})
-
-    def age(self, step: Age, state: State) -> None:
-        """Facts about iterations of a loop become facts about earlier ones."""
+    def enter(self, step: Enter, state: State) -> None:
+        """Facts about iterations or runs of a loop become facts about earlier ones."""
         state.settle()
         state.known = older(state.known, step, self.each)
         state.flags.update({flag: older(bits, step, 1) for flag, bits in state.flags.items()})
 
-    def put(self, step: Put, state: State) -> None:
+    def add(self, step: Count, state: State) -> None:
         """Add a signal to its counter, which holds signals in a row."""
         state.settle()
         flag = step.flag
         while flag in state.flags:
             flag += 1
-        state.flags[flag] = self.knows(step.pipe, state.known) | step.tells
+        state.flags[flag] = self.knows(step.pipe, state.known) | step.bits
 
-    def take(self, step: Take, state: State) -> None:
+    def take(self, step: Count, state: State) -> None:
         """Take the first signal from its counter."""
         state.settle()
         flag, flags, lane = step.flag, state.flags, self.lanes[step.pipe]
@@ -235,7 +224,9 @@ class Completion(Dataflow):
         while flag + 1 in flags:
             flags[flag] = flags.pop(flag + 1)
             flag += 1
-        if self.learns(step.op, told & ~(state.known >> lane) & step.asked):
+        if self.telling is not None and told & ~(state.known >> lane) & step.bits:
+            self.telling.add(step.op)
+        if self.telling is None or step.op in self.telling:
             state.known |= told << lane
 
     # From a plan to steps ------------------------------------------------------------------------
@@ -275,27 +266,24 @@ class Completion(Dataflow):
         flag = self.first_bit[op]
         if isinstance(op, Counter):
             if do is Do.SET:
-                return Put(op, self.index[op.source], flag)
-            return Take(op, self.index[op.target], flag, self.flow.facts.asked(op.covers))
+                return Count(op, self.index[op.source], flag, True)
+            return Count(op, self.index[op.target], flag, False, self.flow.facts.asked(op.covers))
         flag += turn % op.slots
         if do is Do.SET:
             return Set(op, self.index[op.source], flag)
         return Wait(op, self.index[op.target], flag, 1 << flag)
 
 
-def older(bits: int, step: Age, each: int) -> int:
+def older(bits: int, step: Enter, each: int) -> int:
     """The facts of each lane in the next iteration of a loop, or in a new run of it."""
+    for run in step.runs:
+        done = bits >> run.instance.bit & each
+        bits = bits & ~(each << run.bit) | done << run.bit
     now, before, moved = (mask * each for mask in step.facts)
     if step.begins:
         return bits | now | before | moved << 1
     was = bits & before & (bits & now) << 1
     return bits & ~(before | moved << 1) | was | now | (bits & moved) << 1
-
-
-def _with(bits: int, run: EarlierRun, each: int) -> int:
-    """With the fact of the run as that of its instance, in each set of bits."""
-    done = bits >> run.instance.bit & each
-    return bits & ~(each << run.bit) | done << run.bit
 
 
 def orders(flow: FlowGraph, plan: Plan) -> bool:

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tile_ir import Buffer, For, Memory, Region, Stmt
-from tile_ir.analysis import Sight, Touch, ever_meet_in, is_rounds
-from tile_passes.order.earlier_runs import look_back_only
-from tile_passes.order.tree import Instance, Tree
+from tile_ir.analysis import Sight, Touch, ever_meet_in, is_rounds, meet_in_run
+from tile_passes.order.tree import Instance, Repeat, Residues, Tree, round_by_round
 
 _Access = tuple[Instance, Touch]
 # All that the answer of `ever_meet` goes by; regions by number.
@@ -54,7 +53,7 @@ def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
         if any(touch.writes for _, touch in found):
             _by_region(tree, found, [True] * len(found), result, everyone)
     result = [bits & asked for bits, asked in zip(result, everyone, strict=True)]
-    look_back_only(tree, result)
+    _look_back_only(tree, result)
     return result
 
 
@@ -169,3 +168,37 @@ def _path_beside(instance: Instance, other: Instance) -> tuple[Stmt, ...]:
             one, two = residues.pop(0)
             same = same and one == two
     return tuple(path)
+
+
+def _look_back_only(tree: Tree, conflicts: list[int]) -> None:
+    """Replace an instance that another never meets in one run of their loop, by what it did before
+    that run; by nothing where the loop is run only once. A loop over rows need not order its rounds
+    for what every round does to a row of its own; residues tell slots apart already."""
+    groups: dict[tuple[Repeat, Residues], list[Instance]] = defaultdict(list)
+    for instance in tree.instances:
+        if (loop := round_by_round(instance)) is not None:
+            groups[loop, instance.residues].append(instance)
+    before = {run.instance: 1 << run.bit for run in tree.runs}
+    for (loop, _), instances in groups.items():
+        for later in instances:
+            for earlier in instances:
+                bit = 1 << earlier.bit
+                if conflicts[later.bit] & bit and not _meet_in_run(tree, earlier, later, loop):
+                    conflicts[later.bit] ^= bit
+                    conflicts[later.bit] |= before.get(earlier, 0)
+
+
+def _meet_in_run(tree: Tree, earlier: Instance, later: Instance, loop: Repeat) -> bool:
+    """Whether two instances ever touch the same bytes in one run of the loop, one before the
+    other."""
+    assert isinstance(loop.stmt, For)
+    same_round = earlier.bit < later.bit
+    return any(
+        meet_in_run(
+            earlier.reach(one), earlier.item.path, later.reach(two), later.item.path,
+            tree.ranges, loop.stmt, same_round,
+        )
+        for one in earlier.touches
+        for two in later.touches
+        if one.conflicts(two)
+    )  # fmt: skip

@@ -15,7 +15,7 @@ from tile_passes.order.completion import Completion, Unordered, older
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.core_tree import CORES
 from tile_passes.order.eliminate_redundant import spared
-from tile_passes.order.flow_graph import Access, Age, FlowGraph, Put, Step
+from tile_passes.order.flow_graph import Access, Count, Enter, FlowGraph, Step
 from tile_passes.order.tree import Leaf, LeafAccess
 from tile_passes.order.worklist import Dataflow, State
 
@@ -33,12 +33,14 @@ def needed_signals(
     ones have not told, then, one by one, what is told in time without."""
     planned = Completion(flow, Plan(proposed))
     planned.steps = _OwnWork(flow, planned.steps).told()
-    telling = Telling.beside(planned)
-    telling.solve()
+    analysis = Completion.beside(planned)
+    told: set[Counter] = set()
+    analysis.telling = told
+    analysis.solve()
     try:
         check = Completion.beside(planned)
         check.solve()
-        check = check.without(s for s in proposed if s not in telling.found)
+        check = check.without(s for s in proposed if s not in told)
     except Unordered as lost:
         leaf, need = lost.args
         raise _lost(
@@ -59,20 +61,6 @@ def _lost(d: CoreDependence) -> IRError:
         d.later.leaf.item.loc,
         "this is a bug of the compiler",
     )
-
-
-class Telling(Completion):
-    """The signals that tell something new of what they are there for; any other one is taken for
-    not there."""
-
-    def solve(self) -> None:
-        self.found: set[Counter] = set()
-        super().solve()
-
-    def learns(self, op: Counter, fresh: int) -> bool:
-        if fresh:
-            self.found.add(op)
-        return op in self.found
 
 
 class _OwnWork(Dataflow):
@@ -106,7 +94,7 @@ class _OwnWork(Dataflow):
         self.report()
         return [
             [
-                step._replace(tells=self.tells.get((n, i), 0)) if isinstance(step, Put) else step
+                step._replace(bits=self.tells[n, i]) if (n, i) in self.tells else step
                 for i, step in enumerate(steps)
             ]
             for n, steps in enumerate(self.steps)
@@ -150,10 +138,10 @@ class _OwnWork(Dataflow):
                     for each in Pipe if Pipe.S in pipes else pipes:
                         known |= bits << self.numbers[leaf.core, each] * width
                     state.known = known
-                case Put(op=op) if self.reporting:
+                case Count(op=op, adds=True) if self.reporting:
                     at = self.numbers[op.source, op.pipe] * width
                     self.tells[number, place] = state.known >> at & lane
-                case Age():
+                case Enter():
                     known = older(state.known, step, self.each)
                     stmt = step.loop.stmt
                     if isinstance(stmt, For):

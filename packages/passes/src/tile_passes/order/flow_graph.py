@@ -61,22 +61,15 @@ class Wait(NamedTuple):
     bit: int
 
 
-class Put(NamedTuple):
-    """A core adds to a counter, which carries `tells` of the core's own work."""
+class Count(NamedTuple):
+    """A core adds to a counter, which carries the facts `bits` of the core's own work; or takes the
+    first signal from it, which is there for these facts."""
 
     op: Counter
     pipe: int
     flag: int
-    tells: int = 0
-
-
-class Take(NamedTuple):
-    """A core takes the first signal from a counter, which is there for the facts `asked`."""
-
-    op: Counter
-    pipe: int
-    flag: int
-    asked: int
+    adds: bool
+    bits: int = 0
 
 
 class Halt(NamedTuple):
@@ -87,16 +80,12 @@ class Halt(NamedTuple):
 
 
 class Enter(NamedTuple):
-    """A loop begins: all that these instances did was done in earlier runs of it."""
-
-    runs: tuple[EarlierRun, ...]
-
-
-class Age(NamedTuple):
-    """A loop begins, or goes on: its facts are those of a new run of it, or grow older."""
+    """A loop begins, or goes on: all that the instances of `runs` did was done in earlier runs of
+    it, and its `facts` are those of a new run or grow older."""
 
     loop: Repeat
     begins: bool
+    runs: tuple[EarlierRun, ...]
     facts: tuple[int, int, int]
 
 
@@ -110,7 +99,7 @@ class Gap(NamedTuple):
     residues: Residues
 
 
-Step: TypeAlias = "Access | Set | Wait | Put | Take | Halt | Enter | Age | Gap"
+Step: TypeAlias = "Access | Set | Wait | Count | Halt | Enter | Gap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +203,7 @@ class _Builder:
         entries: dict[int, int] = {}
         exits: list[int] = []
         for j in loop.entries:
-            begin = (*self.ages(loop, True), Gap(loop.body, AROUND, False, (*residues, j)))
+            begin = (*self.enters(loop, True), Gap(loop.body, AROUND, False, (*residues, j)))
             entries[j] = self.new(before, steps=begin)
             if not loop.runs:
                 exits.append(self.leaving(loop, (*residues, j), entries[j]))
@@ -227,7 +216,7 @@ class _Builder:
         for j, head in heads.items():
             last = ends.get((j - 1) % loop.modulus)
             if last is not None and (loop.wraps or j != loop.entries[0]):
-                if steps := [*self.ages(loop, False)]:
+                if steps := [*self.enters(loop, False)]:
                     last = self.new(last, steps=steps)
                 self.blocks.add_edge(last, head)
         for j, end in sorted(ends.items()):
@@ -238,12 +227,11 @@ class _Builder:
     def leaving(self, loop: Repeat, residues: Residues, before: int) -> int:
         return self.new(before, steps=(Gap(loop.body, AROUND, True, residues),))
 
-    def ages(self, loop: Repeat, begins: bool) -> Iterator[Step]:
+    def enters(self, loop: Repeat, begins: bool) -> Iterator[Step]:
         """Yield what the begin of a loop or its next iteration means for facts."""
-        if begins and (runs := tuple(run for run in self.tree.runs if run.loop is loop)):
-            yield Enter(runs)
-        if self.facts.width:
-            yield Age(loop, begins, self.facts.loops[loop])
+        runs = tuple(run for run in self.tree.runs if begins and run.loop is loop)
+        if runs or self.facts.width:
+            yield Enter(loop, begins, runs, self.facts.loops[loop])
 
     def item(self, item: Item, residues: Residues) -> Iterator[Step]:
         """Yield what an item does itself."""

@@ -14,12 +14,12 @@ from operator import or_
 from tile_ir import Buffer, Func, Memory, Section, Target
 from tile_ir.analysis import Sharing
 from tile_ir.costs.instruction_cost import cost
+from tile_passes.insert_sync import order_sections, plan_for
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.conflicts import conflicts, with_generated
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.flow_graph import flow_graph
-from tile_passes.order.plan_section import order_sections, plan_for
 from tile_passes.order.tree import Instance, Tree
 from tile_passes.order.unroll import build_tree
 from tile_passes.order.worklist import State
