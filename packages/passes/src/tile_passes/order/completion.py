@@ -9,6 +9,7 @@ pipes. Subclasses say what to do at an instance that is not ordered after all it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any, TypeVar
 
 from tile_ir import Pipe
@@ -98,8 +99,9 @@ class Completion(Dataflow):
         """
         ops = tuple(ops)
         gone = {id(op) for op in ops}  # hashing them takes longer
-        less = self.weakened()
+        less = copy(self)
         less.plan, less.steps = self.plan.without(*ops), self.steps.copy()
+        less.entries, less.reporting = self.entries.copy(), False
         changed = []
         for number, steps in enumerate(self.steps):
             kept = [step for step in steps if id(step[0]) not in gone]

@@ -104,27 +104,20 @@ def dependence_graph(tree: Tree, conflicts: Sequence[int]) -> DependenceGraph:
 
 
 def dependences_of(tree: Tree, later: Instance, needs: int) -> Iterator[Dependence]:
-    """Why one instance comes after those of the bits `needs`, the first of them first."""
+    """Why one instance comes after those of the bits `needs`, the first of them first; nothing for
+    one that never runs before it."""
     for _, earlier, run in reversed([*tree.facts_of(needs)]):
-        yield from dependences_between(tree, earlier, later, run)
-
-
-def dependences_between(
-    tree: Tree, earlier: Instance, later: Instance, run: Repeat | None = None
-) -> Iterator[Dependence]:
-    """Why one instance comes after another; nothing if the one never runs before the other. `run`
-    is a loop around both, where it does so in an earlier run of that loop only."""
-    place, apart = _relation(earlier, run, later)
-    loop = None if _is_within(place, apart) else place.block.loop
-    if loop is None and not _is_within(place, apart):
-        return
-    a, b = earlier.item, later.item
-    if not later.touches:
-        yield Dependence(a, b, Kind.SIGNAL, loop, None, None)
-    for before in earlier.touches:
-        for after in later.touches:
-            if meet(tree, (earlier, before), (later, after)):
-                yield Dependence(a, b, _kind(before, after), loop, before, after)
+        relation = _relation(earlier, run, later)
+        loop = None if relation.within else relation.block.loop
+        if loop is None and not relation.within:
+            continue
+        a, b = earlier.item, later.item
+        if not later.touches:
+            yield Dependence(a, b, Kind.SIGNAL, loop, None, None)
+        for before in earlier.touches:
+            for after in later.touches:
+                if meet(tree, (earlier, before), (later, after)):
+                    yield Dependence(a, b, _kind(before, after), loop, before, after)
 
 
 def _kind(before: Touch, after: Touch) -> Kind:
@@ -133,18 +126,26 @@ def _kind(before: Touch, after: Touch) -> Kind:
     return Kind.WAW if after.writes else Kind.RAW
 
 
-class Place(NamedTuple):
-    """Two items of one block, in which an earlier instance stands and a later one."""
+class Relation(NamedTuple):
+    """How two instances stand to each other: the block that is around both, where in it the earlier
+    and the later one stand, and how many rounds of the loop there their residues say lie between
+    them."""
 
     earlier: Work
     block: Block
     first: int
     then: int
+    distance: int = 0
 
     @property
     def inner(self) -> tuple[int, int]:
-        """Orders places: what stands deeper in loops and branches, then what stands later."""
+        """Orders relations: what stands deeper in loops and branches, then what stands later."""
         return self.block.depth, self.first
+
+    @property
+    def within(self) -> bool:
+        """Whether the earlier one comes first in the same round of all loops around both."""
+        return self.distance == 0 and self.first < self.then
 
 
 class Relations:
@@ -153,8 +154,8 @@ class Relations:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._pairs: dict[tuple[int, int], tuple[Place, int]] = {}
-        self._nearest: dict[tuple[int, int], tuple[Place, int]] = {}
+        self._pairs: dict[tuple[int, int], Relation] = {}
+        self._nearest: dict[tuple[int, int], Relation] = {}
         # For each instance, of what it is known, and what of that is in the same rounds.
         self._within: dict[int, tuple[int, int]] = {}
 
@@ -162,62 +163,55 @@ class Relations:
         """What of it comes before the instance in the same round of all loops around both."""
         asked, within = self._within.get(later.bit, (0, 0))
         if fresh := need & ~asked:
-            for bit, place, distance in self._of(fresh, later):
-                within |= _is_within(place, distance) << bit
+            for bit, relation in self._of(fresh, later):
+                within |= relation.within << bit
             self._within[later.bit] = asked | fresh, within
         return need & within
 
-    def nearest(self, need: int, later: Instance) -> tuple[Place, int]:
-        """The innermost place where something of it meets the instance, and how many rounds of the
-        loop there lie between the two: none if that is in one round."""
+    def nearest(self, need: int, later: Instance) -> Relation:
+        """The innermost relation of something of it with the instance; the distance is none if that
+        is in one round."""
         key = need, later.bit
         if key not in self._nearest:
             self._nearest[key] = self._find_nearest(need, later)
         return self._nearest[key]
 
-    def _find_nearest(self, need: int, later: Instance) -> tuple[Place, int]:
-        within: Place | None = None
-        carried: dict[tuple[bool, Block], tuple[Place, int]] = {}
-        for _, place, distance in self._of(need, later):
-            if _is_within(place, distance):
-                if within is None or place.inner > within.inner:
-                    within = place
+    def _find_nearest(self, need: int, later: Instance) -> Relation:
+        within: Relation | None = None
+        carried: dict[tuple[bool, Block], Relation] = {}
+        for _, found in self._of(need, later):
+            if found.within:
+                if within is None or found.inner > within.inner:
+                    within = found
                 continue
             # The last place and the smallest distance cover the others of the same block. In a
             # branch that other rounds may not take, so do only flags of the very same slots.
-            key = (place.first < place.then, place.block)
-            loop = place.block.loop
-            distance = distance or (loop.modulus if loop is not None else 1)
+            key = (found.first < found.then, found.block)
+            loop = found.block.loop
+            distance = found.distance or (loop.modulus if loop is not None else 1)
             old = carried.get(key)
             if old is not None:
-                every = loop is None or place.block is loop.body
-                distance = (min if every else math.gcd)(distance, old[1])
-                place = old[0] if old[0].inner >= place.inner else place
-            carried[key] = (place, distance)
-        if within is not None:
-            return within, 0
-        return carried[max(carried, key=lambda key: (key[1].depth, not key[0]))]
+                every = loop is None or found.block is loop.body
+                distance = (min if every else math.gcd)(distance, old.distance)
+                found = old if old.inner >= found.inner else found
+            carried[key] = found._replace(distance=distance)
+        return within or carried[max(carried, key=lambda key: (key[1].depth, not key[0]))]
 
-    def _of(self, need: int, later: Instance) -> Iterator[tuple[int, Place, int]]:
+    def _of(self, need: int, later: Instance) -> Iterator[tuple[int, Relation]]:
         for bit, earlier, run in self._tree.facts_of(need):
             key = bit, later.bit
             found = self._pairs.get(key)
             if found is None:
                 found = self._pairs[key] = _relation(earlier, run, later)
-            yield bit, *found
+            yield bit, found
 
 
-def _is_within(place: Place, distance: int) -> bool:
-    return distance == 0 and place.first < place.then
-
-
-def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> tuple[Place, int]:
-    """Where two instances meet, and how many rounds of the loop there apart their residues say they
-    are: the outermost loop in whose residue they differ, or else the innermost block around both.
-    What the earlier one did before a run of a loop around both, it did in an earlier round around
-    that."""
+def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> Relation:
+    """Relate two instances: in the outermost loop in whose residue they differ, or else in the
+    innermost block around both. What the earlier one did before a run of a loop around both, it did
+    in an earlier round around that."""
     if run is not None:
-        return Place(earlier.item, run.block, run.position, run.position), 0
+        return Relation(earlier.item, run.block, run.position, run.position)
     block, i, j = nearest_common_ancestor(earlier.item, later.item)
     loops = [loop for loop in block.loops() if loop.modulus > 1][::-1]
     for loop, one, two in zip(loops, earlier.residues, later.residues, strict=False):
@@ -226,5 +220,5 @@ def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> tuple[P
             if loop is not block.loop:
                 block = loop.body
                 i, j = place_in(block, earlier.item), place_in(block, later.item)
-            return Place(earlier.item, block, i, j), apart
-    return Place(earlier.item, block, i, j), 0
+            return Relation(earlier.item, block, i, j, apart)
+    return Relation(earlier.item, block, i, j)

@@ -25,7 +25,7 @@ import networkx as nx
 
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
-from tile_passes.order.dependence_graph import Edge, Form, Place
+from tile_passes.order.dependence_graph import Edge, Form, Relation
 from tile_passes.order.flow_graph import FlowGraph, Gap
 from tile_passes.order.tree import (
     Block,
@@ -108,7 +108,7 @@ class Reduction(Completion):
         """The edge from the innermost place where one is needed, whatever else it covers."""
         if self.tree.flat:
             last = self.tree.instances[need.bit_length() - 1].item
-            place = Place(last, *nearest_common_ancestor(last, later.item))
+            place = Relation(last, *nearest_common_ancestor(last, later.item))
             return self.within_round(source, place, later, need)
         relations = self.flow.relations
         if self.stage is Stage.WITHIN_ROUNDS:
@@ -121,54 +121,53 @@ class Reduction(Completion):
             if isinstance(found, tuple):
                 return found
             need = found
-        place, distance = relations.nearest(need, later)
-        if distance == 0:
+        place = relations.nearest(need, later)
+        if place.distance == 0:
             return self.within_round(source, place, later, need)
-        return self.met(Form.CARRIED, source, place, later, distance, need, self.own[source])
+        return self.met(Form.CARRIED, source, place, later, need, self.own[source])
 
     def met(
-        self, form: Form, source: int, place: Place, later: Instance, distance: int,
-        need: int, gives: int,
-    ) -> _Found:  # fmt: skip
+        self, form: Form, source: int, place: Relation, later: Instance, need: int, gives: int
+    ) -> _Found:
         if not self.reporting:
             return None, gives, need
-        at = place.block, place.first, place.then
-        pipe, orders = self.tree.pipes[source], need & gives
-        return Edge(form, pipe, place.earlier, later, *at, distance, orders), gives, need
+        pipe = self.tree.pipes[source]
+        edge = Edge(form, pipe, place.earlier, later, *place[1:], need & gives)
+        return edge, gives, need
 
-    def within_round(self, source: int, place: Place, later: Instance, need: int) -> _Found:
+    def within_round(self, source: int, place: Relation, later: Instance, need: int) -> _Found:
         block, i, j = place.block, place.first, place.then
         nested = block.bits(j, j + 1) if later.item.block is not block else 0
         gives = self.own[source] & ~nested
         if self.tree.pipes[source] is not later.item.pipe:
             known = self.knows(source, self.history[block, i, later.residues[: block.residues]])
             gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
-        return self.met(Form.WITHIN, source, place, later, 0, need, gives)
+        return self.met(Form.WITHIN, source, place, later, need, gives)
 
     def unlikely(self, source: int, need: int, later: Instance) -> _Found | int:
         """What stands inside a branch that hardly ever runs costs nothing where it does not: before
         what the branch does, or at its end. Or else what is needed besides such branches, which may
         cover what they need."""
         own, likely = self.own[source], 0
-        behind: Place | None = None
+        behind: Relation | None = None
         for bit, instance, run in self.tree.facts_of(need):
             earlier = run or instance.item
             if (block := unlikely_block(later.item, earlier)) is not None:
                 if self.stage < Stage.ALL:
                     return None, need, need
                 at = place_in(block, later.item)
-                before = Place(instance.item, block, at, at)
+                before = Relation(instance.item, block, at, at)
                 gives = own & ~block.bits(at, at + 1)
-                return self.met(Form.BEFORE_UNLIKELY, source, before, later, 0, need, gives)
+                return self.met(Form.BEFORE_UNLIKELY, source, before, later, need, gives)
             if (block := unlikely_block(earlier, later.item)) is not None:
                 end = len(block.items)
-                behind = behind or Place(instance.item, block, end, end)
+                behind = behind or Relation(instance.item, block, end, end)
             else:
                 likely |= 1 << bit
         if likely or behind is None:
             return likely
         gives = own & behind.block.below[-1]
-        return self.met(Form.BEHIND_UNLIKELY, source, behind, later, 0, need, gives)
+        return self.met(Form.BEHIND_UNLIKELY, source, behind, later, need, gives)
 
 
 def _irredundant(found: list[_Found]) -> list[_Found]:

@@ -35,11 +35,12 @@ def place(tree: Tree, plan: Plan, edges: Iterable[Edge]) -> Plan:
             ops = (Barrier(Pipe.ALL, edge.later.item.block, edge.later.item.position, reason),)
         for op in ops:
             placed.setdefault(op, []).append(edge)
-    return plan.with_ops(*(_for_edges(op, found) for op, found in placed.items()))
-
-
-def _for_edges(op: SyncOp, edges: list[Edge]) -> SyncOp:
-    return replace(op, reason=replace(op.reason, edges=tuple(edges)))
+    return plan.with_ops(
+        *(
+            replace(op, reason=replace(op.reason, edges=tuple(found)))
+            for op, found in placed.items()
+        )
+    )
 
 
 def ops_for(tree: Tree, closed: frozenset[Pair], edge: Edge) -> tuple[SyncOp, ...]:

@@ -8,10 +8,7 @@ them. An analysis supplies the transfer function of a basic block as a method, `
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from copy import copy
-from typing import Any, TypeVar
-
-D = TypeVar("D", bound="Dataflow")
+from typing import Any
 
 
 class State:
@@ -114,10 +111,3 @@ class Dataflow:
             if entry is not None and self.steps[number]:
                 self.at = number
                 self.run(number, entry.copy())
-
-    def weakened(self: D) -> D:
-        """Return a copy whose entries can be lowered; the solution of this one stays."""
-        less = copy(self)
-        less.entries = self.entries.copy()
-        less.reporting = False
-        return less
