@@ -7,7 +7,7 @@ from unittest import mock
 import networkx as nx
 import pytest
 
-from order_steps.random_sections import flow_of_slots
+from order_steps.random_sections import flow_of_slots, straight_line
 from tile_ir import DEFAULT_TARGET
 from tile_passes.insert_sync import place_all
 from tile_passes.order.conflicts import conflicts
@@ -21,6 +21,7 @@ CALL_SITES = {
     "condensation": "flow_graph",
     "lexicographical_topological_sort": "flow_graph",
     "MultiDiGraph": "eliminate_redundant",
+    "transitive_reduction": "eliminate_redundant",
     "greedy_color": "event_ids",
 }
 
@@ -29,19 +30,20 @@ class Removed(Exception):
     """A function of networkx that is not there."""
 
 
-def allocation() -> Allocation:
-    tree = flow_of_slots(2, 1).tree
-    flow = flow_graph(tree, conflicts(tree))
-    return allocate_events(eliminate(place_all(flow)), DEFAULT_TARGET)
+def allocations() -> list[Allocation]:
+    """What orders a loop, and what orders a straight line."""
+    trees = flow_of_slots(2, 1).tree, straight_line(0).tree
+    flows = [flow_graph(tree, conflicts(tree)) for tree in trees]
+    return [allocate_events(eliminate(place_all(flow)), DEFAULT_TARGET) for flow in flows]
 
 
-def test_the_section_needs_flags() -> None:
-    assert allocation().events
+def test_the_sections_need_flags() -> None:
+    assert all(found.events for found in allocations())
 
 
 @pytest.mark.parametrize("name", CALL_SITES)
 def test_the_engine_needs(name: str) -> None:
     with mock.patch.object(nx, name, side_effect=Removed), pytest.raises(Removed) as found:
-        allocation()
+        allocations()
     modules = {entry.path.stem for entry in found.traceback if hasattr(entry.path, "stem")}
     assert CALL_SITES[name] in modules

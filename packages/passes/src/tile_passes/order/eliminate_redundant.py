@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from itertools import count
+from itertools import count, permutations
 from typing import TYPE_CHECKING, TypeAlias
 
 import networkx as nx
@@ -171,15 +171,15 @@ class Reduction(Completion):
 
 
 def _irredundant(found: list[_Found]) -> list[_Found]:
-    """Those whose need the others do not cover."""
-    kept = found.copy()
-    for each in found:
-        others = 0
-        for other in kept:
-            others |= other[1] if other is not each else 0
-        if not each[2] & ~others:
-            kept.remove(each)
-    return kept
+    """Those that do not follow from another one, in a straight line."""
+    if len(found) < 2:
+        return found
+    graph = nx.DiGraph((n, len(found)) for n in range(len(found)))
+    for (n, (_, _, needs)), (m, (_, gives, _)) in permutations(enumerate(found), 2):
+        if not needs & ~gives:
+            graph.add_edge(n, m)
+    left = nx.transitive_reduction(graph).predecessors(len(found))
+    return [found[n] for n in sorted(left)]
 
 
 # On all paths ------------------------------------------------------------------------------------
