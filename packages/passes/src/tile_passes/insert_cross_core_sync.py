@@ -35,6 +35,8 @@ def insert_cross_core_sync(func: Func, target: Target) -> Func:
     credits hold a core back that could run ahead of the counters. Limits: blocks of a launch are
     not ordered with each other.
     """
+    if Automatic.CROSS not in func.automatic:
+        return func
     tree = core_tree(func)
     found = find_signals(func, tree, target)
     return func.with_body(written(tree.root, found)) if found.plan.ops else func
@@ -42,9 +44,7 @@ def insert_cross_core_sync(func: Func, target: Target) -> Func:
 
 def find_signals(func: Func, tree: Tree, target: Target) -> Allocation:
     """Return the signals that order the cores, with their flags."""
-    if Automatic.CROSS not in func.automatic:
-        return Allocation(Plan())
-    found = find_dependences(func, tree)
+    found = find_dependences(func, tree) if Automatic.CROSS in func.automatic else []
     if not found:
         return Allocation(Plan())
     signals = needed_signals(core_flow_graph(tree, found), propose(found), found)
