@@ -99,7 +99,7 @@ def test_processes_find_what_this_one_does() -> None:
 
 SCRIPT = """
 import sys
-sys.path.insert(0, {folder!r})
+sys.path[:0] = [{folder!r}, {tests!r}]
 from test_tuning_processes import N, override, tuned
 with override(cache_dir={cache!r}, cxx={compiler!r}, prove=True):
     print(tuned()(N).config, flush=True)
@@ -110,7 +110,8 @@ def test_a_killed_tuner_goes_on_where_it_was(tmp_path: Path) -> None:
     script = tmp_path / "tune.py"
     store = ResultStore()
     words = {"cache": str(store.path.parent), "compiler": switch("cxx")}
-    script.write_text(SCRIPT.format(folder=str(Path(__file__).parent), **words))
+    here = Path(__file__).parent
+    script.write_text(SCRIPT.format(folder=str(here), tests=str(here.parent), **words))
     command = [sys.executable, str(script)]
     first = subprocess.Popen(command, stdout=subprocess.PIPE)
     while not store.studies() and first.poll() is None:
