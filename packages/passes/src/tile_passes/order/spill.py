@@ -77,7 +77,8 @@ def fewer_ids(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     if slots == 1:
         return None
     reason = _because(op, f"{slots} event ids for {op.slots} slots: ids allow no more")
-    distance = min(op.distance, slots)
+    # Set before it is waited for in the same round, the flag of its own slot would still be set.
+    distance = min(op.distance, slots - (op.set_after < op.wait_before))
     less = replace(op, distance=distance, slots=slots, most=slots, reason=reason)
     return plan.without(op).with_ops(less)
 
