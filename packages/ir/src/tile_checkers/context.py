@@ -18,8 +18,7 @@ class Context:
 
     `values` has lets and the residues of loop variables, `plain` lets and unrolled variables only.
     `places` says in which part of its loop an iteration is, `facts` what branches and loops imply.
-    `frames` names the loops around, `key`
-    the residues and unrolled iterations."""
+    `frames` names the loops around, `key` the residues and unrolled iterations."""
 
     known: Ranges
     values: Mapping[Var, Expr]

@@ -71,6 +71,12 @@ class Flag:
         return self.distance > 0
 
     @property
+    def set_first(self) -> bool:
+        """Whether a round sets it before it waits. Then `distance` is less than `slots`, but for a
+        counter: or the round would set the flag of a slot that is still set."""
+        return self.set_after < self.wait_before
+
+    @property
     def by_slot(self) -> bool:
         """Whether each round takes and gives back the flag of its own slot, so that it does not
         matter which rounds there are: such flags may be raised once for all loops around."""

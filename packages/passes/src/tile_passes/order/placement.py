@@ -137,7 +137,7 @@ def wait_before_branch(tree: Tree, plan: Plan, edge: Edge) -> tuple[Plan, Flag] 
             isinstance(op, Flag)
             and (op.source, op.target, op.block) == (edge.source, edge.target, around)
             and position < op.wait_before
-            and (op.set_after < position) == (op.set_after < op.wait_before)
+            and (op.set_after < position) == op.set_first
             and not around.bits(position, op.wait_before) & tree.masks[edge.target] & ~tree.seldom
         ):
             return plan.without(op), replace(op, wait_before=position)

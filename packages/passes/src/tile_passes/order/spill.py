@@ -77,8 +77,7 @@ def fewer_ids(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     if slots == 1:
         return None
     reason = _because(op, f"{slots} event ids for {op.slots} slots: ids allow no more")
-    # Set before it is waited for in the same round, the flag of its own slot would still be set.
-    distance = min(op.distance, slots - (op.set_after < op.wait_before))
+    distance = min(op.distance, slots - 1 if op.set_first else slots)
     less = replace(op, distance=distance, slots=slots, most=slots, reason=reason)
     return plan.without(op).with_ops(less)
 
@@ -87,9 +86,8 @@ def one_id_for_all_slots(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     """The same order, and more."""
     if op.slots == 1:
         return None
-    within = op.set_after < op.wait_before
     reason = _because(op, "one event id for all slots: ids or loops allow no more")
-    single = replace(op, distance=0 if within else 1, slots=1, most=1, reason=reason)
+    single = replace(op, distance=0 if op.set_first else 1, slots=1, most=1, reason=reason)
     return plan.without(op).with_ops(single)
 
 
