@@ -23,21 +23,23 @@ from tile_passes.pass_options import PassOptions, PassResult, leaving, left_by
 from tile_passes.passdef import Pass
 from tile_passes.persistent import persistent
 from tile_passes.pipeline_across_cores import pipeline_across_cores
+from tile_passes.place_buffers import place_buffers
 from tile_passes.plan_memory import plan_memory
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.remove_dead import remove_dead
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.split_vector_lanes import split_vector_lanes
-from tile_passes.stage_conversions import stage_conversions
+from tile_passes.stage_copies import stage_copies
 from tile_passes.stage_scalar_stores import stage_scalar_stores
 from tile_passes.use_unit_flags import use_unit_flags
 from tile_passes.vectorize_parallel import vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
     simplify,
+    place_buffers,
     infer_memory,
-    stage_conversions,
+    stage_copies,
     adopt_scratch,
     check_written,
     split_vector_lanes,

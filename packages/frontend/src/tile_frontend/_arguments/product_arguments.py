@@ -158,4 +158,8 @@ class MmaFunction(ProductFunction):
         return whole
 
 
-FUNCTIONS = {"gemm_v0": GemmFunction(OPS["gemm_v0"]), "mma": MmaFunction(OPS["mma"])}
+FUNCTIONS = {
+    "gemm_v0": GemmFunction(OPS["gemm_v0"]),
+    "gemm": OpFunction(OPS["gemm"]),
+    "mma": MmaFunction(OPS["mma"]),
+}

@@ -21,7 +21,7 @@ ALIASES = {
     "le": "compare", "greater": "compare", "less": "compare", "equal": "compare",
     "arange": "createvecindex", "fma": "mul_add_dst", "addcmul": "mul_add_dst",
     "argsort": "sort", "take": "gather", "dot": "gemm_v0", "matmul": "gemm_v0", "mm": "gemm_v0",
-    "bmm": "gemm_v0", "gemm": "gemm_v0", "clone": "copy", "copy": "copy", "load": "copy",
+    "bmm": "gemm_v0", "clone": "copy", "copy": "copy", "load": "copy",
     "store": "copy", "atomic": "atomic_add",
 }  # fmt: skip
 # What takes more than one operation, or none.

@@ -31,7 +31,6 @@ TILELANG_ASCEND = Dialect(
             "alloc_local": "allocate with T.alloc_ub, or T.alloc_var for one scalar",
             "alloc_tmem": "allocate with T.alloc_L0C",
             "alloc_barrier": "order pipes with T.set_flag and T.wait_flag",
-            "gemm": "write T.gemm_v0(A, B, C, init=...)",
             "dyn": "write T.symbolic(name)",
             "vectorized": "write T.Parallel",
             "reduce_abssum": "take T.tile.abs first, then T.reduce_sum",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from tile_frontend._language.loops import product
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.scalars import (
     Scalar,
-    as_python,
     condition,
     integer_hint,
     python_number,
@@ -18,7 +18,7 @@ from tile_frontend._tracing.scalars import (
     unexpected,
 )
 from tile_frontend._tracing.trace import Trace, current
-from tile_ir import Body, Buffer, Core, Expr, Launch, Loc, Section, is_constant
+from tile_ir import Body, Buffer, Const, Core, Expr, Launch, Loc, Section, is_constant
 from tile_ir import If as Branches
 
 # Evaluates the body of the block, with the values its target is bound to.
@@ -56,50 +56,78 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class KernelFrame(Frame):
-    blocks: Expr
+    """A launch over `sizes` blocks, the first dimension the fastest. `threads` is how many vector
+    cores a block has, None for the form that yields the lane too. `second` is the second number of
+    `T.Kernel(n, 2)`, which is the vector cores of a block, or where two indices are asked for
+    those of the grid."""
+
+    sizes: tuple[Expr, ...]
     threads: int | None
-    # `threads` stands where other launches have the second size of their grid.
-    by_position: bool = False
+    second: int | None = None
 
     def evaluate(self, trace: Trace, names: tuple[str, ...] | None, loc: Loc, run: Run) -> None:
         if trace.header is not None:
             message = f"`{trace.name}` launches a second kernel, the first is at line "
             message += f"{trace.header.loc.line}"
             raise Fault("kernel-twice", message, "write one @T.prim_func per launch")
-        expected = 2 if self.threads is None else 1
+        sizes, threads = self.sizes, self.threads
+        if self.second is not None and names is not None and len(names) == 2:
+            sizes, threads = (*sizes, Const(self.second)), 2
+        elif len(sizes) == 1 and threads is None and names is not None and len(names) == 1:
+            threads = 2
+        lanes = len(sizes) == 1 and threads is None
+        expected = 2 if lanes else len(sizes)
         if names is not None and len(names) != expected:
-            self._wrong_target(names, expected)
+            self._wrong_target(names, expected, lanes)
         given = dict(enumerate(names or ()))
-        block = trace.loop_variable(_or_default(given.get(0), "cid"))
-        lane = trace.loop_variable(_or_default(given.get(1), "vid"))
-        trace.header = Launch(self.blocks, block, lane, self.threads, (), (), loc)
+        whole = len(sizes) == 1
+        block = trace.loop_variable(_or_default(given.get(0), "cid") if whole else "block")
+        lane = trace.loop_variable(_or_default(given.get(1), "vid") if lanes else "vid")
+        blocks = product(sizes)
+        trace.header = Launch(blocks, block, lane, threads, (), (), loc)
         with trace.block() as body:
-            if not is_constant(self.blocks, 0):  # of no blocks, none runs anything
-                run((Scalar(block), Scalar(lane))[:expected])
+            if not is_constant(blocks, 0):  # of no blocks, none runs anything
+                if whole:
+                    run((Scalar(block), Scalar(lane))[:expected])
+                else:
+                    run(_indices(trace, block, sizes, names, loc))
         trace.body = (*trace.prologue, *body)
 
-    def _wrong_target(self, names: tuple[str, ...], expected: int) -> NoReturn:
-        if len(names) == 2 and self.by_position:
-            grid = flat_grid((as_python(self.blocks), self.threads))
-            message = f"the second number of T.Kernel is threads={self.threads}, the vector cores "
-            message += "of a block: it yields one index, found 2 names"
-            hint = f"for threads write `as cid`; for a grid {grid}"
-            raise Fault("with-target", message, hint, "target")
-        yields = "out threads yields 2 indices" if expected == 2 else " threads yields 1 index"
+    def _wrong_target(self, names: tuple[str, ...], expected: int, lanes: bool) -> NoReturn:
         found = f"{len(names)} {'names' if len(names) != 1 else 'name'}"
-        hint = _one_index_each(names) if expected == 2 else "write `as cid`"
-        raise Fault("with-target", f"T.Kernel with{yields}, found {found}", hint, "target")
+        if lanes:
+            hint = _one_index_each(names)
+            yields = "one extent yields the block, or the block and the vector core"
+        else:
+            hint = f"write `as {_INDICES[0]}`" if expected == 1 else ""
+            hint = hint or f"write `as ({', '.join(_INDICES[:expected])})`"
+            yields = f"{expected} extents yields {expected} indices"
+            yields = yields if expected > 1 else "threads yields 1 index"
+        raise Fault("with-target", f"T.Kernel with {yields}, found {found}", hint, "target")
+
+
+def _indices(
+    trace: Trace, block: Expr, sizes: tuple[Expr, ...], names: tuple[str, ...] | None, loc: Loc
+) -> tuple[Scalar, ...]:
+    """The index of a block in each dimension of the grid, the first one fastest."""
+    found: list[Scalar] = []
+    before: Expr = Const(1)
+    for position, size in enumerate(sizes):
+        name = names[position] if names else "_"
+        number = block if position == 0 else block // before
+        last = position == len(sizes) - 1
+        value = Const(0) if is_constant(size, 1) else number if last else number % size
+        found.append(trace.let(_or_default(name, _INDICES[position]), value, loc))
+        before = before * size
+    return tuple(found)
 
 
 def _one_index_each(names: tuple[str, ...]) -> str:
     """What to write where a launch without threads has too few or too many names."""
     first = _or_default(names[0] if names else None, "cid")
-    hint = f"write `as ({first}, vid)`"
-    if len(names) != 1:
-        return hint
     return (
-        f"{hint}: vid numbers the two vector cores of a block; with threads=2 one name is right, "
-        "and the compiler gives each core its rows"
+        f"write `as ({first}, vid)`: vid numbers the two vector cores of a block; with one name "
+        "the compiler gives each core its rows"
     )
 
 
@@ -173,27 +201,49 @@ class BranchFrame(Frame):
         owner.branches[self.name] = tuple(body)
 
 
-def Kernel(block_num: Any, *more: Any, threads: Any = None, is_npu: bool = True) -> KernelFrame:
-    """Open the launch context: `with T.Kernel(blocks, is_npu=True) as (cid, vid)`. `threads` and
-    `is_npu` may follow by position."""
-    if len(more) == 1 and threads is None and _is_threads(more[0]):
-        threads = more[0]
-    elif len(more) == 2 and threads is None and _is_threads(more[0]) and isinstance(more[1], bool):
-        threads, is_npu = more
-    elif more:
-        raise _grid(block_num, *more)
-    number = python_number(block_num)
-    blocks = scalar_expr(block_num if number is None else number)
-    if not blocks.dtype.is_integer:
-        hint = integer_hint(block_num)
-        raise unexpected("block_num", block_num, "an integer", hint, slug="launch-size")
-    if number is not None and (number < 0 or (number == 0 and not _has_empty_tensor())):
-        hint = "`//` rounds down, T.ceildiv(size, block) rounds up"
-        raise Fault("launch-size", f"block_num is {number}, expected at least 1", hint, "block_num")
+def Kernel(*block_num: Any, threads: Any = None, is_npu: bool = True) -> KernelFrame:
+    """Open a launch of as many blocks as the product of one to three sizes, none of them is one
+    block: `with T.Kernel(blocks) as (cid, vid)` yields the block and the vector core, one name or
+    several sizes yield an index for each size, the first one fastest.
+
+    How many `threads` a block of a GPU has means nothing here: 1 is one vector core for each block,
+    any other number lets the compiler divide the rows among both. `threads` and `is_npu` may follow
+    one size by position."""
+    sizes = list(block_num)
+    if len(sizes) == 3 and threads is None and isinstance(sizes[2], bool):
+        is_npu = sizes.pop()
+    second = None
+    if len(sizes) == 2 and threads is None and _is_threads(sizes[1]):
+        threads = sizes.pop()
+        second = python_number(threads)
+    if len(sizes) > len(_INDICES):
+        message = f"a launch has at most three dimensions, found {len(sizes)}"
+        raise Fault("launch-grid", message, "fold some into one: `i, j = b % n, b // n`", 3)
     if is_npu is not True:
         message = f"is_npu is {is_npu!r}, expected True"
         raise Fault("launch-target", message, "kernels here run on an NPU", "is_npu")
-    return KernelFrame(blocks, _threads(threads), bool(more))
+    grid = tuple(_size(size, position) for position, size in enumerate(sizes)) or (Const(1),)
+    lanes = _threads(threads)
+    if len(grid) > 1 or not sizes:
+        lanes = 2
+    return KernelFrame(grid, lanes, None if second is None else int(second))
+
+
+def _size(size: Any, position: int) -> Expr:
+    number = python_number(size)
+    if number is None and not isinstance(size, Scalar):
+        raise unexpected("block_num", size, "an integer", slug="launch-size", argument=position)
+    blocks = scalar_expr(size if number is None else number)
+    if not blocks.dtype.is_integer:
+        hint = integer_hint(size)
+        raise unexpected(
+            "block_num", size, "an integer", hint, slug="launch-size", argument=position
+        )
+    if number is not None and (number < 0 or (number == 0 and not _has_empty_tensor())):
+        hint = "`//` rounds down, T.ceildiv(size, block) rounds up"
+        message = f"block_num is {number}, expected at least 1"
+        raise Fault("launch-size", message, hint, position)
+    return blocks
 
 
 def _has_empty_tensor() -> bool:
@@ -202,53 +252,24 @@ def _has_empty_tensor() -> bool:
     return any(is_constant(size, 0) for tensor in tensors for size in tensor.shape)
 
 
-# What a script writes: the sizes of a grid, which `more` is there to see, are no arguments.
-Kernel.__signature__ = inspect.signature(  # type: ignore[attr-defined]
-    lambda block_num, threads=None, is_npu=True: None
-)
-
-
 def _is_threads(value: Any) -> bool:
     return value is None or isinstance(value, (list, tuple)) or python_number(value) in (1, 2)
 
 
-def _grid(*sizes: Any) -> Fault:
-    """What a launch over more than one dimension is told, with the first index the fastest."""
-    message = f"a launch has one dimension, found {len(sizes)}"
-    return Fault("launch-grid", message, flat_grid(sizes), 1)
-
-
-def flat_grid(sizes: Sequence[Any]) -> str:
-    """How a grid is written as one dimension."""
-    numbers = [python_number(size) for size in sizes]
-    shown = [x if n is None else str(n) for n, x in zip(numbers, _SIZES, strict=False)]
-    indices, before = [], ""
-    for position, size in enumerate(shown):
-        index = f"cid // {before}" if before else "cid"
-        if before and " * " in before:
-            index = f"cid // ({before})"
-        indices.append(index if position == len(shown) - 1 else f"{index} % {size}")
-        before = f"{before} * {size}" if before else size
-    names = ", ".join(_INDICES[: len(shown)])
-    return (
-        f"write `T.Kernel({' * '.join(shown)}, is_npu=True) as (cid, vid)` and "
-        f"`{names} = {', '.join(indices)}`"
-    )
-
-
-_SIZES = ("gx", "gy", "gz")
 _INDICES = ("bx", "by", "bz")
 
 
 def _threads(value: Any) -> int | None:
+    """How many vector cores work on a block, of the threads a script says it has."""
     if value is None:
         return None
-    number = value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
-    if isinstance(number, bool) or python_number(number) not in (1, 2):
-        hint = "threads counts the vector cores of a block, not the elements they work on: "
-        hint += "leave it out"
-        raise Fault("launch-threads", f"threads is {value!r}, expected 1 or 2", hint, "threads")
-    return int(number)
+    numbers = [python_number(n) for n in (value if isinstance(value, (list, tuple)) else [value])]
+    counts = [n for n in numbers if isinstance(n, int) and not isinstance(n, bool) and n > 0]
+    if not numbers or len(numbers) > 3 or len(counts) != len(numbers):
+        hint = "threads is the number of threads a block has on a GPU; leave it out here"
+        message = f"threads is {value!r}, expected positive numbers"
+        raise Fault("launch-threads", message, hint, "threads")
+    return 1 if math.prod(counts) == 1 else 2
 
 
 SCOPES = {"C": Core.CUBE, "V": Core.VECTOR}

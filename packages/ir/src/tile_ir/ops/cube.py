@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32
+from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32, DType
 from tile_ir.expr import Expr, constant_value, is_constant
 from tile_ir.layout.footprint import BIAS_UNIT, is_run
 from tile_ir.layout.geometry import element_count, element_offset, is_contiguous
@@ -52,8 +52,8 @@ def transposes(op: Op) -> tuple[bool, bool]:
 
 
 def is_tile_product(op: Op) -> bool:
-    """Whether the operation is a product of tiles in l1, which lowering takes apart."""
-    return op.opdef in (GEMM, GEMM_BIAS)
+    """Whether the operation is a product of tiles, which lowering takes apart."""
+    return op.opdef in (GEMM, PRODUCT, GEMM_BIAS)
 
 
 def takes_bias(op: Op) -> bool:
@@ -79,6 +79,21 @@ def _dtypes(op: Op, target: Target) -> Problem | None:
         hint = f"allocate `{c.buffer.name}` as {expected} and convert in the copy to gm"
         return op.problem("C", "dtype-mismatch", found, hint)
     return None
+
+
+def accumulator_type(op: Op, target: Target) -> DType | None:
+    """The type in which the cube unit of a chip adds up such a product."""
+    return target.accumulators.get(op.region("A").dtype)
+
+
+def _any_accumulator(op: Op, target: Target) -> Problem | None:
+    """A and B have one type of which the chip makes products; C is the type of their sums, or one
+    that these are rounded to."""
+    c, expected = op.region("C"), accumulator_type(op, target)
+    if expected is FLOAT32 and c.dtype in (FLOAT16, BFLOAT16):
+        summed = Region(replace(c.buffer, dtype=expected), c.dims)
+        op = replace(op, operands=(*op.operands[:2], summed, *op.operands[3:]))
+    return _dtypes(op, target)
 
 
 def _leading_ones(op: Op, target: Target) -> Problem | None:
@@ -266,6 +281,34 @@ GEMM = OpDef(
     overwrites=_starts,
 )
 
+# What stands in registers of a GPU or is shared by its threads: `place_buffers` finds the memories.
+_ANY_OPERAND = L1 | frozenset({Memory.SHARED, Memory.FRAGMENT})
+_PRODUCT_ARGUMENTS: tuple[str | ArgumentDef, ...] = (
+    "A",
+    "B",
+    "C",
+    "transpose_A",
+    "transpose_B",
+    ArgumentDef("policy", default=None),
+    ArgumentDef("clear_accum", ("init",), False),
+    *(ArgumentDef(name, default=None) for name in ("k_pack", "mbar", "annotations")),
+)
+
+PRODUCT = replace(
+    GEMM,
+    name="gemm",
+    doc="C += op(A) @ op(B) on tiles in any memory; clear_accum overwrites C instead of adding to "
+    "it; how a GPU divides the work has no effect",
+    operands=(
+        source("A", _ANY_OPERAND, *INPUTS),
+        packed(source("B", _ANY_OPERAND)),
+        updated("C", L0C | frozenset({Memory.SHARED, Memory.FRAGMENT})),
+        _init(),
+    ),
+    parameters=_PRODUCT_ARGUMENTS,
+    dtype_rule=all_rules(_any_accumulator, _init_is_bool),
+)
+
 GEMM_BIAS = replace(
     GEMM,
     name="gemm_v0_bias",
@@ -344,4 +387,4 @@ ZERO = OpDef(
     meaning=lambda op, dst: np.zeros_like(dst),
 )
 
-OPS = (GEMM, GEMM_BIAS, MMA, MMA_BIAS, CLEAR, ZERO)
+OPS = (GEMM, PRODUCT, GEMM_BIAS, MMA, MMA_BIAS, CLEAR, ZERO)

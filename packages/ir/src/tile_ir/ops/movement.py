@@ -28,7 +28,7 @@ from tile_ir.machine import Core, Memory, Pipe, possible
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import ArgumentDef, AttrDef, Axes, Composite, OpDef, Problem, Rule
 from tile_ir.ops.axes import elements, labelled, whole
-from tile_ir.ops.cast import DEQUANTIZING, convert, dequantized
+from tile_ir.ops.cast import DEQUANTIZING, conversion_steps, convert, dequantized
 from tile_ir.ops.rules import (
     L1,
     UB,
@@ -60,6 +60,15 @@ _MOVED_BY: dict[Path, tuple[Core, Pipe]] = {
 }
 # Between cores, by way of gm: the compiler provides the workspace.
 THROUGH_WORKSPACE = {(Memory.UB, Memory.L1), (Memory.L0C, Memory.UB)}
+# Through ub, where the vector core also converts.
+THROUGH_UB = {(Memory.GM, Memory.GM)}
+_CONVERTED_IN_UB = {
+    (Memory.GM, Memory.GM),
+    (Memory.GM, Memory.UB),
+    (Memory.GM, Memory.L1),
+    (Memory.UB, Memory.GM),
+    (Memory.UB, Memory.UB),
+}
 
 # Which of them turn a matrix, clamp at zero, or fill what is not there.
 TRANSPOSING = {(Memory.L1, Memory.L0A), (Memory.L1, Memory.L0B)}
@@ -80,7 +89,8 @@ def ways(target: Target) -> frozenset[Path]:
     through = {
         (a, b) for a, b in THROUGH_WORKSPACE if {(a, Memory.GM), (Memory.GM, b)} <= target.paths
     }
-    return frozenset({*directions(target), *through})
+    staged = {(a, b) for a, b in THROUGH_UB if {(a, Memory.UB), (Memory.UB, b)} <= target.paths}
+    return frozenset({*directions(target), *through, *staged})
 
 
 def placement_of_path(path: Path) -> tuple[Core, Pipe]:
@@ -128,12 +138,14 @@ def _ways(op: Op, target: Target) -> frozenset[Path]:
 
 
 def converts(way: Path, dtype: DType, to: DType, target: Target) -> bool:
-    """Whether a path may change the type so: ub to ub as T.tile.cast, results of the cube as their
-    fixpipe, between the cores as one of the two or both; others never."""
+    """Whether a path may change the type so: what passes through ub as casts do, results of the
+    cube as their fixpipe, between the cores as one of the two or both; others never."""
     if dtype == to:
         return True
-    if way == (Memory.UB, Memory.UB):
-        return (dtype.name, to.name) in target.conversions.keys() | DEQUANTIZING
+    if way == (Memory.UB, Memory.UB) and (dtype.name, to.name) in DEQUANTIZING:
+        return True
+    if way in _CONVERTED_IN_UB:
+        return conversion_steps(dtype, to, target.conversions) is not None
     if way in THROUGH_WORKSPACE and type_between_cores(way, dtype, to, target) is not None:
         return True
     if way == (Memory.L1, Memory.BT):
@@ -143,13 +155,15 @@ def converts(way: Path, dtype: DType, to: DType, target: Target) -> bool:
 
 def type_between_cores(way: Path, dtype: DType, to: DType, target: Target) -> DType | None:
     """The type in which a tile goes from one core to the other: it is converted before that or
-    behind it, in ub. None where that takes more than one step there."""
+    behind it, in ub. None where no casts do that."""
+    if dtype == to:
+        return to
     if way == (Memory.UB, Memory.L1):
-        return to if dtype == to or (dtype.name, to.name) in target.conversions else None
+        return to if conversion_steps(dtype, to, target.conversions) is not None else None
     leaving = sorted((b for a, b in target.fixpipe if a == dtype), key=lambda b: b != dtype)
     if to in leaving:
         return to
-    return next((b for b in leaving if (b.name, to.name) in target.conversions), None)
+    return next((b for b in leaving if conversion_steps(b, to, target.conversions)), None)
 
 
 def _copy_direction(op: Op, target: Target) -> Problem | None:
@@ -183,8 +197,6 @@ def _copy_direction(op: Op, target: Target) -> Problem | None:
 def route(direction: tuple[Memory, Memory]) -> str | None:
     """What to do where there is no path."""
     match direction:
-        case (Memory.GM, Memory.GM):
-            return "copy through a buffer in ub"
         case (Memory.GM, Memory.L0A | Memory.L0B):
             return "copy to l1 first, then to l0a or l0b"
         case (_, Memory.BT):
@@ -210,15 +222,13 @@ def _copy_dtypes(op: Op, target: Target) -> Problem | None:
     ends = product(possible(src.memory), possible(dst.memory))
     if any(converts(way, src.dtype, dst.dtype, target) for way in ends):
         return None
-    if not {Memory.GM, Memory.L0C, Memory.BT} & set(direction):
-        hint = "convert in two steps with T.tile.cast, of tiles in ub"
-    elif src.memory is Memory.L0C:
+    if src.memory is Memory.L0C:
         hint = "l0c float32 leaves as float32, float16 or bfloat16; int32 as int32"
         hint += "; convert further with T.tile.cast in ub" if dst.memory is not Memory.GM else ""
     elif direction == (Memory.L1, Memory.BT):
         hint = "float16 in l1 becomes float32 in bt; float32 and int32 stay what they are"
     else:
-        hint = "copies between gm and chip do not convert: allocate the tile with the same dtype"
+        hint = "allocate the tile with the same dtype, or with one that T.tile.cast reaches"
     return Problem(
         "dtype-mismatch",
         f"copy: src `{src.buffer.name}` is {src.dtype}, but dst `{dst.buffer.name}` is {dst.dtype}",

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 from tile_ir import (
     BFLOAT16,
-    DTYPES,
     FLOAT16,
     FLOAT32,
     INT8,
@@ -130,55 +127,3 @@ COMPARED_AS: dict[DType, DType] = {
     INT16: FLOAT32,
 }
 MASKS: dict[str, str] = {"and": "bitwise_and", "or": "bitwise_or"}
-
-# Types on the way where no instruction converts directly. Every one holds the values exactly, or
-# rounds such that rounding again gives the same.
-_BETWEEN: tuple[tuple[str, ...], ...] = (
-    (),
-    ("float32",),
-    ("float16",),
-    ("float16", "int32"),
-    ("float16", "float32"),
-    ("float32", "float16"),
-)
-
-
-def conversion(
-    source: DType, wanted: DType, modes: Mapping[tuple[str, str], tuple[str, ...]]
-) -> tuple[tuple[DType, str], ...] | None:
-    """The casts (type and mode) that convert as the language does: towards zero from float to
-    integer, to nearest otherwise; `modes` has those of the chip. None where there are none.
-    Integers that are narrowed fit, as `narrow_integers` has made them; the vector unit would
-    saturate, where the language wraps."""
-    mode = "TRUNC" if source.is_float and wanted.is_integer else "RINT"
-    for middle in _BETWEEN:
-        chain = (source.name, *middle, wanted.name)
-        pairs = list(pairwise(chain))
-        if all(p in modes for p in pairs) and _exact(source, middle, wanted):
-            return tuple(
-                (DTYPES[b], f"cast_{(mode if mode in modes[a, b] else 'NONE').lower()}")
-                for a, b in pairs
-            )
-    return None
-
-
-_MANTISSA = {"float16": 11, "bfloat16": 8, "float32": 24}
-
-
-def _exact(source: DType, middle: tuple[str, ...], target: DType) -> bool:
-    """Whether the way over other types loses nothing that the target could keep."""
-    for name in middle:
-        between = DTYPES[name]
-        if not between.is_float:
-            continue
-        if source.is_integer and source.bits <= _MANTISSA[name]:
-            continue
-        if source.is_float and _MANTISSA[source.name] <= _MANTISSA[name]:
-            continue
-        # Integers beyond 2**24 are infinite in float16; small integers survive truncation twice.
-        if target.name == "float16" and name == "float32":
-            continue
-        if target.is_integer and target.bits <= _MANTISSA[name]:
-            continue
-        return False
-    return True

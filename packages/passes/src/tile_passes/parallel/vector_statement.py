@@ -41,6 +41,7 @@ from tile_ir import (
     simplify,
     unary,
 )
+from tile_ir.ops.cast import conversion_steps
 from tile_passes.analysis.memory_demands import bare_load
 from tile_passes.parallel.accesses import access, reads, variables_in
 from tile_passes.parallel.against_lines import against_line, is_column, line_of
@@ -54,7 +55,6 @@ from tile_passes.parallel.operators import (
     FORM_OF,
     ROUNDING,
     UNARY,
-    conversion,
 )
 from tile_passes.parallel.packed_lines import counted_line, is_packed, picked_line
 from tile_passes.parallel.tile_steps import check_inside
@@ -345,7 +345,7 @@ class VectorStatement(VectorSteps):
             self.steps = outer
 
     def convert(self, value: Region, dtype: DType, domain: Domain, into: Region | None) -> Region:
-        route = conversion(value.dtype, dtype, self.trial.target.conversions)
+        route = conversion_steps(value.dtype, dtype, self.trial.target.conversions)
         if route is None:
             raise Unsuitable(f"no vector instruction converts {value.dtype} to {dtype}")
         for target, mode in route:

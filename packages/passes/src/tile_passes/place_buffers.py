@@ -1,0 +1,41 @@
+"""Gives buffers that both kinds of core use a place in the memory of each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_ir import (
+    OPS,
+    Func,
+    Op,
+    Phase,
+    Stmt,
+    Target,
+    rewrite,
+    walk_ops,
+)
+from tile_passes.passdef import ir_pass
+
+
+@ir_pass(needs=Phase.BUILT)
+def place_buffers(func: Func, target: Target) -> Func:
+    """Split each tile that products and vector code both use into one in each memory.
+
+    Needs, gives: BUILT. Idea: the value of a tile lies where it was made, and is handed over before
+    it is used elsewhere. Products add to a tile in l0c, whose sum is added to the tile in ub before
+    vector code uses that; operands are in l1. Handovers are copies that leave the loops that do not
+    change the value (docs/rules/cores.md#tiles-of-both-cores). `gemm` becomes `gemm_v0`. Limits:
+    tiles that have two names are in one memory.
+    """
+    if not any(op.opdef is OPS["gemm"] for op in walk_ops(func.launch.body)):
+        return func
+    from tile_passes.residency.place import placed  # most kernels need none of it
+
+    func = placed(func, target)
+    return func.with_body(rewrite(func.launch.body, _as_product))
+
+
+def _as_product(stmt: Stmt) -> Stmt:
+    if not isinstance(stmt, Op) or stmt.opdef is not OPS["gemm"]:
+        return stmt
+    return replace(stmt, opdef=OPS["gemm_v0"])

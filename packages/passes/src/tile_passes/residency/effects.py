@@ -1,0 +1,203 @@
+"""Find what statements do to the value of one buffer: whether they read it first, and whether they
+leave anything of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tile_ir import (
+    Access,
+    Body,
+    Break,
+    Buffer,
+    For,
+    If,
+    LoopKind,
+    Op,
+    Region,
+    Section,
+    Stmt,
+    Store,
+    Var,
+    While,
+    accesses,
+    constant_value,
+    is_constant,
+    loads,
+    overwriting,
+    walk,
+)
+from tile_ir.analysis import Ranges, surely_runs
+from tile_ir.ops.cube import is_tile_product
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """`reads`: the roles in which a value may be read that was there before; `ends`: whether
+    nothing of it is left on any way through."""
+
+    reads: frozenset[str] = frozenset()
+    ends: bool = False
+
+
+NOTHING = Effect()
+# The roles in which a statement uses a buffer: as operand or sum of a product, or otherwise.
+OPERAND, SUM, TILE = "operand", "sum", "tile"
+
+
+def touches(stmt: Stmt, buffer: Buffer) -> bool:
+    """Whether a statement, or one inside it, uses the buffer."""
+    return any(_touches_itself(s, buffer) for s in walk((stmt,)))
+
+
+def _touches_itself(stmt: Stmt, buffer: Buffer) -> bool:
+    if any(load.buffer is buffer for load in loads(stmt)):
+        return True
+    match stmt:
+        case Op():
+            return any(region.buffer is buffer for region, _ in accesses(stmt))
+        case Store():
+            return stmt.buffer is buffer
+    return False
+
+
+def uses(op: Op, buffer: Buffer) -> list[tuple[str, Region, Access]]:
+    """The operands of an operation that are of a buffer, with role and direction."""
+    product = is_tile_product(op)
+    found = []
+    for position, operand in enumerate(op.operands):
+        if isinstance(operand, Region) and operand.buffer is buffer:
+            definition = op.opdef.operand_def(position)
+            role = _OF_PRODUCT.get(definition.name, TILE) if product else TILE
+            found.append((role, operand, definition.access))
+    return found
+
+
+_OF_PRODUCT = {"A": OPERAND, "B": OPERAND, "C": SUM}
+
+
+def roles(op: Op, buffer: Buffer) -> frozenset[str]:
+    """The roles of a buffer in an operation."""
+    found = {role for role, _, _ in uses(op, buffer)}
+    if any(load.buffer is buffer for load in loads(op)):
+        found.add(TILE)
+    return frozenset(found)
+
+
+def roles_in(body: Body, buffer: Buffer) -> frozenset[str]:
+    """The roles of a buffer in all statements."""
+    found = set[str]()
+    for stmt in walk(body):
+        if isinstance(stmt, Op):
+            found |= roles(stmt, buffer)
+        elif _touches_itself(stmt, buffer):
+            found.add(TILE)
+    return frozenset(found)
+
+
+def is_nest(stmt: Stmt) -> bool:
+    """Whether a statement is a parallel loop, all of whose iterations are one operation."""
+    return isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The effects of statements on the value of `buffer`, where the variables around them lie in
+    `known`."""
+
+    buffer: Buffer
+    known: Ranges
+
+    def of(self, stmt: Stmt) -> Effect:
+        """The effect of one statement."""
+        if not touches(stmt, self.buffer):
+            return NOTHING
+        match stmt:
+            case Op():
+                return self._of_op(stmt)
+            case For() if is_nest(stmt):
+                return self._of_nest(stmt)
+            case For():
+                inside = self.of_body(stmt.body)
+                head = self._of_conditions(stmt)
+                runs = surely_runs(stmt, self.known) and not _has_break(stmt.body)
+                return Effect(head | inside.reads, inside.ends and runs)
+            case While():
+                inside = self.of_body(stmt.body)
+                return Effect(self._of_conditions(stmt) | inside.reads)
+            case If():
+                then, orelse = self.of_body(stmt.then), self.of_body(stmt.orelse)
+                reads = self._of_conditions(stmt) | then.reads | orelse.reads
+                return Effect(reads, then.ends and orelse.ends)
+            case Section():
+                return self.of_body(stmt.body)
+        return Effect(frozenset({TILE}))
+
+    def of_body(self, body: Iterable[Stmt]) -> Effect:
+        """The effect of statements one after another."""
+        reads = frozenset[str]()
+        for stmt in body:
+            effect = self.of(stmt)
+            reads |= effect.reads
+            if effect.ends:
+                return Effect(reads, True)
+        return Effect(reads)
+
+    def _of_conditions(self, stmt: Stmt) -> frozenset[str]:
+        return frozenset({TILE} if _touches_itself(stmt, self.buffer) else ())
+
+    def _of_op(self, op: Op) -> Effect:
+        reads = set[str]()
+        ends = False
+        if any(load.buffer is self.buffer for load in loads(op)):
+            reads.add(TILE)
+        for role, region, access in uses(op, self.buffer):
+            added = access.reads and access.writes
+            if access.reads and not (added and overwriting(op) is True):
+                reads.add(role)
+            elif is_all_of(region):
+                ends = True
+            else:  # the rest of the tile stays
+                reads.add(role)
+        return Effect(frozenset(reads), ends and not reads)
+
+    def _of_nest(self, nest: For) -> Effect:
+        read = any(load.buffer is self.buffer for s in walk((nest,)) for load in loads(s))
+        if read or not stores_all(nest, self.buffer):
+            return Effect(frozenset({TILE}))
+        return Effect(ends=True)
+
+
+def is_all_of(region: Region) -> bool:
+    """Whether a region is its whole buffer."""
+    return all(
+        is_constant(s.offset, 0) and s.extent == size and s.stride == 1
+        for s, size in zip(region.dims, region.buffer.shape, strict=True)
+    )
+
+
+def stores_all(nest: For, buffer: Buffer) -> bool:
+    """Whether a nest of parallel loops stores every element of a buffer, whatever it reads."""
+    extents: dict[Var, int | None] = {}
+    body: Body = (nest,)
+    while len(body) == 1 and is_nest(body[0]):
+        loop = body[0]
+        assert isinstance(loop, For), "a nest is a loop"
+        start, stop = constant_value(loop.start), constant_value(loop.stop)
+        extents[loop.var] = stop if start == 0 else None
+        body = loop.body
+    shape = buffer.static_shape()
+    for stmt in body:
+        if isinstance(stmt, Store) and stmt.buffer is buffer and shape is not None:
+            sizes = [extents.get(i) if isinstance(i, Var) else None for i in stmt.indices]
+            ones = [is_constant(i, 0) and n == 1 for i, n in zip(stmt.indices, shape, strict=True)]
+            used = [i for i in stmt.indices if isinstance(i, Var)]
+            full = all(size == n or one for size, n, one in zip(sizes, shape, ones, strict=True))
+            if full and len(set(used)) == len(used):
+                return True
+    return False
+
+
+def _has_break(body: Body) -> bool:
+    return any(isinstance(s, Break) for s in walk(body))

@@ -1,0 +1,172 @@
+"""Keep operands of products in l1, and the same tiles in ub where vector code uses them.
+
+What vector code writes is handed over to l1 before the product that reads it, outside of loops that
+do not change it; what is loaded from gm goes to each memory in which it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tile_ir import (
+    OPS,
+    Alloc,
+    Body,
+    Buffer,
+    For,
+    If,
+    Loc,
+    Memory,
+    Op,
+    Region,
+    Section,
+    Stmt,
+    Store,
+    While,
+    generated,
+    replace_buffers,
+    walk,
+    with_bodies,
+    written_buffers,
+)
+from tile_ir.analysis import Ranges
+from tile_passes.free_names import FreeNames
+from tile_passes.residency.effects import (
+    OPERAND,
+    TILE,
+    Effects,
+    is_all_of,
+    is_nest,
+    roles,
+    touches,
+)
+
+# The roles whose memory holds the value.
+Valid = frozenset[str]
+NOWHERE: Valid = frozenset()
+
+
+@dataclass(eq=False)
+class OperandTile:
+    """Rewrites the uses of one tile that products read. `added` are the buffers in each memory."""
+
+    buffer: Buffer
+    known: Ranges
+    names: FreeNames
+    added: list[Alloc] = field(default_factory=list)
+
+    def rewritten(self, body: Body) -> Body:
+        """The body with a buffer in l1, and one in ub if vector code needs it."""
+        self.effects = Effects(self.buffer, self.known)
+        self.tile = replace(self.buffer, memory=Memory.UB)
+        name = self.names.fresh(f"{self.buffer.name}_l1")
+        self.operand = replace(self.buffer, name=name, memory=Memory.L1)
+        new, _ = self._body(body, NOWHERE, NOWHERE)
+        used = {s.buffer for s in walk(new) if isinstance(s, Store)}
+        used |= {load for s in walk(new) for load in _buffers(s)}
+        if self.tile not in used:  # the name is free
+            named = replace(self.operand, name=self.buffer.name)
+            new = replace_buffers(new, {self.operand: named})
+            self.operand = named
+        both = (self.tile, self.operand)
+        self.added = [Alloc(b, self.buffer.loc) for b in both if b in used or b is self.operand]
+        return new
+
+    def _body(self, body: Body, valid: Valid, wanted: Valid) -> tuple[Body, Valid]:
+        """The statements, and where the value lies behind them; `wanted` are the roles in which it
+        may be read there."""
+        result: list[Stmt] = []
+        for position, stmt in enumerate(body):
+            rest = self.effects.of_body(body[position + 1 :])
+            later = rest.reads | (NOWHERE if rest.ends else wanted)
+            new, valid = self._stmt(stmt, valid, later)
+            result.extend(new)
+        return tuple(result), valid
+
+    def _stmt(self, stmt: Stmt, valid: Valid, later: Valid) -> tuple[list[Stmt], Valid]:
+        if not touches(stmt, self.buffer):
+            return [stmt], valid
+        match stmt:
+            case Op():
+                return self._op(stmt, valid, later)
+            case For() | While() if not is_nest(stmt):
+                return self._loop(stmt, valid, later)
+            case If():
+                parts = [self._body(b, valid, later) for b in (stmt.then, stmt.orelse)]
+                new = with_bodies(self._in_ub(stmt), tuple(p[0] for p in parts))
+                return [new], parts[0][1] & parts[1][1]
+            case Section():
+                body, valid = self._body(stmt.body, valid, later)
+                return [replace(stmt, body=body)], valid
+        written = self.buffer in written_buffers((stmt,))
+        return [self._renamed(stmt)], frozenset({TILE}) if written else valid
+
+    def _in_ub(self, stmt: If) -> If:
+        """A branch on an element, which is read in ub."""
+        (new,) = replace_buffers((replace(stmt, then=(), orelse=()),), {self.buffer: self.tile})
+        assert isinstance(new, If), "a branch stays one"
+        return replace(new, then=stmt.then, orelse=stmt.orelse)
+
+    def _renamed(self, stmt: Stmt) -> Stmt:
+        return replace_buffers((stmt,), {self.buffer: self.tile})[0]
+
+    def _op(self, op: Op, valid: Valid, later: Valid) -> tuple[list[Stmt], Valid]:
+        if OPERAND in roles(op, self.buffer):
+            before = self._handover(valid, op.loc)
+            new = replace_buffers((op,), {self.buffer: self.operand})
+            return [*before, *new], valid | {OPERAND}
+        if self._is_load(op):
+            return self._load(op, valid, later)
+        written = self.buffer in written_buffers((op,))
+        return [self._renamed(op)], frozenset({TILE}) if written else valid
+
+    def _is_load(self, op: Op) -> bool:
+        """Whether an operation copies from gm to the tile, whose bytes l1 takes as they are."""
+        if op.opdef is not OPS["copy"] or op.region("dst").buffer is not self.buffer:
+            return False
+        src = op.region("src")
+        return src.memory is Memory.GM and src.dtype == self.buffer.dtype
+
+    def _load(self, op: Op, valid: Valid, later: Valid) -> tuple[list[Stmt], Valid]:
+        dst = op.region("dst")
+        whole = is_all_of(dst)
+        homes = {OPERAND: self.operand, TILE: self.tile}
+        wanted = [role for role in (OPERAND, TILE) if role in later] or [OPERAND]
+        new = [
+            replace(
+                op, operands=(op.region("src"), Region(homes[role], dst.dims), *op.operands[2:])
+            )
+            for role in wanted
+        ]
+        held = frozenset(role for role in wanted if whole or role in valid or not valid)
+        return list(new), held
+
+    def _handover(self, valid: Valid, loc: Loc) -> list[Stmt]:
+        """What brings the value to l1, if it is not there."""
+        if OPERAND in valid or TILE not in valid:
+            return []
+        sides = Region.whole(self.tile), Region.whole(self.operand)
+        return [generated(Op(OPS["copy"], sides, (False, False, None), loc))]
+
+    def _loop(self, loop: For | While, valid: Valid, later: Valid) -> tuple[list[Stmt], Valid]:
+        inside = self.effects.of_body(loop.body)
+        before: list[Stmt] = []
+        if OPERAND in inside.reads and self.buffer not in written_buffers(loop.body):
+            before = self._handover(valid, loop.loc)
+            valid = valid | {OPERAND} if valid else valid
+        head = valid
+        while True:
+            body, end = self._body(loop.body, head, inside.reads | later)
+            if not valid or head <= end:
+                break
+            head = head & end
+        new = replace(loop, body=body)
+        if isinstance(loop, While):
+            new = replace_buffers((new,), {self.buffer: self.tile})[0]  # type: ignore[assignment]
+        return [*before, new], (valid & end if valid else end)
+
+
+def _buffers(stmt: Stmt) -> list[Buffer]:
+    from tile_ir import buffers_of
+
+    return list(buffers_of(stmt))

@@ -1,0 +1,225 @@
+"""Takes copies apart that no single movement does: those that convert, and those from gm to gm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tile_ir import (
+    BLOCK_BYTES,
+    OPS,
+    Alloc,
+    Body,
+    Buffer,
+    Cast,
+    Const,
+    DType,
+    Expr,
+    For,
+    Func,
+    Load,
+    LoopKind,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Slice,
+    Stmt,
+    Store,
+    Target,
+    Var,
+    cast,
+    ceildiv,
+    constant_value,
+    generated,
+    is_contiguous,
+    minimum,
+    rewrite,
+    round_up,
+    simplify,
+)
+from tile_ir.ops.cast import DEQUANTIZING
+from tile_ir.ops.movement import cast_mode_of_copy, goes_through_workspace, type_between_cores
+from tile_passes.free_names import FreeNames
+from tile_passes.passdef import ir_pass
+
+# A copy from gm to gm moves pieces of so many bytes: transfers are at full rate from there on
+# (docs/hardware/movement.md#transfers), and two pieces leave most of ub to the kernel.
+PIECE = 32 * 1024
+
+
+@ir_pass(needs=Phase.TYPED)
+def stage_copies(func: Func, target: Target) -> Func:
+    """Split copies that change the type into movements and casts in ub, and those from gm to gm.
+
+    Needs, gives: TYPED. Idea: a tile in ub has the type in which a value is moved. What leaves ub
+    is cast to it first; what arrives is cast behind the copy, unless the fixpipe converts. Casts of
+    several steps, and those of integers to narrower ones, are a parallel loop. From gm to gm goes
+    piece by piece through a tile. The compiler orders the steps, also where the rest is the
+    author's to order. Limits: what is cast on its way to l1 goes through ub and gm.
+    """
+    stages = _Stages(target, FreeNames.of(func))
+    body = rewrite(func.launch.body, stages.steps)
+    if body is func.launch.body:
+        return func
+    allocs = (*func.launch.allocs, *stages.allocs)
+    return func.with_body(body, allocs=allocs)
+
+
+@dataclass(eq=False)
+class _Stages:
+    """Rewrites one function; `allocs` are the tiles it has added."""
+
+    target: Target
+    names: FreeNames
+    allocs: list[Alloc] = field(default_factory=list)
+
+    def steps(self, stmt: Stmt) -> Stmt | Body:
+        if not isinstance(stmt, Op) or stmt.opdef is not OPS["copy"]:
+            return stmt
+        src, dst = stmt.region("src"), stmt.region("dst")
+        way = src.memory, dst.memory
+        if goes_through_workspace(stmt):
+            return self.between_cores(stmt)
+        if way == (Memory.GM, Memory.GM):
+            return self.pieces(stmt)
+        if src.dtype == dst.dtype:
+            return stmt
+        match way:
+            case (Memory.GM, Memory.UB):
+                tile = self.tile(dst, src.dtype, stmt)
+                moved = generated(replace(stmt, operands=(src, tile)))
+                return moved, self.cast(dst, tile, stmt)
+            case (Memory.UB, Memory.GM):
+                tile = self.tile(src, dst.dtype, stmt)
+                return generated(self.cast(tile, src, stmt)), replace(stmt, operands=(tile, dst))
+            case (Memory.GM, Memory.L1):
+                raw, ready = self.tile(dst, src.dtype, stmt), self.tile(dst, dst.dtype, stmt)
+                return (
+                    generated(replace(stmt, operands=(src, raw))),
+                    generated(self.cast(ready, raw, stmt)),
+                    replace(stmt, operands=(ready, dst)),
+                )
+            case (Memory.UB, Memory.UB) if self.takes_steps(src.dtype, dst.dtype):
+                return self.cast(dst, src, stmt)
+        return stmt
+
+    def between_cores(self, stmt: Op) -> Stmt | Body:
+        src, dst = stmt.region("src"), stmt.region("dst")
+        between = type_between_cores((src.memory, dst.memory), src.dtype, dst.dtype, self.target)
+        assert between is not None, "the record of a copy allows no other types"
+        local = src if src.memory is Memory.UB else dst
+        if between is local.dtype:
+            return stmt
+        tile = self.tile(local, between, stmt)
+        if local is src:
+            return generated(self.cast(tile, src, stmt)), replace(stmt, operands=(tile, dst))
+        moved = generated(replace(stmt, operands=(src, tile)))
+        return moved, self.cast(dst, tile, stmt)
+
+    def takes_steps(self, dtype: DType, to: DType) -> bool:
+        """Whether a conversion is no single cast that gives what the language does."""
+        pair = (dtype.name, to.name)
+        narrows = dtype.is_integer and to.is_integer and to.bits < dtype.bits
+        return pair not in DEQUANTIZING and (narrows or pair not in self.target.conversions)
+
+    def cast(self, dst: Region, src: Region, copy: Op) -> Op | For:
+        if self.takes_steps(src.dtype, dst.dtype):
+            return self.nest(dst, src, copy)
+        mode = cast_mode_of_copy(src.dtype, dst.dtype, self.target)
+        return Op(OPS["cast"], (dst, src, None), (mode,), copy.loc)
+
+    def nest(self, dst: Region, src: Region, copy: Op) -> For:
+        """The conversion element by element, as a parallel loop."""
+        active = [i for i, s in enumerate(dst.dims) if constant_value(s.extent) != 1]
+        names = {i: Var(self.names.fresh("i")) for i in active}
+        from_dims = [i for i, s in enumerate(src.dims) if constant_value(s.extent) != 1]
+        places = _indices(dst, dict(names))
+        pairs = zip(from_dims, active, strict=True)
+        values = _indices(src, {i: names[j] for i, j in pairs})
+        body: Body = (
+            Store(dst.buffer, places, Cast(Load(src.buffer, values), dst.dtype), copy.loc),
+        )
+        for i in reversed(active):
+            extent = cast(dst.dims[i].extent, names[i].dtype)
+            body = (For(names[i], Const(0), extent, LoopKind.PARALLEL, body, copy.loc),)
+        (nest,) = body
+        assert isinstance(nest, For), "a tile has more than one element"
+        return nest
+
+    def tile(self, local: Region, dtype: DType, copy: Op) -> Region:
+        """A tile of another type like a region on chip; its rows start at whole blocks unless they
+        are one run there."""
+        extents = [simplify(s.extent) for s in local.dims]
+        sizes = local.static_extents() or local.buffer.static_shape()
+        assert sizes is not None, "buffers on chip have fixed sizes"
+        shape = list(sizes)
+        if local.memory is Memory.UB and not is_contiguous(local):
+            shape[-1] = round_up(shape[-1], BLOCK_BYTES // dtype.size)
+        dims = tuple(Const(n) for n in shape)
+        buffer = self.buffer(f"{local.buffer.name}_{dtype.name}", dtype, dims, copy)
+        return Region(buffer, tuple(Slice(Const(0), extent) for extent in extents))
+
+    def buffer(self, name: str, dtype: DType, dims: tuple[Expr, ...], copy: Op) -> Buffer:
+        buffer = Buffer(self.names.fresh(name), Memory.UB, dtype, dims, copy.loc)
+        self.allocs.append(Alloc(buffer, copy.loc))
+        return buffer
+
+    def pieces(self, copy: Op) -> Body:
+        """A copy from gm to gm as loops over pieces that go through a tile in ub."""
+        src, dst = copy.region("src"), copy.region("dst")
+        widest = max(src.dtype.size, dst.dtype.size)
+        pairs = list(zip(_active(src, dst), _active(dst, src), strict=True))
+        known = [constant_value(simplify(dst.dims[j].extent)) for _, j in pairs]
+        room, shape = PIECE // widest, list[int]()
+        for extent in reversed(known):
+            size = min(room, extent) if extent is not None else min(room, 64 if shape else 2048)
+            shape.insert(0, max(1, size))
+            room //= shape[0]
+        tile = self.buffer(
+            f"{src.buffer.name}_piece", src.dtype, tuple(Const(n) for n in shape), copy
+        )
+        sides, loops = (list(src.dims), list(dst.dims)), list[tuple[Var, Expr]]()
+        part = list[Slice]()
+        for (i, j), size, extent in zip(pairs, shape, known, strict=True):
+            length: Expr = Const(size)
+            offset: Expr = Const(0)
+            whole = dst.dims[j].extent
+            if extent is None or extent > size:
+                var = Var(self.names.fresh("piece"))
+                loops.append((var, simplify(ceildiv(whole, Const(size)))))
+                offset = var * size
+                if extent is None or extent % size:
+                    length = minimum(length, whole - offset)
+            for dims, at in ((sides[0], i), (sides[1], j)):
+                dims[at] = Slice(simplify(dims[at].offset + offset), length)
+            part.append(Slice(Const(0), length))
+        piece = Region(tile, tuple(part))
+        load = replace(copy, operands=(Region(src.buffer, tuple(sides[0])), piece))
+        store = replace(copy, operands=(piece, Region(dst.buffer, tuple(sides[1]))))
+        body: Body = (generated(load), *_as_body(self.steps(store)))
+        for var, count in reversed(loops):
+            stop = cast(count, var.dtype)
+            body = (For(var, Const(0), stop, LoopKind.SERIAL, body, copy.loc),)
+        return body
+
+
+def _active(region: Region, other: Region) -> list[int]:
+    """The dimensions of a side that are moved: those of more than one element, or the last."""
+    found = [i for i, s in enumerate(region.dims) if constant_value(s.extent) != 1]
+    wanted = sum(constant_value(s.extent) != 1 for s in other.dims)
+    unused = [i for i in range(len(region.dims)) if i not in found]
+    while len(found) < max(wanted, 1):
+        found.append(unused.pop())
+    return sorted(found)
+
+
+def _as_body(steps: Stmt | Body) -> Body:
+    return steps if isinstance(steps, tuple) else (steps,)
+
+
+def _indices(region: Region, variables: dict[int, Var]) -> tuple[Expr, ...]:
+    """The place in its buffer of an element of a region."""
+    return tuple(
+        simplify(s.offset + variables[i]) if i in variables else s.offset
+        for i, s in enumerate(region.dims)
+    )
