@@ -15,6 +15,7 @@ from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
 from tile_frontend._evaluate.decorators import macro, prim_func
 from tile_frontend._language import (
     allocation,
+    eager_host,
     kernel_frames,
     loops,
     reinterpret_buffer,
@@ -28,10 +29,11 @@ from tile_ir import OPS, Func
 _NAMES = {
     allocation: "Tensor alloc_fragment alloc_shared alloc_var annotate_address annotate_layout "
     "make_nz_layout make_zn_layout",
+    eager_host: "const empty",
     kernel_frames: "Else If Kernel Scope Then func_attr",
     loops: "Parallel Persistent Pipelined grid loop_break serial unroll",
     reinterpret_buffer: "reinterpretcast reshape view",
-    scalar_functions: "And Cast Not Or assume cast cdiv ceildiv clamp floordiv floormod "
+    scalar_functions: "And Cast Not Or assume cast cdiv ceildiv clamp dtype floordiv floormod "
     "if_then_else infinity max_value min_value next_power_of_2 reinterpret symbolic truncdiv "
     "truncmod",
 }

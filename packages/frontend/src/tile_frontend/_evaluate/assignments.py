@@ -95,10 +95,6 @@ class AssignmentEvaluator(CallEvaluator):
                 return self.guarded(stmt, self.trace.let, name, expr, loc)
             case tuple() | list():
                 return type(value)(self._element(name, i, v, stmt) for i, v in enumerate(value))
-            case None | str():
-                what = f"`{name}` is set to {describe(value)}"
-                hint = "a kernel names numbers and buffers: define it outside the kernel"
-                self.fail("not-assignable", what, stmt, hint)
             case Pending():
                 self._no_value(value, stmt)
         if python_number(value) is not None:

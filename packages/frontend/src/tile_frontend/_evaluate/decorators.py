@@ -6,7 +6,8 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
 from typing import Any
@@ -20,7 +21,7 @@ from tile_frontend._tracing.dtype_names import element_type
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import Source, find_function
-from tile_frontend._tracing.trace import Trace, current
+from tile_frontend._tracing.trace import LaunchReached, Trace, current
 from tile_frontend._tracing.values import Tile
 from tile_ir import (
     Buffer,
@@ -56,6 +57,15 @@ def _traced(fn: Any, frame: FrameType) -> Func:
         raise KernelError("prim-func", f"T.prim_func decorates functions, found {fn!r}")
     if fn.__name__ == "<lambda>":
         raise Fault("prim-func", "a lambda is no kernel", "write it with `def`")
+    with tracing(fn) as trace:
+        source, function = find_function(fn)
+        return KernelEvaluator(trace, source, capture(fn, frame)).function(function, fn)
+
+
+@contextmanager
+def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
+    """A new trace for the text of a function; whatever is raised inside becomes a KernelError that
+    shows this text."""
     source, function = find_function(fn)
     loc = source.loc(function)
     trace = Trace(fn.__name__, (), loc, loc)
@@ -63,7 +73,10 @@ def _traced(fn: Any, frame: FrameType) -> Func:
     shown: TileError
     cause: BaseException | None
     try:
-        return KernelEvaluator(trace, source, capture(fn, frame)).function(function, fn)
+        yield trace
+        return
+    except LaunchReached:
+        raise
     except KernelError as error:
         shown = error.with_sources(trace.sources)
         cause = error.__cause__
@@ -95,6 +108,10 @@ class KernelEvaluator(StatementEvaluator):
         self.trace.params = tuple(map(self._parameter, node.args.args, annotations))
         self.trace.in_signature = False
         self.run(node.body)
+        return self.finish(node)
+
+    def finish(self, node: ast.FunctionDef) -> Func:
+        """The traced function, once all of its text is evaluated."""
         try:
             func = self.trace.finish()
         except Fault as fault:
@@ -122,7 +139,7 @@ class KernelEvaluator(StatementEvaluator):
             hint = method if arg.arg == "self" else _ANNOTATE
             self.fail("parameter-type", f"parameter `{arg.arg}` has no type", arg, hint)
         value = fn.__annotations__.get(arg.arg)
-        if not isinstance(value, str):
+        if not isinstance(value, str) or isinstance(value, DTypeName):
             return value
         return value if isinstance(arg.annotation, ast.Constant) else self.evaluate(arg.annotation)
 
@@ -194,6 +211,11 @@ def _check_views(func: Func) -> None:
 
 # A macro that calls itself without end is stopped before Python's own limit.
 DEEPEST = 50
+
+
+def parameter_of(evaluator: KernelEvaluator, arg: ast.arg, annotation: Any) -> Buffer | Var:
+    """The parameter of a kernel that an annotation declares, bound to its name."""
+    return evaluator._parameter(arg, annotation)
 
 
 class Macro(Expandable):

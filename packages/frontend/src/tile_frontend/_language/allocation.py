@@ -19,7 +19,7 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
     unexpected,
 )
-from tile_frontend._tracing.trace import current
+from tile_frontend._tracing.trace import current, traced_number
 from tile_frontend._tracing.values import Cell, Tile
 from tile_ir import (
     FLOAT64,
@@ -52,7 +52,7 @@ class _TensorProxy:
     def __call__(self, shape: Any, dtype: Any = "float32", *more: Any) -> TensorType:
         check_one_shape("T.Tensor", (shape, dtype, *more))
         sizes = sizes_of(shape, "a tensor", least=0)
-        element = _stored(element_type(dtype, packed=True))
+        element = stored(element_type(dtype, packed=True))
         packed_rows(element, sizes, "shape")
         return TensorType(sizes, element)
 
@@ -71,7 +71,7 @@ class _TensorProxy:
 Tensor = _TensorProxy()
 
 
-def _stored(element: DType) -> DType:
+def stored(element: DType) -> DType:
     """The type of elements in memory; a Fault for one that no instruction moves or computes."""
     if element is FLOAT64:
         message = "float64 is no type of tensors and tiles: no instruction of the chip takes it"
@@ -92,7 +92,7 @@ def sizes_of(shape: Any, what: str, least: int = 1) -> tuple[Expr, ...]:
 
 
 def _dim(size: Any, position: int, what: str, least: int) -> Expr:
-    number = python_number(size)
+    number = traced_number(size)
     if number is None and not isinstance(size, (Scalar, Expr)):
         call = "a kernel is made of sizes and then called with tensors: `kernel(64)(x)`"
         where, hint = f"dimension {position} of {what}", call if hasattr(size, "shape") else None
@@ -121,7 +121,7 @@ def buffer_dims(shape: Any) -> tuple[Expr, ...]:
 def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
     trace = current(f"an allocation in {memory.value}")
     dims = buffer_dims(shape)
-    element = _stored(element_type(dtype, packed=memory in PACKED_MEMORIES))
+    element = stored(element_type(dtype, packed=memory in PACKED_MEMORIES))
     packed_rows(element, dims, "shape")
     tile = Tile(memory, element, dims, trace.here)
     trace.allocate(tile)

@@ -17,7 +17,7 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
     unexpected,
 )
-from tile_frontend._tracing.trace import Trace, current
+from tile_frontend._tracing.trace import LaunchReached, Trace, current
 from tile_ir import Body, Buffer, Const, Core, Expr, Launch, Loc, Section, is_constant
 from tile_ir import If as Branches
 
@@ -66,6 +66,8 @@ class KernelFrame(Frame):
     second: int | None = None
 
     def evaluate(self, trace: Trace, names: tuple[str, ...] | None, loc: Loc, run: Run) -> None:
+        if trace.eager is not None and trace.eager.constants is None:
+            raise LaunchReached
         if trace.header is not None:
             message = f"`{trace.name}` launches a second kernel, the first is at line "
             message += f"{trace.header.loc.line}"

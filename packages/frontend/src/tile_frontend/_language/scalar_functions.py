@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from tile_frontend._tracing.dtype_names import DataType, element_type
+from tile_frontend._tracing.dtype_names import PYTHON_TYPES, DataType, element_type
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
     Scalar,
@@ -236,11 +235,14 @@ def cdiv(a: int, b: int) -> int:
     return -(-a // b)
 
 
-@dataclass(frozen=True, slots=True)
-class DTypeName:
-    """`T.float32`: an annotation of a scalar parameter, and a cast when called."""
+class DTypeName(DataType):
+    """`T.float32`: a string, the annotation of a scalar parameter, and a cast when called."""
 
-    dtype: DType
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> DType:
+        return element_type(self, packed=True)
 
     def __call__(self, value: Any = None) -> Any:
         # `T.int32()` without a value is another spelling of the annotation.
@@ -248,14 +250,18 @@ class DTypeName:
             return self
         return cast(value, self)
 
-    def __str__(self) -> str:
-        return self.dtype.name
-
     def __repr__(self) -> str:
-        return f"T.{self.dtype.name}"
+        return f"T.{self}"
 
 
-DTYPE_NAMES = {name: DTypeName(dtype) for name, dtype in DTYPES.items()}
+def dtype(value: Any) -> DTypeName:
+    """The element type that a string, a type of torch or NumPy, or one of Python's stands for."""
+    if isinstance(value, type) and value in PYTHON_TYPES:
+        value = PYTHON_TYPES[value]
+    return DTypeName(element_type(value, packed=True).name)
+
+
+DTYPE_NAMES = {name: DTypeName(name) for name in DTYPES}
 DTYPE_NAMES.update({alias: DTYPE_NAMES[name] for alias, name in ALIASES.items()})
 
 

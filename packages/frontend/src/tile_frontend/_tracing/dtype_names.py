@@ -22,8 +22,18 @@ class DataType(str):
         return element_type(str(self)).size
 
     @property
+    def bytes(self) -> int:
+        return self.itemsize
+
+    @property
     def lanes(self) -> int:
         return 1
+
+    def as_torch(self) -> Any:
+        """The type of torch."""
+        import torch
+
+        return getattr(torch, str(self))
 
 
 # What a C++ source calls them.
@@ -56,12 +66,12 @@ _MEANT = {
     "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32",
     "u64": "uint64", "long": "int64", "byte": "uint8", "char": "int8", "short": "int16",
 }  # fmt: skip
-_PYTHON_TYPES: dict[object, str] = {float: "float32", int: "int32", bool: "bool"}
+PYTHON_TYPES: dict[object, str] = {float: "float32", int: "int32", bool: "bool"}
 
 
 def _meant(value: Any, name: str) -> str | None:
-    if isinstance(value, type) and value in _PYTHON_TYPES:
-        return f'write "{_PYTHON_TYPES[value]}"'
+    if isinstance(value, type) and value in PYTHON_TYPES:
+        return f'write "{PYTHON_TYPES[value]}"'
     meant = _MEANT.get(name.lower())
     return f'write "{meant}"' if meant else did_you_mean(name, [*DTYPES, *ALIASES])
 

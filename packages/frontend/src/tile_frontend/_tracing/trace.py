@@ -84,6 +84,20 @@ class Names:
         return self.fresh(name)
 
 
+class LaunchReached(Exception):
+    """The host part of an eager kernel is over, which was all that is wanted."""
+
+
+@dataclass(eq=False, slots=True)
+class EagerHost:
+    """The host part of an eager kernel. `constants` are the numbers of what `T.const` names; None
+    while these are symbols. `names` are all that were named, `outputs` what `T.empty` made."""
+
+    constants: dict[str, int] | None
+    names: dict[str, None] = field(default_factory=dict)
+    outputs: list[Tile] = field(default_factory=list)
+
+
 @dataclass(eq=False)
 class Trace:
     """One kernel in the making."""
@@ -125,6 +139,8 @@ class Trace:
     _bodies: list[list[Stmt]] = field(default_factory=list)
     # Open `T.If` frames, innermost last; None while inside one of their branches.
     branches: list[Any] = field(default_factory=list)
+    # What is known of an eager kernel; None for others.
+    eager: EagerHost | None = None
 
     # Expansion number of buffers that the text gives no name.
     ANONYMOUS: ClassVar[int] = -1

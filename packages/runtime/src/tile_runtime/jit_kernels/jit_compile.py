@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, overload
 
+from tile_frontend._evaluate.eager import eager_function
 from tile_ir import (
     TARGETS,
     Func,
@@ -32,6 +33,7 @@ from tile_runtime.jit_kernels.compile_options import (
     Indices,
     resolve_target,
 )
+from tile_runtime.jit_kernels.eager_jit import EagerJit
 from tile_runtime.jit_kernels.factory_calls import (
     Factory,
     check_call,
@@ -303,6 +305,9 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
         raise KernelError(
             "jit-factory", f"jit decorates a function, found {type(factory).__name__}"
         )
+    eager = eager_function(factory)
+    if eager is not None:
+        return EagerJit(eager, options)
     if takes_tensors(factory):
         with told_at(*place_of(factory)):
             raise KernelError(
@@ -329,6 +334,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
             raise error.with_traceback(None) from None  # as in `compile`
 
     wrapper.__jit_impl__ = impl  # type: ignore[attr-defined]
+    wrapper.compile = wrapper  # type: ignore[attr-defined]
     return wrapper
 
 

@@ -1,0 +1,257 @@
+"""Trace functions that are kernels themselves, with sizes read from the tensors of a call
+(docs/rules/kernels.md#eager-kernels).
+
+The text is evaluated twice: up to the launch with sizes as symbols, which gives the shapes of the
+parameters, and then as a whole with the numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, NoReturn
+
+from tile_frontend._evaluate.decorators import KernelEvaluator, parameter_of, tracing
+from tile_frontend._evaluate.scope import capture
+from tile_frontend._language.allocation import TensorType
+from tile_frontend._language.scalar_functions import DTypeName
+from tile_frontend._tracing.source import find_function
+from tile_frontend._tracing.trace import EagerHost, LaunchReached, Trace
+from tile_frontend._tracing.values import Tile
+from tile_ir import Buffer, Expr, Func, KernelError, Var
+
+# An annotation of a parameter, evaluated.
+Declared = TensorType | DTypeName
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """What the host part of an eager function says of its parameters: those that are tensors or
+    scalars of the kernel, and the names of the constants in their shapes."""
+
+    declared: Mapping[str, Declared]
+    constants: tuple[str, ...]
+
+    def constants_of(self, tensors: Mapping[str, Any]) -> dict[str, int]:
+        """The constants that the sizes of tensors give."""
+        found: dict[str, int] = {}
+        for name, declared in self.declared.items():
+            tensor = tensors.get(name)
+            if not isinstance(declared, TensorType) or tensor is None:
+                continue
+            sizes = tuple(tensor.shape)
+            for position, dim in enumerate(declared.shape):
+                if isinstance(dim, Var) and dim.name in self.constants and position < len(sizes):
+                    found.setdefault(dim.name, int(sizes[position]))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class EagerKernel:
+    """A traced eager function: the kernel, and which of its parameters are returned, in order;
+    `single` where that is one tensor by itself."""
+
+    func: Func
+    outputs: tuple[int, ...]
+    single: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EagerFunction:
+    """A function that is a kernel itself, as `jit` finds it."""
+
+    fn: Callable[..., Any]
+    frame: FrameType | None = field(default=None, compare=False)
+
+    @property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.fn)
+
+    def parameters(self, given: Mapping[str, Any]) -> Parameters:
+        """What the parameters are, where the others have the values `given`."""
+        host = EagerHost(None)
+        with tracing(self.fn) as trace:
+            trace.eager = host
+            evaluator = self._evaluator(trace)
+            with suppress(LaunchReached):
+                evaluator.host(self.fn, given, keep_going=True)
+        declared = evaluator.declared
+        symbols = {v.name for d in declared.values() for v in _symbols(d)}
+        lost = [name for name in host.names if name not in symbols and name not in given]
+        if lost:
+            raise _nowhere(self.fn, lost[0], trace)
+        return Parameters(declared, tuple(host.names))
+
+    def traced(self, given: Mapping[str, Any], constants: Mapping[str, int]) -> EagerKernel:
+        """The kernel for these values of parameters and constants. Raises KernelError."""
+        host = EagerHost(dict(constants))
+        with tracing(self.fn) as trace:
+            trace.eager = host
+            evaluator = self._evaluator(trace)
+            returned = evaluator.host(self.fn, given, keep_going=False)
+            func = evaluator.finished()
+        params = list(func.params)
+        outputs = tuple(params.index(tile.buffer) for tile in returned)
+        return EagerKernel(func, outputs, not evaluator.returned_several)
+
+    def _evaluator(self, trace: Trace) -> EagerEvaluator:
+        source, function = find_function(self.fn)
+        return EagerEvaluator(trace, source, capture(self.fn, self.frame), function)
+
+
+def is_eager(fn: Callable[..., Any]) -> bool:
+    """Whether the text of a function launches a kernel, and defines none that does."""
+    try:
+        _, function = find_function(fn)
+    except (KernelError, AttributeError):
+        return False
+    inner = [n for s in function.body for n in ast.walk(s) if isinstance(n, ast.FunctionDef)]
+    if any(_is_prim_func(d) for f in inner for d in f.decorator_list):
+        return False
+    return any(_called(n) in _OF_KERNELS for s in function.body for n in ast.walk(s))
+
+
+_OF_KERNELS = ("Kernel", "const")
+
+
+def _called(node: ast.AST) -> str:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return ""
+
+
+def _is_prim_func(decorator: ast.expr) -> bool:
+    inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return getattr(inner, "attr", getattr(inner, "id", "")) == "prim_func"
+
+
+def _symbols(declared: Declared) -> list[Var]:
+    dims: tuple[Expr, ...] = declared.shape if isinstance(declared, TensorType) else ()
+    return [dim for dim in dims if isinstance(dim, Var)]
+
+
+def _nowhere(fn: Callable[..., Any], name: str, trace: Trace) -> KernelError:
+    return KernelError(
+        "unbound-symbol",
+        f"the constant `{name}` of `{fn.__name__}` stands alone in no shape",
+        trace.loc,
+        "its value is read from a tensor: use it as one size of a T.Tensor",
+        sources=trace.sources,
+    )
+
+
+class EagerEvaluator(KernelEvaluator):
+    """Evaluates an eager function: statements of the host, the launch, what is returned."""
+
+    def __init__(self, trace: Trace, source: Any, captured: Any, node: ast.FunctionDef) -> None:
+        super().__init__(trace, source, captured)
+        self.node = node
+        self.declared: dict[str, Declared] = {}
+        self.buffers: dict[str, Buffer | Var] = {}
+        self.returned: list[Tile] | None = None
+        self.returned_several = False
+        self._keep_going = False
+
+    def host(
+        self, fn: Callable[..., Any], given: Mapping[str, Any], keep_going: bool
+    ) -> list[Tile]:
+        """Evaluate the text. With `keep_going` statements that need numbers are passed over; what
+        is declared behind them still counts. Raises LaunchReached at the launch, if the host part
+        is all that is wanted."""
+        self._keep_going = keep_going
+        arguments = self.node.args
+        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            annotation = self._declared_in_signature(arg, fn)
+            if annotation is not None:
+                self._declare(arg, annotation)
+            elif arg.arg in given:
+                self.scope.bind(arg.arg, given[arg.arg], self.source.loc(arg))
+        self.trace.in_signature = False
+        for stmt in self.node.body:
+            try:
+                self.run([stmt])
+            except KernelError:
+                if not keep_going:
+                    raise
+        return self.returned or []
+
+    def _declared_in_signature(self, arg: ast.arg, fn: Callable[..., Any]) -> Declared | None:
+        value = fn.__annotations__.get(arg.arg)
+        if isinstance(value, str) and not isinstance(value, DTypeName) and arg.annotation:
+            value = self.evaluate(arg.annotation)
+        return value if isinstance(value, (TensorType, DTypeName)) else None
+
+    def _declare(self, arg: ast.arg, declared: Declared) -> None:
+        if isinstance(declared, TensorType):
+            self._reserve_symbols(declared, self.node)
+        self.declared[arg.arg] = declared
+        self.buffers[arg.arg] = parameter_of(self, arg, declared)
+
+    def _AnnAssign(self, stmt: ast.AnnAssign) -> None:
+        target = stmt.target
+        if stmt.value is not None or not isinstance(target, ast.Name):
+            super()._AnnAssign(stmt)
+            return
+        declared = self.evaluate(stmt.annotation)
+        parameters = self.node.args
+        args = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
+        arg = next((a for a in args if a.arg == target.id), None)
+        if arg is None or not isinstance(declared, (TensorType, DTypeName)):
+            super()._AnnAssign(stmt)
+            return
+        self._declare(arg, declared)
+
+    def _Return(self, stmt: ast.Return) -> None:
+        value = None if stmt.value is None else self.evaluate(stmt.value)
+        several = isinstance(value, (tuple, list))
+        tiles = (
+            list(value) if isinstance(value, (tuple, list)) else [] if value is None else [value]
+        )
+        made = self.trace.eager.outputs if self.trace.eager is not None else []
+        for tile in tiles:
+            if not isinstance(tile, Tile) or tile not in made:
+                hint = "return tensors that T.empty made in this function"
+                self.fail("not-an-output", "this is no output of the kernel", stmt, hint)
+        if len(set(map(id, tiles))) != len(tiles) or len(tiles) != len(made):
+            message = f"{len(made)} outputs are declared, {len(tiles)} returned"
+            hint = "return every tensor that T.empty makes, each once"
+            self.fail("not-an-output", message, stmt, hint)
+        self.returned, self.returned_several = tiles, several
+
+    def finished(self) -> Func:
+        """The kernel, with its parameters in the order of the signature and the outputs behind."""
+        host = self.trace.eager
+        assert host is not None, "set before the text is evaluated"
+        if host.outputs and self.returned is None:
+            self._unreturned(host)
+        arguments = self.node.args
+        order = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        params = [self.buffers[a.arg] for a in order if a.arg in self.buffers]
+        self.trace.params = (*params, *(tile.buffer for tile in host.outputs))
+        return self.finish(self.node)
+
+    def _unreturned(self, host: EagerHost) -> NoReturn:
+        message = f"`{host.outputs[0].name}` is made by T.empty, but not returned"
+        raise KernelError(
+            "not-an-output", message, host.outputs[0].loc, "return it at the end of the function"
+        )
+
+
+def eager_function(fn: Callable[..., Any]) -> EagerFunction | None:
+    """The function under `jit` as an eager kernel, if it is one."""
+    if not inspect.isfunction(fn) or not is_eager(fn):
+        return None
+    return EagerFunction(fn, _frame_around(fn))
+
+
+def _frame_around(fn: Callable[..., Any]) -> FrameType | None:
+    """The frame of the function around, whose names annotations use."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename != fn.__code__.co_filename:
+        frame = frame.f_back
+    return frame

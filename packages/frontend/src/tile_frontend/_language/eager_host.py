@@ -1,0 +1,62 @@
+"""Declare the sizes and the outputs of an eager kernel: `T.const`, `T.empty`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tile_frontend._language.allocation import sizes_of, stored
+from tile_frontend._tracing.dtype_names import element_type, packed_rows
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar, describe, python_number
+from tile_frontend._tracing.trace import EagerHost, Trace, current
+from tile_frontend._tracing.values import Tile
+from tile_ir import Memory, Var
+
+
+def const(names: str, dtype: Any = "int32") -> Any:
+    """Sizes that are read from the tensors of a call: a number for one name, a tuple for several,
+    which commas or blanks part. Each stands alone as a size of some tensor."""
+    host = _host("const")[1]
+    if not isinstance(names, str) or not names.replace(",", " ").split():
+        message = f"T.const takes names, found {describe(names)}"
+        raise Fault("symbol-name", message, 'write T.const("M, N")', "names")
+    found = tuple(_constant(host, name, dtype) for name in re.split(r"[,\s]+", names.strip()))
+    return found[0] if len(found) == 1 else found
+
+
+def _constant(host: EagerHost, name: str, dtype: Any) -> Any:
+    host.names[name] = None
+    if host.constants is None:
+        return Scalar(Var(name, element_type(dtype)))
+    if name not in host.constants:
+        message = f"the constant `{name}` has no value"
+        hint = f"it is read from a tensor of the call, or given by name: {name}=..."
+        raise Fault("unbound-symbol", message, hint)
+    return host.constants[name]
+
+
+def empty(*shape: Any, dtype: Any = "float32") -> Tile:
+    """An output of an eager kernel, without values: `T.empty((M, N), dtype)` or
+    `T.empty(M, N, dtype=dtype)`. It is returned at the end."""
+    trace, host = _host("empty")
+    sizes: Any = shape
+    if shape and isinstance(shape[0], (tuple, list)):
+        sizes = shape[0]
+        dtype = shape[1] if len(shape) > 1 else dtype
+    elif len(shape) > 1 and python_number(shape[-1]) is None and not isinstance(shape[-1], Scalar):
+        sizes, dtype = shape[:-1], shape[-1]
+    element = stored(element_type(dtype, packed=True))
+    dims = sizes_of(sizes, "a tensor", least=0)
+    packed_rows(element, dims, "shape")
+    tile = Tile(Memory.GM, element, dims, trace.here)
+    host.outputs.append(tile)
+    return tile
+
+
+def _host(name: str) -> tuple[Trace, EagerHost]:
+    trace = current(f"T.{name}")
+    if trace.eager is None:
+        hint = "it belongs to a function under jit that is itself the kernel"
+        raise Fault("outside-kernel", f"T.{name} stands in no eager kernel", hint)
+    return trace, trace.eager

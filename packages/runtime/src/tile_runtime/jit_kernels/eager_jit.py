@@ -1,0 +1,167 @@
+"""Compile and run functions that are kernels themselves (docs/rules/calls.md#eager-kernels): the
+sizes of a call's tensors choose the kernel."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tile_frontend._evaluate.eager import EagerFunction, EagerKernel, Parameters
+from tile_ir import KernelError, TileError
+from tile_runtime.jit_kernels.compile_options import CompileOptions
+from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, told_at
+from tile_runtime.jit_kernels.kernel import JITKernel
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A kernel, and how the results of a call are handed back."""
+
+    kernel: JITKernel
+    # Where each returned tensor stands among the outputs of the kernel.
+    order: tuple[int, ...]
+    single: bool
+
+    def returned(self, outputs: Any) -> Any:
+        if not self.order:
+            return None
+        found = [outputs] if len(self.order) == 1 else [outputs[i] for i in self.order]
+        return found[0] if self.single else found
+
+
+@dataclass(eq=False)
+class EagerJit:
+    """What `jit` makes of an eager function: calling it compiles if needed, runs, and returns the
+    outputs; `compile` gives the kernel for sizes by name."""
+
+    eager: EagerFunction
+    options: CompileOptions
+    mode: str = "eager"
+    _parameters: dict[Any, Parameters] = field(default_factory=dict)
+    _kernels: dict[Any, _Compiled] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        functools.update_wrapper(self, self.eager.fn)  # type: ignore[arg-type]
+        if self.options.out_idx is not None:
+            with told_at(*place_of(self.eager.fn)):
+                raise KernelError(
+                    "out-index",
+                    f"`{self.eager.fn.__name__}` is a kernel itself, which returns its outputs",
+                    hint="leave out_idx out, and return what T.empty makes",
+                )
+
+    @property
+    def func(self) -> Any:
+        return self.eager.fn
+
+    @property
+    def signature(self) -> inspect.Signature:
+        return self.eager.signature
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.options, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the kernel for these tensors and values. Raises KernelError for a mistake in the
+        kernel, CallError for tensors that do not fit it."""
+        try:
+            given, named = self._given(args, kwargs, whole=True)
+            compiled, parameters = self._compiled(given, named)
+            tensors = [given[name] for name in parameters.declared]
+            return compiled.returned(compiled.kernel(*tensors))
+        except TileError as error:
+            raise error.with_traceback(None) from None  # our frames say nothing about the kernel
+
+    def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
+        """The kernel for sizes by name and values of the other parameters; tensors are left out."""
+        try:
+            given, named = self._given(args, kwargs, whole=False)
+            return self._compiled(given, named)[0].kernel
+        except TileError as error:
+            raise error.with_traceback(None) from None
+
+    def _given(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], whole: bool
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments by name, and what is named besides the parameters: constants."""
+        signature = self.signature
+        own = {n: v for n, v in kwargs.items() if n in signature.parameters}
+        named = {n: v for n, v in kwargs.items() if n not in own}
+        bind = signature.bind if whole else signature.bind_partial
+        try:
+            bound = bind(*args, **own)
+        except TypeError as error:
+            with told_at(*place_of(self.eager.fn)):
+                name = self.eager.fn.__name__
+                raise KernelError("jit-argument", f"call of `{name}`: {error}") from None
+        bound.apply_defaults()
+        return dict(bound.arguments), named
+
+    def _compiled(
+        self, given: dict[str, Any], named: dict[str, Any]
+    ) -> tuple[_Compiled, Parameters]:
+        values = {n: _frozen(v) for n, v in given.items() if not _is_tensor(v)}
+        with told_at(*place_of(self.eager.fn)):
+            key = memo_key(self.eager.fn, (), values)
+            parameters = self._parameters.get(key)
+            if parameters is None:
+                chosen = {n: v for n, v in given.items() if not _is_tensor(v)}
+                parameters = self._parameters[key] = self.eager.parameters(chosen)
+            unknown = [n for n in named if n not in parameters.constants]
+            if unknown:
+                raise self._unknown(unknown[0], parameters)
+        constants = parameters.constants_of(given) | named
+        sizes = tuple(sorted(constants.items()))
+        kept = {n: v for n, v in values.items() if n not in parameters.declared}
+        whole_key = (memo_key(self.eager.fn, (), kept), sizes)
+        found = self._kernels.get(whole_key)
+        if found is None:
+            chosen = {n: v for n, v in given.items() if n in kept}
+            found = self._kernels[whole_key] = self._build(chosen, constants)
+        return found, parameters
+
+    def _build(self, chosen: dict[str, Any], constants: dict[str, int]) -> _Compiled:
+        from tile_runtime.jit_kernels.jit_compile import compile_func
+
+        started = time.perf_counter()
+        traced: EagerKernel = self.eager.traced(chosen, constants)
+        retrace = functools.partial(_retraced, self.eager, chosen, constants)
+        options = replace(self.options, out_idx=sorted(traced.outputs) or None)
+        with told_at(*place_of(self.eager.fn)):
+            kernel = compile_func(traced.func, options, time.perf_counter() - started, retrace)
+        places = sorted(traced.outputs)
+        return _Compiled(kernel, tuple(places.index(o) for o in traced.outputs), traced.single)
+
+    def _unknown(self, name: str, parameters: Parameters) -> KernelError:
+        known = ", ".join(parameters.constants) or "none"
+        return KernelError(
+            "jit-argument",
+            f"`{self.eager.fn.__name__}` has no parameter and no constant `{name}`",
+            hint=f"its constants are {known}",
+        )
+
+
+def _retraced(eager: EagerFunction, chosen: dict[str, Any], constants: dict[str, int]) -> Any:
+    return eager.traced(chosen, constants).func
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "data_ptr") and hasattr(value, "shape")
+
+
+def _frozen(value: Any) -> Any:
+    """A value that can be hashed, of containers that can not."""
+    match value:
+        case list() | tuple():
+            return type(value).__name__, tuple(map(_frozen, value))
+        case dict():
+            return "dict", tuple(sorted((k, _frozen(v)) for k, v in value.items()))
+        case set():
+            return "set", frozenset(map(_frozen, value))
+    return value
