@@ -26,13 +26,17 @@ _TENSOR_METHODS = ("new_empty", "new_empty_strided", "new_full", "new_ones", "ne
                    "new_zeros", "type")  # fmt: skip
 
 
+# What scripts call the device: also as those for GPUs do, where torch has none of these.
+NAMES = ("npu",) if torch.version.cuda or torch.version.hip else ("npu", "cuda")
+
+
 def is_npu(device: Any) -> bool:
     """Whether something names the device that is the host here; a number is that of an npu."""
     if type(device) is int:
         return True
     if isinstance(device, torch.device):
-        return device.type == "npu"
-    return isinstance(device, str) and device.partition(":")[0] == "npu"
+        return device.type in NAMES
+    return isinstance(device, str) and device.partition(":")[0] in NAMES
 
 
 def on_host(device: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from tile_runtime.host_npu.device_arguments import is_npu, on_host
+from tile_runtime.host_npu.device_arguments import NAMES, is_npu, on_host
 from tile_runtime.host_npu.residence import (
     copied,
     is_on_device,
@@ -25,6 +25,10 @@ def add_tensor_moves() -> None:
     """`.npu()`, and copies from `.cpu()` and `.to(device)`, of tensors and modules."""
     keep_clones_where_they_are()
     torch.Tensor.npu = _npu  # type: ignore[attr-defined]
+    if "cuda" in NAMES:
+        torch.Tensor.cuda = _npu  # type: ignore[method-assign]
+        torch.Tensor.is_cuda = property(lambda self: self.device.type == "cpu")  # type: ignore
+        torch.nn.Module.cuda = lambda self, device=None: self  # type: ignore
     torch.Tensor.cpu = _cpu  # type: ignore[method-assign, assignment]
     torch.Tensor.to = _to(torch.Tensor.to)  # type: ignore[method-assign]
     torch.Tensor.is_npu = property(lambda self: self.device.type == "cpu")  # type: ignore

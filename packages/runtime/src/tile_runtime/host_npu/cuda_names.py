@@ -1,0 +1,23 @@
+"""`torch.cuda` of scripts for GPUs, where torch has none: what they ask is answered as `torch.npu`
+does, with the capability of the plainest path."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import torch
+
+# Scripts choose by it between forms of a kernel; this one has no TMA, clusters or 8-bit floats.
+_CAPABILITY = (8, 0)
+
+
+def lead_cuda_to(npu: ModuleType) -> None:
+    """Let the names of `torch.cuda` be those of `torch.npu`, for good."""
+    for name, value in vars(npu).items():
+        if not name.startswith("_") and name not in ("config", "NPUGraph", "graph"):
+            setattr(torch.cuda, name, value)
+    torch.cuda.CUDAGraph = npu.NPUGraph  # type: ignore[misc]
+    torch.cuda.graph = npu.graph  # type: ignore[misc]
+    torch.cuda.get_device_capability = lambda device=None: _CAPABILITY
+    torch.cuda.is_current_stream_capturing = lambda: False
+    torch.cuda.reset_max_memory_allocated = lambda device=None: None
