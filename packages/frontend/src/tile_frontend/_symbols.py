@@ -16,6 +16,7 @@ from tile_frontend._evaluate.decorators import macro, prim_func
 from tile_frontend._language import (
     allocation,
     eager_host,
+    gpu_hints,
     kernel_frames,
     loops,
     reinterpret_buffer,
@@ -31,7 +32,7 @@ _NAMES = {
     "make_nz_layout make_zn_layout",
     eager_host: "const empty",
     kernel_frames: "Else If Kernel Scope Then func_attr",
-    loops: "Parallel Persistent Pipelined grid loop_break serial unroll",
+    loops: "Parallel Persistent Pipelined grid loop_break serial unroll vectorized",
     reinterpret_buffer: "reinterpretcast reshape view",
     scalar_functions: "And Cast Not Or assume cast cdiv ceildiv clamp dtype floordiv floormod "
     "if_then_else infinity max_value min_value next_power_of_2 reinterpret symbolic truncdiv "
@@ -42,7 +43,8 @@ NAMES: dict[str, Any] = {
     **table_functions("", OPS), **PRODUCTS, **REDUCTIONS,
     **{name: getattr(module, name) for module, names in _NAMES.items() for name in names.split()},
     **allocation.ALLOCATORS, **scalar_functions.DTYPE_NAMES, **scalar_functions.FUNCTIONS,
-    "use_swizzle": use_swizzle, "recommend_configs": recommend_configs,
+    **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
+    "Vectorized": loops.vectorized, "use_swizzle": use_swizzle, "recommend_configs": recommend_configs,
     "recommend_tiles": recommend_tiles,
     "max": scalar_functions.maximum, "min": scalar_functions.minimum,
     # The IR evaluates only the chosen side, which is also right for the eager form.

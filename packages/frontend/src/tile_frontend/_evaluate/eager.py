@@ -23,7 +23,7 @@ from tile_frontend._language.scalar_functions import DTypeName
 from tile_frontend._tracing.source import find_function
 from tile_frontend._tracing.trace import EagerHost, LaunchReached, Trace
 from tile_frontend._tracing.values import Tile
-from tile_ir import Buffer, Expr, Func, KernelError, Var
+from tile_ir import Buffer, Func, KernelError, Var
 
 # An annotation of a parameter, evaluated.
 Declared = TensorType | DTypeName
@@ -81,10 +81,6 @@ class EagerFunction:
             with suppress(LaunchReached):
                 evaluator.host(self.fn, given, keep_going=True)
         declared = evaluator.declared
-        symbols = {v.name for d in declared.values() for v in _symbols(d)}
-        lost = [name for name in host.names if name not in symbols and name not in given]
-        if lost:
-            raise _nowhere(self.fn, lost[0], trace)
         return Parameters(declared, tuple(host.names))
 
     def traced(self, given: Mapping[str, Any], constants: Mapping[str, int]) -> EagerKernel:
@@ -128,21 +124,6 @@ def _called(node: ast.AST) -> str:
 def _is_prim_func(decorator: ast.expr) -> bool:
     inner = decorator.func if isinstance(decorator, ast.Call) else decorator
     return getattr(inner, "attr", getattr(inner, "id", "")) == "prim_func"
-
-
-def _symbols(declared: Declared) -> list[Var]:
-    dims: tuple[Expr, ...] = declared.shape if isinstance(declared, TensorType) else ()
-    return [dim for dim in dims if isinstance(dim, Var)]
-
-
-def _nowhere(fn: Callable[..., Any], name: str, trace: Trace) -> KernelError:
-    return KernelError(
-        "unbound-symbol",
-        f"the constant `{name}` of `{fn.__name__}` stands alone in no shape",
-        trace.loc,
-        "its value is read from a tensor: use it as one size of a T.Tensor",
-        sources=trace.sources,
-    )
 
 
 class EagerEvaluator(KernelEvaluator):

@@ -13,7 +13,7 @@ from tile_frontend._dialects.foreign_names import element_here, reduced_here, wr
 from tile_frontend._dialects.known import advice
 from tile_frontend._evaluate.scope import MISSING, Lost, Scope
 from tile_frontend._language import loops
-from tile_frontend._language.scalar_functions import And, Not, Or
+from tile_frontend._language.scalar_functions import And, Not, Or, if_then_else
 from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import Source
@@ -49,7 +49,6 @@ UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
 
 # What is said of syntax that kernels do not have, by the name of its node.
 UNSUPPORTED: dict[str, tuple[str, str | None]] = {
-    "Lambda": ("a lambda", "define a function outside the kernel"),
     "SetComp": ("a set comprehension", "build the set outside the kernel"),
     "DictComp": ("a dict comprehension", "build the dict outside the kernel"),
     "NamedExpr": ("`:=`", "assign on a line of its own"),
@@ -262,12 +261,30 @@ class ExpressionEvaluator:
         return a and b
 
     def _IfExp(self, node: ast.IfExp) -> Any:
+        """One side now, where the condition is known; else both, of which one is evaluated when
+        the kernel runs."""
         test = self.evaluate(node.test)
-        if isinstance(test, Scalar):
-            message = "`a if c else b` chooses while the kernel is traced, but the condition is "
-            message += "known only when it runs"
-            self.fail("runtime-condition", message, node.test, "write T.if_then_else(c, a, b)")
-        return self.evaluate(node.body if test else node.orelse)
+        if not isinstance(test, Scalar):
+            return self.evaluate(node.body if test else node.orelse)
+        then, orelse = self.evaluate(node.body), self.evaluate(node.orelse)
+        return self.guarded(node, if_then_else, test, then, orelse)
+
+    def _Lambda(self, node: ast.Lambda) -> Any:
+        """A function of the text, evaluated where it is called."""
+        a = node.args
+        if a.vararg or a.kwarg or a.kwonlyargs or a.defaults:
+            self.unsupported("a lambda with more than plain parameters", node)
+        names = [arg.arg for arg in (*a.posonlyargs, *a.args)]
+
+        def function(*values: Any) -> Any:
+            if len(values) != len(names):
+                raise TypeError(f"the lambda takes {len(names)} values, found {len(values)}")
+            with self.scope.block():
+                for name, value in zip(names, values, strict=True):
+                    self.scope.bind(name, value, self.source.loc(node))
+                return self.evaluate(node.body)
+
+        return function
 
     def _Tuple(self, node: ast.Tuple) -> Any:
         return tuple(self.evaluate(e) for e in node.elts)

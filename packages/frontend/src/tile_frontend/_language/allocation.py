@@ -8,6 +8,7 @@ from functools import wraps
 from itertools import takewhile
 from typing import Any, ParamSpec
 
+from tile_frontend._language.gpu_hints import ThreadLayout
 from tile_frontend._tracing.dtype_names import element_type, packed_rows
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
@@ -255,7 +256,9 @@ def _layout(buffer: Any, layout: Layout, name: str) -> TileLayout:
 
 
 def annotate_layout(layouts: Mapping[Any, Any]) -> None:
-    """Choose the order of elements of L1 buffers."""
+    """Choose the order of elements of L1 buffers; layouts of a GPU have no effect."""
+    if isinstance(layouts, Mapping) and layouts and all(map(_of_a_gpu, layouts.values())):
+        return
     for tile, value in _pairs("annotate_layout", layouts):
         if tile.memory not in (Memory.L1, Memory.SHARED):
             message = f"`{tile.name}` is in {tile.memory.value}, but only l1 has layouts"
@@ -264,6 +267,11 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
             what, hint = f"the layout of `{tile.name}`", "write {buf: make_zn_layout(buf)}"
             raise unexpected(what, value, "", hint, "layouts", "layout")
         tile.layout = value.layout
+
+
+def _of_a_gpu(value: Any) -> bool:
+    """Whether a layout is one of threads or banks: an object of theirs, or a function."""
+    return isinstance(value, ThreadLayout) or (callable(value) and not isinstance(value, Tile))
 
 
 def _pairs(name: str, mapping: Any) -> list[tuple[Tile, Any]]:

@@ -35,6 +35,7 @@ from tile_ir import (
     ceildiv,
     constant_value,
     is_narrow,
+    maximum,
     minimum,
     promote,
 )
@@ -157,6 +158,8 @@ class Loop(AnyLoop):
     stages: int = 0
     order: tuple[int, ...] = ()
     stage: tuple[int, ...] = ()
+    # How far one iteration is from the next: from 0 on the loop counts them then.
+    step: int = 1
 
     @property
     def __name__(self) -> str:
@@ -168,6 +171,9 @@ class Loop(AnyLoop):
         return len(self.bounds)
 
     def emit(self, trace: Trace, names: tuple[str, ...], loc: Loc, run: Run) -> None:
+        if self.step != 1:
+            self._emit_steps(trace, names[0], loc, run)
+            return
         variables = tuple(_variable(trace, n, b) for n, b in zip(names, self.bounds, strict=True))
         with trace.block() as body:
             run(tuple(Scalar(v) for v in variables))
@@ -177,6 +183,16 @@ class Loop(AnyLoop):
             low, high = cast(start, var.dtype), cast(stop, var.dtype)
             statements = (For(var, low, high, self.kind, statements, loc, self.stages, given),)
         trace.emit(statements[0])
+
+    def _emit_steps(self, trace: Trace, name: str, loc: Loc, run: Run) -> None:
+        """Count the iterations, and compute the variable from that."""
+        ((start, stop),) = self.bounds
+        way = stop - start if self.step > 0 else start - stop
+        count = maximum(ceildiv(way, Const(abs(self.step))), Const(0))
+        turn = trace.loop_variable("turn")
+        with trace.block() as body:
+            run((trace.let("i" if name == "_" else name, start + turn * self.step, loc),))
+        trace.emit(For(turn, Const(0), cast(count, turn.dtype), self.kind, tuple(body), loc))
 
 
 def _bounds(name: str, start: Any, stop: Any) -> Bounds:
@@ -197,25 +213,43 @@ def _integer(name: str, value: Any, argument: str) -> Expr:
     return expr
 
 
-def serial(start: Any, stop: Any = None, step: Any = None, *, dtype: Any = None) -> Loop:
-    """A sequential loop over [0, start) or [start, stop)."""
-    if step is not None and python_number(step) != 1:
-        message = "a loop has a step"
-        raise Fault("loop-step", message, "loop over the count and multiply inside", "step")
-    return Loop("serial", LoopKind.SERIAL, (_bounds("serial", start, stop),))
+def serial(
+    start: Any, stop: Any = None, step: Any = None, *, dtype: Any = None, annotations: Any = None
+) -> Loop:
+    """A sequential loop over [0, start) or [start, stop), in steps of a Python int, which may be
+    negative."""
+    distance = 1 if step is None else known_integer(step)
+    if distance is None or distance == 0:
+        raise unexpected("a step of T.serial", step, "a Python int", None, "step", "loop-step")
+    bounds = (_bounds("serial", start, stop),)
+    return Loop("serial", LoopKind.SERIAL, bounds, step=distance)
 
 
-def unroll(start: Any, stop: Any = None, *, dtype: Any = None) -> Loop:
+def unroll(start: Any, stop: Any = None, step: Any = None, **hints: Any) -> Loop:
     """A loop the emitter unrolls, or the tracer, where its body picks elements of a Python list."""
+    if step is not None and known_integer(step) != 1:
+        return serial(start, stop, step)
     return Loop("unroll", LoopKind.UNROLL, (_bounds("unroll", start, stop),))
 
 
-def Parallel(*extents: Any) -> Loop:
-    """Independent iterations, run as vector operations. More dimensions than the two of a tile are
-    refused when the kernel is compiled: scripts declare such kernels and expect the error there."""
+def Parallel(*extents: Any, **hints: Any) -> Loop:
+    """Independent iterations, run as vector operations. What names the threads and registers of a
+    GPU has no effect: `coalesced_width`, `loop_layout`, `prefer_async`, `annotations`."""
+    unknown = next((name for name in hints if name not in _PARALLEL_HINTS), None)
+    if unknown is not None:
+        message = f"T.Parallel has no argument `{unknown}`"
+        raise Fault("unknown-argument", message, f"it takes {', '.join(_PARALLEL_HINTS)}", unknown)
     if not extents:
         raise Fault("arity", "T.Parallel has no extents, expected one or two")
     return Loop("Parallel", LoopKind.PARALLEL, tuple(_bounds("Parallel", e, None) for e in extents))
+
+
+_PARALLEL_HINTS = ("coalesced_width", "loop_layout", "prefer_async", "annotations")
+
+
+def vectorized(start: Any, stop: Any = None, **hints: Any) -> Loop:
+    """A loop whose iterations are one vector operation."""
+    return Loop("vectorized", LoopKind.PARALLEL, (_bounds("vectorized", start, stop),))
 
 
 def grid(*extents: Any) -> Loop:
@@ -228,6 +262,7 @@ def grid(*extents: Any) -> Loop:
 def Pipelined(
     start: Any, stop: Any = None, num_stages: Any = 0, order: list[int] | None = None,
     stage: list[int] | None = None, sync: Any = None, group: Any = None, cross_interval: int = 1,
+    annotations: Any = None,
 ) -> Loop:  # fmt: skip
     """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
     handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and what

@@ -191,7 +191,7 @@ def min_value(dtype: Any) -> Scalar:
     return Scalar(Const(target.limits()[0] if target.is_integer else -target.largest, target))
 
 
-def cast(value: Any, dtype: Any) -> Scalar:
+def cast(value: Any, dtype: Any, **hints: Any) -> Scalar:
     """The value as another type."""
     target = element_type(dtype)
     return staged(lambda e: ir.cast(e, target), value)
@@ -213,8 +213,12 @@ def reinterpret(dtype: Any, value: Any) -> Scalar:
     return Scalar(expr if expr.dtype == target else ir.Cast(expr, target, True))
 
 
-def symbolic(name: str, dtype: Any = "int32") -> Scalar:
-    """A dimension whose size is known when the kernel is called."""
+def symbolic(name: str, dtype: Any = "int32") -> Any:
+    """A dimension whose size is known when the kernel is called; a tuple of them for several names,
+    which commas or blanks part."""
+    several = name.replace(",", " ").split() if isinstance(name, str) else []
+    if len(several) > 1:
+        return tuple(symbolic(each, dtype) for each in several)
     if not isinstance(name, str) or not name.isidentifier():
         message = f"a symbolic dimension is called {describe(name)}, expected a name"
         raise Fault("symbol-name", message, argument="name")

@@ -22,6 +22,10 @@ class DataType(str):
         return element_type(str(self)).size
 
     @property
+    def name(self) -> str:
+        return str(self)
+
+    @property
     def bytes(self) -> int:
         return self.itemsize
 

@@ -11,7 +11,7 @@ import numbers
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from tile_frontend._tracing.dtype_names import DataType
+from tile_frontend._tracing.dtype_names import DataType, element_type
 from tile_frontend._tracing.faults import Fault
 from tile_ir import (
     BOOL,
@@ -70,6 +70,10 @@ class Scalar(Value):
     @property
     def dtype(self) -> DataType:
         return DataType(self.expr.dtype.name)
+
+    def astype(self, dtype: Any) -> Scalar:
+        """The value as another type."""
+        return staged(lambda e: cast(e, element_type(dtype)), self)
 
     def in_words(self) -> str:
         return f"a runtime {self.dtype}"

@@ -13,6 +13,9 @@ from tile_runtime.devices.choose_device import chip_name
 Indices: TypeAlias = "int | Sequence[int] | None"
 Flags: TypeAlias = "Sequence[str] | str | None"
 
+# How kernels of other systems are called from Python; here there is one way.
+_BACKENDS = ("auto", "cython", "ctypes", "nvrtc", "torch", "tvm_ffi", "dlpack")
+
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
@@ -37,7 +40,7 @@ def resolve_target(options: CompileOptions) -> Target:
 
     Raises KernelError for what this compiler does not make.
     """
-    if options.execution_backend != "cython":
+    if options.execution_backend not in _BACKENDS:
         raise KernelError(
             "execution-backend",
             f"execution_backend {options.execution_backend!r} is not supported, expected 'cython'",

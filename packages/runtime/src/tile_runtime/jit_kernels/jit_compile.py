@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, overload
@@ -146,6 +146,23 @@ def compile(
     except TileError as error:
         # The frames of the compiler mean nothing to the author of the kernel.
         raise error.with_traceback(None) from None
+
+
+def par_compile(
+    funcs: Iterable[Func], *arguments: Any, num_workers: int | None = None,
+    ignore_error: bool = False, **named: Any,
+) -> list[JITKernel | None]:  # fmt: skip
+    """The kernels of several prim_funcs, one after another; with `ignore_error` None for one that
+    does not compile."""
+    found: list[JITKernel | None] = []
+    for func in funcs:
+        try:
+            found.append(compile(func, *arguments, **named))
+        except TileError:
+            if not ignore_error:
+                raise
+            found.append(None)
+    return found
 
 
 def compile_func(

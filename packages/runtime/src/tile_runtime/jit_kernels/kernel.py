@@ -23,7 +23,7 @@ from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.recording_modes import in_forward_mode
 from tile_runtime.launcher.remember_call import Repeat
 from tile_runtime.launcher.run_watchers import RECORDERS
-from tile_runtime.launcher.signature import Param
+from tile_runtime.launcher.signature import KernelParam, Param
 from tile_runtime.launcher.tensor_memory import REGISTER
 
 if TYPE_CHECKING:
@@ -204,7 +204,12 @@ class JITKernel:
         return tuple(loop_schedules(func, self.target))
 
     @property
-    def params(self) -> list[Param]:
+    def params(self) -> list[KernelParam]:
+        """The parameters of the kernel, as scripts look at them."""
+        return [KernelParam.of(p) for p in self.parameters[: len(self.prim_func.params)]]
+
+    @property
+    def parameters(self) -> list[Param]:
         """Parameters of the compiled kernel, workspaces added by the compiler at the end."""
         return list(self._built.signature.params)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -38,7 +38,7 @@ class Declared(Protocol):
     @property
     def prim_func(self) -> Func: ...
     @property
-    def params(self) -> list[Param]: ...
+    def parameters(self) -> list[Param]: ...
     @property
     def out_idx(self) -> list[int]: ...
     @property
@@ -150,7 +150,7 @@ def input_shapes(kernel: Declared) -> list[TensorParam]:
     given = {*kernel.out_idx, *kernel.workspace_idx}
     declared = len(kernel.prim_func.params)
     found: list[TensorParam] = []
-    for i, param in enumerate(kernel.params[:declared]):
+    for i, param in enumerate(kernel.parameters[:declared]):
         if i in given:
             continue
         if not isinstance(param, TensorParam) or not all(isinstance(d, int) for d in param.dims):
@@ -184,3 +184,18 @@ def _filled(param: TensorParam, supply: TensorSupplyType, generator: Any) -> tor
     if supply is TensorSupplyType.Uniform:
         return (torch.rand(shape, generator=generator) * 2 - 1).to(dtype)
     return torch.randn(shape, generator=generator).to(dtype)
+
+
+def get_tensor_supply(
+    supply_type: TensorSupplyType = TensorSupplyType.Auto,
+) -> Callable[[Param], torch.Tensor]:
+    """A function from a parameter of a kernel to a tensor for it."""
+
+    def supply(param: Param) -> torch.Tensor:
+        import torch
+
+        if not isinstance(param, TensorParam):
+            raise KernelError("tensor-supply", f"`{param.name}` is a scalar, which has no tensor")
+        return _filled(param, supply_type, torch.Generator().manual_seed(_SEED))
+
+    return supply

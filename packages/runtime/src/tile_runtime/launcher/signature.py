@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from tile_frontend._tracing.dtype_names import DataType
 from tile_ir import (
     DTYPES,
     Binary,
@@ -56,6 +57,20 @@ class ScalarParam:
 
 
 Param: TypeAlias = TensorParam | ScalarParam
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParam:
+    """A parameter as scripts look at it: the type is a string; a scalar has no dimensions."""
+
+    name: str
+    dtype: DataType
+    shape: tuple[int | str, ...] = ()
+
+    @staticmethod
+    def of(param: Param) -> KernelParam:
+        shape = param.shape if isinstance(param, TensorParam) else ()
+        return KernelParam(param.name, DataType(param.dtype.name), shape)
 
 
 @dataclass(frozen=True, slots=True)

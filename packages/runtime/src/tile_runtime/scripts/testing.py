@@ -54,3 +54,25 @@ def torch_assert_close(
     if verbose:
         print(f"{wrong} of {close.numel()} elements differ")
     return True
+
+
+def _runs_anyhow(*arguments: Any, **named: Any) -> Any:
+    """A test that asks for a GPU, or for a package: it runs where kernels of GPUs run here."""
+    if len(arguments) == 1 and callable(arguments[0]) and not named:
+        return arguments[0]
+    return lambda function: function
+
+
+requires_cuda = requires_rocm = requires_package = _runs_anyhow
+requires_cuda_compute_version = requires_cuda_compute_version_eq = _runs_anyhow
+requires_cuda_compute_version_ge = requires_cuda_compute_version_gt = _runs_anyhow
+requires_cuda_compute_version_le = requires_cuda_compute_version_lt = _runs_anyhow
+
+
+def process_func(function: Any, *arguments: Any, **named: Any) -> Any:
+    """Call a function of a test for performance, once."""
+    return function(*arguments, **named)
+
+
+def regression(*arguments: Any, **named: Any) -> None:
+    """Accepted: timings of a regression test concern a GPU."""

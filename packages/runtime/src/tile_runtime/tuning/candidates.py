@@ -22,7 +22,7 @@ from tile_runtime.jit_kernels.jit_compile import order_of
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.profiler import do_bench
 from tile_runtime.jit_kernels.tensor_supply import Declared, supply_tensors
-from tile_runtime.launcher.signature import Param, signature_of
+from tile_runtime.launcher.signature import KernelParam, Param, signature_of
 from tile_runtime.tuning.options import TuneOptions
 from tile_runtime.tuning.results import TrialRow, config_text
 from tile_runtime.tuning.trial import (
@@ -65,7 +65,7 @@ class _Traced:
     """A traced function as `Declared`."""
 
     prim_func: Any
-    params: list[Param]
+    parameters: list[Param]
     out_idx: list[int]
     workspace_idx: list[int]
     device_type: str
@@ -175,7 +175,7 @@ class ConfigCandidates:
     def _inputs_of(self, candidate: Candidate) -> _Inputs:
         """Those of kernels with the same parameters are the same."""
         declared = candidate.declared
-        shapes = repr((declared.params, declared.out_idx, declared.workspace_idx))
+        shapes = repr((declared.parameters, declared.out_idx, declared.workspace_idx))
         if shapes not in self._made:
             self._made[shapes] = self._make(declared)
         return self._made[shapes]
@@ -185,7 +185,7 @@ class ConfigCandidates:
         if self.inputs is not None:
             inputs = list(self.inputs)
         elif options.supply_prog is not None:
-            inputs = list(options.supply_prog(declared.params))
+            inputs = list(options.supply_prog(list(map(KernelParam.of, declared.parameters))))
         else:
             inputs = supply_tensors(declared, options.supply_type)
         bare = pack(inputs, None)
