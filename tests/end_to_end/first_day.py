@@ -115,40 +115,6 @@ def no_order_between_cores():
 # Launches ------------------------------------------------------------------------------------------
 
 
-def a_grid_of_two_dimensions():
-    @T.prim_func
-    def k(X: T.Tensor((64, 64), "float32")):
-        with T.Kernel(2, 2) as (bx, by):
-        #                      ^ with-target: the second number of T.Kernel is threads=2, the vector cores of a block: it yields one index, found 2 names | for threads write `as cid`; for a grid write `T.Kernel(2 * 2, is_npu=True) as (cid, vid)` and `bx, by = cid % 2, cid // 2`
-            x = T.alloc_ub((32, 32), "float32")
-
-
-def a_grid_and_threads():
-    @T.prim_func
-    def k(X: T.Tensor((64, 64), "float32")):
-        with T.Kernel(T.ceildiv(64, 32), T.ceildiv(64, 16), threads=128) as (bx, by):
-        #                                ^ launch-grid: a launch has one dimension, found 2 | write `T.Kernel(2 * 4, is_npu=True) as (cid, vid)` and `bx, by = cid % 2, cid // 2`
-            x = T.alloc_ub((32, 16), "float32")
-
-
-def a_grid_of_symbolic_sizes():
-    m = T.symbolic("m")
-
-    @T.prim_func
-    def k(X: T.Tensor((m, 64), "float32")):
-        with T.Kernel(T.ceildiv(m, 32), 4, 2) as (bx, by, bz):
-        #                               ^ launch-grid: a launch has one dimension, found 3 | write `T.Kernel(gx * 4 * 2, is_npu=True) as (cid, vid)` and `bx, by, bz = cid % gx, cid // gx % 4, cid // (gx * 4)`
-            x = T.alloc_ub((32, 16), "float32")
-
-
-def threads_of_a_gpu():
-    @T.prim_func
-    def k(X: T.Tensor((64, 64), "float32")):
-        with T.Kernel(4, threads=128) as bx:
-        #                        ^ launch-threads: threads is 128, expected 1 or 2 | threads counts the vector cores of a block, not the elements they work on: leave it out
-            x = T.alloc_ub((32, 32), "float32")
-
-
 def the_index_of_triton():
     @T.prim_func
     def k(X: T.Tensor((64,), "float32")):

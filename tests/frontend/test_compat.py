@@ -169,7 +169,7 @@ def test_a_wrong_name_in_a_kernel_is_told_at_its_line() -> None:
             with T.Kernel(1) as (cid, vid):
                 T.gemm(A, A, A)
 
-    assert error.value.hint == "write T.gemm_v0(A, B, C, init=...)"
+    assert error.value.hint == "copy it to a tile on chip with T.copy first"
 
 
 def test_uninstalling_leaves_nothing() -> None:

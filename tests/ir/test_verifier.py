@@ -49,7 +49,7 @@ BROKEN = [
     ("built", "copy($u, $h) {enable_relu=1, transpose=false, pad_value=none} @0:5:1", "attribute-type",
      "enable_relu is 1, expected a Python bool", 5),
     ("built", f"copy($A[0:+4, 0:+64], $c) {WHOLE} @0:5:1", "copy-direction", "no path from gm (`A`) to l0c", 5),
-    ("built", f"copy($A[0:+4, 0:+64], $h) {WHOLE} @0:5:1", "dtype-mismatch", "src `A` is float32", 5),
+    ("built", f"copy($A[0:+4, 0:+64], $q) {WHOLE} @0:5:1", "dtype-mismatch", "src `A` is float32", 5),
     ("built", f"copy($A[0:+8, 0:+64], $u) {WHOLE} @0:5:1", "shape-mismatch", "but dst `u` has [4, 64]", 5),
     ("built", 'set_flag(16) {src_pipe="v", dst_pipe="mte3"} @0:5:1', "flag-id", "event_id is 16", 5),
     ("built", 'set_flag(0) {src_pipe="v", dst_pipe="v"} @0:5:1', "flag-pair", "v to v is one pipe", 5),

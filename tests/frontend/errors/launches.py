@@ -62,11 +62,35 @@ def element_read_before_the_launch():
             pass
 
 
-def one_name_for_two_indices():
+def three_names_for_one_size():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
-        with T.Kernel(1, is_npu=True) as cid:
-        #                                ^ with-target: T.Kernel without threads yields 2 indices, found 1 name | write `as (cid, vid)`: vid numbers the two vector cores of a block; with threads=2 one name is right, and the compiler gives each core its rows
+        with T.Kernel(1) as (a, b, c):
+        #                   ^ with-target: T.Kernel with one extent yields the block, or the block and the vector core, found 3 names | write `as (a, vid)`: vid numbers the two vector cores of a block; with one name the compiler gives each core its rows
+            pass
+
+
+def four_sizes():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(4, 4, 4, 4) as (a, b, c, d):
+        #                      ^ launch-grid: a launch has at most three dimensions, found 4 | fold some into one: `i, j = b % n, b // n`
+            pass
+
+
+def two_names_for_three_sizes():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(4, 4, 4) as (a, b):
+        #                         ^ with-target: T.Kernel with 3 extents yields 3 indices, found 2 names | write `as (bx, by, bz)`
+            pass
+
+
+def no_threads():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1, threads=0) as cid:
+        #                        ^ launch-threads: threads is 0, expected positive numbers | threads is the number of threads a block has on a GPU; leave it out here
             pass
 
 
@@ -74,23 +98,7 @@ def two_names_for_one_index():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1, threads=2, is_npu=True) as (cid, vid):
-        #                                           ^ with-target: T.Kernel with threads yields 1 index, found 2 names | write `as cid`
-            pass
-
-
-def too_many_threads():
-    @T.prim_func
-    def k(A: T.Tensor((16,), "int32")):
-        with T.Kernel(1, threads=128) as cid:
-        #                        ^ launch-threads: threads is 128, expected 1 or 2 | threads counts the vector cores of a block, not the elements they work on: leave it out
-            pass
-
-
-def second_grid_dimension():
-    @T.prim_func
-    def k(A: T.Tensor((16,), "int32")):
-        with T.Kernel(4, 4) as (bx, by):
-        #                ^ launch-grid: a launch has one dimension, found 2 | write `T.Kernel(4 * 4, is_npu=True) as (cid, vid)` and `bx, by = cid % 4, cid // 4`
+        #                                           ^ with-target: T.Kernel with threads yields 1 index, found 2 names | write `as bx`
             pass
 
 
@@ -238,7 +246,7 @@ def let_as_a_shape():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            n = 16
+            n = cid + 16
             a = T.alloc_ub((n,), "int32")
             #              ^ dynamic-shape: dimension 0 of a buffer is a runtime value, expected a Python int | buffers on chip have fixed sizes: compute it outside the kernel, or allocate the largest
 

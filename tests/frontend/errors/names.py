@@ -62,12 +62,12 @@ def removed_alloc_local():
             #     ^ unknown-name: `T.alloc_local` is not defined | allocate with T.alloc_ub, or T.alloc_var for one scalar
 
 
-def removed_gemm():
+def product_of_tensors():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             T.gemm(A, A, A)
-            # ^ unknown-name: `T.gemm` is not defined | write T.gemm_v0(A, B, C, init=...)
+            #      ^ operand-memory: gemm: A `A` is in gm, expected fragment, l1 or shared | copy it to a tile on chip with T.copy first
 
 
 def gone_after_its_block():
@@ -137,14 +137,6 @@ def parameter_named_like_a_symbol():
     #     ^ symbol-name: parameter `m` has the name of a symbolic dimension
         with T.Kernel(1) as (cid, vid):
             pass
-
-
-def string_assigned():
-    @T.prim_func
-    def k(A: T.Tensor((16,), "float32")):
-        with T.Kernel(1) as (cid, vid):
-            mode = "CAST_NONE"
-          # ^ not-assignable: `mode` is set to the string 'CAST_NONE' | a kernel names numbers and buffers: define it outside the kernel
 
 
 def operation_assigned():
@@ -254,7 +246,7 @@ def choice_in_a_let():
             first = 0
             if cid > 0:
                 first = 8
-              # ^ lost-assignment: `first` is assigned in a block and the value ends with it: line 258 reads the one from before the block | use another name, or keep the value in a variable: `first = T.alloc_var(...)`
+              # ^ lost-assignment: `first` is assigned in a block and the value ends with it: line 250 reads the one from before the block | use another name, or keep the value in a variable: `first = T.alloc_var(...)`
             A[first] = 1
 
 

@@ -233,14 +233,6 @@ def runtime_transpose():
             #                              ^ attribute-type: gemm_v0: transpose_B is a runtime bool, expected a Python bool | it is chosen while compiling: use a value from outside the kernel
 
 
-def copy_between_tensors():
-    @T.prim_func
-    def k(A: T.Tensor((16,), "float32"), B: T.Tensor((16,), "float32")):
-        with T.Kernel(1) as (cid, vid):
-            T.copy(A, B)
-            #         ^ copy-direction: copy: there is no path from gm (`A`) to gm (`B`) | copy through a buffer in ub
-
-
 def copy_of_different_shapes():
     @T.prim_func
     def k(A: T.Tensor((16,), "float32")):
@@ -270,11 +262,11 @@ def copy_of_a_number():
 
 def copy_of_different_dtypes():
     @T.prim_func
-    def k(A: T.Tensor((16,), "float32")):
+    def k(A: T.Tensor((16,), "int64")):
         with T.Kernel(1) as (cid, vid):
-            a = T.alloc_ub((16,), "float16")
+            a = T.alloc_ub((16,), "bfloat16")
             T.copy(A[0:16], a)
-            #               ^ dtype-mismatch: copy: src `A` is float32, but dst `a` is float16 | copies between gm and chip do not convert: allocate the tile with the same dtype
+            #               ^ dtype-mismatch: copy: src `A` is int64, but dst `a` is bfloat16 | allocate the tile with the same dtype, or with one that T.tile.cast reaches
 
 
 def copy_option():

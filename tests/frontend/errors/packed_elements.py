@@ -186,7 +186,7 @@ def loaded():
         with T.Kernel(1) as (cid, vid):
             b = T.alloc_ub((64,), "int4")
             T.copy(A, b)
-            #         ^ dtype-mismatch: copy: src `A` is int8, but dst `b` is int4 | copies between gm and chip do not convert: allocate the tile with the same dtype
+            #         ^ dtype-mismatch: copy: src `A` is int8, but dst `b` is int4 | allocate the tile with the same dtype, or with one that T.tile.cast reaches
 
 
 def dumped():

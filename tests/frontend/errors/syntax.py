@@ -56,8 +56,8 @@ def lambda_expression():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            A[0] = (lambda: 1)()
-            #       ^ unsupported-syntax: a lambda is not supported in a kernel | define a function outside the kernel
+            A[0] = (lambda *a: 1)()
+            #       ^ unsupported-syntax: a lambda with more than plain parameters is not supported in a kernel
 
 
 def comprehension_over_a_runtime_range():
@@ -141,8 +141,8 @@ def loop_with_step():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            for i in range(0, 8, 2):
-            #                    ^ loop-step: a loop has a step | loop over the count and multiply inside
+            for i in range(0, 8, cid):
+            #                    ^ loop-step: a step of T.serial is a runtime int32, expected a Python int
                 A[i] = 1
 
 
@@ -219,14 +219,6 @@ def runtime_assertion():
         with T.Kernel(1) as (cid, vid):
             assert cid == 0
           # ^ unsupported-syntax: `assert` of a runtime condition is not supported | write T.device_assert(cid == 0, 'cid == 0'), which is checked where the kernel runs
-
-
-def runtime_ternary():
-    @T.prim_func
-    def k(A: T.Tensor((16,), "int32")):
-        with T.Kernel(1) as (cid, vid):
-            A[0] = 1 if cid == 0 else 2
-            #           ^ runtime-condition: `a if c else b` chooses while the kernel is traced, but the condition is known only when it runs | write T.if_then_else(c, a, b)
 
 
 def ellipsis_index():

@@ -44,7 +44,8 @@ NAMES: dict[str, Any] = {
     **{name: getattr(module, name) for module, names in _NAMES.items() for name in names.split()},
     **allocation.ALLOCATORS, **scalar_functions.DTYPE_NAMES, **scalar_functions.FUNCTIONS,
     **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
-    "Vectorized": loops.vectorized, "use_swizzle": use_swizzle, "recommend_configs": recommend_configs,
+    "Vectorized": loops.vectorized, "use_swizzle": use_swizzle,
+    "recommend_configs": recommend_configs,
     "recommend_tiles": recommend_tiles,
     "max": scalar_functions.maximum, "min": scalar_functions.minimum,
     # The IR evaluates only the chosen side, which is also right for the eager form.

@@ -341,7 +341,8 @@ def _check_operand(opdef: OpDef, definition: OperandDef, operand: Operand) -> Pr
 def _memory_hint(operand: Region, definition: OperandDef) -> str | None:
     if operand.memory is Memory.GM:
         target = sorted(m.value for m in definition.memories)[0]
-        return f"copy it to {target} with T.copy first"
+        open_ones = CHOICES_OF_OPEN.keys() & definition.memories
+        return f"copy it to {'a tile on chip' if open_ones else target} with T.copy first"
     if operand.memory in CHOICES_OF_OPEN:
         other = next(o for o in CHOICES_OF_OPEN if o is not operand.memory)
         if possible(other) & definition.memories:

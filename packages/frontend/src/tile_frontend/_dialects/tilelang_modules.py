@@ -9,8 +9,8 @@ from tile_frontend._dialects.dialect import ImportTable, names
 
 # Our modules with the names that scripts import of them: `name=ours` where it has another here.
 _PLACES = {
-    "tile_frontend": "DataType Fragment GemmWarpPolicy cdiv dtype make_nz_layout make_swizzled_layout make_zn_layout "
-    "next_power_of_2 "
+    "tile_frontend": "DataType Fragment GemmWarpPolicy cdiv dtype make_nz_layout "
+    "make_swizzled_layout make_zn_layout next_power_of_2 "
     "reduce reduce_max reduce_min reduce_sum",
     "tile_ir": "Layout PrimFunc=Func TVMError=KernelError",
     "tile_runtime": "__version__",

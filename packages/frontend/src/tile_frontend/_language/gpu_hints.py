@@ -1,5 +1,5 @@
-"""Accept what scripts for GPUs say about threads, registers and layouts. It concerns time there, and
-has no effect here: the compiler divides the work of a block itself."""
+"""Accept what scripts for GPUs say about threads, registers and layouts. It concerns time there,
+and has no effect here: the compiler divides the work of a block itself."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from tile_frontend._tracing.faults import Fault
@@ -35,9 +36,7 @@ class DataType(str):
 
     def as_torch(self) -> Any:
         """The type of torch."""
-        import torch
-
-        return getattr(torch, str(self))
+        return getattr(import_module("torch"), str(self))
 
 
 # What a C++ source calls them.

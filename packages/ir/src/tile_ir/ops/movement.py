@@ -144,7 +144,9 @@ def converts(way: Path, dtype: DType, to: DType, target: Target) -> bool:
         return True
     if way == (Memory.UB, Memory.UB) and (dtype.name, to.name) in DEQUANTIZING:
         return True
-    if way in _CONVERTED_IN_UB:
+    if way == (Memory.UB, Memory.UB) and (dtype.name, to.name) in target.conversions:
+        return True
+    if way in _CONVERTED_IN_UB and dtype.whole_bytes and to.whole_bytes:
         return conversion_steps(dtype, to, target.conversions) is not None
     if way in THROUGH_WORKSPACE and type_between_cores(way, dtype, to, target) is not None:
         return True

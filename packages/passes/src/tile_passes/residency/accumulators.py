@@ -28,11 +28,11 @@ from tile_ir import (
     Region,
     Section,
     Stmt,
-    Store,
     Target,
     While,
     binary,
     breaks,
+    buffers_of,
     cast,
     equal,
     generated,
@@ -46,10 +46,10 @@ from tile_ir.analysis import Ranges, surely_runs
 from tile_ir.ops.cube import accumulator_type, is_tile_product
 from tile_ir.ops.movement import converts
 from tile_passes.free_names import FreeNames
-from tile_passes.residency.effects import (
+from tile_passes.residency.value_uses import (
     SUM,
     TILE,
-    Effects,
+    ValueUses,
     is_all_of,
     is_nest,
     roles,
@@ -89,11 +89,14 @@ class Accumulator:
     added: list[Alloc] = field(default_factory=list)
     # Whether a `break` leaves a loop whose head has the value in ub.
     _leaving: bool = False
+    # Whether the tile has to be a part behind the block of products that is looked at, as it is
+    # before that: a run may pass it by.
+    _keeps_tile: bool = False
     _made: dict[str, Buffer] = field(default_factory=dict)
 
     def rewritten(self, body: Body) -> Body:
         """The body with a buffer for each part."""
-        self.effects = Effects(self.buffer, self.known)
+        self.uses = ValueUses(self.buffer, self.known)
         found = next(s for s in walk(body) if isinstance(s, Op) and SUM in roles(s, self.buffer))
         summed = accumulator_type(found, self.target)
         assert summed is not None, "checked by the record of a product"
@@ -101,8 +104,7 @@ class Accumulator:
         self.tile = replace(self.buffer, memory=Memory.UB)
         self.product = self._new("l0c", Memory.L0C)
         new, _ = self._body(body, NOTHING, frozenset())
-        used = {s.buffer for s in walk(new) if isinstance(s, Store)}
-        used |= {r.buffer for s in walk(new) if isinstance(s, Op) for r in _regions(s)}
+        used = {buffer for s in walk(new) for buffer in buffers_of(s)}
         self.added.append(Alloc(self.tile, self.buffer.loc))
         self.added = [a for a in self.added if a.buffer in used]
         return new
@@ -121,7 +123,7 @@ class Accumulator:
         in which the value may be read behind the body."""
         result: list[Stmt] = []
         for position, stmt in enumerate(body):
-            rest = self.effects.of_body(body[position + 1 :])
+            rest = self.uses.of_body(body[position + 1 :])
             later = rest.reads | (frozenset() if rest.ends else wanted)
             new, parts = self._stmt(stmt, parts, later)
             result.extend(new)
@@ -149,8 +151,8 @@ class Accumulator:
 
     def _other(self, stmt: Stmt, parts: Parts) -> tuple[list[Stmt], Parts]:
         """A use of the tile in ub."""
-        effect = self.effects.of(stmt)
-        before = [] if effect.ends and not effect.reads else self._in_tile(parts, stmt.loc)
+        use = self.uses.of(stmt)
+        before = [] if use.ends and not use.reads else self._in_tile(parts, stmt.loc)
         return [*before, *replace_buffers((stmt,), {self.buffer: self.tile})], IN_TILE
 
     def _op(self, op: Op, parts: Parts, later: frozenset[str]) -> tuple[list[Stmt], Parts]:
@@ -167,11 +169,12 @@ class Accumulator:
         init = op.operand("init")
         assert isinstance(init, Expr), "checked by the record"
         before: list[Stmt] = []
-        if is_constant(init, True):
+        if is_constant(init, True) and not (parts.tile and self._keeps_tile):
             parts = NOTHING
         elif parts.tile and not is_constant(init, False):
             # Where the product starts anew nothing is left of the tile.
-            before.append(If(init, (self._fill(op.loc),), (), op.loc))
+            fill = self._fill(op.loc)
+            before.append(fill if is_constant(init, True) else If(init, (fill,), (), op.loc))
         if parts.zero is not None:
             init = _either(parts.zero, init)
         elif parts.tile:
@@ -203,7 +206,7 @@ class Accumulator:
         self, loop: For | While, parts: Parts, later: frozenset[str]
     ) -> tuple[list[Stmt], Parts]:
         uses = roles_in(loop.body, self.buffer)
-        if isinstance(loop, While) and self.effects.of(replace(loop, body=())).reads:
+        if isinstance(loop, While) and self.uses.of(replace(loop, body=())).reads:
             uses |= {TILE}
         if uses == {SUM}:
             return self._loop_of_products(loop, parts, later)
@@ -215,6 +218,8 @@ class Accumulator:
         """Nothing but products uses the accumulator inside: the part in l0c stays there. It is
         zero in the first iteration, or made so before the loop."""
         before: list[Stmt] = []
+        if self.uses.of(loop).ends and not (parts.tile and self._keeps_tile):
+            parts = NOTHING
         inside = parts
         first = isinstance(loop, For) and self._starts_with_product(loop)
         fresh = parts.zero if parts.zero is not None else TRUE if parts.tile else None
@@ -227,9 +232,10 @@ class Accumulator:
         else:
             before.extend(self._clear(fresh, loop.loc))
             inside = Parts(parts.tile, FALSE)
-        outer, self._leaving = self._leaving, False
+        outer = self._leaving, self._keeps_tile
+        self._leaving, self._keeps_tile = False, True
         body, _ = self._body(loop.body, inside, later | {SUM})
-        self._leaving = outer
+        self._leaving, self._keeps_tile = outer
         return [*before, replace(loop, body=body)], Parts(parts.tile, FALSE)
 
     def _starts_with_product(self, loop: For) -> bool:
@@ -251,10 +257,9 @@ class Accumulator:
         self, loop: For | While, parts: Parts, later: frozenset[str]
     ) -> tuple[list[Stmt], Parts]:
         """The value lies in ub where an iteration begins, if that needs it."""
-        inside = self.effects.of_body(loop.body)
-        may_skip = isinstance(loop, While) or not surely_runs(loop, self.known)
+        inside = self.uses.of_body(loop.body)
         has_breaks = any(True for _ in breaks(loop.body))
-        carried = bool(inside.reads) or (bool(later) and (may_skip or has_breaks))
+        carried = bool(inside.reads) or (bool(later) and not self.uses.of(loop).ends)
         before: list[Stmt] = []
         head = NOTHING
         if carried:
@@ -271,14 +276,16 @@ class Accumulator:
 
     def _if(self, stmt: If, parts: Parts, later: frozenset[str]) -> tuple[list[Stmt], Parts]:
         before: list[Stmt] = []
-        if self.effects.of(replace(stmt, then=(), orelse=())).reads:
+        if self.uses.of(replace(stmt, then=(), orelse=())).reads:
             before, parts = self._in_tile(parts, stmt.loc), IN_TILE
             stmt = replace(stmt, condition=_in_buffer(stmt, self.buffer, self.tile))
         uses = roles_in((*stmt.then, *stmt.orelse), self.buffer)
         if uses == {SUM} and (parts.zero is not None or parts.tile):
             before.extend(self._clear(parts.zero if parts.zero is not None else TRUE, stmt.loc))
             parts = Parts(parts.tile, FALSE)
+        outer, self._keeps_tile = self._keeps_tile, uses == {SUM} or self._keeps_tile
         ends = [self._body(body, parts, later) for body in (stmt.then, stmt.orelse)]
+        self._keeps_tile = outer
         (then, one), (orelse, other) = ends
         if one != other:
             then = (*then, *self._in_tile(one, stmt.loc))
@@ -315,10 +322,6 @@ class Accumulator:
             return []
         clear = generated(Op(OPS["clear_l0c"], (Region.whole(self.product),), (), loc))
         return [clear] if is_constant(zero, True) else [If(zero, (clear,), (), loc)]
-
-
-def _regions(op: Op) -> list[Region]:
-    return [o for o in op.operands if isinstance(o, Region)]
 
 
 def _is_zero(op: Op) -> bool:

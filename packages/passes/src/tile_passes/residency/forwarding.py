@@ -13,12 +13,13 @@ from tile_ir import (
     Op,
     Stmt,
     bodies,
+    buffers_of,
     replace_buffers,
     rewrite,
     walk,
     written_buffers,
 )
-from tile_passes.residency.effects import OPERAND, is_all_of, roles, touches
+from tile_passes.residency.value_uses import OPERAND, is_all_of, roles, touches
 
 
 def forward_copies(func: Func) -> Func:
@@ -68,7 +69,7 @@ def _all_readers_follow(body: Body, copy: Op, tile: Buffer, source: Buffer) -> b
     place = next(i for i, s in enumerate(found) if s is copy)
     behind = found[place + 1 :]
     inside = {id(s) for s in walk(behind)}
-    readers = [s for s in walk(body) if s is not copy and touches_itself(s, tile)]
+    readers = [s for s in walk(body) if s is not copy and tile in buffers_of(s)]
     if not readers or any(id(s) not in inside for s in readers):
         return False
     last = max(i for i, s in enumerate(behind) if touches(s, tile))
@@ -99,9 +100,3 @@ def _block_of(body: Body, stmt: Stmt) -> Body | None:
             if found is not None:
                 return found
     return None
-
-
-def touches_itself(stmt: Stmt, buffer: Buffer) -> bool:
-    from tile_ir import buffers_of
-
-    return buffer in buffers_of(stmt)

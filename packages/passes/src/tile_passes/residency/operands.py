@@ -21,8 +21,8 @@ from tile_ir import (
     Region,
     Section,
     Stmt,
-    Store,
     While,
+    buffers_of,
     generated,
     replace_buffers,
     walk,
@@ -31,10 +31,10 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges
 from tile_passes.free_names import FreeNames
-from tile_passes.residency.effects import (
+from tile_passes.residency.value_uses import (
     OPERAND,
     TILE,
-    Effects,
+    ValueUses,
     is_all_of,
     is_nest,
     roles,
@@ -57,13 +57,12 @@ class OperandTile:
 
     def rewritten(self, body: Body) -> Body:
         """The body with a buffer in l1, and one in ub if vector code needs it."""
-        self.effects = Effects(self.buffer, self.known)
+        self.uses = ValueUses(self.buffer, self.known)
         self.tile = replace(self.buffer, memory=Memory.UB)
         name = self.names.fresh(f"{self.buffer.name}_l1")
         self.operand = replace(self.buffer, name=name, memory=Memory.L1)
         new, _ = self._body(body, NOWHERE, NOWHERE)
-        used = {s.buffer for s in walk(new) if isinstance(s, Store)}
-        used |= {load for s in walk(new) for load in _buffers(s)}
+        used = {buffer for s in walk(new) for buffer in buffers_of(s)}
         if self.tile not in used:  # the name is free
             named = replace(self.operand, name=self.buffer.name)
             new = replace_buffers(new, {self.operand: named})
@@ -77,7 +76,7 @@ class OperandTile:
         may be read there."""
         result: list[Stmt] = []
         for position, stmt in enumerate(body):
-            rest = self.effects.of_body(body[position + 1 :])
+            rest = self.uses.of_body(body[position + 1 :])
             later = rest.reads | (NOWHERE if rest.ends else wanted)
             new, valid = self._stmt(stmt, valid, later)
             result.extend(new)
@@ -93,8 +92,12 @@ class OperandTile:
                 return self._loop(stmt, valid, later)
             case If():
                 parts = [self._body(b, valid, later) for b in (stmt.then, stmt.orelse)]
+                common = parts[0][1] & parts[1][1]
+                if not common and all(p[1] for p in parts):
+                    parts = [self._with_operand(*p, stmt.loc) for p in parts]
+                    common = frozenset({OPERAND})
                 new = with_bodies(self._in_ub(stmt), tuple(p[0] for p in parts))
-                return [new], parts[0][1] & parts[1][1]
+                return [new], common
             case Section():
                 body, valid = self._body(stmt.body, valid, later)
                 return [replace(stmt, body=body)], valid
@@ -148,8 +151,12 @@ class OperandTile:
         sides = Region.whole(self.tile), Region.whole(self.operand)
         return [generated(Op(OPS["copy"], sides, (False, False, None), loc))]
 
+    def _with_operand(self, body: Body, valid: Valid, loc: Loc) -> tuple[Body, Valid]:
+        """A body behind which the value is in l1."""
+        return (*body, *self._handover(valid, loc)), valid | {OPERAND}
+
     def _loop(self, loop: For | While, valid: Valid, later: Valid) -> tuple[list[Stmt], Valid]:
-        inside = self.effects.of_body(loop.body)
+        inside = self.uses.of_body(loop.body)
         before: list[Stmt] = []
         if OPERAND in inside.reads and self.buffer not in written_buffers(loop.body):
             before = self._handover(valid, loop.loc)
@@ -157,6 +164,13 @@ class OperandTile:
         head = valid
         while True:
             body, end = self._body(loop.body, head, inside.reads | later)
+            if head and not head & end:
+                # Nowhere is the value both of before the loop and of the iteration before.
+                if OPERAND not in head:
+                    before.extend(self._handover(head, loop.loc))
+                    head = valid = valid | {OPERAND}
+                    continue
+                body, end = self._with_operand(body, end, loop.loc)
             if not valid or head <= end:
                 break
             head = head & end
@@ -164,9 +178,3 @@ class OperandTile:
         if isinstance(loop, While):
             new = replace_buffers((new,), {self.buffer: self.tile})[0]  # type: ignore[assignment]
         return [*before, new], (valid & end if valid else end)
-
-
-def _buffers(stmt: Stmt) -> list[Buffer]:
-    from tile_ir import buffers_of
-
-    return list(buffers_of(stmt))

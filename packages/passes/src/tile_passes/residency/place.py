@@ -6,9 +6,9 @@ from tile_ir import CHOICES_OF_OPEN, Alloc, Buffer, Func, Target
 from tile_ir.analysis import Ranges
 from tile_passes.free_names import FreeNames
 from tile_passes.residency.accumulators import Accumulator
-from tile_passes.residency.effects import OPERAND, SUM, roles_in
 from tile_passes.residency.forwarding import forward_copies
 from tile_passes.residency.operands import OperandTile
+from tile_passes.residency.value_uses import OPERAND, SUM, roles_in
 
 
 def placed(func: Func, target: Target) -> Func:

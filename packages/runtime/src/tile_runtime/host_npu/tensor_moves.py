@@ -26,7 +26,7 @@ def add_tensor_moves() -> None:
     keep_clones_where_they_are()
     torch.Tensor.npu = _npu  # type: ignore[attr-defined]
     if "cuda" in NAMES:
-        torch.Tensor.cuda = _npu  # type: ignore[method-assign]
+        torch.Tensor.cuda = _npu  # type: ignore
         torch.Tensor.is_cuda = property(lambda self: self.device.type == "cpu")  # type: ignore
         torch.nn.Module.cuda = lambda self, device=None: self  # type: ignore
     torch.Tensor.cpu = _cpu  # type: ignore[method-assign, assignment]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,12 +40,13 @@ class EagerJit:
 
     eager: EagerFunction
     options: CompileOptions
+    compile_func: Callable[..., JITKernel]
     mode: str = "eager"
     _parameters: dict[Any, Parameters] = field(default_factory=dict)
     _kernels: dict[Any, _Compiled] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        functools.update_wrapper(self, self.eager.fn)  # type: ignore[arg-type]
+        functools.update_wrapper(self, self.eager.fn)
         if self.options.out_idx is not None:
             with told_at(*place_of(self.eager.fn)):
                 raise KernelError(
@@ -127,14 +128,13 @@ class EagerJit:
         return found, parameters
 
     def _build(self, chosen: dict[str, Any], constants: dict[str, int]) -> _Compiled:
-        from tile_runtime.jit_kernels.jit_compile import compile_func
-
         started = time.perf_counter()
         traced: EagerKernel = self.eager.traced(chosen, constants)
         retrace = functools.partial(_retraced, self.eager, chosen, constants)
         options = replace(self.options, out_idx=sorted(traced.outputs) or None)
         with told_at(*place_of(self.eager.fn)):
-            kernel = compile_func(traced.func, options, time.perf_counter() - started, retrace)
+            seconds = time.perf_counter() - started
+            kernel = self.compile_func(traced.func, options, seconds, retrace)
         places = sorted(traced.outputs)
         return _Compiled(kernel, tuple(places.index(o) for o in traced.outputs), traced.single)
 

@@ -324,7 +324,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
         )
     eager = eager_function(factory)
     if eager is not None:
-        return EagerJit(eager, options)
+        return EagerJit(eager, options, compile_func)
     if takes_tensors(factory):
         with told_at(*place_of(factory)):
             raise KernelError(

@@ -72,7 +72,7 @@ def supply_arguments(
     import torch
 
     made = {*kernel.out_idx, *kernel.workspace_idx}
-    declared = kernel.params[: len(kernel.prim_func.params)]
+    declared = kernel.parameters[: len(kernel.prim_func.params)]
     inputs = [p for i, p in enumerate(declared) if i not in made]
     tensors = {p.name: p for p in inputs if isinstance(p, TensorParam)}
     for name in arrays:

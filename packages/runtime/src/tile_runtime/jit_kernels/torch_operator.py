@@ -50,7 +50,7 @@ class _TorchOperator:
         self.name = name
         namespace, short = self._parts()
         made = {*kernel.out_idx, *kernel.workspace_idx}
-        declared = kernel.params[: len(kernel.prim_func.params)]
+        declared = kernel.parameters[: len(kernel.prim_func.params)]
         self.inputs = [p for i, p in enumerate(declared) if i not in made]
         self.outputs = [declared[i] for i in kernel.out_idx]
         self.mutated = self._mutated(mutates)

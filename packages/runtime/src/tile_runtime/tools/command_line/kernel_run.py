@@ -75,7 +75,7 @@ def _made_up(kernel: JITKernel, given: Collection[str]) -> list[Diagnostic]:
     from tile_runtime.launcher.signature import TensorParam
 
     made = {*kernel.out_idx, *kernel.workspace_idx}
-    declared = kernel.params[: len(kernel.prim_func.params)]
+    declared = kernel.parameters[: len(kernel.prim_func.params)]
     inputs = [p for i, p in enumerate(declared) if i not in made and isinstance(p, TensorParam)]
     names = [p.name for p in inputs if p.dtype.is_integer and p.name not in given]
     if not names:

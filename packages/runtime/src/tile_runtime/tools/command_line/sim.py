@@ -227,7 +227,7 @@ def _run_of_script(options: argparse.Namespace) -> _Ran:
         chosen["timeout"] = math.ceil(options.timeout)
     with override(**{name: value for name, value in chosen.items() if value is not None}):
         kernel = made_kernel(options.source, options)
-        declared = kernel.params[: len(kernel.prim_func.params)]
+        declared = kernel.parameters[: len(kernel.prim_func.params)]
         made = [declared[i].name for i in kernel.out_idx]
         arguments = run_arguments(kernel, options)
         fixed = {*kernel.out_idx, *kernel.workspace_idx}

@@ -33,7 +33,7 @@ from tile_ir.ops.cube import is_tile_product
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class ValueUse:
     """`reads`: the roles in which a value may be read that was there before; `ends`: whether
     nothing of it is left on any way through."""
 
@@ -41,7 +41,7 @@ class Effect:
     ends: bool = False
 
 
-NOTHING = Effect()
+NOTHING = ValueUse()
 # The roles in which a statement uses a buffer: as operand or sum of a product, or otherwise.
 OPERAND, SUM, TILE = "operand", "sum", "tile"
 
@@ -102,15 +102,15 @@ def is_nest(stmt: Stmt) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class ValueUses:
     """The effects of statements on the value of `buffer`, where the variables around them lie in
     `known`."""
 
     buffer: Buffer
     known: Ranges
 
-    def of(self, stmt: Stmt) -> Effect:
-        """The effect of one statement."""
+    def of(self, stmt: Stmt) -> ValueUse:
+        """The use of one statement."""
         if not touches(stmt, self.buffer):
             return NOTHING
         match stmt:
@@ -122,32 +122,32 @@ class Effects:
                 inside = self.of_body(stmt.body)
                 head = self._of_conditions(stmt)
                 runs = surely_runs(stmt, self.known) and not _has_break(stmt.body)
-                return Effect(head | inside.reads, inside.ends and runs)
+                return ValueUse(head | inside.reads, inside.ends and runs)
             case While():
                 inside = self.of_body(stmt.body)
-                return Effect(self._of_conditions(stmt) | inside.reads)
+                return ValueUse(self._of_conditions(stmt) | inside.reads)
             case If():
                 then, orelse = self.of_body(stmt.then), self.of_body(stmt.orelse)
                 reads = self._of_conditions(stmt) | then.reads | orelse.reads
-                return Effect(reads, then.ends and orelse.ends)
+                return ValueUse(reads, then.ends and orelse.ends)
             case Section():
                 return self.of_body(stmt.body)
-        return Effect(frozenset({TILE}))
+        return ValueUse(frozenset({TILE}))
 
-    def of_body(self, body: Iterable[Stmt]) -> Effect:
-        """The effect of statements one after another."""
+    def of_body(self, body: Iterable[Stmt]) -> ValueUse:
+        """The use of statements one after another."""
         reads = frozenset[str]()
         for stmt in body:
-            effect = self.of(stmt)
-            reads |= effect.reads
-            if effect.ends:
-                return Effect(reads, True)
-        return Effect(reads)
+            use = self.of(stmt)
+            reads |= use.reads
+            if use.ends:
+                return ValueUse(reads, True)
+        return ValueUse(reads)
 
     def _of_conditions(self, stmt: Stmt) -> frozenset[str]:
         return frozenset({TILE} if _touches_itself(stmt, self.buffer) else ())
 
-    def _of_op(self, op: Op) -> Effect:
+    def _of_op(self, op: Op) -> ValueUse:
         reads = set[str]()
         ends = False
         if any(load.buffer is self.buffer for load in loads(op)):
@@ -160,13 +160,13 @@ class Effects:
                 ends = True
             else:  # the rest of the tile stays
                 reads.add(role)
-        return Effect(frozenset(reads), ends and not reads)
+        return ValueUse(frozenset(reads), ends and not reads)
 
-    def _of_nest(self, nest: For) -> Effect:
+    def _of_nest(self, nest: For) -> ValueUse:
         read = any(load.buffer is self.buffer for s in walk((nest,)) for load in loads(s))
         if read or not stores_all(nest, self.buffer):
-            return Effect(frozenset({TILE}))
-        return Effect(ends=True)
+            return ValueUse(frozenset({TILE}))
+        return ValueUse(ends=True)
 
 
 def is_all_of(region: Region) -> bool:
