@@ -36,6 +36,7 @@ from tile_ir import (
     expressions,
     pipe_of,
     reads_memory,
+    resolved,
     walk_expr,
     written_buffers,
 )
@@ -44,17 +45,19 @@ from tile_ir.analysis import (
     EVERYTHING,
     ORDERING,
     Bounds,
+    Facts,
     Interval,
     Ranges,
     Touch,
+    decided,
+    facts_in,
+    facts_of,
     interval,
     launch_ranges,
     loop_range,
     modulus_of,
     rounds_in,
     rounds_of,
-    surely_runs,
-    surely_taken,
     touches_within,
     trips,
 )
@@ -133,12 +136,19 @@ _Counted: TypeAlias = tuple[Var, Var, list[tuple[int, Interval, Expr]]]
 @dataclass(frozen=True)
 class _Sight:
     """What is known where a statement stands: intervals and values of variables, the loops around
-    it that are looked at by residue, and all that stands around and before it."""
+    it that are looked at by residue, all that stands around and before it, and what the loops and
+    branches around it say."""
 
     known: Ranges
     values: Mapping[Var, Expr]
     counted: list[_Counted]
     path: tuple[Stmt, ...]
+    facts: Facts = ()
+
+    def within(self, branch: If, value: bool) -> _Sight:
+        """What is known on the side of a branch on which its condition has a value."""
+        facts = (*self.facts, *facts_of(branch.condition, value, self.values))
+        return replace(self, path=(*self.path, branch), facts=facts)
 
     @cached_property
     def each_residue(self) -> list[_InResidue]:
@@ -169,13 +179,13 @@ class _Builder:
                 case For() | While():
                     self.loop(block, stmt, sight)
                 case If():
-                    around = _loops_around(block)
-                    taken = surely_taken(stmt.condition, around, sight.values, sight.known)
+                    taken = decided(
+                        resolved(stmt.condition, sight.values), sight.known, sight.facts
+                    )
                     branch = Branch(block, len(block.items), stmt, taken)
                     block.items.append(branch)
-                    inner = replace(sight, path=(*sight.path, stmt))
-                    branch.then = self.block(stmt.then, branch, inner)
-                    branch.orelse = self.block(stmt.orelse, branch, inner)
+                    branch.then = self.block(stmt.then, branch, sight.within(stmt, True))
+                    branch.orelse = self.block(stmt.orelse, branch, sight.within(stmt, False))
                     leaves = any(isinstance(s, Break) for s in walk_statements(stmt.then))
                     branch.unlikely = stmt.unlikely and not leaves
                 case Break():
@@ -203,7 +213,7 @@ class _Builder:
             values = {**values, stmt.var: stmt.value}
             if self.varies(stmt.value):
                 self.varying.add(stmt.var)
-        return _Sight(known, values, sight.counted, (*sight.path, stmt))
+        return replace(sight, known=known, values=values, path=(*sight.path, stmt))
 
     def work(self, block: Block, stmt: Stmt, pipe: Pipe, in_order: bool, sight: _Sight) -> None:
         """An item for the statement; instances for it if it touches anything."""
@@ -258,15 +268,16 @@ class _Builder:
             order.spans[residues] = found
 
     def loop(self, block: Block, stmt: For | While, sight: _Sight) -> None:
-        known, values, counted = sight.known, sight.values, sight.counted
+        known, values, counted, facts = sight.known, sight.values, sight.counted, sight.facts
         repeat = Repeat(block, len(block.items), stmt)
         block.items.append(repeat)
         inside: tuple[Stmt, ...] = (*sight.path, stmt)
         if isinstance(stmt, For):
             span = loop_range(stmt, known)
             start, stop = constant_value(stmt.start), constant_value(stmt.stop)
-            repeat.runs = surely_runs(stmt, known, values, _loops_around(block))
-            repeat.most = trips(stmt, known, values).high
+            least, repeat.most, _ = trips(stmt, known, values, facts)
+            repeat.runs = least >= 1
+            facts = (*facts, *facts_in(stmt, values))
             repeat.modulus = modulus_of(stmt, values)
             known = {**known, stmt.var: span}
             m = repeat.modulus
@@ -281,12 +292,8 @@ class _Builder:
                 turns = [(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
                 counted = [*counted, (stmt.var, rounds, turns)]
                 self.varying.add(stmt.var)
-        inner = _Sight(known, values, counted, inside)
+        inner = _Sight(known, values, counted, inside, facts)
         repeat.body = self.block(stmt.body, repeat, inner)
-
-
-def _loops_around(block: Block) -> Iterator[For]:
-    return (loop.stmt for loop in block.loops() if isinstance(loop.stmt, For))
 
 
 def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:
