@@ -6,7 +6,7 @@ for once, so that sync ops can be added and taken away one by one. Where they go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -81,6 +81,14 @@ class Flag:
         """Whether each round takes and gives back the flag of its own slot, so that it does not
         matter which rounds there are: such flags may be raised once for all loops around."""
         return self.distance == self.slots
+
+    def raised(self, turn: int) -> Sequence[int]:
+        """The turns of which the flags are raised before a loop whose first round has this turn: by
+        slot, those that its rounds come to."""
+        loop = self.block.loop
+        if self.by_slot and loop is not None:
+            return sorted({t % self.slots for t in loop.turns})
+        return range(turn, turn + self.distance)
 
     def home(self) -> Item:
         """The loop before which the flags of a carried one are raised."""

@@ -257,9 +257,8 @@ class Completion(Dataflow):
             case PointToPoint():
                 yield self._signal(op, Do.SET, 0)
                 yield self._signal(op, Do.WAIT, 0)
-            case Flag(distance=distance) if do in (Do.PRIME, Do.DRAIN):
-                first = 0 if op.by_slot else turn
-                for slot in range(first, first + distance):
+            case Flag() if do in (Do.PRIME, Do.DRAIN):
+                for slot in op.raised(turn):
                     yield self._signal(op, Do.SET if do is Do.PRIME else Do.WAIT, slot)
             case Flag():
                 yield self._signal(op, do, turn + op.distance if do is Do.SET else turn)

@@ -105,7 +105,7 @@ class ModelledTime:
                 self.signal(op, Do.SET)
                 self.signal(op, Do.WAIT)
             case Flag() if do in (Do.PRIME, Do.DRAIN):
-                self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, op.distance)
+                self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, len(op.raised(0)))
             case Flag():
                 self.signal(op, do)
 

@@ -273,11 +273,13 @@ class _Builder:
         block.items.append(repeat)
         inside: tuple[Stmt, ...] = (*sight.path, stmt)
         if isinstance(stmt, For):
-            span = loop_range(stmt, known)
             start, stop = constant_value(stmt.start), constant_value(stmt.stop)
             least, repeat.most, _ = trips(stmt, known, values, facts)
             repeat.runs = least >= 1
             facts = (*facts, *facts_in(stmt, values))
+            span = loop_range(stmt, known)
+            last = interval(stmt.start, known).high + repeat.most - 1
+            span = Interval(span.low, max(span.low, min(span.high, last)))
             repeat.modulus = modulus_of(stmt, values)
             known = {**known, stmt.var: span}
             m = repeat.modulus

@@ -86,7 +86,7 @@ class _Writer:
     def around(self, op: Flag, do: Do) -> Iterator[Expr]:
         """The events that are raised before a loop, or taken back after it."""
         if op.by_slot:
-            yield from (Const(self.found.events[op] + slot) for slot in range(op.slots))
+            yield from (Const(self.found.events[op] + slot) for slot in op.raised(0))
             return
         loop = op.block.loop
         assert loop is not None and isinstance(loop.stmt, For), "only counted loops have slots"
