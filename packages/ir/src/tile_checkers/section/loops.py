@@ -143,7 +143,8 @@ def iteration(
     key = (*context.key, (id(loop), residue)) if plan.modulus > 1 else context.key
     if isinstance(loop, While):
         return replace(context, frames=frames, path=path, key=key)
-    values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
+    values = context.values
+    known = {**context.known, loop.var: loop_range(loop, context.known, plan.most)}
     if plan.modulus > 1:
         step = rounds_of(loop.var)
         known[step] = rounds_in(known[loop.var], residue, plan.modulus)

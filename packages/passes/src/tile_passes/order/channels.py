@@ -111,6 +111,10 @@ class Counter(Flag):
     def kind(self) -> tuple[Place, Place, Pipe]:
         return self.source, self.target, self.pipe
 
+    def raised(self, turn: int) -> Sequence[int]:
+        """Whatever the rounds: a counter has no slots."""
+        return range(self.distance)
+
     def home(self) -> Item:
         """The loop around which credits are set and awaited; for a single credit what is around
         everything, since the last one of a run is as good as the first of the next."""

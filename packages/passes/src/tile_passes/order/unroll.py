@@ -277,9 +277,7 @@ class _Builder:
             least, repeat.most, _ = trips(stmt, known, values, facts)
             repeat.runs = least >= 1
             facts = (*facts, *facts_in(stmt, values))
-            span = loop_range(stmt, known)
-            last = interval(stmt.start, known).high + repeat.most - 1
-            span = Interval(span.low, max(span.low, min(span.high, last)))
+            span = loop_range(stmt, known, repeat.most)
             repeat.modulus = modulus_of(stmt, values)
             known = {**known, stmt.var: span}
             m = repeat.modulus
