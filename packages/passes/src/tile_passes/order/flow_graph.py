@@ -179,12 +179,12 @@ class _Builder:
             self.steps[at].extend(self.item(item, residues))
             after: int | None = at
             match item:
-                case Branch(taken=None):
+                case Branch() if len(only := item.sides(residues)) == 1:
+                    after = self.block(only[0], at, residues)
+                case Branch():
                     sides = [self.block(side, self.new(at), residues) for side in item.blocks]
                     ends = [end for end in sides if end is not None]
                     after = self.new(*ends) if ends else None
-                case Branch(taken=taken):
-                    after = self.block(item.then if taken else item.orelse, at, residues)
                 case Repeat(most=most) if most > 0:
                     after = self.loop(item, at, residues)
                 case Item(stmt=Break()):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tile_ir import Buffer, Const, Core, For, Loc, Pipe, Region, Stmt, While, map_region, walk_expr
@@ -109,10 +109,11 @@ class Order(Item):
 
 @dataclass(eq=False, slots=True)
 class Branch(Item):
-    """`taken` says which side runs, where that is certain; `unlikely`, that `then` hardly ever
-    does, and that it comes to its end if it does."""
+    """`taken` says which side runs, where that is certain, and `turns` in which residues it is;
+    `unlikely`, that `then` hardly ever does, and that it comes to its end if it does."""
 
     taken: bool | None = None
+    turns: Mapping[Residues, bool] = field(default_factory=dict)
     unlikely: bool = False
     then: Block = field(init=False)
     orelse: Block = field(init=False)
@@ -120,6 +121,11 @@ class Branch(Item):
     @property
     def blocks(self) -> tuple[Block, ...]:
         return self.then, self.orelse
+
+    def sides(self, residues: Residues) -> tuple[Block, ...]:
+        """Those that may run in a combination of residues."""
+        taken = self.turns.get(residues, self.taken)
+        return self.blocks if taken is None else (self.then if taken else self.orelse,)
 
 
 @dataclass(eq=False, slots=True)

@@ -182,7 +182,8 @@ class _Builder:
                     taken = decided(
                         resolved(stmt.condition, sight.values), sight.known, sight.facts
                     )
-                    branch = Branch(block, len(block.items), stmt, taken)
+                    turns = self.turns(stmt.condition, sight) if taken is None else {}
+                    branch = Branch(block, len(block.items), stmt, taken, turns)
                     block.items.append(branch)
                     branch.then = self.block(stmt.then, branch, sight.within(stmt, True))
                     branch.orelse = self.block(stmt.orelse, branch, sight.within(stmt, False))
@@ -242,6 +243,16 @@ class _Builder:
             if known is None:
                 known = found[key] = touches_within(stmt, self.addresses, bounds)
             yield each, known
+
+    def turns(self, condition: Expr, sight: _Sight) -> dict[Residues, bool]:
+        """Whether a condition holds, for the combinations of residues in which that is certain."""
+        if not self.varies(condition):
+            return {}
+        found = {
+            residues: decided(bounds.spelled(condition), bounds.known)
+            for residues, bounds in sight.each_residue
+        }
+        return {residues: truth for residues, truth in found.items() if truth is not None}
 
     def varies(self, expr: Expr) -> bool:
         """Whether its value depends on the residues of the loops around it."""
