@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from tile_ir import KernelError, Pipe
-from tile_passes.order.channels import Counter, Do, Place, Plan, Reason, Signal
+from tile_passes.order.channels import Counter, Do, Flag, Place, Plan, Reason
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.tree import Block, Repeat, nearest_common_ancestor, place_in
@@ -105,7 +105,7 @@ def allocate_counters(
                 "hand over fewer values in one kernel, or several in one workspace",
             )
         current = coarser
-    ids: dict[Signal, int] = {s: n for n, group in enumerate(groups) for s in group}
+    ids: dict[Flag, int] = {s: n for n, group in enumerate(groups) for s in group}
     return Allocation(Plan(ids), ids)
 
 

@@ -55,27 +55,16 @@ class Dependence:
     after: Touch | None
 
 
-class Form(Enum):
-    """How two instances stand to each other: in one round, in two rounds of a loop, or with a
-    branch that hardly ever runs around the later or the earlier one only."""
-
-    WITHIN = "within"
-    CARRIED = "carried"
-    BEFORE_UNLIKELY = "before unlikely"
-    BEHIND_UNLIKELY = "behind unlikely"
-
-
 @dataclass(frozen=True, slots=True)
 class Edge:
     """What a pipe has to be ordered after: work of the pipe `source`, those of the bits `needs`,
     the last of which is `earlier`, before `later` begins.
 
     In `block`, the nearest common ancestor, the one stands at `first` and the other at `then`;
-    `distance` rounds lie between them. For unlikely branches `block` is the branch, and `then`
-    where in it the order is due.
+    `distance` rounds lie between them. For unlikely branches `block` is the branch, and both are
+    where in it the order is due: before what is in it, or at its end.
     """
 
-    form: Form
     source: Pipe
     earlier: Work
     later: Instance
@@ -88,6 +77,11 @@ class Edge:
     @property
     def target(self) -> Pipe:
         return self.later.item.pipe
+
+    @property
+    def unlikely(self) -> bool:
+        """Whether `block` is a branch that hardly ever runs, around one of the two only."""
+        return self.distance == 0 and self.first == self.then
 
 
 def dependence_graph(tree: Tree, conflicts: Sequence[int]) -> DependenceGraph:

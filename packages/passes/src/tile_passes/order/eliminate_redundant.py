@@ -25,7 +25,7 @@ import networkx as nx
 
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
-from tile_passes.order.dependence_graph import Edge, Form, Relation
+from tile_passes.order.dependence_graph import Edge, Relation
 from tile_passes.order.flow_graph import FlowGraph, Gap
 from tile_passes.order.tree import (
     Block,
@@ -124,15 +124,13 @@ class Reduction(Completion):
         place = relations.nearest(need, later)
         if place.distance == 0:
             return self.within_round(source, place, later, need)
-        return self.met(Form.CARRIED, source, place, later, need, self.own[source])
+        return self.met(source, place, later, need, self.own[source])
 
-    def met(
-        self, form: Form, source: int, place: Relation, later: Instance, need: int, gives: int
-    ) -> _Found:
+    def met(self, source: int, place: Relation, later: Instance, need: int, gives: int) -> _Found:
         if not self.reporting:
             return None, gives, need
         pipe = self.tree.pipes[source]
-        edge = Edge(form, pipe, place.earlier, later, *place[1:], need & gives)
+        edge = Edge(pipe, place.earlier, later, *place[1:], need & gives)
         return edge, gives, need
 
     def within_round(self, source: int, place: Relation, later: Instance, need: int) -> _Found:
@@ -142,7 +140,7 @@ class Reduction(Completion):
         if self.tree.pipes[source] is not later.item.pipe:
             known = self.knows(source, self.history[block, i, later.residues[: block.residues]])
             gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
-        return self.met(Form.WITHIN, source, place, later, need, gives)
+        return self.met(source, place, later, need, gives)
 
     def unlikely(self, source: int, need: int, later: Instance) -> _Found | int:
         """What stands inside a branch that hardly ever runs costs nothing where it does not: before
@@ -158,7 +156,7 @@ class Reduction(Completion):
                 at = place_in(block, later.item)
                 before = Relation(instance.item, block, at, at)
                 gives = own & ~block.bits(at, at + 1)
-                return self.met(Form.BEFORE_UNLIKELY, source, before, later, need, gives)
+                return self.met(source, before, later, need, gives)
             if (block := unlikely_block(earlier, later.item)) is not None:
                 end = len(block.items)
                 behind = behind or Relation(instance.item, block, end, end)
@@ -167,7 +165,7 @@ class Reduction(Completion):
         if likely or behind is None:
             return likely
         gives = own & behind.block.below[-1]
-        return self.met(Form.BEHIND_UNLIKELY, source, behind, later, need, gives)
+        return self.met(source, behind, later, need, gives)
 
 
 def _irredundant(found: list[_Found]) -> list[_Found]:

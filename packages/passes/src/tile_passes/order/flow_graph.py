@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 import networkx as nx
 
 from tile_ir import Break, Effect, Op, Pipe, pipe_of
-from tile_passes.order.channels import AROUND, Barrier, Counter, Place, Signal
+from tile_passes.order.channels import AROUND, Barrier, Counter, Flag, Place
 from tile_passes.order.core_dependences import CoreDependence, Facts
 from tile_passes.order.core_tree import CORES
 from tile_passes.order.dependence_graph import Relations
@@ -47,7 +47,7 @@ class Access(NamedTuple):
 class Set(NamedTuple):
     """A pipe sets a flag of a sync op, or one of the author's."""
 
-    op: Signal | None
+    op: Flag | None
     pipe: int
     flag: int
 
@@ -55,7 +55,7 @@ class Set(NamedTuple):
 class Wait(NamedTuple):
     """A pipe waits for a flag; `bit` is the fact that the wait is over, 0 for the author's."""
 
-    op: Signal | None
+    op: Flag | None
     pipe: int
     flag: int
     bit: int

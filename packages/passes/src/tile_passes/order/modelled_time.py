@@ -14,18 +14,7 @@ from collections.abc import Iterator
 from tile_ir import Pipe, Target
 from tile_ir.costs.instruction_cost import Cost, cost
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS, PipeClock
-from tile_passes.order.channels import (
-    AROUND,
-    Action,
-    Barrier,
-    Do,
-    Flag,
-    Place,
-    Plan,
-    PointToPoint,
-    Signal,
-    SyncOp,
-)
+from tile_passes.order.channels import AROUND, Action, Barrier, Do, Flag, Place, Plan, SyncOp
 from tile_passes.order.tree import Block, Branch, Repeat, Tree, Work
 
 
@@ -40,7 +29,7 @@ class ModelledTime:
         self.plan = plan
         self.clock: PipeClock[Place] = PipeClock[Place](self.tree.pipes)
         # When the flags of the plan were set.
-        self.flags: dict[Signal, deque[float]] = defaultdict(deque)
+        self.flags: dict[Flag, deque[float]] = defaultdict(deque)
         # The steps of each block, which loops repeat.
         self.known: dict[Block, list[Work | Block | Repeat | Action]] = {}
         self.block(self.tree.root)
@@ -101,15 +90,12 @@ class ModelledTime:
                 self.clock.wait(self.tree.pipes, self.clock.end)
             case Barrier(pipe=pipe):
                 self.clock.wait((pipe,), self.clock.done[pipe])
-            case PointToPoint():
-                self.signal(op, Do.SET)
-                self.signal(op, Do.WAIT)
             case Flag() if do in (Do.PRIME, Do.DRAIN):
                 self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, op.distance)
             case Flag():
                 self.signal(op, do)
 
-    def signal(self, op: Signal, do: Do, times: int = 1) -> None:
+    def signal(self, op: Flag, do: Do, times: int = 1) -> None:
         clock, pipes = self.clock, self.tree.pipes
         for _ in range(times):
             if do is Do.SET:

@@ -21,16 +21,7 @@ from tile_ir import (
     simplify,
     with_bodies,
 )
-from tile_passes.order.channels import (
-    AROUND,
-    Action,
-    Barrier,
-    Counter,
-    Do,
-    Flag,
-    PointToPoint,
-    Signal,
-)
+from tile_passes.order.channels import AROUND, Action, Barrier, Counter, Do, Flag
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.tree import Block, Item, Repeat
 from tile_passes.streams import items as streams
@@ -69,9 +60,6 @@ class _Writer:
                     every = pipe is Pipe.ALL
                     name, attrs = ("barrier_all", ()) if every else ("pipe_barrier", (pipe.value,))
                     yield _instruction(name, (), attrs, op.reason.later.loc)
-                case PointToPoint():
-                    yield flag_op(op, Const(self.found.events[op]), True)
-                    yield flag_op(op, Const(self.found.events[op]), False)
                 case Counter():
                     assert at is not None, "signals stand beside items"
                     sets = do in (Do.SET, Do.PRIME)
@@ -141,7 +129,7 @@ def _without_cache(region: Region, loc: Loc, core: Core) -> streams.Item:
     return _instruction("datacachecleanandinvalid_experiment", (whole,), attrs, loc, core)
 
 
-def flag_op(op: Signal, event: Expr, sets: bool) -> streams.Item:
+def flag_op(op: Flag, event: Expr, sets: bool) -> streams.Item:
     """One instruction of a flag, told at the statement it is for."""
     pipes = (op.source.value, op.target.value)
     stmt = op.reason.earlier if sets else op.reason.later
