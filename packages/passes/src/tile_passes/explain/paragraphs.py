@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tile_ir import Core, For, Op, Pipe
 from tile_passes.explain.wording import bytes_touched, loop_name, statement
 from tile_passes.order.channels import Barrier, Flag, SyncOp
-from tile_passes.order.dependence_graph import Dependence, Kind, dependences_of
+from tile_passes.order.dependence_graph import Kind, PipeDependence, dependences_of
 from tile_passes.order.event_ids import Allocation, existing_orders
 from tile_passes.order.tree import Block, Branch, Item, Repeat, Tree, Work
 
@@ -162,22 +162,22 @@ class _Words:
         if len(groups) > MOST_TOLD:
             yield f"and {len(groups) - MOST_TOLD} more"
 
-    def dependences(self, op: SyncOp) -> list[list[Dependence]]:
+    def dependences(self, op: SyncOp) -> list[list[PipeDependence]]:
         """Those of the op's edges, one for each pair of statements and kind: within a round says
         enough. Those of the same two statements together, what is read first."""
-        nearest: dict[tuple[Work, Work, Kind], Dependence] = {}
+        nearest: dict[tuple[Work, Work, Kind], PipeDependence] = {}
         for edge in op.reason.edges:
             for d in dependences_of(self.tree, edge.later, edge.needs):
                 old = nearest.setdefault((d.earlier, d.later, d.kind), d)
                 if old.carried is not None and d.carried is None:
                     nearest[d.earlier, d.later, d.kind] = d
-        groups: dict[tuple[Work, Work, Repeat | None], list[Dependence]] = {}
+        groups: dict[tuple[Work, Work, Repeat | None], list[PipeDependence]] = {}
         for d in nearest.values():
             groups.setdefault((d.earlier, d.later, d.carried), []).append(d)
         kinds = list(Kind)
         return [sorted(group, key=lambda d: kinds.index(d.kind)) for group in groups.values()]
 
-    def group(self, group: list[Dependence]) -> str:
+    def group(self, group: list[PipeDependence]) -> str:
         first = group[0]
         a, b = self.short(first.earlier), self.short(first.later)
         if first.before is None or first.after is None:

@@ -7,10 +7,10 @@ for once, so that sync ops can be added and taken away one by one. Where they go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tile_ir import Break, Core, Pipe
 from tile_passes.order.core_dependences import CoreDependence
@@ -21,6 +21,8 @@ Place: TypeAlias = Pipe | Core
 Pair: TypeAlias = tuple[Place, Place]
 # A gap of a block: behind an item, or before it.
 PlanGap: TypeAlias = tuple[Block, int, bool]
+
+F = TypeVar("F", bound="Flag")
 
 # More event ids than this are not spent on one flag that has fewer slots.
 MOST_TURNS = 4
@@ -92,6 +94,22 @@ class Flag:
         """Whether each round takes and gives back the flag of its own slot, so that it does not
         matter which rounds there are: such flags may be raised once for all loops around."""
         return self.distance == self.slots
+
+    def can_join(self, other: Flag) -> bool:
+        """Whether one flag may stand for both: both are set before either is awaited."""
+        alike = self.block is other.block and self.carried == other.carried
+        return alike and (self.carried or self.joined(other).set_first)
+
+    def joined(self: F, other: Flag) -> F:
+        """Return both as one: set at the later place and awaited at the earlier."""
+        return replace(
+            self,
+            set_after=max(self.set_after, other.set_after),
+            wait_before=min(self.wait_before, other.wait_before),
+            distance=min(self.distance, other.distance),
+            slots=min(self.slots, other.slots),
+            local=self.local and other.local,
+        )
 
     def home(self) -> Item:
         """The loop before which the flags of a carried one are raised."""

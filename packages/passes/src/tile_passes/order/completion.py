@@ -273,9 +273,9 @@ class Completion(Dataflow):
 
 def older(bits: int, step: Enter, each: int) -> int:
     """The facts of each lane in the next iteration of a loop, or in a new run of it."""
-    for run in step.runs:
-        done = bits >> run.instance.bit & each
-        bits = bits & ~(each << run.bit) | done << run.bit
+    for bit, instance, _ in step.runs:
+        done = bits >> instance.bit & each
+        bits = bits & ~(each << bit) | done << bit
     now, before, moved = (mask * each for mask in step.facts)
     if step.begins:
         return bits | now | before | moved << 1

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tile_ir import Pipe
 from tile_ir.analysis import Touch
@@ -19,6 +19,7 @@ from tile_passes.order.conflicts import meet
 from tile_passes.order.tree import (
     Block,
     Instance,
+    LeafAccess,
     Repeat,
     Tree,
     Work,
@@ -42,17 +43,38 @@ class Kind(Enum):
     SIGNAL = "signal"
 
 
-@dataclass(frozen=True, slots=True)
-class Dependence:
-    """`later` must wait for `earlier`: of the same round, or of an earlier one of the loop
-    `carried`. `before` and `after` are what the two touch; None for a signal."""
+# What is ordered, and what it touches: statements of pipes, or leaves of cores.
+N = TypeVar("N")
+A = TypeVar("A", covariant=True)
+B = TypeVar("B", Touch, LeafAccess)
 
-    earlier: Work
-    later: Work
+
+@dataclass(frozen=True, slots=True)
+class Dependence(Generic[N, A]):
+    """`later` must wait for `earlier`: of the same round, or of an earlier one of the `loop`, by
+    `distance` or more rounds. `before` and `after` are what the two touch; None for a signal."""
+
+    earlier: N
+    later: N
     kind: Kind
-    carried: Repeat | None
-    before: Touch | None
-    after: Touch | None
+    loop: Repeat | None
+    before: A
+    after: A
+    distance: int
+
+    @property
+    def carried(self) -> Repeat | None:
+        """The loop, if one has to go round in between."""
+        return self.loop if self.distance else None
+
+
+def dependence(
+    earlier: tuple[N, B], later: tuple[N, B], loop: Repeat | None, distance: int = 0
+) -> Dependence[N, B]:
+    """The dependence of two accesses, one of which writes."""
+    (one, before), (two, after) = earlier, later
+    kind = Kind.WAR if not before.writes else Kind.WAW if after.writes else Kind.RAW
+    return Dependence(one, two, kind, loop, before, after, distance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +106,9 @@ class Edge:
         return self.distance == 0 and self.first == self.then
 
 
+PipeDependence: TypeAlias = Dependence[Work, "Touch | None"]
+
+
 def dependence_graph(tree: Tree, conflicts: Sequence[int]) -> DependenceGraph:
     """Every dependence of the section, before its reduction. A node for each statement that
     touches memory, in program order."""
@@ -97,7 +122,7 @@ def dependence_graph(tree: Tree, conflicts: Sequence[int]) -> DependenceGraph:
     return graph
 
 
-def dependences_of(tree: Tree, later: Instance, needs: int) -> Iterator[Dependence]:
+def dependences_of(tree: Tree, later: Instance, needs: int) -> Iterator[PipeDependence]:
     """Why one instance comes after those of the bits `needs`, the first of them first; nothing for
     one that never runs before it."""
     for _, earlier, run in reversed([*tree.facts_of(needs)]):
@@ -105,19 +130,13 @@ def dependences_of(tree: Tree, later: Instance, needs: int) -> Iterator[Dependen
         loop = None if relation.within else relation.block.loop
         if loop is None and not relation.within:
             continue
-        a, b = earlier.item, later.item
+        a, b, distance = earlier.item, later.item, int(not relation.within)
         if not later.touches:
-            yield Dependence(a, b, Kind.SIGNAL, loop, None, None)
+            yield Dependence(a, b, Kind.SIGNAL, loop, None, None, distance)
         for before in earlier.touches:
             for after in later.touches:
                 if meet(tree, (earlier, before), (later, after)):
-                    yield Dependence(a, b, _kind(before, after), loop, before, after)
-
-
-def _kind(before: Touch, after: Touch) -> Kind:
-    if not before.writes:
-        return Kind.WAR
-    return Kind.WAW if after.writes else Kind.RAW
+                    yield dependence((a, before), (b, after), loop, distance)
 
 
 class Relation(NamedTuple):

@@ -18,12 +18,12 @@ import networkx as nx
 from tile_ir import Break, Effect, Op, Pipe, pipe_of
 from tile_passes.order.channels import AROUND, Barrier, Counter, Flag, Place
 from tile_passes.order.core_dependences import CoreDependence, Facts
-from tile_passes.order.core_tree import CORES
 from tile_passes.order.dependence_graph import Relations
 from tile_passes.order.tree import (
+    CORES,
     Block,
     Branch,
-    EarlierRun,
+    Fact,
     Instance,
     Item,
     Leaf,
@@ -85,7 +85,7 @@ class Enter(NamedTuple):
 
     loop: Repeat
     begins: bool
-    runs: tuple[EarlierRun, ...]
+    runs: tuple[Fact, ...]
     facts: tuple[int, int, int]
 
 
@@ -147,8 +147,8 @@ class _Builder:
         self.flags: dict[tuple[int, int, int], int] = {}
         # Nothing needs to know whether work is complete that no instance must come after.
         self.awaited = reduce(or_, conflicts, 0)
-        for run in tree.runs:
-            self.awaited |= (self.awaited >> run.bit & 1) << run.instance.bit
+        for bit, instance, _ in tree.runs:
+            self.awaited |= (self.awaited >> bit & 1) << instance.bit
 
     def graph(self, own: Sequence[int], width: int) -> FlowGraph:
         """Build the graph, blocks in topological order of their components."""
@@ -229,7 +229,7 @@ class _Builder:
 
     def enters(self, loop: Repeat, begins: bool) -> Iterator[Step]:
         """Yield what the begin of a loop or its next iteration means for facts."""
-        runs = tuple(run for run in self.tree.runs if begins and run.loop is loop)
+        runs = tuple(run for run in self.tree.runs if begins and run[-1] is loop)
         if runs or self.facts.width:
             yield Enter(loop, begins, runs, self.facts.loops[loop])
 

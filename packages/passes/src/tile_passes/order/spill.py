@@ -42,30 +42,17 @@ def merge(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     """One flag for two of a block, set at the later place and waited for at the earlier."""
     found = [
         p
-        for p in plan.ops
-        if isinstance(p, Flag)
-        and p != op
+        for p in plan.flags
+        if p != op
         and not p.at_once
-        and (p.pair, p.block) == (op.pair, op.block)
-        and (p.slots, p.distance) == (op.slots, op.distance)
-        and (op.carried or _overlap(p, op))
+        and (p.pair, p.slots, p.distance) == (op.pair, op.slots, op.distance)
+        and p.can_join(op)
     ]
     if not found:
         return None
     other = max(found, key=lambda p: p.set_after)
-    merged = replace(
-        op,
-        set_after=max(op.set_after, other.set_after),
-        wait_before=min(op.wait_before, other.wait_before),
-        local=op.local and other.local,
-        reason=_because(op, "event ids ran out: one flag stands for several", other),
-    )
-    return plan.without(op, other).with_ops(merged)
-
-
-def _overlap(a: Flag, b: Flag) -> bool:
-    """Whether both are set before either is waited for."""
-    return max(a.set_after, b.set_after) < min(a.wait_before, b.wait_before)
+    reason = _because(op, "event ids ran out: one flag stands for several", other)
+    return plan.without(op, other).with_ops(replace(op.joined(other), reason=reason))
 
 
 def fewer_ids(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
@@ -74,21 +61,21 @@ def fewer_ids(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     if loop is None:
         return None
     slots = max((d for d in divisors(loop.modulus) if d < op.slots), default=1)
-    if slots == 1:
-        return None
-    reason = _because(op, f"{slots} event ids for {op.slots} slots: ids allow no more")
-    distance = min(op.distance, slots - 1 if op.set_first else slots)
-    less = replace(op, distance=distance, slots=slots, most=slots, reason=reason)
-    return plan.without(op).with_ops(less)
+    why = f"{slots} event ids for {op.slots} slots: ids allow no more"
+    return _with_slots(plan, op, slots, why) if slots > 1 else None
 
 
 def one_id_for_all_slots(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     """The same order, and more."""
-    if op.slots == 1:
-        return None
-    reason = _because(op, "one event id for all slots: ids or loops allow no more")
-    single = replace(op, distance=0 if op.set_first else 1, slots=1, most=1, reason=reason)
-    return plan.without(op).with_ops(single)
+    why = "one event id for all slots: ids or loops allow no more"
+    return _with_slots(plan, op, 1, why) if op.slots > 1 else None
+
+
+def _with_slots(plan: Plan, op: Flag, slots: int, why: str) -> Plan:
+    distance = min(op.distance, slots - 1 if op.set_first else slots)
+    reason = _because(op, why)
+    less = replace(op, distance=distance, slots=slots, most=slots, reason=reason)
+    return plan.without(op).with_ops(less)
 
 
 def raise_before_own_loop(tree: Tree, plan: Plan, op: Flag) -> Plan | None:

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from typing import TypeAlias
 
 from tile_ir import Buffer, Const, Core, For, Loc, Pipe, Region, Stmt, While, map_region, walk_expr
 from tile_ir.analysis import INF, Bounds, Interval, Ranges, Touch, visible, widened
 
 Residues = tuple[int, ...]
+CORES = (Core.CUBE, Core.VECTOR)
 
 
 @dataclass(eq=False, slots=True)
@@ -67,6 +71,11 @@ class Item:
         return ()
 
     @property
+    def bits(self) -> int:
+        """All instances in it."""
+        return reduce(or_, (block.below[-1] for block in self.blocks), 0)
+
+    @property
     def around(self) -> Iterator[Branch | Repeat]:
         """The loops and branches around the item, inside out."""
         owner = self.block.owner
@@ -85,6 +94,10 @@ class Work(Item):
     instances: dict[Residues, Instance] = field(default_factory=dict)
     path: tuple[Stmt, ...] = ()
     _sight: Ranges | None = None
+
+    @property
+    def bits(self) -> int:
+        return sum(1 << instance.bit for instance in self.instances.values())
 
     def sight(self, everywhere: Ranges) -> Ranges:
         """The intervals of what its path brings into sight."""
@@ -161,7 +174,7 @@ class Block:
     depth: int
     residues: int = 0
     items: list[Item] = field(default_factory=list)
-    below: list[int] = field(default_factory=list)
+    below: list[int] = field(default_factory=lambda: [0])
     private: bool = False
 
     @staticmethod
@@ -195,7 +208,7 @@ class Block:
 
     def holds(self, item: Work) -> bool:
         """Whether the item stands in this block or in one inside it."""
-        return any(self.below[-1] >> instance.bit & 1 for instance in item.instances.values())
+        return self.below[-1] & item.bits != 0
 
     def bits(self, first: int, end: int) -> int:
         """The instances in items [first, end)."""
@@ -219,21 +232,15 @@ class LeafAccess:
     """A region that a leaf reads or writes, one object wherever it is the same, and by which
     pipe."""
 
-    leaf: Leaf
     region: Region
     writes: bool
     atomic: bool
     pipe: Pipe
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRun:
-    """What an instance did before its innermost loop was entered last: a fact with a bit of its
-    own, for what follows it in the same run of the loop, in which it touches other bytes."""
-
-    bit: int
-    instance: Instance
-    loop: Repeat
+# A bit with the instance it stands for; with a loop it stands for what the instance did before the
+# loop was entered last, for what follows in the same run, where it touches other bytes.
+Fact: TypeAlias = "tuple[int, Instance, Repeat | None]"
 
 
 @dataclass(eq=False, slots=True)
@@ -246,7 +253,7 @@ class Tree:
     root: Block
     ranges: Ranges
     instances: list[Instance] = field(default_factory=list)
-    runs: list[EarlierRun] = field(default_factory=list)
+    runs: list[Fact] = field(default_factory=list)
     pipes: tuple[Pipe, ...] = ()
     flag_pairs: frozenset[tuple[Pipe, Pipe]] = frozenset()
     masks: dict[Pipe, int] = field(default_factory=dict)
@@ -259,9 +266,8 @@ class Tree:
     told: frozenset[Pipe] = frozenset()
     leaves: dict[Item, tuple[Leaf, ...]] = field(default_factory=dict)
 
-    def facts_of(self, bits: int) -> Iterator[tuple[int, Instance, Repeat | None]]:
-        """Each bit with the instance it stands for, and the loop where it is only what that did
-        before the loop was entered last. Bits of waits are passed over."""
+    def facts_of(self, bits: int) -> Iterator[Fact]:
+        """The facts of bits, the last first. Bits of waits are passed over."""
         bits &= (1 << self.free_bit()) - 1
         while bits:
             bit = bits.bit_length() - 1
@@ -269,8 +275,7 @@ class Tree:
             if bit < len(self.instances):
                 yield bit, self.instances[bit], None
             else:
-                run = self.runs[bit - len(self.instances)]
-                yield bit, run.instance, run.loop
+                yield self.runs[bit - len(self.instances)]
 
     def free_bit(self) -> int:
         """The first bit without a meaning."""

@@ -23,20 +23,20 @@ from tile_ir import (
 )
 from tile_passes.order.channels import AROUND, Action, Barrier, Counter, Do, Flag
 from tile_passes.order.event_ids import Allocation
-from tile_passes.order.tree import Block, Item, Repeat
+from tile_passes.order.tree import Block, Item, Repeat, Tree
 from tile_passes.streams import items as streams
 
 
-def written(root: Block, found: Allocation) -> Body:
+def written(tree: Tree, found: Allocation) -> Body:
     """Return the statements of a tree with the order of its places."""
-    return _Writer(found).body(root)
+    return _Writer(found).body(tree.root, tree.core)
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
     found: Allocation
 
-    def body(self, block: Block, within: Core = Core.EITHER) -> Body:
+    def body(self, block: Block, within: Core) -> Body:
         plan = self.found.plan
         result: list[streams.Item] = []
         for item in block.items:
@@ -100,16 +100,16 @@ class _Writer:
         number = Const(self.found.events[op])
         if sets:
             for d in op.covers:
-                if d.earlier.pipe is Pipe.S and d.earlier.writes:
-                    yield _without_cache(d.earlier.region, loc, op.source)
+                if d.before.pipe is Pipe.S and d.before.writes:
+                    yield _without_cache(d.before.region, loc, op.source)
                     break
             attrs = op.pipe.value, 1 if op.source is op.target else 2
             yield _instruction("set_cross_flag", (number,), attrs, loc, op.source)
             return
         yield _instruction("wait_cross_flag", (number,), ("",), loc, op.target)
         for d in op.covers:
-            if d.later.pipe is Pipe.S and not d.later.writes and d.earlier.writes:
-                yield _without_cache(d.later.region, loc, op.target)
+            if d.after.pipe is Pipe.S and not d.after.writes and d.before.writes:
+                yield _without_cache(d.after.region, loc, op.target)
                 break
 
 
