@@ -47,7 +47,7 @@ def find_signals(func: Func, tree: Tree, target: Target) -> Allocation:
     found = find_dependences(func, tree) if Automatic.CROSS in func.automatic else []
     if not found:
         return Allocation(Plan())
-    signals = needed_signals(core_flow_graph(tree, found), propose(found), found)
+    signals = needed_signals(core_flow_graph(tree, found), propose(tree, found), found)
     signals = [*signals, *_throttles(signals, tree.ranges)]
     limit = target.cross_counter_limit
     return allocate_counters(signals, tree.root, target.compiler_cross_flags, limit)

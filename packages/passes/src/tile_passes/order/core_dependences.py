@@ -29,7 +29,6 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import (
-    Ranges,
     Sight,
     apart,
     apart_by_numbers,
@@ -38,13 +37,7 @@ from tile_ir.analysis import (
     visible,
 )
 from tile_passes.order.dependence_graph import Dependence, dependence
-from tile_passes.order.tree import (
-    Leaf,
-    LeafAccess,
-    Repeat,
-    Tree,
-    nearest_common_ancestor,
-)
+from tile_passes.order.tree import Leaf, LeafAccess, Repeat, Tree
 
 # Slots are told apart up to this many rounds; a credit for more would not fit the counters either.
 MOST_SLOTS = 8
@@ -98,7 +91,7 @@ def find_dependences(func: Func, tree: Tree) -> list[CoreDependence]:
         for of_each_core in zip(*(leaf.gm for leaf in leaves), strict=True):
             for leaf, access in zip(leaves, of_each_core, strict=True):
                 touched[access.region.buffer].append((leaf, access))
-    search = _Search(func, tree.ranges)
+    search = _Search(func, tree)
     found: list[CoreDependence] = []
     for its in touched.values():
         if any(a.writes for _, a in its):
@@ -111,14 +104,14 @@ class _Search:
     """`sights`: what the path of a leaf brings into sight."""
 
     func: Func
-    known: Ranges
+    tree: Tree
     sights: dict[Leaf, Sight] = field(default_factory=dict)
 
     def sight(self, a: Leaf, b: Leaf) -> Sight:
         """What both paths bring into sight."""
         for leaf in (a, b):
             if leaf not in self.sights:
-                self.sights[leaf] = visible(leaf.path, (), self.known)
+                self.sights[leaf] = visible(leaf.path, (), self.tree.ranges)
         (ranges, values), (more, others) = self.sights[a], self.sights[b]
         return {**ranges, **more}, {**values, **others}
 
@@ -135,7 +128,7 @@ class _Search:
 
     def between(self, a: _Access, b: _Access, lanes: bool) -> Iterator[CoreDependence]:
         one, two = a[0].item, b[0].item
-        common, x, y = nearest_common_ancestor(one, two)
+        common, x, y = self.tree.nearest_common_dominator(one, two)
         # At one place, one of them is what a loop or a branch reads before it begins.
         behind = two.block is common if x == y and one is not two else x > y
         before, after = (b, a) if behind else (a, b)
@@ -164,7 +157,7 @@ class _Search:
         shared = common_path(leaf.path, other.path)
         if around is not None:
             shared = shared[: next(i for i, s in enumerate(shared) if s is around)]
-        same = (set(self.known) | defined(shared)) - {self.func.launch.lane}
+        same = (set(self.tree.ranges) | defined(shared)) - {self.func.launch.lane}
         later = around.var if isinstance(around, For) else None
         pairs = [(a.region, b.region)]
         if lanes:

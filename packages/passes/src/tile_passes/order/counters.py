@@ -20,20 +20,21 @@ from tile_ir import KernelError, Pipe
 from tile_passes.order.channels import Counter, Do, Flag, Place, Plan, Reason
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.event_ids import Allocation
-from tile_passes.order.tree import Block, Repeat, nearest_common_ancestor, place_in
+from tile_passes.order.tree import Block, Repeat, Tree, place_in
 
 # The signal, and whether it is set here.
 _Event: TypeAlias = tuple[Counter, bool]
 
 
-def propose(found: Iterable[CoreDependence]) -> list[Counter]:
+def propose(tree: Tree, found: Iterable[CoreDependence]) -> list[Counter]:
     """Return a signal for every dependence, right behind its source and right before its sink;
     equal ones are one.
 
     Raises KernelError where a dependence lies inside of what one core does by itself.
     """
     by_place: dict[tuple[object, ...], Counter] = {}
-    for signal in map(_for_dependence, found):
+    for d in found:
+        signal = _for_dependence(tree, d)
         place = signal.block, signal.set_after, signal.wait_before
         key = (*signal.kind, *place, signal.carried)
         by_place[key] = _joined(by_place[key], signal) if key in by_place else signal
@@ -41,9 +42,9 @@ def propose(found: Iterable[CoreDependence]) -> list[Counter]:
     return sorted(by_place.values(), key=lambda s: (s.carried, s.wait_before, -s.set_after))
 
 
-def _for_dependence(d: CoreDependence) -> Counter:
+def _for_dependence(tree: Tree, d: CoreDependence) -> Counter:
     earlier, later = d.earlier, d.later
-    common, *_ = nearest_common_ancestor(earlier.item, later.item)
+    common, *_ = tree.nearest_common_dominator(earlier.item, later.item)
     wanted = d.loop.body if d.loop is not None and d.distance else common
     # The innermost block that all cores run equally often.
     block = wanted

@@ -23,7 +23,6 @@ from tile_passes.order.tree import (
     Repeat,
     Tree,
     Work,
-    nearest_common_ancestor,
     place_in,
 )
 
@@ -126,7 +125,7 @@ def dependences_of(tree: Tree, later: Instance, needs: int) -> Iterator[PipeDepe
     """Why one instance comes after those of the bits `needs`, the first of them first; nothing for
     one that never runs before it."""
     for _, earlier, run in reversed([*tree.facts_of(needs)]):
-        relation = _relation(earlier, run, later)
+        relation = _relation(tree, earlier, run, later)
         loop = None if relation.within else relation.block.loop
         if loop is None and not relation.within:
             continue
@@ -215,17 +214,17 @@ class Relations:
             key = bit, later.bit
             found = self._pairs.get(key)
             if found is None:
-                found = self._pairs[key] = _relation(earlier, run, later)
+                found = self._pairs[key] = _relation(self._tree, earlier, run, later)
             yield bit, found
 
 
-def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> Relation:
+def _relation(tree: Tree, earlier: Instance, run: Repeat | None, later: Instance) -> Relation:
     """Relate two instances: in the outermost loop in whose residue they differ, or else in the
     innermost block around both. What the earlier one did before a run of a loop around both, it did
     in an earlier round around that."""
     if run is not None:
         return Relation(earlier.item, run.block, run.position, run.position)
-    block, i, j = nearest_common_ancestor(earlier.item, later.item)
+    block, i, j = tree.nearest_common_dominator(earlier.item, later.item)
     loops = [loop for loop in block.loops() if loop.modulus > 1][::-1]
     for loop, one, two in zip(loops, earlier.residues, later.residues, strict=False):
         apart = (two - one) % loop.modulus

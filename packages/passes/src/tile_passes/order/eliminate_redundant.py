@@ -32,7 +32,6 @@ from tile_passes.order.tree import (
     Instance,
     Residues,
     Work,
-    nearest_common_ancestor,
     place_in,
     unlikely_block,
 )
@@ -108,7 +107,7 @@ class Reduction(Completion):
         """The edge from the innermost place where one is needed, whatever else it covers."""
         if self.tree.flat:
             last = self.tree.instances[need.bit_length() - 1].item
-            place = Relation(last, *nearest_common_ancestor(last, later.item))
+            place = Relation(last, *self.tree.nearest_common_dominator(last, later.item))
             return self.within_round(source, place, later, need)
         relations = self.flow.relations
         if self.stage is Stage.WITHIN_ROUNDS:

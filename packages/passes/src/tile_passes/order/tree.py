@@ -11,6 +11,8 @@ from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
+import networkx as nx
+
 from tile_ir import Buffer, Const, Core, For, Loc, Pipe, Region, Stmt, While, map_region, walk_expr
 from tile_ir.analysis import INF, Bounds, Interval, Ranges, Touch, visible, widened
 
@@ -265,6 +267,20 @@ class Tree:
     # The pipes whose work a signal may tell of: its own always, and those it has to come after.
     told: frozenset[Pipe] = frozenset()
     leaves: dict[Item, tuple[Leaf, ...]] = field(default_factory=dict)
+    dominators: dict[Block, Block] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dominators = _dominators(self.root)
+
+    def nearest_common_dominator(self, p: Item, q: Item) -> tuple[Block, int, int]:
+        """The innermost block that is passed before either, and where in it each of them stands."""
+        one, two = p.block, q.block
+        while one is not two:
+            if one.depth >= two.depth:
+                one = self.dominators[one]
+            else:
+                two = self.dominators[two]
+        return one, place_in(one, p), place_in(one, q)
 
     def facts_of(self, bits: int) -> Iterator[Fact]:
         """The facts of bits, the last first. Bits of waits are passed over."""
@@ -304,16 +320,15 @@ def unlikely_block(item: Item, other: Item) -> Block | None:
     return found
 
 
-def nearest_common_ancestor(p: Item, q: Item) -> tuple[Block, int, int]:
-    """The innermost block around both, and where in it each of them stands."""
-    while p.block is not q.block:
-        if p.block.depth >= q.block.depth:
-            assert p.block.owner is not None
-            p = p.block.owner
-        else:
-            assert q.block.owner is not None
-            q = q.block.owner
-    return p.block, p.position, q.position
+def _dominators(root: Block) -> dict[Block, Block]:
+    """The immediate dominator of each block. Control passes to the blocks inside one, and back."""
+    graph: nx.DiGraph[Block] = nx.DiGraph()
+    graph.add_node(root)
+    for item in root.walk():
+        for inner in item.blocks:
+            graph.add_edges_from(((item.block, inner), (inner, item.block)))
+    found: dict[Block, Block] = nx.immediate_dominators(graph, root)
+    return found
 
 
 def place_in(block: Block, item: Item) -> int:
