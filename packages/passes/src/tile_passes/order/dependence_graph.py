@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache, partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tile_ir import Pipe
@@ -81,7 +82,7 @@ class Edge:
     """What a pipe has to be ordered after: work of the pipe `source`, those of the bits `needs`,
     the last of which is `earlier`, before `later` begins.
 
-    In `block`, the nearest common ancestor, the one stands at `first` and the other at `then`;
+    In `block`, the nearest common dominator, the one stands at `first` and the other at `then`;
     `distance` rounds lie between them. For unlikely branches `block` is the branch, and both are
     where in it the order is due: before what is in it, or at its end.
     """
@@ -166,8 +167,8 @@ class Relations:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._pairs: dict[tuple[int, int], Relation] = {}
-        self._nearest: dict[tuple[int, int], Relation] = {}
+        self._relation = cache(partial(_relation, tree))
+        self.nearest = cache(self._nearest)
         # For each instance, of what it is known, and what of that is in the same rounds.
         self._within: dict[int, tuple[int, int]] = {}
 
@@ -175,23 +176,18 @@ class Relations:
         """What of it comes before the instance in the same round of all loops around both."""
         asked, within = self._within.get(later.bit, (0, 0))
         if fresh := need & ~asked:
-            for bit, relation in self._of(fresh, later):
-                within |= relation.within << bit
+            for bit, earlier, run in self._tree.facts_of(fresh):
+                within |= self._relation(earlier, run, later).within << bit
             self._within[later.bit] = asked | fresh, within
         return need & within
 
-    def nearest(self, need: int, later: Instance) -> Relation:
+    def _nearest(self, need: int, later: Instance) -> Relation:
         """The innermost relation of something of it with the instance; the distance is none if that
         is in one round."""
-        key = need, later.bit
-        if key not in self._nearest:
-            self._nearest[key] = self._find_nearest(need, later)
-        return self._nearest[key]
-
-    def _find_nearest(self, need: int, later: Instance) -> Relation:
         within: Relation | None = None
         carried: dict[tuple[bool, Block], Relation] = {}
-        for _, found in self._of(need, later):
+        for _, earlier, run in self._tree.facts_of(need):
+            found = self._relation(earlier, run, later)
             if found.within:
                 if within is None or found.inner > within.inner:
                     within = found
@@ -208,14 +204,6 @@ class Relations:
                 found = old if old.inner >= found.inner else found
             carried[key] = found._replace(distance=distance)
         return within or carried[max(carried, key=lambda key: (key[1].depth, not key[0]))]
-
-    def _of(self, need: int, later: Instance) -> Iterator[tuple[int, Relation]]:
-        for bit, earlier, run in self._tree.facts_of(need):
-            key = bit, later.bit
-            found = self._pairs.get(key)
-            if found is None:
-                found = self._pairs[key] = _relation(self._tree, earlier, run, later)
-            yield bit, found
 
 
 def _relation(tree: Tree, earlier: Instance, run: Repeat | None, later: Instance) -> Relation:

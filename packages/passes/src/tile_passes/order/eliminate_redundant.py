@@ -4,14 +4,10 @@ Needs: control flow, conflicts, and a plan of what is ordered already, which it 
 Gives: a graph whose edges are what is still to be placed.
 
 An edge follows from others where the pipe already knows its source to be complete. So the reduction
-is one run of `completion` over the section, loops unrolled to the residues that slots go by, in
-which an edge counts as satisfied, with all that its source knew, from where it is needed. On a
-straight line this is what `networkx.transitive_reduction` gives, which a test compares, for the
-graph that has two nodes for each instance, its begin and a flag behind it: pipes begin in order, a
-flag comes after all earlier work of its pipe, a barrier after all that its pipe was given, and what
-the scalar unit waits for holds back every pipe. That function takes time and memory by the cube of
-the instances, and knows neither branches nor loops. That what is left suffices on all paths is
-confirmed by `completion` again, when it has been placed.
+is one run of `completion` in which an edge counts as satisfied, with all that its source knew, from
+where it is needed. A test compares it with `networkx.transitive_reduction` on straight lines, which
+takes time and memory by the cube of the instances, and knows neither branches nor loops. Whether
+what is left suffices on all paths, `completion` confirms again, when it has been placed.
 """
 
 from __future__ import annotations

@@ -60,10 +60,9 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
         if live.incomplete:
             plan = place(flow.tree, plan, reduced(flow, plan).edges())
         elif live.early:
-            if count > PATIENCE:
-                plan = give_up(plan, live.early)
-            else:
-                plan = hold_back(flow.tree, plan, list(live.early))
+            early = [*live.early]
+            change = give_up if count > PATIENCE else hold_back
+            plan = change(flow.tree, plan, early)
         else:
             events, failed = colour(live, flow.tree, target)
             if not failed:
@@ -72,7 +71,7 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
                     return _eliminate(live, target)
                 return Allocation(plan, events)
             if count > PATIENCE:
-                plan = give_up(plan, failed)
+                plan = give_up(flow.tree, plan, failed)
             else:
                 for op in failed:
                     if op in plan.ops:
@@ -129,12 +128,6 @@ class LiveFlags(Completion):
         found = (self.flags[n] for n in sorted(self.interference[number]))
         return [f for f in found if f.slots > 1]
 
-    def setting(self) -> Iterator[int]:
-        """The blocks in which flags of the plan are set."""
-        for number, steps in enumerate(self.steps):
-            if any(isinstance(step, Set) and step.op is not None for step in steps):
-                yield number
-
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.incomplete = True
 
@@ -161,7 +154,8 @@ def live_flags(flow: FlowGraph, plan: Plan, solved: Completion | None = None) ->
     found = LiveFlags(flow, plan, solved)
     if solved is None:
         found.solve()
-    found.report(found.setting())
+    sets = (any(type(s) is Set and s.op is not None for s in steps) for steps in found.steps)
+    found.report(number for number, any_set in enumerate(sets) if any_set)
     return found
 
 

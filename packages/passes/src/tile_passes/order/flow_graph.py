@@ -257,11 +257,11 @@ class _Builder:
                 if pipe is Pipe.ALL or pipe in self.index:
                     yield Halt(None, -1 if pipe is Pipe.ALL else self.index[pipe])
             case Effect.SET_FLAG | Effect.WAIT_FLAG as effect:
-                event = order.ids[residues]
-                if event is None:
+                event = order.spans[residues]
+                if event.low != event.high:
                     return
                 source, target = (self.index[Pipe(op.attr(e))] for e in ("src_pipe", "dst_pipe"))
-                flag = self.flags.setdefault((source, target, event), ~len(self.flags))
+                flag = self.flags.setdefault((source, target, int(event.low)), ~len(self.flags))
                 if effect is Effect.SET_FLAG:
                     yield Set(None, source, flag)
                 else:

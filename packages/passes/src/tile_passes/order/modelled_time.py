@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
+from functools import cache
 
 from tile_ir import Pipe, Target
-from tile_ir.costs.instruction_cost import Cost, cost
+from tile_ir.costs.instruction_cost import cost
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS, PipeClock
 from tile_passes.order.channels import AROUND, Action, Barrier, Do, Flag, Place, Plan, SyncOp
 from tile_passes.order.tree import Block, Branch, Repeat, Tree, Work
@@ -22,8 +23,8 @@ class ModelledTime:
     """Call it with a plan to get core cycles. The cost of each statement is computed once."""
 
     def __init__(self, tree: Tree, target: Target) -> None:
-        self.tree, self.target = tree, target
-        self.costs: dict[Work, Cost] = {}
+        self.tree = tree
+        self.cost = cache(lambda work: cost(work.stmt, target))
 
     def __call__(self, plan: Plan) -> float:
         self.plan = plan
@@ -35,18 +36,13 @@ class ModelledTime:
         self.block(self.tree.root)
         return self.clock.end
 
-    def cost_of(self, work: Work) -> Cost:
-        if work not in self.costs:
-            self.costs[work] = cost(work.stmt, self.target)
-        return self.costs[work]
-
     def block(self, block: Block) -> None:
         if block not in self.known:
             self.known[block] = [*self.steps(block)]
         for step in self.known[block]:
             match step:
                 case Work():
-                    self.clock.run(step.pipe, self.cost_of(step))
+                    self.clock.run(step.pipe, self.cost(step))
                 case Block():
                     self.block(step)
                 case Repeat():

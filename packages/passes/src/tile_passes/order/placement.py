@@ -1,5 +1,5 @@
 """Where the order of the reduced graph goes: one sync op per edge, the signal after the source, the
-wait before the sink, in the block that is their nearest common ancestor.
+wait before the sink, in the block that is their nearest common dominator.
 
 Needs: the edges that are left, and the plan so far. Gives: the plan with ops for them. What stands
 elsewhere than that is a transformation with a name and a condition of its own.

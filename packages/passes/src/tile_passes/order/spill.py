@@ -95,7 +95,9 @@ def end_use_before(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
 
 def full_barrier(tree: Tree, plan: Plan, op: Flag) -> Plan:
     """A barrier of all pipes for the dependences of the op."""
-    return plan.without(op).with_ops(_barrier(op))
+    kind = "a set and wait" if op.at_once else "a flag"
+    reason = _because(op, f"no event id was left for {kind} {_words(op)}")
+    return plan.without(op).with_ops(Barrier(Pipe.ALL, op.block, op.wait_before, reason))
 
 
 SPILLS: tuple[Callable[[Tree, Plan, Flag], Plan | None], ...] = (
@@ -165,17 +167,11 @@ def _sync_against(tree: Tree, plan: Plan, op: Flag, gap: PlanGap | None = None) 
     return None if there else plan.with_ops(against)
 
 
-def give_up(plan: Plan, ops: Iterable[Flag]) -> Plan:
+def give_up(tree: Tree, plan: Plan, ops: Iterable[Flag]) -> Plan:
     """Full barriers for these ops and for all that their pairs of pipes may still need."""
     for op in ops:
-        plan = plan.without(op).with_ops(_barrier(op), closed=[op.pair])
+        plan = full_barrier(tree, plan, op).with_ops(closed=[op.pair])
     return plan
-
-
-def _barrier(op: Flag) -> Barrier:
-    kind = "a set and wait" if op.at_once else "a flag"
-    reason = _because(op, f"no event id was left for {kind} {_words(op)}")
-    return Barrier(Pipe.ALL, op.block, op.wait_before, reason)
 
 
 def _words(op: Flag) -> str:

@@ -80,10 +80,7 @@ class Item:
     @property
     def around(self) -> Iterator[Branch | Repeat]:
         """The loops and branches around the item, inside out."""
-        owner = self.block.owner
-        while owner is not None:
-            yield owner
-            owner = owner.block.owner
+        return (b.owner for b in self.block.outward() if b.owner is not None)
 
 
 @dataclass(eq=False, slots=True)
@@ -115,10 +112,8 @@ class Work(Item):
 
 @dataclass(eq=False, slots=True)
 class Order(Item):
-    """A flag or barrier of the user's. `ids` gives its event id for each residue, where constant,
-    and `spans` what it may be."""
+    """A flag or barrier of the user's; `spans` has what its event id may be for each residue."""
 
-    ids: dict[Residues, int | None] = field(default_factory=dict)
     spans: dict[Residues, Interval] = field(default_factory=dict)
 
 
@@ -196,10 +191,7 @@ class Block:
 
     def loops(self) -> Iterator[Repeat]:
         """The loops around the block, inside out."""
-        loop = self.loop
-        while loop is not None:
-            yield loop
-            loop = loop.block.loop
+        return (b.owner for b in self.outward() if isinstance(b.owner, Repeat))
 
     def walk(self) -> Iterator[Item]:
         """Every item of the block and of all inside, in the order of the text."""

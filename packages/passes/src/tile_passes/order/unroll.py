@@ -324,9 +324,7 @@ class _PipeTree(_Builder):
         event = order.stmt.operand("event_id")
         assert isinstance(event, Expr), "event ids are scalars"
         for residues, bounds in sight.each_residue:
-            found = interval(bounds.spelled(event), bounds.known)
-            order.ids[residues] = int(found.low) if found.low == found.high else None
-            order.spans[residues] = found
+            order.spans[residues] = interval(bounds.spelled(event), bounds.known)
 
 
 class _CoreTree(_Builder):
