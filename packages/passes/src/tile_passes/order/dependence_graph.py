@@ -77,24 +77,27 @@ def dependence(
     return Dependence(one, two, kind, loop, before, after, distance)
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """What a pipe has to be ordered after: work of the pipe `source`, those of the bits `needs`,
-    the last of which is `earlier`, before `later` begins.
+class Edge(NamedTuple):
+    """How an instance stands to the last statement it has to come after, of those of the bits
+    `needs`, which are of one pipe.
 
     In `block`, the nearest common dominator, the one stands at `first` and the other at `then`;
-    `distance` rounds lie between them. For unlikely branches `block` is the branch, and both are
-    where in it the order is due: before what is in it, or at its end.
+    `distance` rounds of the loop there lie between them, as their residues say. For unlikely
+    branches `block` is the branch, and both are where in it the order is due: before what is in it,
+    or at its end.
     """
 
-    source: Pipe
     earlier: Work
     later: Instance
     block: Block
     first: int
     then: int
-    distance: int
-    needs: int
+    distance: int = 0
+    needs: int = 0
+
+    @property
+    def source(self) -> Pipe:
+        return self.earlier.pipe
 
     @property
     def target(self) -> Pipe:
@@ -104,6 +107,16 @@ class Edge:
     def unlikely(self) -> bool:
         """Whether `block` is a branch that hardly ever runs, around one of the two only."""
         return self.distance == 0 and self.first == self.then
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """Orders edges: what stands deeper in loops and branches, then what stands later."""
+        return self.block.depth, self.first
+
+    @property
+    def within(self) -> bool:
+        """Whether the earlier one comes first in the same round of all loops around both."""
+        return self.distance == 0 and self.first < self.then
 
 
 PipeDependence: TypeAlias = Dependence[Work, "Touch | None"]
@@ -139,31 +152,9 @@ def dependences_of(tree: Tree, later: Instance, needs: int) -> Iterator[PipeDepe
                     yield dependence((a, before), (b, after), loop, distance)
 
 
-class Relation(NamedTuple):
-    """How two instances stand to each other: the block that is around both, where in it the earlier
-    and the later one stand, and how many rounds of the loop there their residues say lie between
-    them."""
-
-    earlier: Work
-    block: Block
-    first: int
-    then: int
-    distance: int = 0
-
-    @property
-    def inner(self) -> tuple[int, int]:
-        """Orders relations: what stands deeper in loops and branches, then what stands later."""
-        return self.block.depth, self.first
-
-    @property
-    def within(self) -> bool:
-        """Whether the earlier one comes first in the same round of all loops around both."""
-        return self.distance == 0 and self.first < self.then
-
-
 class Relations:
-    """Those of one section, each found once, whatever plan is looked at. Needs are bits of what an
-    instance must come after."""
+    """The edges of one section, each computed once, whatever plan is looked at. Needs are bits of
+    what an instance must come after."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -181,11 +172,11 @@ class Relations:
             self._within[later.bit] = asked | fresh, within
         return need & within
 
-    def _nearest(self, need: int, later: Instance) -> Relation:
+    def _nearest(self, need: int, later: Instance) -> Edge:
         """The innermost relation of something of it with the instance; the distance is none if that
         is in one round."""
-        within: Relation | None = None
-        carried: dict[tuple[bool, Block], Relation] = {}
+        within: Edge | None = None
+        carried: dict[tuple[bool, Block], Edge] = {}
         for _, earlier, run in self._tree.facts_of(need):
             found = self._relation(earlier, run, later)
             if found.within:
@@ -206,12 +197,12 @@ class Relations:
         return within or carried[max(carried, key=lambda key: (key[1].depth, not key[0]))]
 
 
-def _relation(tree: Tree, earlier: Instance, run: Repeat | None, later: Instance) -> Relation:
+def _relation(tree: Tree, earlier: Instance, run: Repeat | None, later: Instance) -> Edge:
     """Relate two instances: in the outermost loop in whose residue they differ, or else in the
     innermost block around both. What the earlier one did before a run of a loop around both, it did
     in an earlier round around that."""
     if run is not None:
-        return Relation(earlier.item, run.block, run.position, run.position)
+        return Edge(earlier.item, later, run.block, run.position, run.position)
     block, i, j = tree.nearest_common_dominator(earlier.item, later.item)
     loops = [loop for loop in block.loops() if loop.modulus > 1][::-1]
     for loop, one, two in zip(loops, earlier.residues, later.residues, strict=False):
@@ -220,5 +211,5 @@ def _relation(tree: Tree, earlier: Instance, run: Repeat | None, later: Instance
             if loop is not block.loop:
                 block = loop.body
                 i, j = place_in(block, earlier.item), place_in(block, later.item)
-            return Relation(earlier.item, block, i, j, apart)
-    return Relation(earlier.item, block, i, j)
+            return Edge(earlier.item, later, block, i, j, apart)
+    return Edge(earlier.item, later, block, i, j)
