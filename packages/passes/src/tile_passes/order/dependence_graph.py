@@ -160,17 +160,12 @@ class Relations:
         self._tree = tree
         self._relation = cache(partial(_relation, tree))
         self.nearest = cache(self._nearest)
-        # For each instance, of what it is known, and what of that is in the same rounds.
-        self._within: dict[int, tuple[int, int]] = {}
+        self.within_rounds = cache(self._within_rounds)
 
-    def within_rounds(self, need: int, later: Instance) -> int:
+    def _within_rounds(self, need: int, later: Instance) -> int:
         """What of it comes before the instance in the same round of all loops around both."""
-        asked, within = self._within.get(later.bit, (0, 0))
-        if fresh := need & ~asked:
-            for bit, earlier, run in self._tree.facts_of(fresh):
-                within |= self._relation(earlier, run, later).within << bit
-            self._within[later.bit] = asked | fresh, within
-        return need & within
+        facts = self._tree.facts_of(need)
+        return sum(self._relation(a, run, later).within << bit for bit, a, run in facts)
 
     def _nearest(self, need: int, later: Instance) -> Edge:
         """The innermost relation of something of it with the instance; the distance is none if that

@@ -101,10 +101,6 @@ class Reduction(Completion):
 
     def edge(self, source: int, need: int, later: Instance) -> _Found:
         """The edge from the innermost place where one is needed, whatever else it covers."""
-        if self.tree.flat:
-            last = self.tree.instances[need.bit_length() - 1].item
-            place = Edge(last, later, *self.tree.nearest_common_dominator(last, later.item))
-            return self.within_round(source, place, need)
         relations = self.flow.relations
         if self.stage is Stage.WITHIN_ROUNDS:
             here = relations.within_rounds(need, later)
