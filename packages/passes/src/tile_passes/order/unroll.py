@@ -7,9 +7,9 @@ constants. For cores, sections are opened: every item names the cores that run i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
 from itertools import count
 from operator import or_
 from typing import TypeAlias
@@ -51,13 +51,10 @@ from tile_ir.analysis import (
     EVERYTHING,
     ORDERING,
     Bounds,
-    Facts,
-    Interval,
     Ranges,
     Touch,
     decided,
     facts_in,
-    facts_of,
     interval,
     launch_ranges,
     loop_range,
@@ -68,6 +65,7 @@ from tile_ir.analysis import (
     touches_within,
     trips,
 )
+from tile_passes.order.sight import InResidue, Sight
 from tile_passes.order.tree import (
     CORES,
     Block,
@@ -135,45 +133,8 @@ def _earlier_runs(instances: list[Instance]) -> Iterator[Fact]:
             yield next(bits), instance, loop
 
 
-# One combination of residues, and what is known of expressions in it.
-_InResidue: TypeAlias = tuple[Residues, Bounds]
-
-
 # Where an item stands, and its statement.
 _At: TypeAlias = tuple[Block, int, Stmt]
-
-# A loop looked at by residue: its variable, that which counts its rounds of all residues, and for
-# each residue that it comes to, in which rounds, and the variable in terms of these.
-_Counted: TypeAlias = tuple[Var, Var, list[tuple[int, Interval, Expr]]]
-
-
-@dataclass(frozen=True)
-class _Sight:
-    """What is known where a statement stands: intervals and values of variables, the loops around
-    it that are looked at by residue, all that stands around and before it, and what the loops and
-    branches around it say."""
-
-    known: Ranges
-    values: Mapping[Var, Expr]
-    counted: list[_Counted]
-    path: tuple[Stmt, ...]
-    facts: Facts = ()
-
-    def where(self, condition: Expr, value: bool) -> _Sight:
-        """What is known where a condition has a value."""
-        return replace(self, facts=(*self.facts, *facts_of(condition, value, self.values)))
-
-    @cached_property
-    def each_residue(self) -> list[_InResidue]:
-        """Every combination of residues, with what is known of variables in it."""
-        found: list[tuple[Residues, Ranges, Mapping[Var, Expr]]] = [((), self.known, self.values)]
-        for var, rounds, turns in self.counted:
-            found = [
-                ((*residues, residue), {**ranges, rounds: span}, {**chosen, var: value})
-                for residues, ranges, chosen in found
-                for residue, span, value in turns
-            ]
-        return [(residues, Bounds(ranges, chosen)) for residues, ranges, chosen in found]
 
 
 class _Builder:
@@ -181,19 +142,19 @@ class _Builder:
 
     def __init__(self, func: Func, known: Ranges) -> None:
         self.func = func
-        self.start = _Sight(known, {}, [], ())
+        self.start = Sight(known, {}, [], ())
         # What has another value in each residue of a loop around it.
         self.varying: set[Var] = set()
 
-    def item(self, at: _At, core: Core, sight: _Sight) -> Item:
+    def item(self, at: _At, core: Core, sight: Sight) -> Item:
         """The item of a statement without blocks."""
         raise NotImplementedError
 
-    def entered(self, item: Branch | Repeat, sight: _Sight) -> _Sight:
+    def entered(self, item: Branch | Repeat, sight: Sight) -> Sight:
         """What is known in the blocks of a branch or loop, which are built next."""
         return replace(sight, path=(*sight.path, item.stmt))
 
-    def block(self, body: Body, owner: Branch | Repeat | None, sight: _Sight, core: Core) -> Block:
+    def block(self, body: Body, owner: Branch | Repeat | None, sight: Sight, core: Core) -> Block:
         block = Block.inside(owner, len(sight.counted))
         for found in items(body, core):
             stmt, own = found.stmt, found.core
@@ -218,7 +179,7 @@ class _Builder:
                 sight = self.behind(stmt, sight)
         return block
 
-    def behind(self, stmt: Let, sight: _Sight) -> _Sight:
+    def behind(self, stmt: Let, sight: Sight) -> Sight:
         """What is known behind a definition."""
         if not stmt.var.dtype.is_integer:
             return sight
@@ -244,7 +205,7 @@ class _PipeTree(_Builder):
         self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
         self.instances: list[Instance] = []
 
-    def item(self, at: _At, core: Core, sight: _Sight) -> Item:
+    def item(self, at: _At, core: Core, sight: Sight) -> Item:
         *_, stmt = at
         match stmt:
             case Break():
@@ -265,7 +226,7 @@ class _PipeTree(_Builder):
                 return self.work(at, pipe_of(stmt), stmt.opdef.in_order, core, sight)
         return self.work(at, Pipe.S, False, core, sight)
 
-    def entered(self, item: Branch | Repeat, sight: _Sight) -> _Sight:
+    def entered(self, item: Branch | Repeat, sight: Sight) -> Sight:
         match item, item.stmt:
             case Repeat() as repeat, For() as loop:
                 return self.loop(repeat, loop, sight)
@@ -277,7 +238,7 @@ class _PipeTree(_Builder):
                 branch.unlikely = unlikely and not leaves
         return super().entered(item, sight)
 
-    def loop(self, repeat: Repeat, stmt: For, sight: _Sight) -> _Sight:
+    def loop(self, repeat: Repeat, stmt: For, sight: Sight) -> Sight:
         """Find out how often the loop runs, and with which residues."""
         known, values, counted = sight.known, sight.values, sight.counted
         path: tuple[Stmt, ...] = (*sight.path, stmt)
@@ -298,9 +259,9 @@ class _PipeTree(_Builder):
             counted = [*counted, (stmt.var, rounds, turns)]
             self.varying.add(stmt.var)
         facts = (*sight.facts, *facts_in(stmt, values))
-        return _Sight({**known, stmt.var: span}, values, counted, path, facts)
+        return Sight({**known, stmt.var: span}, values, counted, path, facts)
 
-    def turns(self, condition: Expr, sight: _Sight) -> dict[Residues, bool]:
+    def turns(self, condition: Expr, sight: Sight) -> dict[Residues, bool]:
         """Whether a condition holds, for the combinations of residues in which that is certain."""
         if not self.varies(condition):
             return {}
@@ -310,7 +271,7 @@ class _PipeTree(_Builder):
         }
         return {residues: truth for residues, truth in found.items() if truth is not None}
 
-    def work(self, at: _At, pipe: Pipe, in_order: bool, core: Core, sight: _Sight) -> Item:
+    def work(self, at: _At, pipe: Pipe, in_order: bool, core: Core, sight: Sight) -> Item:
         """An item for the statement; instances for it if it touches anything."""
         item = Work(*at, pipe, in_order, {}, sight.path, core=core)
         for (residues, bounds), found in self.touched(item.stmt, sight):
@@ -318,7 +279,7 @@ class _PipeTree(_Builder):
                 self.instance(item, residues, found, bounds)
         return item if item.instances else Item(*at, core=core)
 
-    def touched(self, stmt: Stmt, sight: _Sight) -> Iterator[tuple[_InResidue, tuple[Touch, ...]]]:
+    def touched(self, stmt: Stmt, sight: Sight) -> Iterator[tuple[InResidue, tuple[Touch, ...]]]:
         """What the statement touches in each combination of residues. Where these make numbers of
         all that varies, it touches the same as where they make the same numbers."""
         varying = [e for e in expressions(stmt) if self.varies(e)]
@@ -340,7 +301,7 @@ class _PipeTree(_Builder):
         item.instances[residues] = found
         self.instances.append(found)
 
-    def event_ids(self, order: Order, sight: _Sight) -> None:
+    def event_ids(self, order: Order, sight: Sight) -> None:
         assert isinstance(order.stmt, Op)
         event = order.stmt.operand("event_id")
         assert isinstance(event, Expr), "event ids are scalars"
@@ -357,7 +318,7 @@ class _CoreTree(_Builder):
         self.own: set[Var] = set()
         self.regions: dict[Region, Region] = {}
 
-    def block(self, body: Body, owner: Branch | Repeat | None, sight: _Sight, core: Core) -> Block:
+    def block(self, body: Body, owner: Branch | Repeat | None, sight: Sight, core: Core) -> Block:
         block = super().block(body, owner, sight, core)
         match owner.stmt if owner is not None else None:
             case If(condition=c) | While(condition=c):
@@ -366,7 +327,7 @@ class _CoreTree(_Builder):
                 block.private = self.knows_more(start) or self.knows_more(stop)
         return block
 
-    def behind(self, stmt: Let, sight: _Sight) -> _Sight:
+    def behind(self, stmt: Let, sight: Sight) -> Sight:
         if self.knows_more(stmt.value):
             self.own.add(stmt.var)
         return super().behind(stmt, sight)
@@ -379,19 +340,19 @@ class _CoreTree(_Builder):
             for p in walk_expr(expr)
         )
 
-    def item(self, at: _At, core: Core, sight: _Sight) -> Item:
+    def item(self, at: _At, core: Core, sight: Sight) -> Item:
         item = Item(*at, core=core)
         self.leaf(item, sight)
         return item
 
-    def entered(self, item: Branch | Repeat, sight: _Sight) -> _Sight:
+    def entered(self, item: Branch | Repeat, sight: Sight) -> Sight:
         self.leaf(item, sight)
         if isinstance(item, Repeat) and isinstance(item.stmt, For):
             found = trips(item.stmt, self.start.known)
             item.runs, item.wraps, item.most = found.low >= 1, found.high > 1, found.high
         return super().entered(item, sight)
 
-    def leaf(self, item: Item, sight: _Sight) -> None:
+    def leaf(self, item: Item, sight: Sight) -> None:
         """Note the accesses of the item itself, for each core that runs it."""
         core, stmt = item.core, item.stmt
         if core is Core.EITHER and isinstance(stmt, Op):
