@@ -31,6 +31,8 @@ _PRELOADED = (
     "tile_runtime.jit_kernels",
 )  # fmt: skip
 _PATH = "PYTHONPATH"
+# Threads that ask at once have one server.
+_STARTING = threading.Lock()
 
 
 def run_python(
@@ -54,7 +56,9 @@ def run_python(
     ):
         standard_input.write(given.encode())
         standard_input.seek(0)
-        connection.connect(_server())
+        with _STARTING:
+            address = _server()
+        connection.connect(address)
         files = [file.fileno() for file in (standard_input, output, errors)]
         socket.send_fds(connection, [b"*"], files)
         connection.sendall(json.dumps(request).encode())
