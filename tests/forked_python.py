@@ -1,8 +1,9 @@
 """Python processes for tests that begin with torch and our packages imported.
 
-Starting Python with torch takes three seconds of a processor, with the passes half a second, a fork of
-a process that has them some milliseconds. `run_python` does what `subprocess.run([sys.executable, ...])` does, by a server that
-ends with the process that started it. Tests of what an import itself does start Python as users do.
+Starting Python with torch takes three seconds of a processor, with the passes half a second, a fork
+of a process that has them some milliseconds. `run_python` does what
+`subprocess.run([sys.executable, ...])` does, by a server that ends with the process that started it.
+Tests of what an import itself does start Python as users do.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def run_python(
     env: Mapping[str, str] | None = None,
     given: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run `python arguments` to its end: a script, -c with its code, or -m with a module. It reads what
-    is given."""
+    """Run `python arguments` to its end: a script, -c with its code, or -m with a module. It reads
+    what is given."""
     request = {
         "arguments": list(arguments),
         "cwd": str(cwd or Path.cwd()),
