@@ -41,9 +41,10 @@ def run_python(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     given: str = "",
+    seconds: float = 300,
 ) -> subprocess.CompletedProcess[str]:
     """Run `python arguments` to its end: a script, -c with its code, or -m with a module. It reads
-    what is given."""
+    what is given. Raises TimeoutError where that takes longer than some seconds."""
     request = {
         "arguments": list(arguments),
         "cwd": str(cwd or Path.cwd()),
@@ -59,6 +60,7 @@ def run_python(
         standard_input.seek(0)
         with _STARTING:
             address = _server()
+        connection.settimeout(seconds)
         connection.connect(address)
         files = [file.fileno() for file in (standard_input, output, errors)]
         socket.send_fds(connection, [b"*"], files)
