@@ -25,7 +25,7 @@ from pathlib import Path
 
 import pytest
 from cached_compiler import COUNTED, HIT, Compiler, compiled_folder
-from kept_cases import PART, PROPERTIES, examples
+from kept_cases import OPTIMISED, PART, PROPERTIES, examples
 from remember_compilation import forget_old, remembering
 
 try:
@@ -68,9 +68,10 @@ def pytest_configure(config: pytest.Config) -> None:
         forget_old(compiled_folder())
         os.environ[COUNTED] = tempfile.mkstemp(prefix="compilations-")[1]
     os.environ[SWITCHES["cxx"].variable] = CACHING
-    os.environ.pop(PART, None)
-    if _part(config):
-        os.environ[PART] = "1"
+    for name, wanted in ((PART, _part(config)), (OPTIMISED, config.getoption("--optimised"))):
+        os.environ.pop(name, None)
+        if wanted:
+            os.environ[name] = "1"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

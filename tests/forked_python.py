@@ -1,8 +1,9 @@
 """Python processes for tests that begin with torch and our packages imported.
 
-Starting Python with torch takes three seconds of a processor, a fork of a process that has it some
-milliseconds. `run_python` does what `subprocess.run([sys.executable, ...])` does, by a server that
-ends with the process that started it. Tests of what an import itself does start Python as users do.
+Starting Python with torch takes three seconds of a processor, with the passes half a second, a fork
+of a process that has them some milliseconds. `run_python` does what
+`subprocess.run([sys.executable, ...])` does, by a server that ends with the process that started it.
+Tests of what an import itself does start Python as users do.
 """
 
 from __future__ import annotations
@@ -26,27 +27,42 @@ from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
-_PRELOADED = ("numpy", "torch", "tile_frontend", "tile_runtime.jit_kernels")
+_PRELOADED = (
+    "numpy", "torch", "tile_frontend", "tile_passes.explain.explanations", "tile_codegen_ascendc.emit",
+    "tile_runtime.jit_kernels",
+)  # fmt: skip
 _PATH = "PYTHONPATH"
+# Threads that ask at once have one server.
+_STARTING = threading.Lock()
 
 
 def run_python(
-    arguments: Sequence[str], cwd: Path | None = None, env: Mapping[str, str] | None = None
+    arguments: Sequence[str],
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    given: str = "",
+    seconds: float = 300,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `python arguments` to its end: a script, -c with its code, or -m with a module."""
+    """Run `python arguments` to its end: a script, -c with its code, or -m with a module. It reads
+    what is given. Raises TimeoutError where that takes longer than some seconds."""
     request = {
         "arguments": list(arguments),
         "cwd": str(cwd or Path.cwd()),
         "environment": dict(os.environ if env is None else env),
     }
     with (
-        open(os.devnull) as nothing,
+        tempfile.TemporaryFile() as standard_input,
         tempfile.TemporaryFile() as output,
         tempfile.TemporaryFile() as errors,
         socket.socket(socket.AF_UNIX) as connection,
     ):
-        connection.connect(_server())
-        files = [file.fileno() for file in (nothing, output, errors)]
+        standard_input.write(given.encode())
+        standard_input.seek(0)
+        with _STARTING:
+            address = _server()
+        connection.settimeout(seconds)
+        connection.connect(address)
+        files = [file.fileno() for file in (standard_input, output, errors)]
         socket.send_fds(connection, [b"*"], files)
         connection.sendall(json.dumps(request).encode())
         connection.shutdown(socket.SHUT_WR)

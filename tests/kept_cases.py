@@ -14,6 +14,7 @@ Case = TypeVar("Case")
 
 # Set by conftest.py, for the processes of a run.
 PART = "TILE_TEST_PART"
+OPTIMISED = "TILE_TEST_OPTIMISED"
 SHARE = 6
 # How many times more examples of a property are drawn, with random seeds; set by the Makefile.
 PROPERTIES = "TILE_TEST_PROPERTIES"

@@ -107,7 +107,7 @@ OUTSIDE = {
 SHARED_CLASS_NAMES = {
     "Access", "Choice", "Fault", "Interval",
     "Item", "Kind", "Leaf", "Meeting", "Reason", "Relations", "Rows", "Scope",
-    "Touch", "_Builder", "_State", "_Use", "_Writer",
+    "Touch", "_Builder", "_State", "_Use",
 }  # fmt: skip
 # `import tile_frontend` must stay below 0.15 s, so it may not load any of these.
 HEAVY = ("torch", "networkx", "numpy", "lark", "jinja2", "rich")
@@ -152,6 +152,12 @@ def imported(tree: ast.Module, checked: bool = False) -> Iterator[tuple[str, int
             argument = node.args[0] if node.args else None
             if name == "import_module" and isinstance(argument, ast.Constant):
                 yield str(argument.value).split(".")[0], node.lineno
+
+
+@cache
+def imports_in(path: Path, checked: bool = False) -> tuple[tuple[str, int], ...]:
+    """What a module imports; many tests ask."""
+    return tuple(imported(ast.parse(path.read_text()), checked))
 
 
 def module_name(path: Path) -> str:
@@ -265,7 +271,7 @@ def imports_of(package: str) -> dict[str, str]:
         name: f"{place(path)}:{line} imports {name or 'a relative module'}"
         for path in modules()
         if package_of(path) == package
-        for name, line in imported(ast.parse(path.read_text()))
+        for name, line in imports_in(path)
         if name not in own and (package, path.name, name) not in lazily
     }
 
@@ -304,8 +310,8 @@ def test_dependencies_are_declared_where_they_are_used(package: str) -> None:
     assert not missing, "\n".join(missing)
     # numpy is loaded by name when the IR first needs it; for type checkers it is imported.
     together = {n for n in MAY_IMPORT if shipped[n] == shipped[package]}
-    trees = [ast.parse(path.read_text()) for path in modules() if package_of(path) in together]
-    used = {name for tree in trees for name, _ in imported(tree, checked=True)} | registered
+    files = [path for path in modules() if package_of(path) in together]
+    used = {name for path in files for name, _ in imports_in(path, True)} | registered
     unused = declared.keys() - used - BROUGHT
     assert not unused, f"{package} declares what it does not import: {unused}"
     for name in declared.keys() & MAY_IMPORT.keys():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tile_ir import Automatic, Func, Phase, Pipe, Target
 from tile_passes.insert_sync import order_sections
-from tile_passes.order.channels import Barrier, Plan, PointToPoint, Reason, SyncOp
+from tile_passes.order.channels import Barrier, Plan, Reason, SyncOp, point_to_point
 from tile_passes.order.completion import Completion
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.event_ids import Allocation, colour, live_flags
@@ -67,4 +67,4 @@ class _Placing(Completion):
             return Barrier(pipe, item.block, item.position, reason)
         if (pipe, item.pipe) not in self.tree.flag_pairs:
             return Barrier(Pipe.ALL, item.block, item.position, reason)
-        return PointToPoint(pipe, item.pipe, item.block, item.position, False, reason)
+        return point_to_point(pipe, item.pipe, (item.block, item.position, False), reason)

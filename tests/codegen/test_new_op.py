@@ -56,7 +56,7 @@ def copy(tmp_path: Path) -> Path:
     """A folder with both packages and the test of goldens; record and template are there."""
     for package in (tile_ir, tile_codegen_ascendc):
         root = Path(package.__file__).parent
-        shutil.copytree(root, tmp_path / root.name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(root, tmp_path / root.name)
     for file in (TESTS / "test_ops.py", Path(golden.__file__)):
         shutil.copy(file, tmp_path)
     (tmp_path / "ops").mkdir()

@@ -10,7 +10,6 @@ from typing import Any
 import example_kernels
 import pytest
 import torch
-from torch._dynamo.testing import CompileCounter
 
 SCRIPT = example_kernels.EXAMPLES / "torch" / "decoder_block.py"
 # One token, less than a tile, just a tile, ragged tiles and more tiles than one core has.
@@ -39,6 +38,8 @@ def close(found: torch.Tensor, expected: torch.Tensor) -> bool:
 
 
 def test_block_equals_torch_and_is_compiled_once(example: ModuleType, block: Any) -> None:
+    from torch._dynamo.testing import CompileCounter  # a second, for who collects this
+
     counter = CompileCounter()
     compiled = torch.compile(block, fullgraph=True, dynamic=True, backend=counter)
     for tokens in LENGTHS[1:]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from tile_ir import DTYPES, For, LoopKind
-from tile_ir.analysis.branch_feasibility import decided, surely_taken
+from tile_ir.analysis.branch_feasibility import decided, facts_in
 from tile_ir.analysis.intervals import Interval, always_at_most, narrow
-from tile_ir.analysis.trip_counts import surely_runs
+from tile_ir.analysis.trip_counts import trips
 from tile_ir.dtypes import INT8, INT16, INT32, INT64, UINT8, UINT32
 from tile_ir.expr import COMPARISONS, Expr, Var, as_expr, binary, cast
 from tile_ir.interpreter.scalars import evaluate
@@ -80,6 +80,7 @@ def test_differences_of_unsigned_numbers_may_be_below_zero() -> None:
 def test_loops_with_unsigned_bounds_decide_nothing_else() -> None:
     loop = For(Var("i", UINT32), as_expr(0, UINT32), WORD, LoopKind.SERIAL, (), Loc("", 1, 1))
     inner = replace(loop, var=Var("j", UINT32), stop=Var("v", UINT32))
-    assert surely_taken(NUMBER > 0, (loop,), {}, {}) is None
-    assert not surely_runs(inner, {}, {}, (loop,))
-    assert surely_runs(replace(inner, stop=WORD), {}, {}, (loop,))
+    facts = facts_in(loop, {})
+    assert decided(NUMBER > 0, {}, facts) is None
+    assert trips(inner, {}, {}, facts).low == 0
+    assert trips(replace(inner, stop=WORD), {}, {}, facts).low == 1

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked_python import run_python
 
 from tile_ir import DEFAULT_TARGET, parse, print_func
 from tile_passes import PASSES, apply_passes, run_pipeline
@@ -29,11 +30,8 @@ func "k" phase built automatic memory sync @0:1:1 {
 """
 
 
-def command(*arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tile_passes", *arguments],
-        input=given, capture_output=True, text=True,
-    )  # fmt: skip
+def command(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    return run_python(["-m", "tile_passes", *arguments], given=given)
 
 
 @pytest.fixture

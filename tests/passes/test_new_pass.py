@@ -61,7 +61,7 @@ def copy(tmp_path: Path) -> Path:
     """A folder with the package and what tests goldens, and the new pass in both."""
     root = Path(tile_passes.__file__).parent
     package = tmp_path / "tile_passes"
-    shutil.copytree(root, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(root, package)
     for file in (TESTS / "test_goldens.py", Path(golden.__file__)):
         shutil.copy(file, tmp_path)
     (package / "relu_once.py").write_text(PASS)

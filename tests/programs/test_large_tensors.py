@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,6 +14,11 @@ from tile_ir.switches import override
 
 WIDTH = 64
 CONFIGS = {"tl.ascend_auto_sync": True}
+
+
+def zeros(rows: int) -> torch.Tensor:
+    """Unlike torch's own, which writes every page."""
+    return torch.from_numpy(np.zeros((rows, WIDTH), np.int8))
 
 
 def rows_of(rows: int, index: str) -> Any:
@@ -63,7 +69,7 @@ def stored_rows(rows: int) -> Any:
 def test_rows_far_behind_are_read(power: int, index: str) -> None:
     last = 2**power // WIDTH
     rows = last + 64
-    x = torch.zeros((rows, WIDTH), dtype=torch.int8)
+    x = zeros(rows)
     at = [0, 1, last - 1, last, last + 1, 5, rows - 1, 7]
     for number, row in enumerate(at):
         x[row] = number + 1
@@ -76,7 +82,7 @@ def test_rows_far_behind_are_read(power: int, index: str) -> None:
 def test_rows_far_behind_are_written() -> None:
     last = 2**31 // WIDTH
     rows = last + 64
-    x = torch.zeros((rows, WIDTH), dtype=torch.int8)
+    x = zeros(rows)
     at = [0, 1, last - 1, last, last + 1, 5, rows - 1, 7]
     with override(check="strict"):
         stored_rows(rows)(x, torch.tensor(at, dtype=torch.int32))

@@ -12,11 +12,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from forked_python import run_python
 from kept_cases import kept
 
 from hand_written import FAULT_LINE, SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
@@ -382,11 +384,14 @@ with override(cache_dir={cache!r}):
 """
 
 
-def child(**environment: str) -> subprocess.Popen[str]:
+def program() -> str:
     path = [str(Path(__file__).parent), *sys.path]
-    source = CHILD.format(path=path, cache=switch("cache_dir"))
+    return CHILD.format(path=path, cache=switch("cache_dir"))
+
+
+def child(**environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", source],
+        [sys.executable, "-c", program()],
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -412,10 +417,11 @@ def test_a_kill_during_compilation_leaves_no_entry(saxpy: Func, tmp_path: Path) 
 
 
 def test_processes_that_compile_the_same_kernel_at_once() -> None:
-    processes = [child() for _ in kept(range(3), least=2)]
-    for process in processes:
-        output, errors = process.communicate(timeout=120)
-        assert output == "[2.0, 2.0]\n", errors
+    programs = [["-c", program()] for _ in kept(range(3), least=2)]
+    with ThreadPoolExecutor(len(programs)) as pool:
+        ended = list(pool.map(run_python, programs))
+    for process in ended:
+        assert process.stdout == "[2.0, 2.0]\n", process.stderr
     assert len(entries()) == 1
 
 

@@ -32,12 +32,11 @@ def test_flags_in_flight_have_ids_of_their_own(ids: int) -> None:
             live = live_flags(flow, found.plan)
             assert not live.incomplete and not live.early
             used = {
-                op: range(found.events[op], found.events[op] + op.slots)
-                for op in found.plan.signals
+                op: range(found.events[op], found.events[op] + op.slots) for op in found.plan.flags
             }
             assert all(span.start >= 0 and span.stop <= ids for span in used.values())
             rivals = ((a, b) for a, others in live.interference.items() for b in others)
-            for one, two in ((live.signals[a], live.signals[b]) for a, b in rivals):
+            for one, two in ((live.flags[a], live.flags[b]) for a, b in rivals):
                 assert one.pair == two.pair
                 assert not set(used[one]) & set(used[two]), seed
                 beside += 1
@@ -70,7 +69,7 @@ def test_spills_keep_the_dependences() -> None:
         for flow in (*kernel_flows(seed), *slots):
             plan = eliminate(place_all(flow)).plan
             for op in plan.ops:
-                if not isinstance(op, Flag):
+                if not isinstance(op, Flag) or op.at_once:
                     continue
                 assert orders(hazards_of(flow, op), plan)
                 for way in (*SPILLS, full_barrier):

@@ -9,7 +9,7 @@ import pytest
 from order_steps.random_sections import kernel_flows
 from tile_ir.machine import Pipe
 from tile_passes.insert_sync import place_all
-from tile_passes.order.channels import Barrier, Flag, Plan, PointToPoint, Reason, SyncOp
+from tile_passes.order.channels import Barrier, Flag, Plan, Reason, SyncOp, point_to_point
 from tile_passes.order.completion import Completion
 from tile_passes.order.flow_graph import FlowGraph
 from tile_passes.order.tree import Block, Branch, Instance, Repeat, Work
@@ -56,7 +56,7 @@ def any_op(rng: random.Random, flow: FlowGraph) -> SyncOp:
     if kind < 0.2:
         return Barrier(rng.choice((*flow.tree.pipes, Pipe.ALL)), block, position, reason)
     if kind < 0.5 or not block.items:
-        return PointToPoint(source, target, block, position, False, reason)
+        return point_to_point(source, target, (block, position, False), reason)
     first = rng.randrange(len(block.items))
     if block.loop is None or rng.random() < 0.4:
         return Flag(

@@ -25,7 +25,7 @@ def test_conflicts_of_some_statements() -> None:
                 object.__setattr__(stmt, "loc", replace(stmt.loc, generated=True))
             theirs = [i for i in tree.instances if i.item.stmt in chosen]
             ours = sum(1 << i.bit for i in theirs)
-            ours |= sum(1 << r.bit for r in tree.runs if r.instance in theirs)
+            ours |= sum(1 << bit for bit, instance, _ in tree.runs if instance in theirs)
             found = conflicts(tree, with_generated(tree))
             expected = [b if ours >> n & 1 else b & ours for n, b in enumerate(flow.conflicts)]
             assert found == expected, seed

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from unittest import mock
 
+import golden
 import networkx as nx
 import pytest
 
+import tile_ir
 from order_steps.random_sections import flow_of_slots, straight_line
 from tile_ir import DEFAULT_TARGET
+from tile_passes.insert_cross_core_sync import find_signals
 from tile_passes.insert_sync import place_all
 from tile_passes.order.conflicts import conflicts
 from tile_passes.order.eliminate_redundant import eliminate
 from tile_passes.order.event_ids import Allocation, allocate_events
 from tile_passes.order.flow_graph import flow_graph
+from tile_passes.order.unroll import core_tree
 
-# What the engine calls, and in which file it stands.
-CALL_SITES = {
-    "strongly_connected_components": "flow_graph",
-    "condensation": "flow_graph",
-    "lexicographical_topological_sort": "flow_graph",
-    "MultiDiGraph": "eliminate_redundant",
-    "transitive_reduction": "eliminate_redundant",
-    "greedy_color": "event_ids",
-}
+# What the engine calls, in which file it stands, and for what.
+PIPES = [
+    ("immediate_dominators", "tree"),
+    ("strongly_connected_components", "flow_graph"),
+    ("condensation", "flow_graph"),
+    ("lexicographical_topological_sort", "flow_graph"),
+    ("MultiDiGraph", "eliminate_redundant"),
+    ("transitive_reduction", "eliminate_redundant"),
+    ("greedy_color", "event_ids"),
+]
+CORES = [
+    ("immediate_dominators", "tree"),
+    ("strongly_connected_components", "flow_graph"),
+    ("condensation", "flow_graph"),
+    ("greedy_color", "counters"),
+]
+MANY_VALUES = Path(__file__).parents[1] / "insert_cross_core_sync" / "many_values.tir"
 
 
 class Removed(Exception):
@@ -37,13 +51,33 @@ def allocations() -> list[Allocation]:
     return [allocate_events(eliminate(place_all(flow)), DEFAULT_TARGET) for flow in flows]
 
 
+def signals() -> Allocation:
+    """What orders the cores of a kernel that needs more signals than there are counters."""
+    func = tile_ir.parse(golden.read(MANY_VALUES).source)
+    return find_signals(func, core_tree(func), DEFAULT_TARGET)
+
+
 def test_the_sections_need_flags() -> None:
     assert all(found.events for found in allocations())
 
 
-@pytest.mark.parametrize("name", CALL_SITES)
-def test_the_engine_needs(name: str) -> None:
+def test_the_cores_share_counters() -> None:
+    found = signals().events
+    assert len(found) > DEFAULT_TARGET.compiler_cross_flags >= len({*found.values()})
+
+
+@pytest.mark.parametrize(("name", "module"), PIPES)
+def test_the_order_of_pipes_needs(name: str, module: str) -> None:
+    needs(name, module, allocations)
+
+
+@pytest.mark.parametrize(("name", "module"), CORES)
+def test_the_order_of_cores_needs(name: str, module: str) -> None:
+    needs(name, module, signals)
+
+
+def needs(name: str, module: str, run: Callable[[], object]) -> None:
     with mock.patch.object(nx, name, side_effect=Removed), pytest.raises(Removed) as found:
-        allocations()
+        run()
     modules = {entry.path.stem for entry in found.traceback if hasattr(entry.path, "stem")}
-    assert CALL_SITES[name] in modules
+    assert module in modules

@@ -86,5 +86,5 @@ def test_plans_order_every_residue() -> None:
             plan = allocate_events(eliminate(place_all(flow)), DEFAULT_TARGET).plan
             assert orders(flow, plan)
             assert not live_flags(flow, plan).early
-            flags += sum(op.slots > 1 for op in plan.signals)
+            flags += sum(op.slots > 1 for op in plan.flags)
     assert flags >= 40

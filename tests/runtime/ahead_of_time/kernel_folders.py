@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
-import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+
+from forked_python import run_python
 
 from tile_runtime.tools.command_line import main
 
@@ -119,8 +119,7 @@ def compile_kernels(folder: Path, *more: str, target: str = "none") -> Done:
     ]
     if any("import tilelang" in file.read_text() for file in folder.rglob("*.py")):
         program = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
-        command = [sys.executable, "-c", program, *arguments]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        done = run_python(["-c", program, *arguments], folder)
         return Done(done.returncode, done.stdout, done.stderr)
     out, err = io.StringIO(), io.StringIO()
     here = os.getcwd()

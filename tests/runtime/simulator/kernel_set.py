@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 import vendor_headers
+from kept_cases import OPTIMISED
 
 _RUNTIME = Path(__file__).resolve().parents[3] / "packages" / "runtime" / "src" / "tile_runtime"
 
@@ -28,6 +29,8 @@ _RUNTIME = Path(__file__).resolve().parents[3] / "packages" / "runtime" / "src" 
 # With TILE_TEST_SANITIZE=1 the address and undefined-behaviour sanitizers are compiled in; needs
 # LD_PRELOAD libasan.so (`g++ -print-file-name=libasan.so`) with ASAN_OPTIONS=detect_leaks=0.
 SANITIZE = os.environ.get("TILE_TEST_SANITIZE") == "1"
+# Not optimising takes half of the time; `--optimised` and the sanitizers do (kernel_compiler.py).
+LEVEL = "-O1" if SANITIZE or OPTIMISED in os.environ else "-O0"
 
 
 @lru_cache(maxsize=1)
@@ -135,7 +138,8 @@ class KernelSet:
             headers = b"".join(
                 p.read_bytes() for p in sorted(builder().include_directory().rglob("*.h"))
             )
-            key = hashlib.sha256(bytes([SANITIZE]) + text.encode() + headers).hexdigest()[:16]
+            about = f"{SANITIZE} {LEVEL}\n{text}"
+            key = hashlib.sha256(about.encode() + headers).hexdigest()[:16]
             target = folder / f"{key}.so"
             if not target.exists():
                 (folder / f"{key}.cpp").write_text(text)
@@ -144,7 +148,7 @@ class KernelSet:
                 command = [
                     builder().find_compiler(),
                     *flags,
-                    "-O1",
+                    LEVEL,
                     "-shared",
                     f"{folder / key}.cpp",
                     "-o",

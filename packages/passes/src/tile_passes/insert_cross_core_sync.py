@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tile_ir import Automatic, For, Func, Phase, Target
+from tile_ir import Automatic, Break, For, Func, Phase, Target
 from tile_ir.analysis import Ranges, interval
 from tile_passes.order.channels import Counter, Place, Plan
 from tile_passes.order.core_completion import needed_signals
 from tile_passes.order.core_dependences import find_dependences
-from tile_passes.order.core_tree import breaking_places, core_tree
 from tile_passes.order.counters import allocate_counters, credit, propose
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.flow_graph import core_flow_graph
-from tile_passes.order.tree import Block, Repeat, Tree
+from tile_passes.order.tree import Block, Item, Repeat, Tree
+from tile_passes.order.unroll import core_tree
 from tile_passes.order.write import written
 from tile_passes.passdef import ir_pass
 
@@ -39,7 +39,7 @@ def insert_cross_core_sync(func: Func, target: Target) -> Func:
         return func
     tree = core_tree(func)
     found = find_signals(func, tree, target)
-    return func.with_body(written(tree.root, found)) if found.plan.ops else func
+    return func.with_body(written(tree, found)) if found.plan.ops else func
 
 
 def find_signals(func: Func, tree: Tree, target: Target) -> Allocation:
@@ -47,7 +47,7 @@ def find_signals(func: Func, tree: Tree, target: Target) -> Allocation:
     found = find_dependences(func, tree) if Automatic.CROSS in func.automatic else []
     if not found:
         return Allocation(Plan())
-    signals = needed_signals(core_flow_graph(tree, found), propose(found), found)
+    signals = needed_signals(core_flow_graph(tree, found), propose(tree, found), found)
     signals = [*signals, *_throttles(signals, tree.ranges)]
     limit = target.cross_counter_limit
     return allocate_counters(signals, tree.root, target.compiler_cross_flags, limit)
@@ -111,7 +111,7 @@ def _runs_with(inner: Block, around: Sequence[Block], known: Ranges) -> bool:
             return True
         match block.owner:
             case Repeat(stmt=For(start=start, stop=stop)):
-                if breaking_places(block) or interval(stop - start, known).low < 1:
+                if _breaking_places(block) or interval(stop - start, known).low < 1:
                     return False
             case _:
                 return False
@@ -123,7 +123,7 @@ def _left_out(back: _Passing, passing: _Passing, loop: Repeat) -> bool:
     signal back: no number of such rounds is held back."""
     if loop.block.loop is None:
         return False
-    block, places = loop.body, breaking_places(loop.body)
+    block, places = loop.body, _breaking_places(loop.body)
     if back.block is not block:
         return bool(places)
     for place in places:
@@ -131,6 +131,16 @@ def _left_out(back: _Passing, passing: _Passing, loop: Repeat) -> bool:
         if passed and not (back.after < place or back.before <= place):
             return True
     return False
+
+
+def _breaking_places(block: Block) -> list[int]:
+    """The places of a loop's body at which it may be left."""
+
+    def breaks(item: Item) -> bool:
+        inner = () if isinstance(item, Repeat) else item.blocks
+        return isinstance(item.stmt, Break) or any(breaks(i) for b in inner for i in b.items)
+
+    return [item.position for item in block.items if breaks(item)]
 
 
 def _most_rounds(inner: Repeat, known: Ranges) -> float:

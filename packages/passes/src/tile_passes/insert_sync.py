@@ -86,7 +86,7 @@ def order_sections(func: Func, target: Target, plan: Callable[[Tree, Target], Al
     def ordered(section: Section) -> Section:
         tree = build_tree(func, section, target)
         found = plan(tree, target)
-        return replace(section, body=written(tree.root, found)) if found.plan.ops else section
+        return replace(section, body=written(tree, found)) if found.plan.ops else section
 
     body = tuple(ordered(s) if isinstance(s, Section) else s for s in func.launch.body)
     changed = any(a is not b for a, b in zip(body, func.launch.body, strict=True))

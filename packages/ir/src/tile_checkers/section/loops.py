@@ -37,7 +37,7 @@ from tile_ir.analysis import (
     trip_count,
     trips,
 )
-from tile_ir.analysis.branch_feasibility import at_least, facts_in
+from tile_ir.analysis.branch_feasibility import facts_in
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period, periods
 
 # Longer loops than this are not unrolled.
@@ -143,7 +143,8 @@ def iteration(
     key = (*context.key, (id(loop), residue)) if plan.modulus > 1 else context.key
     if isinstance(loop, While):
         return replace(context, frames=frames, path=path, key=key)
-    values, known = context.values, {**context.known, loop.var: loop_range(loop, context.known)}
+    values = context.values
+    known = {**context.known, loop.var: loop_range(loop, context.known, plan.most)}
     if plan.modulus > 1:
         step = rounds_of(loop.var)
         known[step] = rounds_in(known[loop.var], residue, plan.modulus)
@@ -178,9 +179,7 @@ def plan_of(its: LoopFacts, context: Context, confirming: bool) -> LoopPlan:
         return LoopPlan(1, anything, anything, 0, math.inf)
     start = simplify(resolved(loop.start, values))
     count = trip_count(loop, values)
-    least = max(0, at_least(count, known, context.facts))
-    high = trips(loop, known, values).high
-    most = max(0, min(high, -at_least(-count, known, context.facts)))
+    least, most, _ = trips(loop, known, values, context.facts)
     exact, first = constant_value(count), constant_value(start)
     events, slots = its.periods(FLAG), its.periods(SLOT)
     if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:

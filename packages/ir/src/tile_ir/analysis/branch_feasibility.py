@@ -6,7 +6,7 @@ Not here: what the place of an iteration in its loop says (`tile_checkers.condit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow, sign_test
 from tile_ir.dtypes import UINT64
@@ -48,15 +48,6 @@ def decided(condition: Expr, known: Ranges, facts: Facts = ()) -> bool | None:
         return None
 
     return three_valued(narrow(simplify(condition), known), compared)
-
-
-def surely_taken(
-    condition: Expr, around: Iterable[For], values: Values, known: Ranges
-) -> bool | None:
-    """Whether a condition holds in every iteration of the loops around it, or in none; else
-    None."""
-    facts = tuple(fact for loop in around for fact in facts_in(loop, values))
-    return decided(resolved(condition, values), known, facts)
 
 
 def at_least(expr: Expr, known: Ranges, facts: Facts) -> float:

@@ -238,10 +238,10 @@ def launch_ranges(func: Func) -> Ranges:
     return ranges
 
 
-def loop_range(loop: For, ranges: Ranges) -> Interval:
-    """The interval of a loop variable while the body runs."""
-    low, high = interval(loop.start, ranges), interval(loop.stop, ranges)
-    return Interval(low.low, max(high.high - 1, low.low))
+def loop_range(loop: For, ranges: Ranges, most: float = INF) -> Interval:
+    """The interval of a loop variable while the body runs, `most` times."""
+    start, stop = interval(loop.start, ranges), interval(loop.stop, ranges)
+    return Interval(start.low, max(min(stop.high, start.high + most) - 1, start.low))
 
 
 def with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:

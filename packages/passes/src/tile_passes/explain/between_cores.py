@@ -10,7 +10,7 @@ from tile_ir.ops.movement import goes_through_workspace
 from tile_passes.insert_cross_core_sync import find_signals
 from tile_passes.merge_streams import merge_streams
 from tile_passes.order.channels import Counter, Place
-from tile_passes.order.core_tree import core_tree
+from tile_passes.order.unroll import core_tree
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.streams.items import items
 
@@ -82,7 +82,7 @@ def _signal_line(signal: Counter, number: int) -> str:
     source, sink = _NAMES[signal.source], _NAMES[signal.target]
     after = signal.block.items[signal.set_after].loc.line
     before = signal.block.items[signal.wait_before].loc.line
-    names = sorted({d.earlier.region.buffer.name for d in signal.covers})
+    names = sorted({d.before.region.buffer.name for d in signal.covers})
     what = ", ".join(f"`{n}`" for n in names)
     where = f"{source} behind line {after} ({signal.pipe.value}) to {sink} before line {before}"
     if not signal.carried:

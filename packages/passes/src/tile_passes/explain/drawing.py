@@ -110,8 +110,7 @@ def _label(op: SyncOp, found: Allocation) -> str:
         case Flag(slots=slots) if slots > 1:
             return f"{found.events[op]}-{found.events[op] + slots - 1}"
         case Flag():
-            return str(found.events[op])
-    return f"={found.events[op]}"
+            return f"{'=' if op.at_once else ''}{found.events[op]}"
 
 
 def _markers() -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from tile_ir import Core, For, Op, Pipe
 from tile_passes.explain.wording import bytes_touched, loop_name, statement
-from tile_passes.order.channels import Barrier, Flag, PointToPoint, Signal, SyncOp
-from tile_passes.order.dependence_graph import Dependence, Kind, dependences_of
+from tile_passes.order.channels import Barrier, Flag, SyncOp
+from tile_passes.order.dependence_graph import Kind, PipeDependence, dependences_of
 from tile_passes.order.event_ids import Allocation, existing_orders
 from tile_passes.order.tree import Block, Branch, Item, Repeat, Tree, Work
 
@@ -51,10 +51,8 @@ def _kind(op: SyncOp) -> str:
             return "full barrier"
         case Barrier():
             return "barrier"
-        case PointToPoint():
-            return "point-to-point sync"
         case Flag():
-            return "flag"
+            return "point-to-point sync" if op.at_once else "flag"
 
 
 def _counted(number: int, what: str) -> str:
@@ -77,8 +75,7 @@ def _in_text_order(tree: Tree, found: Allocation) -> list[SyncOp]:
         place[block, len(block.items)] = len(place)
 
     def first(op: SyncOp) -> int:
-        at = min(op.set_after, op.wait_before) if isinstance(op, Flag) else op.position
-        return place[op.block, at]
+        return place[op.block, _first_place(op)]
 
     look(tree.root)
     return sorted(found.plan.ops, key=first)
@@ -96,12 +93,11 @@ class _Words:
                 return "barrier of all pipes"
             case Barrier(pipe=pipe):
                 return f"barrier of {pipe.value}"
-            case PointToPoint():
-                return f"set and wait {_pipes(op)}, {self.events(op)}"
             case Flag():
-                return f"flag {_pipes(op)}, {self.events(op)}"
+                kind = "set and wait" if op.at_once else "flag"
+                return f"{kind} {_pipes(op)}, {self.events(op)}"
 
-    def events(self, op: Signal) -> str:
+    def events(self, op: Flag) -> str:
         first = self.found.events[op]
         if op.slots == 1:
             return f"event {first}"
@@ -111,15 +107,15 @@ class _Words:
         return f"events {ids} by {loop.stmt.var.name} % {op.slots}"
 
     def body(self, op: SyncOp) -> Iterator[str]:
-        if isinstance(op, Flag):
+        if isinstance(op, Flag) and not op.at_once:
             yield f"set   {self.behind(op.block, op.set_after)}"
             yield f"wait  {self.ahead(op.block, op.wait_before)}{_rounds_later(op)}"
             if op.carried:
                 yield _goes_round(op)
-        elif isinstance(op, PointToPoint) and op.behind:
-            yield self.behind(op.block, op.position)
+        elif isinstance(op, Flag) and op.behind:
+            yield self.behind(op.block, op.set_after)
         else:
-            yield self.ahead(op.block, op.position)
+            yield self.ahead(op.block, _first_place(op))
         if op.reason.why:
             yield f"because {op.reason.why}"
 
@@ -166,22 +162,22 @@ class _Words:
         if len(groups) > MOST_TOLD:
             yield f"and {len(groups) - MOST_TOLD} more"
 
-    def dependences(self, op: SyncOp) -> list[list[Dependence]]:
+    def dependences(self, op: SyncOp) -> list[list[PipeDependence]]:
         """Those of the op's edges, one for each pair of statements and kind: within a round says
         enough. Those of the same two statements together, what is read first."""
-        nearest: dict[tuple[Work, Work, Kind], Dependence] = {}
+        nearest: dict[tuple[Work, Work, Kind], PipeDependence] = {}
         for edge in op.reason.edges:
             for d in dependences_of(self.tree, edge.later, edge.needs):
                 old = nearest.setdefault((d.earlier, d.later, d.kind), d)
                 if old.carried is not None and d.carried is None:
                     nearest[d.earlier, d.later, d.kind] = d
-        groups: dict[tuple[Work, Work, Repeat | None], list[Dependence]] = {}
+        groups: dict[tuple[Work, Work, Repeat | None], list[PipeDependence]] = {}
         for d in nearest.values():
             groups.setdefault((d.earlier, d.later, d.carried), []).append(d)
         kinds = list(Kind)
         return [sorted(group, key=lambda d: kinds.index(d.kind)) for group in groups.values()]
 
-    def group(self, group: list[Dependence]) -> str:
+    def group(self, group: list[PipeDependence]) -> str:
         first = group[0]
         a, b = self.short(first.earlier), self.short(first.later)
         if first.before is None or first.after is None:
@@ -200,7 +196,15 @@ class _Words:
         return f"{text} in an earlier round of the {loop_name(first.carried)}"
 
 
-def _pipes(op: Signal) -> str:
+def _first_place(op: SyncOp) -> int:
+    match op:
+        case Barrier(position=position) | Flag(at_once=(_, position, _)):
+            return position
+        case Flag():
+            return min(op.set_after, op.wait_before)
+
+
+def _pipes(op: Flag) -> str:
     return f"{op.source.value} -> {op.target.value}"
 
 

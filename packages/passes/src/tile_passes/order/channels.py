@@ -6,11 +6,11 @@ for once, so that sync ops can be added and taken away one by one. Where they go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tile_ir import Break, Core, Pipe
 from tile_passes.order.core_dependences import CoreDependence
@@ -19,6 +19,10 @@ from tile_passes.order.tree import Block, Branch, Item
 
 Place: TypeAlias = Pipe | Core
 Pair: TypeAlias = tuple[Place, Place]
+# A gap of a block: behind an item, or before it.
+PlanGap: TypeAlias = tuple[Block, int, bool]
+
+F = TypeVar("F", bound="Flag")
 
 # More event ids than this are not spent on one flag that has fewer slots.
 MOST_TURNS = 4
@@ -44,7 +48,7 @@ class Flag:
     a round takes what was set `distance` rounds before: as many flags are raised before the loop,
     and taken back after it; that is the outermost loop, unless the flag is `local`. `slots` event
     ids are used in turn, by the variable of the loop; no change of the plan gives it more than
-    `most`.
+    `most`. With a `turn` it is set and awaited back to back (`point_to_point`).
     """
 
     source: Place
@@ -57,6 +61,8 @@ class Flag:
     reason: Reason = field(compare=False)
     local: bool = False
     most: int = MOST_TURNS
+    behind: bool = False
+    turn: int | None = None
 
     def __hash__(self) -> int:
         """Of what tells most of them apart: plans look them up again and again."""
@@ -77,10 +83,41 @@ class Flag:
         return self.set_after < self.wait_before
 
     @property
+    def at_once(self) -> PlanGap | None:
+        """Where it is set and awaited back to back, if it is."""
+        if self.turn is None:
+            return None
+        return self.block, self.set_after if self.behind else self.wait_before, self.behind
+
+    @property
     def by_slot(self) -> bool:
         """Whether each round takes and gives back the flag of its own slot, so that it does not
         matter which rounds there are: such flags may be raised once for all loops around."""
         return self.distance == self.slots
+
+    def can_join(self, other: Flag) -> bool:
+        """Whether one flag may stand for both: both are set before either is awaited."""
+        alike = self.block is other.block and self.carried == other.carried
+        return alike and (self.carried or self.joined(other).set_first)
+
+    def joined(self: F, other: Flag) -> F:
+        """Return both as one: set at the later place and awaited at the earlier."""
+        return replace(
+            self,
+            set_after=max(self.set_after, other.set_after),
+            wait_before=min(self.wait_before, other.wait_before),
+            distance=min(self.distance, other.distance),
+            slots=min(self.slots, other.slots),
+            local=self.local and other.local,
+        )
+
+    def raised(self, turn: int) -> Sequence[int]:
+        """The turns of which the flags are raised before a loop whose first round has this turn: by
+        slot, those that its rounds come to."""
+        loop = self.block.loop
+        if self.by_slot and loop is not None:
+            return sorted({t % self.slots for t in loop.turns})
+        return range(turn, turn + self.distance)
 
     def home(self) -> Item:
         """The loop before which the flags of a carried one are raised."""
@@ -103,6 +140,10 @@ class Counter(Flag):
     def kind(self) -> tuple[Place, Place, Pipe]:
         return self.source, self.target, self.pipe
 
+    def raised(self, turn: int) -> Sequence[int]:
+        """Whatever the rounds: a counter has no slots."""
+        return range(self.distance)
+
     def home(self) -> Item:
         """The loop around which credits are set and awaited; for a single credit what is around
         everything, since the last one of a run is as good as the first of the next."""
@@ -114,24 +155,15 @@ class Counter(Flag):
         return home
 
 
-@dataclass(frozen=True, slots=True)
-class PointToPoint:
+def point_to_point(
+    source: Place, target: Place, gap: PlanGap, reason: Reason, turn: int = 0
+) -> Flag:
     """Set and wait back to back: `target` waits for all `source` was given so far. It stands before
-    an item, or right before the flags that are set after it. Where several stand at one place, that
+    an item, or right behind one, before the flags that are set there. Of several at one place that
     with the lower `turn` comes first."""
-
-    source: Place
-    target: Place
-    block: Block
-    position: int
-    behind: bool
-    reason: Reason = field(compare=False)
-    turn: int = 0
-    slots: int = 1
-
-    @property
-    def pair(self) -> Pair:
-        return self.source, self.target
+    block, position, behind = gap
+    first = position if behind else position - 1
+    return Flag(source, target, block, first, first + 1, 0, 1, reason, behind=behind, turn=turn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,19 +177,16 @@ class Barrier:
     reason: Reason = field(compare=False)
 
 
-# What has event ids, and all there is.
-Signal: TypeAlias = "Flag | PointToPoint"
-SyncOp: TypeAlias = "Flag | PointToPoint | Barrier"
+SyncOp: TypeAlias = Flag | Barrier
 
 
 class Do(IntEnum):
-    """One instruction of a sync op, in the order they take between two items."""
+    """One instruction of a sync op, in the order they take between two items. What is set and
+    awaited at once comes first behind an item, and between WAIT and BARRIER before one."""
 
-    SYNC_BEHIND = 0
     SET = 1
     DRAIN = 2
     WAIT = 3
-    SYNC = 4
     BARRIER = 5
     PRIME = 6
 
@@ -165,8 +194,6 @@ class Do(IntEnum):
 Action: TypeAlias = tuple[Do, SyncOp]
 # The position of the gaps before and behind a loop in which it matters which iterations it has.
 AROUND = -1
-# A gap of a block: behind an item, or before it.
-PlanGap: TypeAlias = tuple[Block, int, bool]
 
 
 class Plan:
@@ -189,9 +216,9 @@ class Plan:
         return found
 
     @property
-    def signals(self) -> Iterator[Signal]:
+    def flags(self) -> Iterator[Flag]:
         """The ops that have event ids."""
-        return (op for op in self.ops if not isinstance(op, Barrier))
+        return (op for op in self.ops if isinstance(op, Flag))
 
     def after(self, block: Block, position: int) -> list[Action]:
         """What stands behind an item."""
@@ -234,11 +261,16 @@ def _rank(action: Action) -> tuple[int, int]:
     do, op = action
     if isinstance(op, Counter) and do is Do.PRIME:
         return -1, 0
-    return do, op.turn if isinstance(op, PointToPoint) else 0
+    if isinstance(op, Flag) and op.turn is not None:
+        return 0 if op.behind else Do.WAIT + 1, op.turn
+    return do, 0
 
 
 def _instructions(op: SyncOp) -> Iterator[tuple[PlanGap, Do]]:
     match op:
+        case Flag(at_once=(_, _, _) as gap):
+            yield gap, Do.SET
+            yield gap, Do.WAIT
         case Flag(block=block):
             yield (block, op.set_after, True), Do.SET
             yield (block, op.wait_before, False), Do.WAIT
@@ -247,9 +279,5 @@ def _instructions(op: SyncOp) -> Iterator[tuple[PlanGap, Do]]:
                 place = (home.block, home.position) if op.by_slot else (block, AROUND)
                 yield (*place, False), Do.PRIME
                 yield (*place, True), Do.DRAIN
-        case PointToPoint(behind=True):
-            yield (op.block, op.position, True), Do.SYNC_BEHIND
-        case PointToPoint():
-            yield (op.block, op.position, False), Do.SYNC
         case Barrier():
             yield (op.block, op.position, False), Do.BARRIER

@@ -20,8 +20,6 @@ from tile_passes.order.channels import (
     Do,
     Flag,
     Plan,
-    PointToPoint,
-    Signal,
     SyncOp,
 )
 from tile_passes.order.flow_graph import (
@@ -58,12 +56,12 @@ class Completion(Dataflow):
         super().__init__(flow.successors)
         self.flow, self.tree, self.plan = flow, flow.tree, plan
         self.index, self.own, self.scalar = flow.index, flow.own, flow.index.get(Pipe.S, -1)
-        self.first_bit: dict[Signal, int] = {}
+        self.first_bit: dict[Flag, int] = {}
         # The waits of each pipe: a flag that it sets carries them along.
         self.waits = [0] * len(flow.own)
         self.width: int
         bit = flow.width
-        for op in plan.signals if solved is None else ():
+        for op in plan.flags if solved is None else ():
             self.first_bit[op] = bit
             if isinstance(op, Counter):
                 bit += 2 + op.distance  # what it may hold at once
@@ -129,7 +127,7 @@ class Completion(Dataflow):
         if self.telling is None:
             raise Unordered(instance, need)
 
-    def flag_set(self, flag: int, op: Signal, source: int, state: State) -> None:
+    def flag_set(self, flag: int, op: Flag, source: int, state: State) -> None:
         """Called before every set of a sync op, while `reporting`."""
 
     def passed(self, gap: Gap, state: State) -> None:
@@ -254,17 +252,13 @@ class Completion(Dataflow):
         match op:
             case Barrier(pipe=pipe):
                 yield Halt(op, -1 if pipe is Pipe.ALL else self.index[pipe])
-            case PointToPoint():
-                yield self._signal(op, Do.SET, 0)
-                yield self._signal(op, Do.WAIT, 0)
-            case Flag(distance=distance) if do in (Do.PRIME, Do.DRAIN):
-                first = 0 if op.by_slot else turn
-                for slot in range(first, first + distance):
+            case Flag() if do in (Do.PRIME, Do.DRAIN):
+                for slot in op.raised(turn):
                     yield self._signal(op, Do.SET if do is Do.PRIME else Do.WAIT, slot)
             case Flag():
                 yield self._signal(op, do, turn + op.distance if do is Do.SET else turn)
 
-    def _signal(self, op: Signal, do: Do, turn: int) -> Step:
+    def _signal(self, op: Flag, do: Do, turn: int) -> Step:
         flag = self.first_bit[op]
         if isinstance(op, Counter):
             if do is Do.SET:
@@ -278,9 +272,9 @@ class Completion(Dataflow):
 
 def older(bits: int, step: Enter, each: int) -> int:
     """The facts of each lane in the next iteration of a loop, or in a new run of it."""
-    for run in step.runs:
-        done = bits >> run.instance.bit & each
-        bits = bits & ~(each << run.bit) | done << run.bit
+    for bit, instance, _ in step.runs:
+        done = bits >> instance.bit & each
+        bits = bits & ~(each << bit) | done << bit
     now, before, moved = (mask * each for mask in step.facts)
     if step.begins:
         return bits | now | before | moved << 1

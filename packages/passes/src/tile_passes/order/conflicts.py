@@ -178,7 +178,7 @@ def _look_back_only(tree: Tree, conflicts: list[int]) -> None:
     for instance in tree.instances:
         if (loop := round_by_round(instance)) is not None:
             groups[loop, instance.residues].append(instance)
-    before = {run.instance: 1 << run.bit for run in tree.runs}
+    before = {instance: 1 << bit for bit, instance, _ in tree.runs}
     for (loop, _), instances in groups.items():
         for later in instances:
             for earlier in instances:

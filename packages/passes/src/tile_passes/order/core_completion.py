@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from tile_ir import For, IRError, Pipe, Var, walk_expr
+from tile_ir import Core, For, IRError, Pipe, Var, walk_expr
 from tile_passes.order.channels import Counter, Plan
 from tile_passes.order.completion import Completion, Unordered, older
 from tile_passes.order.core_dependences import CoreDependence
-from tile_passes.order.core_tree import CORES
 from tile_passes.order.eliminate_redundant import spared
 from tile_passes.order.flow_graph import Access, Count, Enter, FlowGraph, Step
-from tile_passes.order.tree import Leaf, LeafAccess
+from tile_passes.order.tree import CORES, Leaf, LeafAccess
 from tile_passes.order.worklist import Dataflow, State
 
 # Accesses of a buffer on the chip: of one core, that write or read, all of them, those of the whole
@@ -44,7 +43,7 @@ def needed_signals(
     except Unordered as lost:
         leaf, need = lost.args
         raise _lost(
-            next(d for d in found if d.later.leaf is leaf and need & flow.facts.asked((d,)))
+            next(d for d in found if d.later is leaf and need & flow.facts.asked((d,)))
         ) from None
     # Credits of outer loops often say what those of inner ones say right before the access.
     kept = [s for s in check.plan.ops if isinstance(s, Counter)]
@@ -54,11 +53,12 @@ def needed_signals(
 
 
 def _lost(d: CoreDependence) -> IRError:
+    earlier, later = d.earlier.item.loc, d.later.item.loc
     return IRError(
         "cross-order",
-        f"the order between `{d.earlier.region.buffer.name}` in lines "
-        f"{d.earlier.leaf.item.loc.line} and {d.later.leaf.item.loc.line} was lost",
-        d.later.leaf.item.loc,
+        f"the order between `{d.before.region.buffer.name}` in lines {earlier.line} and "
+        f"{later.line} was lost",
+        later,
         "this is a bug of the compiler",
     )
 
@@ -78,7 +78,8 @@ class _OwnWork(Dataflow):
         for leaves in flow.tree.leaves.values():
             for leaf in leaves:
                 self.chip[leaf] = [
-                    (self.number((leaf.core, a.pipe)), *self.groups(a)) for a in leaf.chip
+                    (self.number((leaf.core, a.pipe)), *self.groups(leaf.core, a))
+                    for a in leaf.chip
                 ]
         for core in CORES:
             for pipe in Pipe:
@@ -103,9 +104,9 @@ class _OwnWork(Dataflow):
     def number(self, group: _Group) -> int:
         return self.numbers.setdefault(group, len(self.numbers))
 
-    def groups(self, access: LeafAccess) -> tuple[list[int], list[int]]:
+    def groups(self, core: Core, access: LeafAccess) -> tuple[list[int], list[int]]:
         """Return the groups that an access comes after, and those that it is in."""
-        core, region, buffer = access.leaf.core, access.region, access.region.buffer
+        region, buffer = access.region, access.region.buffer
         own, whole = id(region), region.is_whole()
         ways = (True, False) if access.writes else (True,)
         met = ("all",) if whole else ("whole", own)

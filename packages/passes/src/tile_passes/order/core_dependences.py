@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
+from typing import TypeAlias
 
 from tile_ir import (
     Binary,
@@ -28,7 +29,6 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import (
-    Ranges,
     Sight,
     apart,
     apart_by_numbers,
@@ -36,42 +36,22 @@ from tile_ir.analysis import (
     defined,
     visible,
 )
-from tile_passes.order.tree import (
-    Leaf,
-    LeafAccess,
-    Repeat,
-    Tree,
-    nearest_common_ancestor,
-)
+from tile_passes.order.dependence_graph import Dependence, dependence
+from tile_passes.order.tree import Leaf, LeafAccess, Repeat, Tree
 
 # Slots are told apart up to this many rounds; a credit for more would not fit the counters either.
 MOST_SLOTS = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CoreDependence:
-    """`later` of one core must wait for `earlier` of another: in the same iteration of all loops
-    around both (`loop` is None), or `distance` or more iterations of `loop` after it."""
-
-    earlier: LeafAccess
-    later: LeafAccess
-    loop: Repeat | None
-    distance: int
-
-    @property
-    def chain(self) -> tuple[Leaf, Repeat | None]:
-        """The earlier leaf, and the loop whose iterations the dependence tells apart: the innermost
-        around both accesses, if no loop carries it."""
-        if self.loop is not None:
-            return self.earlier.leaf, self.loop
-        block, *_ = nearest_common_ancestor(self.earlier.leaf.item, self.later.leaf.item)
-        return self.earlier.leaf, block.loop
+CoreDependence: TypeAlias = Dependence[Leaf, LeafAccess]
+_Access: TypeAlias = tuple[Leaf, LeafAccess]
 
 
 class Facts:
     """What dependences ask for, as bits. One fact says that what a leaf did in this iteration of a
-    loop is complete, the next ones that all it did one iteration ago or earlier is, two iterations
-    ago, and so on. From one iteration to the next every fact grows older.
+    loop (the innermost around both, if none carries) is complete, the next ones that all it did
+    one iteration ago or earlier is, two iterations ago, and so on. From one iteration to the next
+    every fact grows older.
 
     `runs` has what is incomplete when a leaf runs, `wanted` what it must come after. `loops` has
     the facts that a loop tells apart by age: of this iteration, of the one before and all earlier,
@@ -80,7 +60,8 @@ class Facts:
     def __init__(self, found: Sequence[CoreDependence]) -> None:
         oldest: dict[tuple[Leaf, Repeat | None], int] = {}
         for d in found:
-            oldest[d.chain] = max(d.distance, oldest.get(d.chain, 0))
+            chain = d.earlier, d.loop
+            oldest[chain] = max(d.distance, oldest.get(chain, 0))
         self.width = 0
         self.first: dict[tuple[Leaf, Repeat | None], int] = {}
         self.runs: dict[Leaf, int] = defaultdict(int)
@@ -94,25 +75,26 @@ class Facts:
             moved |= sum(1 << first + n for n in range(1, age))
             self.loops[loop] = now | 1 << first, before | (age > 0) << first + 1, moved
         for d in found:
-            self.wanted[d.later.leaf] |= self.asked((d,))
+            self.wanted[d.later] |= self.asked((d,))
 
     def asked(self, found: Iterable[CoreDependence]) -> int:
         """The facts that dependences ask for."""
-        return reduce(or_, (1 << self.first[d.chain] + d.distance for d in found), 0)
+        return reduce(or_, (1 << self.first[d.earlier, d.loop] + d.distance for d in found), 0)
 
 
 def find_dependences(func: Func, tree: Tree) -> list[CoreDependence]:
     """All dependences between the cube core and the vector cores of a block, and between the two
     vector cores where they read what the other one writes."""
-    touched: dict[object, list[LeafAccess]] = defaultdict(list)
+    touched: dict[object, list[_Access]] = defaultdict(list)
     for item in tree.root.walk():
-        for of_each_core in zip(*(leaf.gm for leaf in tree.leaves.get(item, ())), strict=True):
-            for access in of_each_core:
-                touched[access.region.buffer].append(access)
-    search = _Search(func, tree.ranges)
+        leaves = tree.leaves.get(item, ())
+        for of_each_core in zip(*(leaf.gm for leaf in leaves), strict=True):
+            for leaf, access in zip(leaves, of_each_core, strict=True):
+                touched[access.region.buffer].append((leaf, access))
+    search = _Search(func, tree)
     found: list[CoreDependence] = []
     for its in touched.values():
-        if any(a.writes for a in its):
+        if any(a.writes for _, a in its):
             found.extend(search.among(its))
     return found
 
@@ -122,59 +104,60 @@ class _Search:
     """`sights`: what the path of a leaf brings into sight."""
 
     func: Func
-    known: Ranges
+    tree: Tree
     sights: dict[Leaf, Sight] = field(default_factory=dict)
 
     def sight(self, a: Leaf, b: Leaf) -> Sight:
         """What both paths bring into sight."""
         for leaf in (a, b):
             if leaf not in self.sights:
-                self.sights[leaf] = visible(leaf.path, (), self.known)
+                self.sights[leaf] = visible(leaf.path, (), self.tree.ranges)
         (ranges, values), (more, others) = self.sights[a], self.sights[b]
         return {**ranges, **more}, {**values, **others}
 
-    def among(self, its: list[LeafAccess]) -> Iterator[CoreDependence]:
+    def among(self, its: list[_Access]) -> Iterator[CoreDependence]:
         two_lanes = self.func.launch.threads is None
-        for i, a in enumerate(its):
-            for b in its[i:]:
+        for i, (leaf, a) in enumerate(its):
+            for other, b in its[i:]:
                 if not (a.writes or b.writes) or (a.atomic and b.atomic):
                     continue
-                same = a.leaf.core is b.leaf.core
-                lanes = a.leaf.core is Core.VECTOR and two_lanes and a.writes != b.writes
+                same = leaf.core is other.core
+                lanes = leaf.core is Core.VECTOR and two_lanes and a.writes != b.writes
                 if (not same or lanes) and not apart_by_numbers(a.region, b.region):
-                    yield from self.between(a, b, same)
+                    yield from self.between((leaf, a), (other, b), same)
 
-    def between(self, a: LeafAccess, b: LeafAccess, lanes: bool) -> Iterator[CoreDependence]:
-        one, two = a.leaf.item, b.leaf.item
-        common, x, y = nearest_common_ancestor(one, two)
+    def between(self, a: _Access, b: _Access, lanes: bool) -> Iterator[CoreDependence]:
+        one, two = a[0].item, b[0].item
+        common, x, y = self.tree.nearest_common_dominator(one, two)
         # At one place, one of them is what a loop or a branch reads before it begins.
         behind = two.block is common if x == y and one is not two else x > y
         before, after = (b, a) if behind else (a, b)
         in_two_branches = x == y and one.block is not common and two.block is not common
         if one is not two and not in_two_branches and self.meet(before, after, None, lanes):
-            yield CoreDependence(before, after, None, 0)
+            yield dependence(before, after, common.loop)
         for loop in common.loops():
             for earlier, later in ((before, after), (after, before)):
                 if self.meet(earlier, later, loop, lanes):
                     distance = self.distance(earlier, later, loop, lanes)
-                    yield CoreDependence(earlier, later, loop, distance)
+                    yield dependence(earlier, later, loop, distance)
 
     def meet(
         self,
-        a: LeafAccess,
-        b: LeafAccess,
+        one: _Access,
+        two: _Access,
         loop: Repeat | None,
         lanes: bool,
         by: tuple[int, int] = (1, 0),
     ) -> bool:
-        """Whether the two may touch one byte, `b` in a later round of a loop than `a`, or in the
-        same round of all loops around both."""
-        ranges, values = self.sight(a.leaf, b.leaf)
+        """Whether the two may touch one byte, the second in a later round of a loop than the first,
+        or in the same round of all loops around both."""
+        (leaf, a), (other, b) = one, two
+        ranges, values = self.sight(leaf, other)
         around = loop.stmt if loop is not None else None
-        shared = common_path(a.leaf.path, b.leaf.path)
+        shared = common_path(leaf.path, other.path)
         if around is not None:
             shared = shared[: next(i for i, s in enumerate(shared) if s is around)]
-        same = (set(self.known) | defined(shared)) - {self.func.launch.lane}
+        same = (set(self.tree.ranges) | defined(shared)) - {self.func.launch.lane}
         later = around.var if isinstance(around, For) else None
         pairs = [(a.region, b.region)]
         if lanes:
@@ -185,15 +168,15 @@ class _Search:
         same = {v for v in same if not self.by_lane(v, values)}
         return any(not apart(x, y, same, ranges, later, values, by) for x, y in pairs)
 
-    def distance(self, a: LeafAccess, b: LeafAccess, loop: Repeat, lanes: bool) -> int:
+    def distance(self, a: _Access, b: _Access, loop: Repeat, lanes: bool) -> int:
         """Rounds that surely lie between them at least: until both come to the same slot."""
         if not isinstance(loop.stmt, For):
             return 1
-        _, values = self.sight(a.leaf, b.leaf)
+        _, values = self.sight(a[0], b[0])
         counts = {
             int(e.right.value)
-            for region in (a.region, b.region)
-            for s in region.dims
+            for _, access in (a, b)
+            for s in access.region.dims
             for e in walk_expr(resolved(s.offset, values))
             if isinstance(e, Binary) and e.op == "%" and isinstance(e.right, Const)
         }

@@ -14,17 +14,19 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TypeAlias
 
+import networkx as nx
+
 from tile_ir import KernelError, Pipe
-from tile_passes.order.channels import Counter, Do, Place, Plan, Reason, Signal
+from tile_passes.order.channels import Counter, Do, Flag, Place, Plan, Reason
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.event_ids import Allocation
-from tile_passes.order.tree import Block, Repeat, nearest_common_ancestor, place_in
+from tile_passes.order.tree import Block, Repeat, Tree, place_in
 
 # The signal, and whether it is set here.
 _Event: TypeAlias = tuple[Counter, bool]
 
 
-def propose(found: Iterable[CoreDependence]) -> list[Counter]:
+def propose(tree: Tree, found: Iterable[CoreDependence]) -> list[Counter]:
     """Return a signal for every dependence, right behind its source and right before its sink;
     equal ones are one.
 
@@ -32,21 +34,18 @@ def propose(found: Iterable[CoreDependence]) -> list[Counter]:
     """
     by_place: dict[tuple[object, ...], Counter] = {}
     for d in found:
-        signal = _for_dependence(d)
+        signal = _for_dependence(tree, d)
         place = signal.block, signal.set_after, signal.wait_before
         key = (*signal.kind, *place, signal.carried)
-        if (old := by_place.get(key)) is not None:
-            ahead, covers = min(old.distance, d.distance), (*old.covers, d)
-            signal = replace(signal, distance=ahead, slots=ahead, local=ahead > 1, covers=covers)
-        by_place[key] = signal
+        by_place[key] = _joined(by_place[key], signal) if key in by_place else signal
     # Of those awaited at one place the one that is set last tells most.
     return sorted(by_place.values(), key=lambda s: (s.carried, s.wait_before, -s.set_after))
 
 
-def _for_dependence(d: CoreDependence) -> Counter:
-    earlier, later = d.earlier.leaf, d.later.leaf
-    common, *_ = nearest_common_ancestor(earlier.item, later.item)
-    wanted = common if d.loop is None else d.loop.body
+def _for_dependence(tree: Tree, d: CoreDependence) -> Counter:
+    earlier, later = d.earlier, d.later
+    common, *_ = tree.nearest_common_dominator(earlier.item, later.item)
+    wanted = d.loop.body if d.loop is not None and d.distance else common
     # The innermost block that all cores run equally often.
     block = wanted
     for outer in wanted.outward():
@@ -55,17 +54,17 @@ def _for_dependence(d: CoreDependence) -> Counter:
             block = outer.owner.block
     after, before = place_in(block, earlier.item), place_in(block, later.item)
     within_one = after == before and later.item.block is not block
-    if within_one if d.loop is None else block is not wanted:
+    if block is not wanted if d.distance else within_one:
         raise KernelError(
             "handover-inside",
-            f"`{d.earlier.region.buffer.name}` is handed from the {earlier.core.value} core (line "
+            f"`{d.before.region.buffer.name}` is handed from the {earlier.core.value} core (line "
             f"{earlier.item.loc.line}) to the {later.core.value} core inside a loop or branch that "
             "only one core, or each vector core for itself, can decide",
             later.item.loc,
             "hand it over outside, or decide by what is in gm or known at the launch",
         )
     # The scalar unit signals behind a barrier.
-    pipe = Pipe.MTE3 if d.earlier.pipe is Pipe.S else d.earlier.pipe
+    pipe = Pipe.MTE3 if d.before.pipe is Pipe.S else d.before.pipe
     reason = Reason(earlier.item, later.item)
     places = block, after, before
     return Counter(
@@ -94,7 +93,7 @@ def allocate_counters(
     KernelError where the kernel needs more.
     """
     current = [*signals]
-    while (groups := _groups(current, root, count, limit)) is None:
+    while (ids := _coloured(current, root, count, limit)) is None:
         if (coarser := _coarser(current)) is None:
             last = current[-1]
             raise KernelError(
@@ -105,34 +104,41 @@ def allocate_counters(
                 "hand over fewer values in one kernel, or several in one workspace",
             )
         current = coarser
-    ids: dict[Signal, int] = {s: n for n, group in enumerate(groups) for s in group}
     return Allocation(Plan(ids), ids)
 
 
-def _groups(
+def _coloured(
     signals: Sequence[Counter], root: Block, count: int, limit: int
-) -> list[list[Counter]] | None:
-    """Return the signals of each counter; None if there are too few counters."""
+) -> dict[Flag, int] | None:
+    """Return a counter for each signal, those of one counter in a row; None if there are too few.
+
+    A signal interferes with all signals of a counter that it cannot share, which depends on all of
+    them: the edges are added when the signal is coloured.
+    """
     if len(signals) <= count:
-        return [[s] for s in signals]
-    groups: list[list[Counter]] = []
+        return {s: n for n, s in enumerate(signals)}
+    graph: nx.Graph[Counter] = nx.Graph()
+    graph.add_nodes_from(signals)
     events = [*_events(Plan(s for s in signals if not s.carried), root)]
-    for s in signals:
-        # What concerns signals of a kind: their own, and those by which their source waits for
-        # their sink.
-        back = s.target, s.source
-        concerned = [
-            (other, is_set)
-            for other, is_set in events
-            if other.kind == s.kind or (not is_set and other.kind[:2] == back)
-        ]
-        for group in groups:
-            if _can_share(group, s, concerned, limit):
-                group.append(s)
-                break
-        else:
-            groups.append([s])
-    return groups if len(groups) <= count else None
+
+    def in_order(graph: nx.Graph[Counter], ids: dict[Counter, int]) -> Iterator[Counter]:
+        for s in signals:
+            # What concerns signals of a kind: their own, and those by which their source waits for
+            # their sink.
+            back = s.target, s.source
+            concerned = [
+                (other, is_set)
+                for other, is_set in events
+                if other.kind == s.kind or (not is_set and other.kind[:2] == back)
+            ]
+            for number in {*ids.values()}:
+                group = [other for other, n in ids.items() if n == number]
+                if not _can_share(group, s, concerned, limit):
+                    graph.add_edges_from((s, other) for other in group)
+            yield s
+
+    ids = sorted(nx.greedy_color(graph, in_order).items(), key=lambda entry: entry[1])
+    return dict(ids) if ids[-1][1] < count else None
 
 
 def _events(plan: Plan, block: Block) -> Iterator[_Event]:
@@ -172,26 +178,17 @@ def _can_share(group: list[Counter], new: Counter, events: list[_Event], limit: 
 
 def _coarser(signals: Sequence[Counter]) -> list[Counter] | None:
     """Return the signals with two neighbours as one; None where no two can be."""
-    best: tuple[int, Counter, Counter, Counter] | None = None
-    for a, b in combinations(signals, 2):
-        if a.kind != b.kind or a.block is not b.block or a.carried != b.carried:
-            continue
-        after, before = max(a.set_after, b.set_after), min(a.wait_before, b.wait_before)
-        if not a.carried and after >= before:
-            continue
-        cost = abs(a.set_after - b.set_after) + abs(a.wait_before - b.wait_before)
-        if best is None or cost < best[0]:
-            ahead, covers = min(a.distance, b.distance), (*a.covers, *b.covers)
-            both = replace(
-                a,
-                set_after=after,
-                wait_before=before,
-                distance=ahead,
-                slots=ahead,
-                covers=covers,
-            )
-            best = cost, a, b, both
-    if best is None:
+    pairs = [(a, b) for a, b in combinations(signals, 2) if a.kind == b.kind and a.can_join(b)]
+    if not pairs:
         return None
-    _, a, b, both = best
-    return [both if s is a else s for s in signals if s is not b]
+    a, b = min(pairs, key=_moved)
+    return [_joined(a, b) if s is a else s for s in signals if s is not b]
+
+
+def _moved(pair: tuple[Counter, Counter]) -> int:
+    a, b = pair
+    return abs(a.set_after - b.set_after) + abs(a.wait_before - b.wait_before)
+
+
+def _joined(a: Counter, b: Counter) -> Counter:
+    return replace(a.joined(b), covers=(*a.covers, *b.covers))

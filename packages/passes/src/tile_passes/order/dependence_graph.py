@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import cache, partial
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tile_ir import Pipe
 from tile_ir.analysis import Touch
@@ -19,10 +20,10 @@ from tile_passes.order.conflicts import meet
 from tile_passes.order.tree import (
     Block,
     Instance,
+    LeafAccess,
     Repeat,
     Tree,
     Work,
-    nearest_common_ancestor,
     place_in,
 )
 
@@ -42,52 +43,83 @@ class Kind(Enum):
     SIGNAL = "signal"
 
 
-@dataclass(frozen=True, slots=True)
-class Dependence:
-    """`later` must wait for `earlier`: of the same round, or of an earlier one of the loop
-    `carried`. `before` and `after` are what the two touch; None for a signal."""
+# What is ordered, and what it touches: statements of pipes, or leaves of cores.
+N = TypeVar("N")
+A = TypeVar("A", covariant=True)
+B = TypeVar("B", Touch, LeafAccess)
 
-    earlier: Work
-    later: Work
+
+@dataclass(frozen=True, slots=True)
+class Dependence(Generic[N, A]):
+    """`later` must wait for `earlier`: of the same round, or of an earlier one of the `loop`, by
+    `distance` or more rounds. `before` and `after` are what the two touch; None for a signal."""
+
+    earlier: N
+    later: N
     kind: Kind
-    carried: Repeat | None
-    before: Touch | None
-    after: Touch | None
+    loop: Repeat | None
+    before: A
+    after: A
+    distance: int
+
+    @property
+    def carried(self) -> Repeat | None:
+        """The loop, if one has to go round in between."""
+        return self.loop if self.distance else None
 
 
-class Form(Enum):
-    """How two instances stand to each other: in one round, in two rounds of a loop, or with a
-    branch that hardly ever runs around the later or the earlier one only."""
+def dependence(
+    earlier: tuple[N, B], later: tuple[N, B], loop: Repeat | None, distance: int = 0
+) -> Dependence[N, B]:
+    """The dependence of two accesses, one of which writes."""
+    (one, before), (two, after) = earlier, later
+    kind = Kind.WAR if not before.writes else Kind.WAW if after.writes else Kind.RAW
+    return Dependence(one, two, kind, loop, before, after, distance)
 
-    WITHIN = "within"
-    CARRIED = "carried"
-    BEFORE_UNLIKELY = "before unlikely"
-    BEHIND_UNLIKELY = "behind unlikely"
 
+class Edge(NamedTuple):
+    """How an instance stands to the last statement it has to come after, of those of the bits
+    `needs`, which are of one pipe.
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """What a pipe has to be ordered after: work of the pipe `source`, those of the bits `needs`,
-    the last of which is `earlier`, before `later` begins.
-
-    In `block`, the nearest common ancestor, the one stands at `first` and the other at `then`;
-    `distance` rounds lie between them. For unlikely branches `block` is the branch, and `then`
-    where in it the order is due.
+    In `block`, the nearest common dominator, the one stands at `first` and the other at `then`;
+    `distance` rounds of the loop there lie between them, as their residues say. For unlikely
+    branches `block` is the branch, and both are where in it the order is due: before what is in it,
+    or at its end.
     """
 
-    form: Form
-    source: Pipe
     earlier: Work
     later: Instance
     block: Block
     first: int
     then: int
-    distance: int
-    needs: int
+    distance: int = 0
+    needs: int = 0
+
+    @property
+    def source(self) -> Pipe:
+        return self.earlier.pipe
 
     @property
     def target(self) -> Pipe:
         return self.later.item.pipe
+
+    @property
+    def unlikely(self) -> bool:
+        """Whether `block` is a branch that hardly ever runs, around one of the two only."""
+        return self.distance == 0 and self.first == self.then
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """Orders edges: what stands deeper in loops and branches, then what stands later."""
+        return self.block.depth, self.first
+
+    @property
+    def within(self) -> bool:
+        """Whether the earlier one comes first in the same round of all loops around both."""
+        return self.distance == 0 and self.first < self.then
+
+
+PipeDependence: TypeAlias = Dependence[Work, "Touch | None"]
 
 
 def dependence_graph(tree: Tree, conflicts: Sequence[int]) -> DependenceGraph:
@@ -103,83 +135,45 @@ def dependence_graph(tree: Tree, conflicts: Sequence[int]) -> DependenceGraph:
     return graph
 
 
-def dependences_of(tree: Tree, later: Instance, needs: int) -> Iterator[Dependence]:
+def dependences_of(tree: Tree, later: Instance, needs: int) -> Iterator[PipeDependence]:
     """Why one instance comes after those of the bits `needs`, the first of them first; nothing for
     one that never runs before it."""
     for _, earlier, run in reversed([*tree.facts_of(needs)]):
-        relation = _relation(earlier, run, later)
+        relation = _relation(tree, earlier, run, later)
         loop = None if relation.within else relation.block.loop
         if loop is None and not relation.within:
             continue
-        a, b = earlier.item, later.item
+        a, b, distance = earlier.item, later.item, int(not relation.within)
         if not later.touches:
-            yield Dependence(a, b, Kind.SIGNAL, loop, None, None)
+            yield Dependence(a, b, Kind.SIGNAL, loop, None, None, distance)
         for before in earlier.touches:
             for after in later.touches:
                 if meet(tree, (earlier, before), (later, after)):
-                    yield Dependence(a, b, _kind(before, after), loop, before, after)
-
-
-def _kind(before: Touch, after: Touch) -> Kind:
-    if not before.writes:
-        return Kind.WAR
-    return Kind.WAW if after.writes else Kind.RAW
-
-
-class Relation(NamedTuple):
-    """How two instances stand to each other: the block that is around both, where in it the earlier
-    and the later one stand, and how many rounds of the loop there their residues say lie between
-    them."""
-
-    earlier: Work
-    block: Block
-    first: int
-    then: int
-    distance: int = 0
-
-    @property
-    def inner(self) -> tuple[int, int]:
-        """Orders relations: what stands deeper in loops and branches, then what stands later."""
-        return self.block.depth, self.first
-
-    @property
-    def within(self) -> bool:
-        """Whether the earlier one comes first in the same round of all loops around both."""
-        return self.distance == 0 and self.first < self.then
+                    yield dependence((a, before), (b, after), loop, distance)
 
 
 class Relations:
-    """Those of one section, each found once, whatever plan is looked at. Needs are bits of what an
-    instance must come after."""
+    """The edges of one section, each computed once, whatever plan is looked at. Needs are bits of
+    what an instance must come after."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._pairs: dict[tuple[int, int], Relation] = {}
-        self._nearest: dict[tuple[int, int], Relation] = {}
-        # For each instance, of what it is known, and what of that is in the same rounds.
-        self._within: dict[int, tuple[int, int]] = {}
+        self._relation = cache(partial(_relation, tree))
+        self.nearest = cache(self._nearest)
+        self.within_rounds = cache(self._within_rounds)
 
-    def within_rounds(self, need: int, later: Instance) -> int:
+    def _within_rounds(self, need: int, later: Instance) -> int:
         """What of it comes before the instance in the same round of all loops around both."""
-        asked, within = self._within.get(later.bit, (0, 0))
-        if fresh := need & ~asked:
-            for bit, relation in self._of(fresh, later):
-                within |= relation.within << bit
-            self._within[later.bit] = asked | fresh, within
-        return need & within
+        facts = self._tree.facts_of(need)
+        return sum(self._relation(a, run, later).within << bit for bit, a, run in facts)
 
-    def nearest(self, need: int, later: Instance) -> Relation:
+    def _nearest(self, need: int, later: Instance) -> Edge:
         """The innermost relation of something of it with the instance; the distance is none if that
         is in one round."""
-        key = need, later.bit
-        if key not in self._nearest:
-            self._nearest[key] = self._find_nearest(need, later)
-        return self._nearest[key]
-
-    def _find_nearest(self, need: int, later: Instance) -> Relation:
-        within: Relation | None = None
-        carried: dict[tuple[bool, Block], Relation] = {}
-        for _, found in self._of(need, later):
+        within: Edge | None = None
+        carried: dict[tuple[bool, Block], Edge] = {}
+        for _, earlier, run in self._tree.facts_of(need):
+            found = self._relation(earlier, run, later)
             if found.within:
                 if within is None or found.inner > within.inner:
                     within = found
@@ -197,22 +191,14 @@ class Relations:
             carried[key] = found._replace(distance=distance)
         return within or carried[max(carried, key=lambda key: (key[1].depth, not key[0]))]
 
-    def _of(self, need: int, later: Instance) -> Iterator[tuple[int, Relation]]:
-        for bit, earlier, run in self._tree.facts_of(need):
-            key = bit, later.bit
-            found = self._pairs.get(key)
-            if found is None:
-                found = self._pairs[key] = _relation(earlier, run, later)
-            yield bit, found
 
-
-def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> Relation:
+def _relation(tree: Tree, earlier: Instance, run: Repeat | None, later: Instance) -> Edge:
     """Relate two instances: in the outermost loop in whose residue they differ, or else in the
     innermost block around both. What the earlier one did before a run of a loop around both, it did
     in an earlier round around that."""
     if run is not None:
-        return Relation(earlier.item, run.block, run.position, run.position)
-    block, i, j = nearest_common_ancestor(earlier.item, later.item)
+        return Edge(earlier.item, later, run.block, run.position, run.position)
+    block, i, j = tree.nearest_common_dominator(earlier.item, later.item)
     loops = [loop for loop in block.loops() if loop.modulus > 1][::-1]
     for loop, one, two in zip(loops, earlier.residues, later.residues, strict=False):
         apart = (two - one) % loop.modulus
@@ -220,5 +206,5 @@ def _relation(earlier: Instance, run: Repeat | None, later: Instance) -> Relatio
             if loop is not block.loop:
                 block = loop.body
                 i, j = place_in(block, earlier.item), place_in(block, later.item)
-            return Relation(earlier.item, block, i, j, apart)
-    return Relation(earlier.item, block, i, j)
+            return Edge(earlier.item, later, block, i, j, apart)
+    return Edge(earlier.item, later, block, i, j)

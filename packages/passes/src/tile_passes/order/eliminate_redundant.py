@@ -4,14 +4,10 @@ Needs: control flow, conflicts, and a plan of what is ordered already, which it 
 Gives: a graph whose edges are what is still to be placed.
 
 An edge follows from others where the pipe already knows its source to be complete. So the reduction
-is one run of `completion` over the section, loops unrolled to the residues that slots go by, in
-which an edge counts as satisfied, with all that its source knew, from where it is needed. On a
-straight line this is what `networkx.transitive_reduction` gives, which a test compares, for the
-graph that has two nodes for each instance, its begin and a flag behind it: pipes begin in order, a
-flag comes after all earlier work of its pipe, a barrier after all that its pipe was given, and what
-the scalar unit waits for holds back every pipe. That function takes time and memory by the cube of
-the instances, and knows neither branches nor loops. That what is left suffices on all paths is
-confirmed by `completion` again, when it has been placed.
+is one run of `completion` in which an edge counts as satisfied, with all that its source knew, from
+where it is needed. A test compares it with `networkx.transitive_reduction` on straight lines, which
+takes time and memory by the cube of the instances, and knows neither branches nor loops. Whether
+what is left suffices on all paths, `completion` confirms again, when it has been placed.
 """
 
 from __future__ import annotations
@@ -25,14 +21,13 @@ import networkx as nx
 
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
-from tile_passes.order.dependence_graph import Edge, Form, Relation
+from tile_passes.order.dependence_graph import Edge
 from tile_passes.order.flow_graph import FlowGraph, Gap
 from tile_passes.order.tree import (
     Block,
     Instance,
     Residues,
     Work,
-    nearest_common_ancestor,
     place_in,
     unlikely_block,
 )
@@ -106,10 +101,6 @@ class Reduction(Completion):
 
     def edge(self, source: int, need: int, later: Instance) -> _Found:
         """The edge from the innermost place where one is needed, whatever else it covers."""
-        if self.tree.flat:
-            last = self.tree.instances[need.bit_length() - 1].item
-            place = Relation(last, *nearest_common_ancestor(last, later.item))
-            return self.within_round(source, place, later, need)
         relations = self.flow.relations
         if self.stage is Stage.WITHIN_ROUNDS:
             here = relations.within_rounds(need, later)
@@ -123,51 +114,45 @@ class Reduction(Completion):
             need = found
         place = relations.nearest(need, later)
         if place.distance == 0:
-            return self.within_round(source, place, later, need)
-        return self.met(Form.CARRIED, source, place, later, need, self.own[source])
+            return self.within_round(source, place, need)
+        return self.met(place, need, self.own[source])
 
-    def met(
-        self, form: Form, source: int, place: Relation, later: Instance, need: int, gives: int
-    ) -> _Found:
-        if not self.reporting:
-            return None, gives, need
-        pipe = self.tree.pipes[source]
-        edge = Edge(form, pipe, place.earlier, later, *place[1:], need & gives)
-        return edge, gives, need
+    def met(self, place: Edge, need: int, gives: int) -> _Found:
+        return place._replace(needs=need & gives) if self.reporting else None, gives, need
 
-    def within_round(self, source: int, place: Relation, later: Instance, need: int) -> _Found:
-        block, i, j = place.block, place.first, place.then
+    def within_round(self, source: int, place: Edge, need: int) -> _Found:
+        _, later, block, i, j, *_ = place
         nested = block.bits(j, j + 1) if later.item.block is not block else 0
         gives = self.own[source] & ~nested
-        if self.tree.pipes[source] is not later.item.pipe:
+        if place.source is not place.target:
             known = self.knows(source, self.history[block, i, later.residues[: block.residues]])
             gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
-        return self.met(Form.WITHIN, source, place, later, need, gives)
+        return self.met(place, need, gives)
 
     def unlikely(self, source: int, need: int, later: Instance) -> _Found | int:
         """What stands inside a branch that hardly ever runs costs nothing where it does not: before
         what the branch does, or at its end. Or else what is needed besides such branches, which may
         cover what they need."""
         own, likely = self.own[source], 0
-        behind: Relation | None = None
+        behind: Edge | None = None
         for bit, instance, run in self.tree.facts_of(need):
             earlier = run or instance.item
             if (block := unlikely_block(later.item, earlier)) is not None:
                 if self.stage < Stage.ALL:
                     return None, need, need
                 at = place_in(block, later.item)
-                before = Relation(instance.item, block, at, at)
+                before = Edge(instance.item, later, block, at, at)
                 gives = own & ~block.bits(at, at + 1)
-                return self.met(Form.BEFORE_UNLIKELY, source, before, later, need, gives)
+                return self.met(before, need, gives)
             if (block := unlikely_block(earlier, later.item)) is not None:
                 end = len(block.items)
-                behind = behind or Relation(instance.item, block, end, end)
+                behind = behind or Edge(instance.item, later, block, end, end)
             else:
                 likely |= 1 << bit
         if likely or behind is None:
             return likely
         gives = own & behind.block.below[-1]
-        return self.met(Form.BEHIND_UNLIKELY, source, behind, later, need, gives)
+        return self.met(behind, need, gives)
 
 
 def _irredundant(found: list[_Found]) -> list[_Found]:

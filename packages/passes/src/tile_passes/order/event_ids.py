@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import networkx as nx
 
 from tile_ir import Effect, IRError, Op, Pipe, Target
-from tile_passes.order.channels import Flag, Pair, Plan, Signal
+from tile_passes.order.channels import Flag, Pair, Plan
 from tile_passes.order.completion import Completion
 from tile_passes.order.eliminate_redundant import reduce as reduced
 from tile_passes.order.flow_graph import FlowGraph, Set
@@ -41,7 +41,7 @@ class Allocation:
     """A plan, and the first event id of every flag in it."""
 
     plan: Plan
-    events: Mapping[Signal, int] = field(default_factory=dict)
+    events: Mapping[Flag, int] = field(default_factory=dict)
 
 
 def allocate_events(solved: Completion, target: Target) -> Allocation:
@@ -60,10 +60,9 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
         if live.incomplete:
             plan = place(flow.tree, plan, reduced(flow, plan).edges())
         elif live.early:
-            if count > PATIENCE:
-                plan = give_up(plan, live.early)
-            else:
-                plan = hold_back(flow.tree, plan, list(live.early))
+            early = [*live.early]
+            change = give_up if count > PATIENCE else hold_back
+            plan = change(flow.tree, plan, early)
         else:
             events, failed = colour(live, flow.tree, target)
             if not failed:
@@ -72,7 +71,7 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
                     return _eliminate(live, target)
                 return Allocation(plan, events)
             if count > PATIENCE:
-                plan = give_up(plan, failed)
+                plan = give_up(flow.tree, plan, failed)
             else:
                 for op in failed:
                     if op in plan.ops:
@@ -105,42 +104,34 @@ class LiveFlags(Completion):
 
     def __init__(self, flow: FlowGraph, plan: Plan, solved: Completion | None = None) -> None:
         super().__init__(flow, plan, solved)
-        self.signals = dict(enumerate(plan.signals))
-        self.early: dict[Signal, None] = {}
+        self.flags = dict(enumerate(plan.flags))
+        self.early: dict[Flag, None] = {}
         self.incomplete = False
         self.interference: dict[int, set[int]] = defaultdict(set)
         # The flag of each bit.
         self.numbers = {
-            self.first_bit[op] + slot: n
-            for n, op in self.signals.items()
-            for slot in range(op.slots)
+            self.first_bit[op] + slot: n for n, op in self.flags.items() for slot in range(op.slots)
         }
         pairs: dict[Pair, int] = defaultdict(int)
-        for op in self.signals.values():
+        for op in self.flags.values():
             pairs[op.pair] |= self._bits(op)
         # The waits of all other flags of the pair.
-        self.rivals = [pairs[op.pair] & ~self._bits(op) for op in self.signals.values()]
+        self.rivals = [pairs[op.pair] & ~self._bits(op) for op in self.flags.values()]
 
-    def _bits(self, op: Signal) -> int:
+    def _bits(self, op: Flag) -> int:
         """The waits of an op."""
         return ((1 << op.slots) - 1) << self.first_bit[op]
 
-    def rivals_of(self, op: Signal) -> list[Flag]:
+    def rivals_of(self, op: Flag) -> list[Flag]:
         """The flags of several slots that may be in flight when another is set."""
-        (number,) = (n for n, other in self.signals.items() if other == op)
-        found = (self.signals[n] for n in sorted(self.interference[number]))
-        return [f for f in found if isinstance(f, Flag) and f.slots > 1]
-
-    def setting(self) -> Iterator[int]:
-        """The blocks in which flags of the plan are set."""
-        for number, steps in enumerate(self.steps):
-            if any(isinstance(step, Set) and step.op is not None for step in steps):
-                yield number
+        (number,) = (n for n, other in self.flags.items() if other == op)
+        found = (self.flags[n] for n in sorted(self.interference[number]))
+        return [f for f in found if f.slots > 1]
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.incomplete = True
 
-    def flag_set(self, flag: int, op: Signal, source: int, state: State) -> None:
+    def flag_set(self, flag: int, op: Flag, source: int, state: State) -> None:
         known = self.knows(source, state.known)
         if flag in state.flags or not known >> flag & 1:
             self.early[op] = None
@@ -163,11 +154,12 @@ def live_flags(flow: FlowGraph, plan: Plan, solved: Completion | None = None) ->
     found = LiveFlags(flow, plan, solved)
     if solved is None:
         found.solve()
-    found.report(found.setting())
+    sets = (any(type(s) is Set and s.op is not None for s in steps) for steps in found.steps)
+    found.report(number for number, any_set in enumerate(sets) if any_set)
     return found
 
 
-def colour(live: LiveFlags, tree: Tree, target: Target) -> tuple[dict[Signal, int], list[Signal]]:
+def colour(live: LiveFlags, tree: Tree, target: Target) -> tuple[dict[Flag, int], list[Flag]]:
     """Colour the interference graph greedily, and return the flags for which no id was left too.
 
     The flags of loops come first: they have the fewest places to go. A node is one slot of a flag,
@@ -179,7 +171,7 @@ def colour(live: LiveFlags, tree: Tree, target: Target) -> tuple[dict[Signal, in
 
     def in_rows(graph: InterferenceGraph, ids: dict[_Slot, int]) -> Iterator[_Slot]:
         ids.update(taken)
-        for number, op in sorted(live.signals.items(), key=lambda n: not _is_carried(n[1])):
+        for number, op in sorted(live.flags.items(), key=lambda n: not n[1].carried):
             slots = [(number, slot) for slot in range(op.slots)]
             if len(slots) == 1:
                 yield slots[0]
@@ -190,9 +182,9 @@ def colour(live: LiveFlags, tree: Tree, target: Target) -> tuple[dict[Signal, in
             ids.update(zip(slots, row, strict=True))
 
     ids = nx.greedy_color(graph, in_rows)
-    found = {op: ids[number, 0] for number, op in live.signals.items()}
+    found = {op: ids[number, 0] for number, op in live.flags.items()}
     failed = [op for op, first in found.items() if first + op.slots > limit]
-    failed.sort(key=lambda op: not _is_carried(op))
+    failed.sort(key=lambda op: not op.carried)
     return {op: first for op, first in found.items() if first + op.slots <= limit}, failed
 
 
@@ -202,20 +194,16 @@ def _interference_graph(
     """Build the graph of slots that must not share an id, and the ids that the author uses."""
     graph: InterferenceGraph = nx.Graph()
     taken: dict[_Slot, int] = {}
-    for number, op in live.signals.items():
+    for number, op in live.flags.items():
         slots = [(number, slot) for slot in range(op.slots)]
         graph.add_nodes_from(slots)
         for other in live.interference[number]:
-            theirs = range(live.signals[other].slots)
+            theirs = range(live.flags[other].slots)
             graph.add_edges_from((slot, (other, n)) for slot in slots for n in theirs)
         for event in of_user.get(op.pair, ()):
             taken[op.pair, event] = event
             graph.add_edges_from((slot, (op.pair, event)) for slot in slots)
     return graph, taken
-
-
-def _is_carried(op: Signal) -> bool:
-    return isinstance(op, Flag) and op.carried
 
 
 def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:

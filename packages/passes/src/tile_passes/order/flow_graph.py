@@ -16,14 +16,14 @@ from typing import NamedTuple, TypeAlias
 import networkx as nx
 
 from tile_ir import Break, Effect, Op, Pipe, pipe_of
-from tile_passes.order.channels import AROUND, Barrier, Counter, Place, Signal
+from tile_passes.order.channels import AROUND, Barrier, Counter, Flag, Place
 from tile_passes.order.core_dependences import CoreDependence, Facts
-from tile_passes.order.core_tree import CORES
 from tile_passes.order.dependence_graph import Relations
 from tile_passes.order.tree import (
+    CORES,
     Block,
     Branch,
-    EarlierRun,
+    Fact,
     Instance,
     Item,
     Leaf,
@@ -47,7 +47,7 @@ class Access(NamedTuple):
 class Set(NamedTuple):
     """A pipe sets a flag of a sync op, or one of the author's."""
 
-    op: Signal | None
+    op: Flag | None
     pipe: int
     flag: int
 
@@ -55,7 +55,7 @@ class Set(NamedTuple):
 class Wait(NamedTuple):
     """A pipe waits for a flag; `bit` is the fact that the wait is over, 0 for the author's."""
 
-    op: Signal | None
+    op: Flag | None
     pipe: int
     flag: int
     bit: int
@@ -85,7 +85,7 @@ class Enter(NamedTuple):
 
     loop: Repeat
     begins: bool
-    runs: tuple[EarlierRun, ...]
+    runs: tuple[Fact, ...]
     facts: tuple[int, int, int]
 
 
@@ -147,8 +147,8 @@ class _Builder:
         self.flags: dict[tuple[int, int, int], int] = {}
         # Nothing needs to know whether work is complete that no instance must come after.
         self.awaited = reduce(or_, conflicts, 0)
-        for run in tree.runs:
-            self.awaited |= (self.awaited >> run.bit & 1) << run.instance.bit
+        for bit, instance, _ in tree.runs:
+            self.awaited |= (self.awaited >> bit & 1) << instance.bit
 
     def graph(self, own: Sequence[int], width: int) -> FlowGraph:
         """Build the graph, blocks in topological order of their components."""
@@ -179,12 +179,12 @@ class _Builder:
             self.steps[at].extend(self.item(item, residues))
             after: int | None = at
             match item:
-                case Branch(taken=None):
+                case Branch() if len(only := item.sides(residues)) == 1:
+                    after = self.block(only[0], at, residues)
+                case Branch():
                     sides = [self.block(side, self.new(at), residues) for side in item.blocks]
                     ends = [end for end in sides if end is not None]
                     after = self.new(*ends) if ends else None
-                case Branch(taken=taken):
-                    after = self.block(item.then if taken else item.orelse, at, residues)
                 case Repeat(most=most) if most > 0:
                     after = self.loop(item, at, residues)
                 case Item(stmt=Break()):
@@ -229,7 +229,7 @@ class _Builder:
 
     def enters(self, loop: Repeat, begins: bool) -> Iterator[Step]:
         """Yield what the begin of a loop or its next iteration means for facts."""
-        runs = tuple(run for run in self.tree.runs if begins and run.loop is loop)
+        runs = tuple(run for run in self.tree.runs if begins and run[-1] is loop)
         if runs or self.facts.width:
             yield Enter(loop, begins, runs, self.facts.loops[loop])
 
@@ -257,11 +257,11 @@ class _Builder:
                 if pipe is Pipe.ALL or pipe in self.index:
                     yield Halt(None, -1 if pipe is Pipe.ALL else self.index[pipe])
             case Effect.SET_FLAG | Effect.WAIT_FLAG as effect:
-                event = order.ids[residues]
-                if event is None:
+                event = order.spans[residues]
+                if event.low != event.high:
                     return
                 source, target = (self.index[Pipe(op.attr(e))] for e in ("src_pipe", "dst_pipe"))
-                flag = self.flags.setdefault((source, target, event), ~len(self.flags))
+                flag = self.flags.setdefault((source, target, int(event.low)), ~len(self.flags))
                 if effect is Effect.SET_FLAG:
                     yield Set(None, source, flag)
                 else:

@@ -10,22 +10,12 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
+from functools import cache
 
 from tile_ir import Pipe, Target
-from tile_ir.costs.instruction_cost import Cost, cost
+from tile_ir.costs.instruction_cost import cost
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS, PipeClock
-from tile_passes.order.channels import (
-    AROUND,
-    Action,
-    Barrier,
-    Do,
-    Flag,
-    Place,
-    Plan,
-    PointToPoint,
-    Signal,
-    SyncOp,
-)
+from tile_passes.order.channels import AROUND, Action, Barrier, Do, Flag, Place, Plan, SyncOp
 from tile_passes.order.tree import Block, Branch, Repeat, Tree, Work
 
 
@@ -33,23 +23,18 @@ class ModelledTime:
     """Call it with a plan to get core cycles. The cost of each statement is computed once."""
 
     def __init__(self, tree: Tree, target: Target) -> None:
-        self.tree, self.target = tree, target
-        self.costs: dict[Work, Cost] = {}
+        self.tree = tree
+        self.cost = cache(lambda work: cost(work.stmt, target))
 
     def __call__(self, plan: Plan) -> float:
         self.plan = plan
         self.clock: PipeClock[Place] = PipeClock[Place](self.tree.pipes)
         # When the flags of the plan were set.
-        self.flags: dict[Signal, deque[float]] = defaultdict(deque)
+        self.flags: dict[Flag, deque[float]] = defaultdict(deque)
         # The steps of each block, which loops repeat.
         self.known: dict[Block, list[Work | Block | Repeat | Action]] = {}
         self.block(self.tree.root)
         return self.clock.end
-
-    def cost_of(self, work: Work) -> Cost:
-        if work not in self.costs:
-            self.costs[work] = cost(work.stmt, self.target)
-        return self.costs[work]
 
     def block(self, block: Block) -> None:
         if block not in self.known:
@@ -57,7 +42,7 @@ class ModelledTime:
         for step in self.known[block]:
             match step:
                 case Work():
-                    self.clock.run(step.pipe, self.cost_of(step))
+                    self.clock.run(step.pipe, self.cost(step))
                 case Block():
                     self.block(step)
                 case Repeat():
@@ -101,15 +86,12 @@ class ModelledTime:
                 self.clock.wait(self.tree.pipes, self.clock.end)
             case Barrier(pipe=pipe):
                 self.clock.wait((pipe,), self.clock.done[pipe])
-            case PointToPoint():
-                self.signal(op, Do.SET)
-                self.signal(op, Do.WAIT)
             case Flag() if do in (Do.PRIME, Do.DRAIN):
-                self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, op.distance)
+                self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, len(op.raised(0)))
             case Flag():
                 self.signal(op, do)
 
-    def signal(self, op: Signal, do: Do, times: int = 1) -> None:
+    def signal(self, op: Flag, do: Do, times: int = 1) -> None:
         clock, pipes = self.clock, self.tree.pipes
         for _ in range(times):
             if do is Do.SET:

@@ -1,5 +1,5 @@
 """Where the order of the reduced graph goes: one sync op per edge, the signal after the source, the
-wait before the sink, in the block that is their nearest common ancestor.
+wait before the sink, in the block that is their nearest common dominator.
 
 Needs: the edges that are left, and the plan so far. Gives: the plan with ops for them. What stands
 elsewhere than that is a transformation with a name and a condition of its own.
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tile_ir import Pipe
-from tile_passes.order.channels import Barrier, Flag, Pair, Plan, PointToPoint, Reason, SyncOp
-from tile_passes.order.dependence_graph import Edge, Form
+from tile_passes.order.channels import Barrier, Flag, Pair, Plan, Reason, SyncOp, point_to_point
+from tile_passes.order.dependence_graph import Edge
 from tile_passes.order.tree import Block, Branch, Tree, place_in
 
 
@@ -23,7 +23,7 @@ def place(tree: Tree, plan: Plan, edges: Iterable[Edge]) -> Plan:
     there = {op for op in plan.ops if not (isinstance(op, Flag) and op.local)}
     placed: dict[SyncOp, list[Edge]] = {}
     for edge in edges:
-        if edge.form is Form.BEFORE_UNLIKELY:
+        if edge.unlikely and edge.then < len(edge.block.items):
             moved = wait_before_branch(tree, plan, edge)
             if moved is not None:
                 plan, flag = moved
@@ -48,11 +48,11 @@ def ops_for(tree: Tree, closed: frozenset[Pair], edge: Edge) -> tuple[SyncOp, ..
     reason = Reason(edge.earlier, edge.later.item)
     block, position, distance, slots = edge.block, edge.then, 0, 1
     first = edge.first
-    if edge.form in (Form.WITHIN, Form.CARRIED):
+    if not edge.unlikely:
         if edge.source is edge.target:
-            where = behind_branch(edge) if edge.form is Form.WITHIN else (block, position)
+            where = (block, position) if edge.distance else behind_branch(edge)
             return (Barrier(edge.source, *where, reason),)
-        if edge.form is Form.CARRIED:
+        if edge.distance:
             block, first, position, distance, slots = across_rounds(edge)
         if _has_flags(tree, closed, edge.source, edge.target):
             places = block, first, position
@@ -65,11 +65,11 @@ def _point_to_point(
 ) -> tuple[SyncOp, ...]:
     """What makes one pipe wait for all the other was given so far: a set and wait; where there are
     no such flags two of them, by way of a third pipe; or else a full barrier."""
-    source, target = edge.source, edge.target
+    source, target, gap = edge.source, edge.target, (block, position, False)
     if source is target:
         return (Barrier(source, block, position, reason),)
     if _has_flags(tree, closed, source, target):
-        return (PointToPoint(source, target, block, position, False, reason),)
+        return (point_to_point(source, target, gap, reason),)
     pair = f"{source.value} to {target.value}"
     if (source, target) in closed:
         reason = replace(reason, why=f"no event ids are left from {pair}")
@@ -79,8 +79,8 @@ def _point_to_point(
     for via in sorted(tree.pipes, key=lambda pipe: pipe is Pipe.S):
         if _has_flags(tree, closed, source, via) and _has_flags(tree, closed, via, target):
             return (
-                PointToPoint(source, via, block, position, False, reason),
-                PointToPoint(via, target, block, position, False, reason, turn=1),
+                point_to_point(source, via, gap, reason),
+                point_to_point(via, target, gap, reason, turn=1),
             )
     return (Barrier(Pipe.ALL, block, position, reason),)
 

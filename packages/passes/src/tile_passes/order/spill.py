@@ -12,26 +12,25 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from tile_ir import Pipe
-from tile_passes.order.channels import Barrier, Flag, Plan, PointToPoint, Reason, Signal
+from tile_passes.order.channels import Barrier, Flag, Plan, PlanGap, Reason, point_to_point
 from tile_passes.order.placement import divisors
-from tile_passes.order.tree import Block, Tree
+from tile_passes.order.tree import Tree
 
 # What a spill may take longer than another that comes after it: it may make less of others needed.
 TOLERANCE = 1.12
 
 
 def spill(
-    tree: Tree, plan: Plan, op: Signal, rivals: Sequence[Flag], price: Callable[[Plan], float]
+    tree: Tree, plan: Plan, op: Flag, rivals: Sequence[Flag], price: Callable[[Plan], float]
 ) -> Plan:
     """The plan with fewer ids of the op's pair of pipes in use at once: the op changes, or one of
     its `rivals`, flags of several slots that are in flight when it is set."""
-    tried = [step(tree, plan, op) for step in SPILLS if isinstance(op, Flag)]
+    tried = [step(tree, plan, op) for step in SPILLS if not op.at_once]
     tried += [step(tree, plan, r) for r in rivals for step in (fewer_ids, one_id_for_all_slots)]
     found = [less for less in tried if less is not None]
     if not found:
-        if isinstance(op, PointToPoint):
-            return _hold_back_point_to_point(tree, plan, op)
-        return full_barrier(tree, plan, op)
+        against = _sync_against(tree, plan, op) if op.at_once else None
+        return against or full_barrier(tree, plan, op)
     first = price(found[0])
     if len(found) == 1 or first <= price(plan.without(op)) * TOLERANCE:
         return found[0]  # what the others add to that plan makes none faster
@@ -43,29 +42,17 @@ def merge(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     """One flag for two of a block, set at the later place and waited for at the earlier."""
     found = [
         p
-        for p in plan.ops
-        if isinstance(p, Flag)
-        and p != op
-        and (p.pair, p.block) == (op.pair, op.block)
-        and (p.slots, p.distance) == (op.slots, op.distance)
-        and (op.carried or _overlap(p, op))
+        for p in plan.flags
+        if p != op
+        and not p.at_once
+        and (p.pair, p.slots, p.distance) == (op.pair, op.slots, op.distance)
+        and p.can_join(op)
     ]
     if not found:
         return None
     other = max(found, key=lambda p: p.set_after)
-    merged = replace(
-        op,
-        set_after=max(op.set_after, other.set_after),
-        wait_before=min(op.wait_before, other.wait_before),
-        local=op.local and other.local,
-        reason=_because(op, "event ids ran out: one flag stands for several", other),
-    )
-    return plan.without(op, other).with_ops(merged)
-
-
-def _overlap(a: Flag, b: Flag) -> bool:
-    """Whether both are set before either is waited for."""
-    return max(a.set_after, b.set_after) < min(a.wait_before, b.wait_before)
+    reason = _because(op, "event ids ran out: one flag stands for several", other)
+    return plan.without(op, other).with_ops(replace(op.joined(other), reason=reason))
 
 
 def fewer_ids(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
@@ -74,21 +61,21 @@ def fewer_ids(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     if loop is None:
         return None
     slots = max((d for d in divisors(loop.modulus) if d < op.slots), default=1)
-    if slots == 1:
-        return None
-    reason = _because(op, f"{slots} event ids for {op.slots} slots: ids allow no more")
-    distance = min(op.distance, slots - 1 if op.set_first else slots)
-    less = replace(op, distance=distance, slots=slots, most=slots, reason=reason)
-    return plan.without(op).with_ops(less)
+    why = f"{slots} event ids for {op.slots} slots: ids allow no more"
+    return _with_slots(plan, op, slots, why) if slots > 1 else None
 
 
 def one_id_for_all_slots(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     """The same order, and more."""
-    if op.slots == 1:
-        return None
-    reason = _because(op, "one event id for all slots: ids or loops allow no more")
-    single = replace(op, distance=0 if op.set_first else 1, slots=1, most=1, reason=reason)
-    return plan.without(op).with_ops(single)
+    why = "one event id for all slots: ids or loops allow no more"
+    return _with_slots(plan, op, 1, why) if op.slots > 1 else None
+
+
+def _with_slots(plan: Plan, op: Flag, slots: int, why: str) -> Plan:
+    distance = min(op.distance, slots - 1 if op.set_first else slots)
+    reason = _because(op, why)
+    less = replace(op, distance=distance, slots=slots, most=slots, reason=reason)
+    return plan.without(op).with_ops(less)
 
 
 def raise_before_own_loop(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
@@ -103,12 +90,14 @@ def end_use_before(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     """A set and wait the other way ends the use of ids right before the flag is set."""
     if op.carried:
         return None
-    return _sync_against(tree, plan, op, (op.block, op.set_after, True))
+    return _sync_against(tree, plan, op)
 
 
 def full_barrier(tree: Tree, plan: Plan, op: Flag) -> Plan:
     """A barrier of all pipes for the dependences of the op."""
-    return plan.without(op).with_ops(_barrier(op))
+    kind = "a set and wait" if op.at_once else "a flag"
+    reason = _because(op, f"no event id was left for {kind} {_words(op)}")
+    return plan.without(op).with_ops(Barrier(Pipe.ALL, op.block, op.wait_before, reason))
 
 
 SPILLS: tuple[Callable[[Tree, Plan, Flag], Plan | None], ...] = (
@@ -120,18 +109,16 @@ SPILLS: tuple[Callable[[Tree, Plan, Flag], Plan | None], ...] = (
 )
 
 
-def hold_back(tree: Tree, plan: Plan, early: Sequence[Signal]) -> Plan:
+def hold_back(tree: Tree, plan: Plan, early: Sequence[Flag]) -> Plan:
     """The plan with flags set only when their last wait is over."""
-    more = [op for op in early if isinstance(op, Flag) and _more_turns(op)]
+    more = [op for op in early if _more_turns(op)]
     # What holds one flag back may hold back the others too.
     for op in more or early[:1]:
         plan = _hold_back(tree, plan, op)
     return plan
 
 
-def _hold_back(tree: Tree, plan: Plan, op: Signal) -> Plan:
-    if isinstance(op, PointToPoint):
-        return _hold_back_point_to_point(tree, plan, op)
+def _hold_back(tree: Tree, plan: Plan, op: Flag) -> Plan:
     if slots := _more_turns(op):
         return plan.without(op).with_ops(replace(op, slots=slots))
     if op.slots > 1 and op.carried:
@@ -143,21 +130,13 @@ def _hold_back(tree: Tree, plan: Plan, op: Signal) -> Plan:
             or one_id_for_all_slots(tree, plan, op)
             or plan
         )
-    held = _sync_against(tree, plan, op, (op.block, op.set_after, True))
-    return held or full_barrier(tree, plan, op)
-
-
-def _hold_back_point_to_point(tree: Tree, plan: Plan, op: PointToPoint) -> Plan:
-    """A set and wait the other way right before it, or else a full barrier instead."""
-    where = (op.block, op.position, op.behind)
-    held = _sync_against(tree, plan, op, where, op.turn - 1)
-    return held or plan.without(op).with_ops(_barrier(op))
+    return _sync_against(tree, plan, op) or full_barrier(tree, plan, op)
 
 
 def _more_turns(op: Flag) -> int | None:
     """How many ids the rounds of the loop could take instead, if more."""
     loop = op.block.loop
-    if loop is None or (op.carried and op.block is not loop.body):
+    if op.at_once or loop is None or (op.carried and op.block is not loop.body):
         return None
     return next((s for s in divisors(loop.modulus) if op.slots < s <= op.most), None)
 
@@ -175,45 +154,36 @@ def _answer(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     return None if answer in plan.ops else plan.with_ops(answer)
 
 
-def _sync_against(
-    tree: Tree, plan: Plan, op: Signal, where: tuple[Block, int, bool], turn: int = 0
-) -> Plan | None:
-    """The source waits for all the target was given so far, at a place before it sets the flag."""
+def _sync_against(tree: Tree, plan: Plan, op: Flag, gap: PlanGap | None = None) -> Plan | None:
+    """The source waits for all the target was given so far, at a gap before it sets the flag, or
+    right before it does."""
     if op.pair[::-1] not in tree.flag_pairs:
         return None
     why = f"flags {_words(op)} are set again next, and their last waits must be over"
-    against = PointToPoint(op.target, op.source, *where, _for_reuse(op, why), turn)
-    there = any(isinstance(p, PointToPoint) and replace(p, turn=turn) == against for p in plan.ops)
+    turn = 0 if op.turn is None else op.turn - 1
+    gap = gap or op.at_once or (op.block, op.set_after, True)
+    against = point_to_point(op.target, op.source, gap, _for_reuse(op, why), turn)
+    there = any(p.at_once and replace(p, turn=turn) == against for p in plan.flags)
     return None if there else plan.with_ops(against)
 
 
-def give_up(plan: Plan, ops: Iterable[Signal]) -> Plan:
+def give_up(tree: Tree, plan: Plan, ops: Iterable[Flag]) -> Plan:
     """Full barriers for these ops and for all that their pairs of pipes may still need."""
     for op in ops:
-        plan = plan.without(op).with_ops(_barrier(op), closed=[op.pair])
+        plan = full_barrier(tree, plan, op).with_ops(closed=[op.pair])
     return plan
 
 
-def _barrier(op: Signal) -> Barrier:
-    match op:
-        case PointToPoint(position=position, behind=behind):
-            kind, position = "a set and wait", position + behind
-        case Flag(wait_before=position):
-            kind = "a flag"
-    reason = _because(op, f"no event id was left for {kind} {_words(op)}")
-    return Barrier(Pipe.ALL, op.block, position, reason)
-
-
-def _words(op: Signal) -> str:
+def _words(op: Flag) -> str:
     return f"{op.source.value} -> {op.target.value}"
 
 
-def _for_reuse(op: Signal, why: str) -> Reason:
+def _for_reuse(op: Flag, why: str) -> Reason:
     """No dependence: the flags of the op are set again."""
     return replace(op.reason, edges=(), why=why)
 
 
-def _because(op: Signal, why: str, *others: Signal) -> Reason:
+def _because(op: Flag, why: str, *others: Flag) -> Reason:
     """The edges of an op, and of others, for what stands in its place."""
     more = (edge for other in others for edge in other.reason.edges)
     return replace(op.reason, edges=(*op.reason.edges, *more), why=why)

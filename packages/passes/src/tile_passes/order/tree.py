@@ -5,13 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from typing import TypeAlias
+
+import networkx as nx
 
 from tile_ir import Buffer, Const, Core, For, Loc, Pipe, Region, Stmt, While, map_region, walk_expr
 from tile_ir.analysis import INF, Bounds, Interval, Ranges, Touch, visible, widened
 
 Residues = tuple[int, ...]
+CORES = (Core.CUBE, Core.VECTOR)
 
 
 @dataclass(eq=False, slots=True)
@@ -67,12 +73,14 @@ class Item:
         return ()
 
     @property
+    def bits(self) -> int:
+        """All instances in it."""
+        return reduce(or_, (block.below[-1] for block in self.blocks), 0)
+
+    @property
     def around(self) -> Iterator[Branch | Repeat]:
         """The loops and branches around the item, inside out."""
-        owner = self.block.owner
-        while owner is not None:
-            yield owner
-            owner = owner.block.owner
+        return (b.owner for b in self.block.outward() if b.owner is not None)
 
 
 @dataclass(eq=False, slots=True)
@@ -85,6 +93,10 @@ class Work(Item):
     instances: dict[Residues, Instance] = field(default_factory=dict)
     path: tuple[Stmt, ...] = ()
     _sight: Ranges | None = None
+
+    @property
+    def bits(self) -> int:
+        return sum(1 << instance.bit for instance in self.instances.values())
 
     def sight(self, everywhere: Ranges) -> Ranges:
         """The intervals of what its path brings into sight."""
@@ -100,19 +112,18 @@ class Work(Item):
 
 @dataclass(eq=False, slots=True)
 class Order(Item):
-    """A flag or barrier of the user's. `ids` gives its event id for each residue, where constant,
-    and `spans` what it may be."""
+    """A flag or barrier of the user's; `spans` has what its event id may be for each residue."""
 
-    ids: dict[Residues, int | None] = field(default_factory=dict)
     spans: dict[Residues, Interval] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
 class Branch(Item):
-    """`taken` says which side runs, where that is certain; `unlikely`, that `then` hardly ever
-    does, and that it comes to its end if it does."""
+    """`taken` says which side runs, where that is certain, and `turns` in which residues it is;
+    `unlikely`, that `then` hardly ever does, and that it comes to its end if it does."""
 
     taken: bool | None = None
+    turns: Mapping[Residues, bool] = field(default_factory=dict)
     unlikely: bool = False
     then: Block = field(init=False)
     orelse: Block = field(init=False)
@@ -120,6 +131,11 @@ class Branch(Item):
     @property
     def blocks(self) -> tuple[Block, ...]:
         return self.then, self.orelse
+
+    def sides(self, residues: Residues) -> tuple[Block, ...]:
+        """Those that may run in a combination of residues."""
+        taken = self.turns.get(residues, self.taken)
+        return self.blocks if taken is None else (self.then if taken else self.orelse,)
 
 
 @dataclass(eq=False, slots=True)
@@ -161,7 +177,7 @@ class Block:
     depth: int
     residues: int = 0
     items: list[Item] = field(default_factory=list)
-    below: list[int] = field(default_factory=list)
+    below: list[int] = field(default_factory=lambda: [0])
     private: bool = False
 
     @staticmethod
@@ -181,10 +197,7 @@ class Block:
 
     def loops(self) -> Iterator[Repeat]:
         """The loops around the block, inside out."""
-        loop = self.loop
-        while loop is not None:
-            yield loop
-            loop = loop.block.loop
+        return (b.owner for b in self.outward() if isinstance(b.owner, Repeat))
 
     def walk(self) -> Iterator[Item]:
         """Every item of the block and of all inside, in the order of the text."""
@@ -195,7 +208,7 @@ class Block:
 
     def holds(self, item: Work) -> bool:
         """Whether the item stands in this block or in one inside it."""
-        return any(self.below[-1] >> instance.bit & 1 for instance in item.instances.values())
+        return self.below[-1] & item.bits != 0
 
     def bits(self, first: int, end: int) -> int:
         """The instances in items [first, end)."""
@@ -219,21 +232,15 @@ class LeafAccess:
     """A region that a leaf reads or writes, one object wherever it is the same, and by which
     pipe."""
 
-    leaf: Leaf
     region: Region
     writes: bool
     atomic: bool
     pipe: Pipe
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRun:
-    """What an instance did before its innermost loop was entered last: a fact with a bit of its
-    own, for what follows it in the same run of the loop, in which it touches other bytes."""
-
-    bit: int
-    instance: Instance
-    loop: Repeat
+# A bit with the instance it stands for; with a loop it stands for what the instance did before the
+# loop was entered last, for what follows in the same run, where it touches other bytes.
+Fact: TypeAlias = "tuple[int, Instance, Repeat | None]"
 
 
 @dataclass(eq=False, slots=True)
@@ -246,7 +253,7 @@ class Tree:
     root: Block
     ranges: Ranges
     instances: list[Instance] = field(default_factory=list)
-    runs: list[EarlierRun] = field(default_factory=list)
+    runs: list[Fact] = field(default_factory=list)
     pipes: tuple[Pipe, ...] = ()
     flag_pairs: frozenset[tuple[Pipe, Pipe]] = frozenset()
     masks: dict[Pipe, int] = field(default_factory=dict)
@@ -258,10 +265,23 @@ class Tree:
     # The pipes whose work a signal may tell of: its own always, and those it has to come after.
     told: frozenset[Pipe] = frozenset()
     leaves: dict[Item, tuple[Leaf, ...]] = field(default_factory=dict)
+    dominators: dict[Block, Block] = field(init=False)
 
-    def facts_of(self, bits: int) -> Iterator[tuple[int, Instance, Repeat | None]]:
-        """Each bit with the instance it stands for, and the loop where it is only what that did
-        before the loop was entered last. Bits of waits are passed over."""
+    def __post_init__(self) -> None:
+        self.dominators = _dominators(self.root)
+
+    def nearest_common_dominator(self, p: Item, q: Item) -> tuple[Block, int, int]:
+        """The innermost block that is passed before either, and where in it each of them stands."""
+        one, two = p.block, q.block
+        while one is not two:
+            if one.depth >= two.depth:
+                one = self.dominators[one]
+            else:
+                two = self.dominators[two]
+        return one, place_in(one, p), place_in(one, q)
+
+    def facts_of(self, bits: int) -> Iterator[Fact]:
+        """The facts of bits, the last first. Bits of waits are passed over."""
         bits &= (1 << self.free_bit()) - 1
         while bits:
             bit = bits.bit_length() - 1
@@ -269,8 +289,7 @@ class Tree:
             if bit < len(self.instances):
                 yield bit, self.instances[bit], None
             else:
-                run = self.runs[bit - len(self.instances)]
-                yield bit, run.instance, run.loop
+                yield self.runs[bit - len(self.instances)]
 
     def free_bit(self) -> int:
         """The first bit without a meaning."""
@@ -299,16 +318,15 @@ def unlikely_block(item: Item, other: Item) -> Block | None:
     return found
 
 
-def nearest_common_ancestor(p: Item, q: Item) -> tuple[Block, int, int]:
-    """The innermost block around both, and where in it each of them stands."""
-    while p.block is not q.block:
-        if p.block.depth >= q.block.depth:
-            assert p.block.owner is not None
-            p = p.block.owner
-        else:
-            assert q.block.owner is not None
-            q = q.block.owner
-    return p.block, p.position, q.position
+def _dominators(root: Block) -> dict[Block, Block]:
+    """The immediate dominator of each block. Control passes to the blocks inside one, and back."""
+    graph: nx.DiGraph[Block] = nx.DiGraph()
+    graph.add_node(root)
+    for item in root.walk():
+        for inner in item.blocks:
+            graph.add_edges_from(((item.block, inner), (inner, item.block)))
+    found: dict[Block, Block] = nx.immediate_dominators(graph, root)
+    return found
 
 
 def place_in(block: Block, item: Item) -> int:

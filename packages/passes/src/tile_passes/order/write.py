@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from tile_ir import (
     OPS,
@@ -21,108 +20,99 @@ from tile_ir import (
     simplify,
     with_bodies,
 )
-from tile_passes.order.channels import (
-    AROUND,
-    Action,
-    Barrier,
-    Counter,
-    Do,
-    Flag,
-    PointToPoint,
-    Signal,
-)
+from tile_passes.order.channels import AROUND, Action, Barrier, Counter, Do, Flag
 from tile_passes.order.event_ids import Allocation
-from tile_passes.order.tree import Block, Item, Repeat
+from tile_passes.order.tree import Block, Item, Repeat, Tree
 from tile_passes.streams import items as streams
 
 
-def written(root: Block, found: Allocation) -> Body:
+def written(tree: Tree, found: Allocation) -> Body:
     """Return the statements of a tree with the order of its places."""
-    return _Writer(found).body(root)
+    return _body(found, tree.root, tree.core)
 
 
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    found: Allocation
+def _body(found: Allocation, block: Block, within: Core) -> Body:
+    plan = found.plan
+    result: list[streams.Item] = []
+    for item in block.items:
+        result += _between(found, plan.before(block, item.position), item)
+        stmt = item.stmt
+        if isinstance(item, Repeat):
+            result += _between(found, plan.before(item.body, AROUND), item)
+        if item.blocks:
+            stmt = with_bodies(stmt, tuple(_body(found, b, item.core) for b in item.blocks))
+        result.append(streams.Item(stmt, item.core, 0))
+        if isinstance(item, Repeat):
+            result += _between(found, plan.after(item.body, AROUND), item)
+        result += _between(found, plan.after(block, item.position), item)
+    result += _between(found, plan.before(block, len(block.items)), None)
+    return streams.closed(result, within)
 
-    def body(self, block: Block, within: Core = Core.EITHER) -> Body:
-        plan = self.found.plan
-        result: list[streams.Item] = []
-        for item in block.items:
-            result += self.between(plan.before(block, item.position), item)
-            stmt = item.stmt
-            if isinstance(item, Repeat):
-                result += self.between(plan.before(item.body, AROUND), item)
-            if item.blocks:
-                stmt = with_bodies(stmt, tuple(self.body(b, item.core) for b in item.blocks))
-            result.append(streams.Item(stmt, item.core, 0))
-            if isinstance(item, Repeat):
-                result += self.between(plan.after(item.body, AROUND), item)
-            result += self.between(plan.after(block, item.position), item)
-        result += self.between(plan.before(block, len(block.items)), None)
-        return streams.closed(result, within)
 
-    def between(self, actions: Iterable[Action], at: Item | None) -> Iterator[streams.Item]:
-        for do, op in actions:
-            match op:
-                case Barrier(pipe=pipe):
-                    every = pipe is Pipe.ALL
-                    name, attrs = ("barrier_all", ()) if every else ("pipe_barrier", (pipe.value,))
-                    yield _instruction(name, (), attrs, op.reason.later.loc)
-                case PointToPoint():
-                    yield flag_op(op, Const(self.found.events[op]), True)
-                    yield flag_op(op, Const(self.found.events[op]), False)
-                case Counter():
-                    assert at is not None, "signals stand beside items"
-                    sets = do in (Do.SET, Do.PRIME)
-                    for _ in range(op.distance if do in (Do.PRIME, Do.DRAIN) else 1):
-                        yield from self.signal(op, sets, at.loc)
-                case Flag() if do in (Do.PRIME, Do.DRAIN):
-                    for event in self.around(op, do):
-                        yield flag_op(op, event, do is Do.PRIME)
-                case Flag():
-                    yield flag_op(op, self.turn(op, op.distance * (do is Do.SET)), do is Do.SET)
+def _between(
+    found: Allocation, actions: Iterable[Action], at: Item | None
+) -> Iterator[streams.Item]:
+    for do, op in actions:
+        match op:
+            case Barrier(pipe=pipe):
+                every = pipe is Pipe.ALL
+                name, attrs = ("barrier_all", ()) if every else ("pipe_barrier", (pipe.value,))
+                yield _instruction(name, (), attrs, op.reason.later.loc)
+            case Counter():
+                assert at is not None, "signals stand beside items"
+                sets = do in (Do.SET, Do.PRIME)
+                for _ in range(op.distance if do in (Do.PRIME, Do.DRAIN) else 1):
+                    yield from _signal(found, op, sets, at.loc)
+            case Flag() if do in (Do.PRIME, Do.DRAIN):
+                for event in _around(found, op, do):
+                    yield flag_op(op, event, do is Do.PRIME)
+            case Flag():
+                yield flag_op(op, _turn(found, op, op.distance * (do is Do.SET)), do is Do.SET)
 
-    def around(self, op: Flag, do: Do) -> Iterator[Expr]:
-        """The events that are raised before a loop, or taken back after it."""
-        if op.by_slot:
-            yield from (Const(self.found.events[op] + slot) for slot in range(op.slots))
-            return
-        loop = op.block.loop
-        assert loop is not None and isinstance(loop.stmt, For), "only counted loops have slots"
-        start, stop = loop.stmt.start, loop.stmt.stop
-        first = start if do is Do.PRIME else maximum(start, stop)
-        yield from (self.event(op, first + t) for t in range(op.distance))
 
-    def turn(self, flag: Flag, ahead: int) -> Expr:
-        """The event of this round, or of one ahead."""
-        if flag.slots == 1:
-            return Const(self.found.events[flag])
-        loop = flag.block.loop
-        assert loop is not None and isinstance(loop.stmt, For), "only counted loops have slots"
-        return self.event(flag, loop.stmt.var + ahead)
+def _around(found: Allocation, op: Flag, do: Do) -> Iterator[Expr]:
+    """The events that are raised before a loop, or taken back after it."""
+    if op.by_slot:
+        yield from (Const(found.events[op] + slot) for slot in op.raised(0))
+        return
+    loop = op.block.loop
+    assert loop is not None and isinstance(loop.stmt, For), "only counted loops have slots"
+    start, stop = loop.stmt.start, loop.stmt.stop
+    first = start if do is Do.PRIME else maximum(start, stop)
+    yield from (_event(found, op, first + t) for t in range(op.distance))
 
-    def event(self, flag: Flag, count: Expr) -> Expr:
-        return simplify(binary("%", simplify(count), flag.slots)) + self.found.events[flag]
 
-    def signal(self, op: Counter, sets: bool, loc: Loc) -> Iterator[streams.Item]:
-        """A cross-core flag; what the scalar unit has stored leaves its cache before, and what it
-        is about to load leaves it behind."""
-        assert isinstance(op.source, Core) and isinstance(op.target, Core), "cores have counters"
-        number = Const(self.found.events[op])
-        if sets:
-            for d in op.covers:
-                if d.earlier.pipe is Pipe.S and d.earlier.writes:
-                    yield _without_cache(d.earlier.region, loc, op.source)
-                    break
-            attrs = op.pipe.value, 1 if op.source is op.target else 2
-            yield _instruction("set_cross_flag", (number,), attrs, loc, op.source)
-            return
-        yield _instruction("wait_cross_flag", (number,), ("",), loc, op.target)
+def _turn(found: Allocation, flag: Flag, ahead: int) -> Expr:
+    """The event of this round, or of one ahead."""
+    if flag.slots == 1:
+        return Const(found.events[flag])
+    loop = flag.block.loop
+    assert loop is not None and isinstance(loop.stmt, For), "only counted loops have slots"
+    return _event(found, flag, loop.stmt.var + ahead)
+
+
+def _event(found: Allocation, flag: Flag, count: Expr) -> Expr:
+    return simplify(binary("%", simplify(count), flag.slots)) + found.events[flag]
+
+
+def _signal(found: Allocation, op: Counter, sets: bool, loc: Loc) -> Iterator[streams.Item]:
+    """A cross-core flag; what the scalar unit has stored leaves its cache before, and what it
+    is about to load leaves it behind."""
+    assert isinstance(op.source, Core) and isinstance(op.target, Core), "cores have counters"
+    number = Const(found.events[op])
+    if sets:
         for d in op.covers:
-            if d.later.pipe is Pipe.S and not d.later.writes and d.earlier.writes:
-                yield _without_cache(d.later.region, loc, op.target)
+            if d.before.pipe is Pipe.S and d.before.writes:
+                yield _without_cache(d.before.region, loc, op.source)
                 break
+        attrs = op.pipe.value, 1 if op.source is op.target else 2
+        yield _instruction("set_cross_flag", (number,), attrs, loc, op.source)
+        return
+    yield _instruction("wait_cross_flag", (number,), ("",), loc, op.target)
+    for d in op.covers:
+        if d.after.pipe is Pipe.S and not d.after.writes and d.before.writes:
+            yield _without_cache(d.after.region, loc, op.target)
+            break
 
 
 def _instruction(
@@ -141,7 +131,7 @@ def _without_cache(region: Region, loc: Loc, core: Core) -> streams.Item:
     return _instruction("datacachecleanandinvalid_experiment", (whole,), attrs, loc, core)
 
 
-def flag_op(op: Signal, event: Expr, sets: bool) -> streams.Item:
+def flag_op(op: Flag, event: Expr, sets: bool) -> streams.Item:
     """One instruction of a flag, told at the statement it is for."""
     pipes = (op.source.value, op.target.value)
     stmt = op.reason.earlier if sets else op.reason.later
