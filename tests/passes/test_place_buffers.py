@@ -51,7 +51,7 @@ from tile_passes.stage_copies import stage_copies
 TARGET = next(iter(TARGETS.values()))
 SIZE = 16
 HERE = Loc("place_buffers.py", 1, 1)
-PROGRAMS = 2000
+PROGRAMS, PARTS = 2000, 24
 
 
 def tile(name: str, memory: Memory, dtype=FLOAT16) -> Buffer:
@@ -261,9 +261,9 @@ def typed(func: Func) -> Func:
     return func
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_values_are_those_of_one_tile(part: int) -> None:
-    for seed in kept(range(part, PROGRAMS, 4), least=40):
+    for seed in kept(range(part, PROGRAMS, PARTS), least=20):
         func = Programs(seed).func()
         placed = place_buffers.run(func, TARGET)
         assert all(s.opdef is not OPS["gemm"] for s in walk(placed.launch.body) if isinstance(s, Op))
@@ -301,7 +301,7 @@ def test_most_handovers_are_needed() -> None:
     """What no run of a program notices stands in a branch or a loop that none of them takes, or
     moves what is the same already."""
     needed = total = 0
-    for seed in kept(range(200), least=40):
+    for seed in kept(range(60), least=10):
         func = place_buffers.run(Programs(seed).func(), TARGET)
         with np.errstate(all="ignore"):
             expected = [results(typed(func), trips) for trips in (0, 1, 2)]

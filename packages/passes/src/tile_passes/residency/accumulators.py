@@ -287,10 +287,11 @@ class Accumulator:
         ends = [self._body(body, parts, later) for body in (stmt.then, stmt.orelse)]
         self._keeps_tile = outer
         (then, one), (orelse, other) = ends
-        if one != other:
+        if one != other and later:
             then = (*then, *self._in_tile(one, stmt.loc))
             orelse = (*orelse, *self._in_tile(other, stmt.loc))
-            one = IN_TILE
+        if one != other:
+            one = IN_TILE if later else NOTHING
         new = with_bodies(stmt, (then, orelse))
         return [*before, new], one
 
