@@ -25,6 +25,7 @@ from tile_ir import (
     Section,
     Slice,
     Stmt,
+    Store,
     Target,
     Var,
     bodies,
@@ -119,7 +120,7 @@ class _Planner:
                     fetched.extend((s, half.buffer) for s in half.placed(self.func))
             repeated = given if isinstance(around, For) else None
             fetched = self.place(fetched, result, body, stmt, repeated)
-            if isinstance(stmt, Op):  # what stands inside others is there already
+            if isinstance(stmt, (Op, Store)):  # what stands inside others is there already
                 self.written |= written_buffers((stmt,))
         result.extend(op for op, _ in fetched)
         return with_statements(body, result), leaving

@@ -79,8 +79,9 @@ class SharedValues:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """What is computed inside is not there outside."""
-        before = self.tiles
+        before, kept = dict(self.tiles), set(self.kept)
         try:
             yield
         finally:
+            self.kept &= kept
             self.tiles = {k: r for k, r in before.items() if r.buffer in self.kept}
