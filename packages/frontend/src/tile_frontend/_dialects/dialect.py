@@ -41,7 +41,8 @@ class ImportTable:
 class Dialect:
     """How scripts of another language or version differ.
 
-    `imports` is the place of its ImportTable. `operations` has other names of operations, by
+    `imports` is the place of its ImportTable, `signs` are names of `T`, or arguments `name=`, that
+    tell it from the others in the text of a kernel. `operations` has other names of operations, by
     namespace, and `arguments` those of their arguments: an argument is the first of these that the
     operation has and that is not given, and one of `same_arguments` whatever is given.
     `working_memory` names arguments of operations that compute it themselves here. `removed` tells
@@ -49,7 +50,8 @@ class Dialect:
     """
 
     name: str
-    imports: str
+    imports: str = ""
+    signs: frozenset[str] = frozenset()
     operations: Mapping[str, Names] = field(default_factory=dict)
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     same_arguments: Names = field(default_factory=dict)

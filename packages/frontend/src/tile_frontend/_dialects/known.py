@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tile_frontend._dialects.foreign_names import written_here
+from tile_frontend._dialects.dialect import Dialect
+from tile_frontend._dialects.tilelang import TILELANG
 from tile_frontend._dialects.tilelang_ascend import TILELANG_ASCEND
 from tile_ir import OPS
 
-DIALECTS = (TILELANG_ASCEND,)
+DIALECTS = (TILELANG_ASCEND, TILELANG)
 WORKING_MEMORY = tuple(dict.fromkeys(name for d in DIALECTS for name in d.working_memory))
 _NAMESPACES = {"tile_frontend": "", "tilelang.language": "", "tile_frontend.tile": "tile"}
+
+
+# A launch of more threads than a block has vector cores, or of several dimensions, is a GPU's.
+_MOST_LANES = 2
+
+
+def spoken_in(function: ast.FunctionDef) -> Dialect:
+    """The dialect of a kernel by the names in its text: TileLang's where nothing is of Ascend's."""
+    found = set[str]()
+    for node in ast.walk(function):
+        match node:
+            case ast.Attribute(value=ast.Name(), attr=name):
+                found.add(name)
+            case ast.keyword(arg=str(name)):
+                found.add(f"{name}=")
+        if _launches_threads(node):
+            found.update(TILELANG.signs)
+    if found & TILELANG.signs and not found & TILELANG_ASCEND.signs:
+        return TILELANG
+    return TILELANG_ASCEND
+
+
+def _launches_threads(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "Kernel":
+        return False
+    for keyword in node.keywords:
+        if keyword.arg == "threads":
+            value = getattr(keyword.value, "value", None)
+            return not isinstance(value, int) or value > _MOST_LANES
+    return len(node.args) > _MOST_LANES
 
 
 def with_spellings(

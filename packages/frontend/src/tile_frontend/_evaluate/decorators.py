@@ -12,6 +12,8 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
+from tile_frontend._dialects.known import spoken_in
+from tile_frontend._dialects.tilelang import TILELANG
 from tile_frontend._evaluate.call_expressions import Expandable
 from tile_frontend._evaluate.scope import Captured, Scope, capture
 from tile_frontend._evaluate.statements import StatementEvaluator
@@ -69,6 +71,7 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
     source, function = find_function(fn)
     loc = source.loc(function)
     trace = Trace(fn.__name__, (), loc, loc)
+    trace.branches_bind = spoken_in(function) is TILELANG
     token = CURRENT.set(trace)
     shown: TileError
     cause: BaseException | None

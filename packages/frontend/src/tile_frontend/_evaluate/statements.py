@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from tile_frontend._arguments.build_op import build_op
 from tile_frontend._evaluate.assignments import AssignmentEvaluator
 from tile_frontend._evaluate.scope import BlockKind
 from tile_frontend._evaluate.static_iteration import MOST_ROUNDS, static_items, unrolled_range
@@ -16,7 +17,7 @@ from tile_frontend._language.swizzle import SwizzledBlock
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, condition, describe
 from tile_frontend._tracing.values import Pending, Tile, View
-from tile_ir import Const, If, KernelError, While
+from tile_ir import OPS, Const, If, KernelError, While
 
 
 class StatementEvaluator(AssignmentEvaluator):
@@ -62,6 +63,9 @@ class StatementEvaluator(AssignmentEvaluator):
         if isinstance(test, Scalar):
             text = ast.unparse(stmt.test)
             said = text if stmt.msg is None else self.evaluate(stmt.msg)
+            if self.trace.branches_bind:
+                self._checked_on_the_device(stmt, test, str(said))
+                return
             message = "`assert` of a runtime condition is not supported"
             instead = f"write T.device_assert({text}, {str(said)!r})"
             hint = f"{instead}, which is checked where the kernel runs"
@@ -69,6 +73,14 @@ class StatementEvaluator(AssignmentEvaluator):
         if not test:
             message = "" if stmt.msg is None else f": {self.evaluate(stmt.msg)}"
             self.fail("assertion", f"`{ast.unparse(stmt.test)}` does not hold{message}", stmt)
+
+    def _checked_on_the_device(self, stmt: ast.Assert, test: Scalar, said: str) -> None:
+        """An assertion on what is known when the kernel runs; one around the launch is about sizes,
+        which calls are checked for."""
+        if self.trace.in_launch:
+            given = {"condition": test, "msg": said}
+            check = self.guarded(stmt, build_op, OPS["device_assert"], given, "device_assert")
+            self.guarded(stmt, self.trace.emit_pending, check)
 
     def _Expr(self, stmt: ast.Expr) -> Frame | SwizzledBlock | None:
         value = self.evaluate(stmt.value)
@@ -128,11 +140,11 @@ class StatementEvaluator(AssignmentEvaluator):
         if not isinstance(test, Scalar):
             if isinstance(test, (Tile, View, Pending)):
                 self.fail("operand-kind", f"the condition is {describe(test)}", stmt.test)
-            self.block(stmt.body if test else stmt.orelse, BlockKind.CHOSEN)
+            self._chosen(stmt.body if test else stmt.orelse)
             return
         check = self.guarded(stmt.test, condition, test)
         if isinstance(check, Const):
-            self.block(stmt.body if check.value else stmt.orelse, BlockKind.CHOSEN)
+            self._chosen(stmt.body if check.value else stmt.orelse)
             return
         runs = self.trace.surely(check)
         with self.scope.alternatives():
@@ -142,6 +154,13 @@ class StatementEvaluator(AssignmentEvaluator):
                 self.block(stmt.orelse, BlockKind.NEVER if runs is True else BlockKind.PLAIN)
         loc = self.source.loc(stmt)
         self.guarded(stmt, self.trace.emit, If(check, tuple(then), tuple(orelse), loc))
+
+    def _chosen(self, body: list[ast.stmt]) -> None:
+        """The branch that a value known now chooses."""
+        if self.trace.branches_bind:
+            self.run(body)
+        else:
+            self.block(body, BlockKind.CHOSEN)
 
     def _While(self, stmt: ast.While) -> None:
         if stmt.orelse:

@@ -139,6 +139,8 @@ class Trace:
     _bodies: list[list[Stmt]] = field(default_factory=list)
     # Open `T.If` frames, innermost last; None while inside one of their branches.
     branches: list[Any] = field(default_factory=list)
+    # Whether names that a branch chosen while tracing binds last longer than that, as in Python.
+    branches_bind: bool = False
     # What is known of an eager kernel; None for others.
     eager: EagerHost | None = None
 

@@ -3,7 +3,9 @@ does, with the capability of the plainest path."""
 
 from __future__ import annotations
 
-from types import ModuleType
+import functools
+from types import FunctionType, ModuleType
+from typing import Any
 
 import torch
 
@@ -11,11 +13,18 @@ import torch
 _CAPABILITY = (8, 0)
 
 
+def _of_its_own(value: Any) -> Any:
+    """A function that is no other one: torch.compile keeps a rule for each."""
+    if not isinstance(value, FunctionType):
+        return value
+    return functools.wraps(value)(lambda *arguments, **named: value(*arguments, **named))
+
+
 def lead_cuda_to(npu: ModuleType) -> None:
     """Let the names of `torch.cuda` be those of `torch.npu`, for good."""
     for name, value in vars(npu).items():
         if not name.startswith("_") and name not in ("config", "NPUGraph", "graph"):
-            setattr(torch.cuda, name, value)
+            setattr(torch.cuda, name, _of_its_own(value))
     torch.cuda.CUDAGraph = npu.NPUGraph  # type: ignore[misc]
     torch.cuda.graph = npu.graph  # type: ignore[misc]
     torch.cuda.get_device_capability = lambda device=None: _CAPABILITY

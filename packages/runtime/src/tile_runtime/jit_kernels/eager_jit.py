@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_frontend._evaluate.eager import EagerFunction, EagerKernel, Parameters
-from tile_ir import KernelError, TileError
+from tile_ir import Func, KernelError, TileError
 from tile_runtime.jit_kernels.compile_options import CompileOptions
 from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, told_at
 from tile_runtime.jit_kernels.kernel import JITKernel
@@ -86,6 +86,14 @@ class EagerJit:
             return self._compiled(given, named)[0].kernel
         except TileError as error:
             raise error.with_traceback(None) from None
+
+    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
+        """The emitted source of the kernel that `compile` makes of the same arguments."""
+        return self.compile(*args, **kwargs).get_kernel_source()
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> Func:
+        """The traced kernel of the same arguments."""
+        return self.compile(*args, **kwargs).prim_func
 
     def _given(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], whole: bool
