@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tile_runtime.tools.command_line.checkout import CHECKOUT, checkout_module
+from tile_runtime.tools.command_line import checkout
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a line for each case as it ends; 1 if a result differs or a case fails."""
-    table = checkout_module(
+    table = checkout.checkout_module(
         "selftest.table", "the self-test", "name one: --sources FOLDER", options.sources
     )
-    sources = options.sources or CHECKOUT
+    sources = options.sources or checkout.CHECKOUT
     code: int = table.print_table(sources, options.only, options.device == "npu")
     return code
