@@ -266,7 +266,9 @@ def test_values_are_those_of_one_tile(part: int) -> None:
     for seed in kept(range(part, PROGRAMS, PARTS), least=20):
         func = Programs(seed).func()
         placed = place_buffers.run(func, TARGET)
-        assert all(s.opdef is not OPS["gemm"] for s in walk(placed.launch.body) if isinstance(s, Op))
+        assert all(
+            s.opdef is not OPS["gemm"] for s in walk(placed.launch.body) if isinstance(s, Op)
+        )
         for trips in (0, 1, 2):
             with np.errstate(all="ignore"):
                 expected, found = wanted(func, trips), results(typed(func), trips)
@@ -330,5 +332,7 @@ def test_clear_before_a_loop_of_products_is_its_first_round() -> None:
     func = whole.with_body(body, allocs=allocs)
     placed = place_buffers.run(func, TARGET)
     assert len(handovers(placed)) == 1
-    assert not any(isinstance(s, Op) and s.opdef.name == "clear_l0c" for s in walk(placed.launch.body))
+    assert not any(
+        isinstance(s, Op) and s.opdef.name == "clear_l0c" for s in walk(placed.launch.body)
+    )
     assert replace(placed, sources={}).phase is Phase.BUILT

@@ -123,7 +123,8 @@ class _Stages:
         return pair not in DEQUANTIZING and (narrows or pair not in self.target.conversions)
 
     def cast(self, dst: Region, src: Region, copy: Op) -> Op | For:
-        if self.takes_steps(src.dtype, dst.dtype):
+        dequantizes = (src.dtype.name, dst.dtype.name) in DEQUANTIZING
+        if dequantizes or self.takes_steps(src.dtype, dst.dtype):
             return self.nest(dst, src, copy)
         mode = cast_mode_of_copy(src.dtype, dst.dtype, self.target)
         return Op(OPS["cast"], (dst, src, None), (mode,), copy.loc)

@@ -41,7 +41,7 @@ from tile_ir.ops.movement import is_fractals
 
 def copy(
     src: Any, dst: Any, enable_relu: Any, transpose: Any, pad_value: Any, unit_flag: Any,
-    real_k: Any, real_n: Any, stride: Any, srcN: Any, nz: Any,
+    real_k: Any, real_n: Any, stride: Any, srcN: Any, nz: Any, **of_a_gpu: Any,
 ) -> Pending:  # fmt: skip
     """Move a tile; the memories of both sides decide how.
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from tile_frontend._dialects.foreign_names import written_here
 from tile_frontend._dialects.dialect import Dialect
+from tile_frontend._dialects.foreign_names import written_here
 from tile_frontend._dialects.tilelang import TILELANG
 from tile_frontend._dialects.tilelang_ascend import TILELANG_ASCEND
 from tile_ir import OPS

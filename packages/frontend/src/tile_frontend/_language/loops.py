@@ -15,7 +15,7 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
     unexpected,
 )
-from tile_frontend._tracing.trace import Trace, current
+from tile_frontend._tracing.trace import Trace, current, traced_number
 from tile_frontend._tracing.values import Pending
 from tile_ir import (
     INT32,
@@ -218,8 +218,8 @@ def serial(
 ) -> Loop:
     """A sequential loop over [0, start) or [start, stop), in steps of a Python int, which may be
     negative."""
-    distance = 1 if step is None else known_integer(step)
-    if distance is None or distance == 0:
+    distance = 1 if step is None else traced_number(step)
+    if not isinstance(distance, int) or distance == 0:
         raise unexpected("a step of T.serial", step, "a Python int", None, "step", "loop-step")
     bounds = (_bounds("serial", start, stop),)
     return Loop("serial", LoopKind.SERIAL, bounds, step=distance)
@@ -227,7 +227,7 @@ def serial(
 
 def unroll(start: Any, stop: Any = None, step: Any = None, **hints: Any) -> Loop:
     """A loop the emitter unrolls, or the tracer, where its body picks elements of a Python list."""
-    if step is not None and known_integer(step) != 1:
+    if step is not None and traced_number(step) != 1:
         return serial(start, stop, step)
     return Loop("unroll", LoopKind.UNROLL, (_bounds("unroll", start, stop),))
 

@@ -28,7 +28,7 @@ from tile_ir.machine import Core, Memory, Pipe, possible
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import ArgumentDef, AttrDef, Axes, Composite, OpDef, Problem, Rule
 from tile_ir.ops.axes import elements, labelled, whole
-from tile_ir.ops.cast import DEQUANTIZING, conversion_steps, convert, dequantized
+from tile_ir.ops.cast import DEQUANTIZING, convert, dequantized
 from tile_ir.ops.rules import (
     L1,
     UB,
@@ -146,13 +146,22 @@ def converts(way: Path, dtype: DType, to: DType, target: Target) -> bool:
         return True
     if way == (Memory.UB, Memory.UB) and (dtype.name, to.name) in target.conversions:
         return True
-    if way in _CONVERTED_IN_UB and dtype.whole_bytes and to.whole_bytes:
-        return conversion_steps(dtype, to, target.conversions) is not None
+    if way in _CONVERTED_IN_UB:
+        return _converted_in_ub(dtype, to)
     if way in THROUGH_WORKSPACE and type_between_cores(way, dtype, to, target) is not None:
         return True
     if way == (Memory.L1, Memory.BT):
         return (dtype, to) == (FLOAT16, FLOAT32)
     return way[0] is Memory.L0C and (dtype, to) in target.fixpipe
+
+
+def _converted_in_ub(dtype: DType, to: DType) -> bool:
+    """Whether a parallel loop over a tile converts so, by vector instructions where there are
+    such: of types whose elements have bytes of their own and at most four."""
+    return all(t.whole_bytes and t.bits <= _WIDEST and t is not BOOL for t in (dtype, to))
+
+
+_WIDEST = 32
 
 
 def type_between_cores(way: Path, dtype: DType, to: DType, target: Target) -> DType | None:
@@ -161,11 +170,11 @@ def type_between_cores(way: Path, dtype: DType, to: DType, target: Target) -> DT
     if dtype == to:
         return to
     if way == (Memory.UB, Memory.L1):
-        return to if conversion_steps(dtype, to, target.conversions) is not None else None
+        return to if _converted_in_ub(dtype, to) else None
     leaving = sorted((b for a, b in target.fixpipe if a == dtype), key=lambda b: b != dtype)
     if to in leaving:
         return to
-    return next((b for b in leaving if conversion_steps(b, to, target.conversions)), None)
+    return next((b for b in leaving if _converted_in_ub(b, to)), None)
 
 
 def _copy_direction(op: Op, target: Target) -> Problem | None:
@@ -443,6 +452,12 @@ _COPY_ARGUMENTS: tuple[str | ArgumentDef, ...] = (
         for n in ("unit_flag", "real_k", "real_n", "stride", "srcN")
     ),
     ArgumentDef("nz", default=False),
+    # How a GPU moves it.
+    *(
+        ArgumentDef(n, default=None)
+        for n in ("coalesced_width", "disable_tma", "eviction_policy", "prefer_instruction",
+                  "annotations", "loop_layout")
+    ),
 )  # fmt: skip
 
 COPY = OpDef(

@@ -218,7 +218,8 @@ class Accumulator:
         """Nothing but products uses the accumulator inside: the part in l0c stays there. It is
         zero in the first iteration, or made so before the loop."""
         before: list[Stmt] = []
-        if self.uses.of(loop).ends and not (parts.tile and self._keeps_tile):
+        use = self.uses.of(loop)
+        if use.ends and not use.reads and not (parts.tile and self._keeps_tile):
             parts = NOTHING
         inside = parts
         first = isinstance(loop, For) and self._starts_with_product(loop)

@@ -35,7 +35,7 @@ from tile_ir.ops.cube import is_tile_product
 @dataclass(frozen=True, slots=True)
 class ValueUse:
     """`reads`: the roles in which a value may be read that was there before; `ends`: whether
-    nothing of it is left on any way through."""
+    nothing of it is left behind that, on any way through."""
 
     reads: frozenset[str] = frozenset()
     ends: bool = False
@@ -160,13 +160,12 @@ class ValueUses:
                 ends = True
             else:  # the rest of the tile stays
                 reads.add(role)
-        return ValueUse(frozenset(reads), ends and not reads)
+        return ValueUse(frozenset(reads), ends)
 
     def _of_nest(self, nest: For) -> ValueUse:
         read = any(load.buffer is self.buffer for s in walk((nest,)) for load in loads(s))
-        if read or not stores_all(nest, self.buffer):
-            return ValueUse(frozenset({TILE}))
-        return ValueUse(ends=True)
+        whole = stores_all(nest, self.buffer)
+        return ValueUse(frozenset({TILE} if read or not whole else ()), whole)
 
 
 def is_all_of(region: Region) -> bool:

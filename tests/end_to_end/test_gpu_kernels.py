@@ -1,0 +1,284 @@
+"""Kernels as TileLang for GPUs has them: grids, threads, products of tiles in any memory, functions
+that are kernels themselves. Each runs at `strict` against torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import tile_frontend as T
+from tile_ir import KernelError
+from tile_runtime import compile, jit
+
+pytestmark = pytest.mark.usefixtures("strict")
+
+
+@pytest.fixture
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILE_CHECK", "strict")
+
+
+def close(found: torch.Tensor, expected: torch.Tensor, tolerance: float = 1e-2) -> None:
+    torch.testing.assert_close(found.float(), expected.float(), rtol=tolerance, atol=tolerance)
+
+
+@jit
+def matmul(A, B, block_M: int, block_N: int, block_K: int, dtype: Any = T.float16):
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), dtype)
+    B: T.Tensor((K, N), dtype)
+    C = T.empty((M, N), dtype)
+    with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
+        a = T.alloc_shared((block_M, block_K), dtype)
+        b = T.alloc_shared((block_K, block_N), dtype)
+        c = T.alloc_fragment((block_M, block_N), T.float32)
+        T.clear(c)
+        for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=3):
+            T.copy(A[by * block_M, ko * block_K], a, coalesced_width=8)
+            T.copy(B[ko * block_K, bx * block_N], b)
+            T.gemm(a, b, c, policy=T.GemmWarpPolicy.FullRow)
+        for i, j in T.Parallel(block_M, block_N):
+            c[i, j] = T.max(c[i, j], 0)
+        T.copy(c, C[by * block_M, bx * block_N])
+    return C
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 96, 64), (70, 33, 100)])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_product_and_what_follows_it(m: int, n: int, k: int, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    a, b = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype)
+    close(matmul(a, b, 32, 32, 32, dtype), torch.relu(a.float() @ b.float()), 2e-2)
+
+
+def test_sizes_choose_the_kernel() -> None:
+    kernel = matmul.compile(M=64, N=32, K=32, block_M=32, block_N=32, block_K=32)
+    a, b = torch.randn(64, 32).half(), torch.randn(32, 32).half()
+    assert torch.equal(kernel(a, b), matmul(a, b, 32, 32, 32))
+    assert matmul.compile(M=64, N=32, K=32, block_M=32, block_N=32, block_K=32) is kernel
+    assert kernel.get_kernel_source() == matmul.get_kernel_source(
+        M=64, N=32, K=32, block_M=32, block_N=32, block_K=32
+    )
+
+
+@jit
+def linear_ids(A, gx: int, gy: int, gz: int):
+    n = T.const("n")
+    A: T.Tensor((n, 16), T.int32)
+    with T.Kernel(gx, gy, gz, threads=(64, 2)) as (bx, by, bz):
+        a = T.alloc_shared((16,), T.int32)
+        T.fill(a, bx + gx * (by + gy * bz))
+        T.copy(a, A[bx + gx * (by + gy * bz), :])
+
+
+@pytest.mark.parametrize("grid", [(3, 4, 2), (1, 5, 1), (2, 1, 3)])
+def test_the_first_index_of_a_grid_is_the_fastest(grid: tuple[int, int, int]) -> None:
+    count = grid[0] * grid[1] * grid[2]
+    ids = torch.full((count, 16), -1, dtype=torch.int32)
+    assert linear_ids(ids, *grid) is None
+    assert torch.equal(ids[:, 0], torch.arange(count, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2, 128, 1024, [64], (128, 2)])
+def test_threads_mean_nothing(threads: Any) -> None:
+    given = {} if threads is None else {"threads": threads}
+
+    @T.prim_func
+    def k(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(2, **given) as bx:
+            a = T.alloc_shared((32, 64), "float32")
+            T.copy(A[bx * 32, 0], a)
+            for i, j in T.Parallel(32, 64):
+                a[i, j] = a[i, j] * 2.0 if a[i, j] > 0 else a[i, j]
+            T.copy(a, B[bx * 32, 0])
+
+    x = torch.randn(64, 64)
+    assert torch.equal(compile(k, out_idx=-1)(x), torch.where(x > 0, x * 2, x))
+
+
+TYPES = ["float16", "bfloat16", "float32", "int32", "int16", "int8"]
+
+
+@pytest.mark.parametrize("to", TYPES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_copies_convert(dtype: str, to: str) -> None:
+    """From gm to a tile, from there to gm, and from gm to gm."""
+
+    @T.prim_func
+    def k(A: T.Tensor((20, 48), dtype), B: T.Tensor((20, 48), to), C: T.Tensor((20, 48), to),
+          D: T.Tensor((20, 48), to)):  # fmt: skip
+        with T.Kernel(1, threads=128) as bx:
+            a = T.alloc_shared((20, 48), to)
+            b = T.alloc_fragment((20, 48), dtype)
+            T.copy(A, a)
+            T.copy(a, B)
+            T.copy(A, b)
+            T.copy(b, C)
+            T.copy(A, D)
+
+    x = torch.randint(-100, 100, (20, 48)).to(getattr(torch, dtype))
+    for found in compile(k, out_idx=[1, 2, 3])(x):
+        assert torch.equal(found, x.to(getattr(torch, to)))
+
+
+def test_a_copy_between_tensors_larger_than_ub() -> None:
+    @T.prim_func
+    def k(A: T.Tensor((3, 200, 300), "float32"), B: T.Tensor((2, 200, 300), "float16")):
+        with T.Kernel(1, threads=128) as bx:
+            T.copy(A[1:3, :, :], B)
+
+    x = torch.randn(3, 200, 300)
+    assert torch.equal(compile(k, out_idx=[1])(x), x[1:].half())
+
+
+def attention(causal: bool, rows: int, size: int):
+    scale = (1.0 / size) ** 0.5 * 1.44269504
+    shape = (1, rows, 2, size)
+
+    @T.prim_func
+    def k(Q: T.Tensor(shape, "float16"), K: T.Tensor(shape, "float16"),
+          V: T.Tensor(shape, "float16"), R: T.Tensor(shape, "float16")):  # fmt: skip
+        with T.Kernel(T.ceildiv(rows, 64), 2, 1, threads=128) as (bx, by, bz):
+            q = T.alloc_shared([64, size], "float16")
+            k = T.alloc_shared([64, size], "float16")
+            v = T.alloc_shared([64, size], "float16")
+            o = T.alloc_shared([64, size], "float16")
+            scores = T.alloc_fragment([64, 64], "float32")
+            weights = T.alloc_fragment([64, 64], "float16")
+            out = T.alloc_fragment([64, size], "float32")
+            top, before, factor, total, sums = (T.alloc_fragment([64], "float32") for _ in range(5))
+            T.copy(Q[bz, bx * 64 : (bx + 1) * 64, by, :], q)
+            T.fill(out, 0)
+            T.fill(sums, 0)
+            T.fill(top, -T.infinity("float32"))
+            end = T.ceildiv((bx + 1) * 64, 64) if causal else T.ceildiv(rows, 64)
+            for n in T.Pipelined(end, num_stages=2):
+                T.copy(K[bz, n * 64 : (n + 1) * 64, by, :], k)
+                for i, j in T.Parallel(64, 64):
+                    seen = bx * 64 + i >= n * 64 + j if causal else n * 64 + j < rows
+                    scores[i, j] = T.if_then_else(seen, 0, -T.infinity("float32"))
+                T.gemm(q, k, scores, transpose_B=True)
+                T.copy(top, before)
+                T.reduce_max(scores, top, dim=1, clear=False)
+                for i in T.Parallel(64):
+                    factor[i] = T.exp2(before[i] * scale - top[i] * scale)
+                for i, j in T.Parallel(64, 64):
+                    scores[i, j] = T.exp2(scores[i, j] * scale - top[i] * scale)
+                T.reduce_sum(scores, total, dim=1)
+                for i in T.Parallel(64):
+                    sums[i] = sums[i] * factor[i] + total[i]
+                T.copy(scores, weights)
+                for i, j in T.Parallel(64, size):
+                    out[i, j] *= factor[i]
+                T.copy(V[bz, n * 64 : (n + 1) * 64, by, :], v)
+                T.gemm(weights, v, out)
+            for i, j in T.Parallel(64, size):
+                out[i, j] /= sums[i]
+            T.copy(out, o)
+            T.copy(o, R[bz, bx * 64 : (bx + 1) * 64, by, :])
+
+    return k
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_attention(causal: bool) -> None:
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(1, 128, 2, 64).half() for _ in range(3))
+    found = compile(attention(causal, 128, 64), out_idx=[3])(q, k, v)
+    sides = (x.float().transpose(1, 2) for x in (q, k, v))
+    expected = torch.nn.functional.scaled_dot_product_attention(*sides, is_causal=causal)
+    close(found, expected.transpose(1, 2), 5e-3)
+
+
+def test_steps_of_loops_and_names_of_chosen_branches() -> None:
+    @jit
+    def k(A, wide: bool = True):
+        A: T.Tensor((64,), T.int32)
+        if wide:
+            stride = 4
+        if not wide:
+            stride = 2
+        with T.Kernel(1, threads=64) as bx:
+            for i in T.serial(60, -1, -stride):
+                A[i] = i
+            for i in range(1, 64, stride):
+                A[i] = -i
+
+    a = torch.zeros(64, dtype=torch.int32)
+    k(a)
+    expected = torch.zeros(64, dtype=torch.int32)
+    expected[0:61:4] = torch.arange(0, 61, 4, dtype=torch.int32)
+    expected[1::4] = -torch.arange(1, 64, 4, dtype=torch.int32)
+    assert torch.equal(a, expected)
+
+
+def test_several_results_in_the_order_of_the_return() -> None:
+    @jit
+    def k(A):
+        n = T.const("n")
+        A: T.Tensor((n,), T.float32)
+        B = T.empty(n, dtype=T.float32)
+        C = T.empty((n,), T.float32)
+        with T.Kernel(1, threads=32) as bx:
+            for i in T.Parallel(n):
+                B[i] = A[i] + 1.0
+                C[i] = A[i] * 2.0
+        return C, B
+
+    a = torch.randn(32)
+    c, b = k(a)
+    assert torch.equal(c, a * 2) and torch.equal(b, a + 1)
+
+
+class TestMistakes:
+    def test_a_constant_that_no_tensor_gives(self) -> None:
+        @jit
+        def k(A):
+            n = T.const("n")
+            A: T.Tensor((n * 2,), T.float32)
+            with T.Kernel(1) as bx:
+                A[0] = 0.0
+
+        with pytest.raises(KernelError, match="the constant `n` has no value"):
+            k(torch.zeros(4))
+
+    def test_an_output_that_is_not_returned(self) -> None:
+        @jit
+        def k(A):
+            A: T.Tensor((16,), T.float32)
+            B = T.empty((16,), T.float32)
+            with T.Kernel(1) as bx:
+                B[0] = A[0]
+
+        with pytest.raises(KernelError, match="is made by T.empty, but not returned"):
+            k(torch.zeros(16))
+
+    def test_out_idx_of_a_kernel_that_returns(self) -> None:
+        with pytest.raises(KernelError, match="which returns its outputs"):
+
+            @jit(out_idx=[0])
+            def k(A):
+                A: T.Tensor((16,), T.float32)
+                with T.Kernel(1) as bx:
+                    A[0] = 0.0
+
+    def test_arguments_that_do_not_fit(self) -> None:
+        with pytest.raises(KernelError, match="missing a required argument"):
+            matmul(torch.zeros(4, 4).half())
+        with pytest.raises(KernelError, match="no parameter and no constant `X`"):
+            matmul.compile(X=1, block_M=16, block_N=16, block_K=16)
+
+    def test_a_sum_that_nothing_has_begun(self) -> None:
+        @T.prim_func
+        def k(A: T.Tensor((32, 32), "float16"), B: T.Tensor((32, 32), "float32")):
+            with T.Kernel(1, threads=128) as bx:
+                a = T.alloc_shared((32, 32), "float16")
+                c = T.alloc_fragment((32, 32), "float32")
+                T.copy(A, a)
+                T.gemm(a, a, c)
+                T.copy(c, B)
+
+        with pytest.raises(KernelError, match="nothing in the kernel gives it a first value"):
+            compile(k)
