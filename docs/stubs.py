@@ -35,7 +35,8 @@ BY_NAME = {
 }  # fmt: skip
 # Types of the frontend as a script sees them.
 SEEN_AS = {
-    "Pending": "None", "Tile": "Tensor", "Loop": "Iterable[_Scalar]", "Scalar": "_Scalar",
+    "DTypeName": "DataType", "Pending": "None", "Tile": "Tensor", "Loop": "Iterable[_Scalar]",
+    "Scalar": "_Scalar",
     "ScopeFrame": "AbstractContextManager[None]", "IfFrame": "AbstractContextManager[None]",
     "BranchFrame": "AbstractContextManager[None]", "TileLayout": "object", "Tiles": "_Tiles",
     "list[ProposedConfig]": "list[dict[_str, _int]]",
@@ -96,7 +97,7 @@ def declaration(name: str, value: Any) -> str:
 
 
 def parameter(p: inspect.Parameter, opdef: OpDef | None) -> str:
-    stars = "*" if p.kind is p.VAR_POSITIONAL else ""
+    stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
     default = "" if p.default is p.empty else f" = {p.default!r}"
     return f"{stars}{p.name}: {type_of(p, opdef)}{default}"
 

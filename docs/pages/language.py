@@ -35,13 +35,13 @@ from tile_runtime.tools.command_line.ops import language_name
 
 # Names that are no operations, in the order a reader needs them.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "kernels": ("prim_func", "macro", "Tensor", "Buffer", "symbolic", "Kernel", "Scope",
-                "func_attr", "assume", "print"),
+    "kernels": ("prim_func", "macro", "Tensor", "Buffer", "symbolic", "const", "empty",
+                "dtype", "Kernel", "Scope", "func_attr", "assume", "print"),
     "buffers": ("alloc_ub", "alloc_L1", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_BT",
                 "alloc_shared", "alloc_fragment", "alloc_var", "reinterpretcast", "view", "reshape",
                 "annotate_address", "annotate_layout", "make_zn_layout", "make_nz_layout"),
-    "loops": ("serial", "range", "unroll", "grid", "Parallel", "Pipelined", "Persistent",
-              "loop_break", "use_swizzle", "recommend_tiles", "recommend_configs"),
+    "loops": ("serial", "range", "unroll", "grid", "Parallel", "vectorized", "Pipelined",
+              "Persistent", "loop_break", "use_swizzle", "recommend_tiles", "recommend_configs"),
     "branches": ("If", "Then", "Else"),
     "scalars": ("if_then_else", "Select", "And", "Or", "Not", "max", "min", "abs", "exp", "log",
                 "sqrt", "rsqrt", "floor", "ceil", "round", "trunc", "pow", "exp2", "log2", "log10",

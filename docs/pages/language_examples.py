@@ -2,6 +2,7 @@
 shows these lines, and traces and compiles the kernels to do so."""
 
 import tile_frontend as T
+from tile_frontend._evaluate.eager import EagerFunction
 
 n = T.symbolic("n")
 BLOCKS = T.cdiv(1000, 256)
@@ -190,3 +191,29 @@ def reductions(A: T.Tensor((8, 128), "float32")):
         row = T.alloc_ub((8,), "float32")
         with T.Scope("V"):
             T.reduce(a, row, "reduce_sum", -1)
+
+
+def product(A, B, block: int):
+    M, N, K = T.const("M, N, K")
+    short = T.dtype("float16")
+    A: T.Tensor((M, K), short)
+    B: T.Tensor((K, N), short)
+    C = T.empty((M, N), "float32")
+    with T.Kernel(T.ceildiv(N, block), T.ceildiv(M, block), threads=128) as (bx, by):
+        a = T.alloc_shared((block, block), short)
+        b = T.alloc_shared((block, block), short)
+        c = T.alloc_fragment((block, block), "float32")
+        row = T.alloc_fragment((block,), "float32")
+        T.clear(c)
+        for k in T.Pipelined(T.ceildiv(K, block), num_stages=3):
+            T.copy(A[by * block, k * block], a)
+            T.copy(B[k * block, bx * block], b)
+            T.gemm(a, b, c)
+        for i in T.vectorized(block):
+            row[i] = c[0, i] * 2.0
+        T.copy(c, C[by * block, bx * block])
+    return C
+
+
+SIZES = {"M": 64, "N": 64, "K": 64}
+product_of_sizes = EagerFunction(product).traced({"block": 32}, SIZES).func

@@ -229,6 +229,8 @@ ALLOCATOR = {
     tile_ir.Memory.L0B: "alloc_L0B",
     tile_ir.Memory.L0C: "alloc_L0C",
     tile_ir.Memory.BT: "alloc_BT",
+    tile_ir.Memory.SHARED: "alloc_shared",
+    tile_ir.Memory.FRAGMENT: "alloc_fragment",
 }
 
 

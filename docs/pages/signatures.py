@@ -17,10 +17,11 @@ class Parameter:
     default: Any
     required: bool
     many: bool
+    named: bool = False
 
     def __str__(self) -> str:
-        if self.many:
-            return f"*{self.name}"
+        if self.many or self.named:
+            return f"{'**' if self.named else '*'}{self.name}"
         return self.name if self.required else f"{self.name}={self.default!r}"
 
 
@@ -53,7 +54,13 @@ def needs_count(opdef: OpDef) -> bool:
 
 def native_parameters(function: Any) -> list[Parameter]:
     return [
-        Parameter(p.name, p.default, p.default is p.empty, p.kind is p.VAR_POSITIONAL)
+        Parameter(
+            p.name,
+            p.default,
+            p.default is p.empty,
+            p.kind is p.VAR_POSITIONAL,
+            p.kind is p.VAR_KEYWORD,
+        )
         for p in inspect.signature(function).parameters.values()
     ]
 

@@ -138,7 +138,7 @@ def Kernel(
 ) -> AbstractContextManager[tuple[_Scalar, _Scalar]]: ...
 @overload
 def Kernel(
-    block_num: _Index, threads: _int | Sequence[_int], is_npu: _bool = True
+    *block_num: _Index, threads: _int | Sequence[_int] | None = None, is_npu: _bool = True
 ) -> AbstractContextManager[Any]: ...
 @overload
 def Parallel(extent: _Index, /) -> Iterable[_Scalar]: ...
@@ -204,6 +204,7 @@ def Pipelined(
     sync: Any | None = None,
     group: Any | None = None,
     cross_interval: _int = 1,
+    annotations: Any | None = None,
 ) -> Iterable[_Scalar]:
     """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
     handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and
@@ -260,7 +261,7 @@ def annotate_address(addresses: Mapping[Any, Any]) -> None:
     """Fix byte addresses of buffers inside their memories; they may overlap on purpose."""
 
 def annotate_layout(layouts: Mapping[Any, Any]) -> None:
-    """Choose the order of elements of L1 buffers."""
+    """Choose the order of elements of L1 buffers; layouts of a GPU have no effect."""
 
 def assume(condition: Any) -> None:
     """What the author knows: nothing is made of it here. A Fault for what is surely wrong."""
@@ -290,7 +291,7 @@ class bool(_Scalar):
 
     def __init__(self, value: _Value = ...) -> None: ...
 
-def cast(value: Any, dtype: _DType) -> _Scalar:
+def cast(value: Any, dtype: _DType, **hints: Any) -> _Scalar:
     """The value as another type."""
 
 def cdiv(a: _int, b: _int) -> _int:
@@ -301,6 +302,10 @@ def ceil(x: _Value, dtype: _DType | None = None) -> Any:
 
 def clamp(x: _Value, min_val: Any, max_val: Any) -> Any:
     """`x`, but not less than `min_val` and not more than `max_val`."""
+
+def const(names: _str, dtype: _DType = 'int32') -> Any:
+    """Sizes that are read from the tensors of a call: a number for one name, a tuple for several,
+    which commas or blanks part. Each stands alone as a size of some tensor."""
 
 def copy(
     src: _Tile,
@@ -314,6 +319,12 @@ def copy(
     stride: Any | None = None,
     srcN: Any | None = None,
     nz: Any = False,
+    coalesced_width: Any | None = None,
+    disable_tma: Any | None = None,
+    eviction_policy: Any | None = None,
+    prefer_instruction: Any | None = None,
+    annotations: Any | None = None,
+    loop_layout: Any | None = None,
 ) -> None:
     """Move a tile; the memories of both sides decide how.
 
@@ -358,12 +369,19 @@ class double(_Scalar):
 
     def __init__(self, value: _Value = ...) -> None: ...
 
+def dtype(value: Any) -> DataType:
+    """The element type that a string, a type of torch or NumPy, or one of Python's stands for."""
+
 def dump_tensor(buffer: _Tile, desc: _Value, size: _Value, shape: _Shape = ()) -> None:
     """print the first size elements of a buffer, under the number desc.
 
     buffer: a buffer in gm, l0c, l1 or ub, read
     desc: a Python int
     size: a scalar, read"""
+
+def empty(*shape: _Shape, dtype: _DType = 'float32') -> Tensor:
+    """An output of an eager kernel, without values: `T.empty((M, N), dtype)` or
+    `T.empty(M, N, dtype=dtype)`. It is returned at the end."""
 
 def erf(x: _Value, dtype: _DType | None = None) -> Any:
     """The error function of `x`."""
@@ -399,6 +417,28 @@ def floor(x: _Value, dtype: _DType | None = None) -> Any:
 
 def func_attr(attributes: Any) -> None:
     """Attributes of other compilers; none has a meaning here."""
+
+def gemm(
+    A: _Tile,
+    B: _Tile,
+    C: _Tile,
+    transpose_A: _bool = False,
+    transpose_B: _bool = False,
+    policy: Any | None = None,
+    clear_accum: Any = False,
+    k_pack: Any | None = None,
+    mbar: Any | None = None,
+    annotations: Any | None = None,
+) -> None:
+    """C += op(A) @ op(B) on tiles in any memory; clear_accum overwrites C instead of adding to it;
+      how a GPU divides the work has no effect.
+
+    A: a buffer in fragment, l1 or shared, read; float16, bfloat16, float32, int4, int8
+    B: a buffer in fragment, l1 or shared, read
+    C: a buffer in fragment, l0c or shared, read and written
+    transpose_A: a Python bool (False)
+    transpose_B: a Python bool (False)
+    clear_accum: a scalar, read"""
 
 def gemm_v0(
     A: _Tile,
@@ -541,8 +581,10 @@ def range(
     step: _Index | None = None,
     *,
     dtype: _DType | None = None,
+    annotations: Any | None = None,
 ) -> Iterable[_Scalar]:
-    """A sequential loop over [0, start) or [start, stop)."""
+    """A sequential loop over [0, start) or [start, stop), in steps of a Python int, which may be
+    negative."""
 
 def recommend_configs(
     kind: _str,
@@ -675,8 +717,10 @@ def serial(
     step: _Index | None = None,
     *,
     dtype: _DType | None = None,
+    annotations: Any | None = None,
 ) -> Iterable[_Scalar]:
-    """A sequential loop over [0, start) or [start, stop)."""
+    """A sequential loop over [0, start) or [start, stop), in steps of a Python int, which may be
+    negative."""
 
 def set_cross_flag(pipe: _str, flag: _Value, mode: _Value = 2) -> None:
     """signal other cores once earlier work of pipe is complete.
@@ -753,8 +797,10 @@ def sin(x: _Value, dtype: _DType | None = None) -> Any:
 def sqrt(x: _Value, dtype: _DType | None = None) -> Any:
     """The square root of `x`."""
 
-def symbolic(name: _str, dtype: _DType = 'int32') -> _Scalar:
-    """A dimension whose size is known when the kernel is called."""
+def symbolic(name: _str, dtype: _DType = 'int32') -> Any:
+    """A dimension whose size is known when the kernel is called; a tuple of them for several
+      names,
+    which commas or blanks part."""
 
 def sync_all() -> None:
     """wait until every core of the launch is here."""
@@ -799,8 +845,8 @@ class uint8(_Scalar):
 def unroll(
     start: _Index,
     stop: _Index | None = None,
-    *,
-    dtype: _DType | None = None,
+    step: _Index | None = None,
+    **hints: Any,
 ) -> Iterable[_Scalar]:
     """A loop the emitter unrolls, or the tracer, where its body picks elements of a Python list."""
 
@@ -824,6 +870,9 @@ def use_swizzle(
       this
     number up to the end of the block of text; with `in_loop`, rounds without a tile are
       skipped."""
+
+def vectorized(start: _Index, stop: _Index | None = None, **hints: Any) -> Iterable[_Scalar]:
+    """A loop whose iterations are one vector operation."""
 
 def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -> Tensor:
     """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
@@ -853,17 +902,17 @@ __all__ = [
     "alloc_fragment", "alloc_shared", "alloc_ub", "alloc_var", "annotate_address",
     "annotate_layout", "assume", "autotune", "barrier_all", "bfloat16", "bitwise_and",
     "bitwise_not", "bitwise_or", "bitwise_xor", "bool", "cache", "cast", "cdiv", "ceil", "ceildiv",
-    "clamp", "compile", "copy", "cos", "cumsum", "device_assert", "disable_cache", "do_bench",
-    "double", "dump_tensor", "enable_cache", "erf", "exp", "exp2", "float", "float16", "float32",
-    "float64", "floor", "floordiv", "floormod", "func_attr", "gemm_v0", "grid", "half",
-    "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8", "isfinite",
-    "isinf", "isnan", "jit", "log", "log10", "log2", "loop_break", "macro", "make_nz_layout",
-    "make_zn_layout", "max", "max_value", "min", "min_value", "mma", "next_power_of_2",
-    "pipe_barrier", "pow", "prim_func", "print", "printf", "range", "recommend_configs",
-    "recommend_tiles", "reduce", "reduce_max", "reduce_min", "reduce_sum", "reinterpret",
-    "reinterpretcast", "reshape", "round", "rsqrt", "serial", "set_autotune_inputs",
+    "clamp", "compile", "const", "copy", "cos", "cumsum", "device_assert", "disable_cache",
+    "do_bench", "double", "dtype", "dump_tensor", "empty", "enable_cache", "erf", "exp", "exp2",
+    "float", "float16", "float32", "float64", "floor", "floordiv", "floormod", "func_attr", "gemm",
+    "gemm_v0", "grid", "half", "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64",
+    "int8", "isfinite", "isinf", "isnan", "jit", "log", "log10", "log2", "loop_break", "macro",
+    "make_nz_layout", "make_zn_layout", "max", "max_value", "min", "min_value", "mma",
+    "next_power_of_2", "pipe_barrier", "pow", "prim_func", "print", "printf", "range",
+    "recommend_configs", "recommend_tiles", "reduce", "reduce_max", "reduce_min", "reduce_sum",
+    "reinterpret", "reinterpretcast", "reshape", "round", "rsqrt", "serial", "set_autotune_inputs",
     "set_cross_flag", "set_deq_scale", "set_flag", "shift_left", "shift_right", "shmem_get_nbi",
     "shmem_put_nbi", "shmem_ub_get_nbi", "shmem_ub_put_nbi", "sigmoid", "sin", "sqrt", "symbolic",
     "sync_all", "tanh", "tile", "trunc", "truncdiv", "truncmod", "uint", "uint16", "uint32",
-    "uint64", "uint8", "unroll", "use_swizzle", "view", "wait_cross_flag", "wait_flag",
+    "uint64", "uint8", "unroll", "use_swizzle", "vectorized", "view", "wait_cross_flag", "wait_flag",
 ]

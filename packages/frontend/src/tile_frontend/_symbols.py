@@ -43,8 +43,7 @@ NAMES: dict[str, Any] = {
     **table_functions("", OPS), **PRODUCTS, **REDUCTIONS,
     **{name: getattr(module, name) for module, names in _NAMES.items() for name in names.split()},
     **allocation.ALLOCATORS, **scalar_functions.DTYPE_NAMES, **scalar_functions.FUNCTIONS,
-    **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
-    "Vectorized": loops.vectorized, "use_swizzle": use_swizzle,
+    "use_swizzle": use_swizzle,
     "recommend_configs": recommend_configs,
     "recommend_tiles": recommend_tiles,
     "max": scalar_functions.maximum, "min": scalar_functions.minimum,
@@ -53,4 +52,9 @@ NAMES: dict[str, Any] = {
     "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
     "Buffer": allocation.Tensor, "DataType": DataType, "range": loops.serial,
     "copy": OpFunction(OPS["copy"], copy), "printf": printf, "print": print_value,
+}  # fmt: skip
+# What scripts for GPUs write besides: hints, and other spellings.
+GPU_NAMES: dict[str, Any] = {
+    **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
+    "Vectorized": loops.vectorized,
 }  # fmt: skip

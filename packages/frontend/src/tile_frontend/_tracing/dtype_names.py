@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
 from typing import Any
 
 from tile_frontend._tracing.faults import Fault
@@ -35,8 +35,8 @@ class DataType(str):
         return 1
 
     def as_torch(self) -> Any:
-        """The type of torch."""
-        return getattr(import_module("torch"), str(self))
+        """The type of torch, which whoever asks for one has imported."""
+        return getattr(sys.modules["torch"], str(self))
 
 
 # What a C++ source calls them.

@@ -22,6 +22,7 @@ Lowering = Callable[[Op, Ranges, Builder], Body]
 LOWERINGS: dict[str, Lowering] = {
     "copy": lower_copy,
     "atomic_add": lower_atomic_add,
+    "gemm": lower_gemm,
     "gemm_v0": lower_gemm,
     "gemm_v0_bias": lower_gemm,
     "clear_l0c": lower_clear_accumulator,
