@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tile_frontend as T
-from tile_ir import Automatic, Func, KernelError
+from tile_ir import Automatic, Func
 from tile_ir.dtypes import DTYPES, from_bytes, to_bytes
 from tile_ir.ops.cast import convert
 from tile_runtime.launcher.native import launcher
@@ -81,6 +81,15 @@ def _converted(values: Any, source: str, dtype: str) -> Any:
     return values if same else convert(values, DTYPES[source], DTYPES[dtype], "cast_rint")
 
 
-def test_what_takes_two_steps_is_refused() -> None:
-    with pytest.raises(KernelError, match=r"dtype-mismatch.*bfloat16.*float16[\s\S]*in two steps"):
-        product("bfloat16", "float16", "float32", "float32", 2)
+def test_what_takes_two_steps_is_converted(tmp_path: Path) -> None:
+    batch = KernelBatch(tmp_path)
+    number = batch.add(product("bfloat16", "float16", "float32", "float32", 2), LEFT)
+    batch.build()
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 4, (SIZE, SIZE)) * 0.5, rng.integers(-2, 2, (SIZE, SIZE)) * 1.0
+    first, second = to_bytes(a, DTYPES["bfloat16"]), to_bytes(b, DTYPES["float16"])
+    c = np.zeros((SIZE, SIZE), np.float32)
+    works = [np.zeros((1, SIZE, SIZE), p.dtype.storage) for p in batch.funcs[number].params[3:]]
+    outcome = batch.run(number, [first, second, c, *works], checks=launcher().CHECKS_STRICT)
+    assert outcome.error is None, outcome.error.text
+    assert np.array_equal(outcome.arrays[2], (a @ b).astype(np.float32))

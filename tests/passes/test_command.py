@@ -60,7 +60,7 @@ def test_some_passes(kernel: str) -> None:
 
 def test_faults_are_told_and_not_raised(kernel: str, tmp_path: Path) -> None:
     broken = tmp_path / "broken.tir"
-    broken.write_text(ADD.replace("float32 [64] @0:3:1", "float16 [64] @0:3:1"))
+    broken.write_text(ADD.replace("float32 [64] @0:3:1", "int64 [64] @0:3:1"))
     for arguments, code, word in (
         ([str(broken)], 1, "error[dtype-mismatch]"),
         ([kernel, "-p", "insert_snc"], 1, "insert_snc"),

@@ -300,20 +300,20 @@ def without(func: Func, gone: Op) -> Func:
 
 
 def test_most_handovers_are_needed() -> None:
-    """What no run of a program notices stands in a branch or a loop that none of them takes, or
-    moves what is the same already."""
+    """Removing one changes what a program without branches stores, unless nothing of the value
+    gets there."""
     needed = total = 0
     for seed in kept(range(60), least=10):
-        func = place_buffers.run(Programs(seed).func(), TARGET)
+        func, programs = Programs(seed).func(), Programs(seed + 1000)
+        start, end = func.launch.body[:5], func.launch.body[-2:]
+        func = func.with_body((*start, *(programs.leaf() for _ in range(8)), *end))
+        placed = place_buffers.run(func, TARGET)
         with np.errstate(all="ignore"):
-            expected = [results(typed(func), trips) for trips in (0, 1, 2)]
-            for op in handovers(func):
-                found = [results(typed(without(func, op)), trips) for trips in (0, 1, 2)]
+            expected = results(typed(placed), 1)
+            for op in handovers(placed):
                 total += 1
-                needed += any(
-                    not np.array_equal(a, b, equal_nan=True)
-                    for a, b in zip(expected, found, strict=True)
-                )
+                found = results(typed(without(placed, op)), 1)
+                needed += not np.array_equal(expected, found, equal_nan=True)
     assert needed >= 0.8 * total, f"{needed} of {total}"
 
 

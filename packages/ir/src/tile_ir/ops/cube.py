@@ -207,6 +207,7 @@ def _bias_dtype(op: Op, target: Target) -> Problem | None:
 
 
 def _init_is_bool(op: Op, target: Target) -> Problem | None:
+    """init is a condition."""
     init = op.operand("init")
     if isinstance(init, Expr) and init.dtype != BOOL:
         message = f"{op.opdef.called}: init is {init.dtype}, expected a condition"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT16, INT32, UINT8, DType
@@ -174,7 +174,9 @@ def type_between_cores(way: Path, dtype: DType, to: DType, target: Target) -> DT
     leaving = sorted((b for a, b in target.fixpipe if a == dtype), key=lambda b: b != dtype)
     if to in leaving:
         return to
-    return next((b for b in leaving if _converted_in_ub(b, to)), None)
+    in_one_step = (b for b in leaving if (b.name, to.name) in target.conversions)
+    in_several = (b for b in leaving if _converted_in_ub(b, to))
+    return next(chain(in_one_step, in_several), None)
 
 
 def _copy_direction(op: Op, target: Target) -> Problem | None:
