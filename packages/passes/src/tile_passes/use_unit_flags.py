@@ -114,7 +114,8 @@ def _only_products(stmt: Stmt, whole: Buffer) -> bool:
     if isinstance(stmt, Op):
         return product_of(stmt) == Region.whole(whole) and _makes_something(stmt)
     users = _users(stmt.body, whole) if isinstance(stmt, For) else ()
-    some = isinstance(stmt, For) and (constant_trips(stmt) or 0) > 0
+    # A loop that is left may do so before the product that is to be the last one.
+    some = isinstance(stmt, For) and (constant_trips(stmt) or 0) > 0 and not any(breaks(stmt.body))
     return some and bool(users) and all(_only_products(s, whole) for s in users)
 
 
