@@ -42,16 +42,17 @@ from tile_ir import (
     walk,
     with_bodies,
 )
-from tile_ir.analysis import Ranges, surely_runs
+from tile_ir.analysis import surely_runs
 from tile_ir.ops.cube import accumulator_type, is_tile_product
 from tile_ir.ops.movement import converts
 from tile_passes.free_names import FreeNames
+from tile_passes.parallel.nest_form import is_parallel
+from tile_passes.residency.handover import handover
 from tile_passes.residency.value_uses import (
     SUM,
     TILE,
     ValueUses,
-    is_all_of,
-    is_nest,
+    condition_on,
     roles,
     roles_in,
     touches,
@@ -68,10 +69,6 @@ class Parts:
     tile: bool
     zero: Expr | None
 
-    @property
-    def is_cleared(self) -> bool:
-        return not self.tile and self.zero is TRUE
-
 
 NOTHING = Parts(False, None)
 IN_TILE = Parts(True, None)
@@ -84,7 +81,6 @@ class Accumulator:
 
     buffer: Buffer
     target: Target
-    known: Ranges
     names: FreeNames
     added: list[Alloc] = field(default_factory=list)
     # Whether a `break` leaves a loop whose head has the value in ub.
@@ -96,7 +92,7 @@ class Accumulator:
 
     def rewritten(self, body: Body) -> Body:
         """The body with a buffer for each part."""
-        self.uses = ValueUses(self.buffer, self.known)
+        self.uses = ValueUses(self.buffer)
         found = next(s for s in walk(body) if isinstance(s, Op) and SUM in roles(s, self.buffer))
         summed = accumulator_type(found, self.target)
         assert summed is not None, "checked by the record of a product"
@@ -122,9 +118,7 @@ class Accumulator:
         """The statements with the parts before them, and the parts behind; `wanted` are the roles
         in which the value may be read behind the body."""
         result: list[Stmt] = []
-        for position, stmt in enumerate(body):
-            rest = self.uses.of_body(body[position + 1 :])
-            later = rest.reads | (frozenset() if rest.ends else wanted)
+        for stmt, later in self.uses.each(body, wanted):
             new, parts = self._stmt(stmt, parts, later)
             result.extend(new)
         return tuple(result), parts
@@ -138,7 +132,7 @@ class Accumulator:
         match stmt:
             case Op():
                 return self._op(stmt, parts, later)
-            case For() if not is_nest(stmt):
+            case For() if not is_parallel(stmt):
                 return self._loop(stmt, parts, later)
             case While():
                 return self._loop(stmt, parts, later)
@@ -158,7 +152,7 @@ class Accumulator:
     def _op(self, op: Op, parts: Parts, later: frozenset[str]) -> tuple[list[Stmt], Parts]:
         if is_tile_product(op) and roles(op, self.buffer) == {SUM}:
             return self._product(op, parts)
-        if _is_zero(op) and is_all_of(op.region("dst")):
+        if _is_zero(op) and op.region("dst").is_whole():
             return [], CLEARED
         taken = self._straight_from_l0c(op, parts)
         if taken is not None:
@@ -180,7 +174,7 @@ class Accumulator:
         elif parts.tile:
             init = TRUE
         region = op.region("C")
-        if not is_all_of(region) and not is_constant(init, False):
+        if not region.is_whole() and not is_constant(init, False):
             before.extend(self._clear(init, op.loc))
             init = FALSE
         operands = (*op.operands[:2], Region(self.product, region.dims), init, *op.operands[4:])
@@ -241,17 +235,17 @@ class Accumulator:
 
     def _starts_with_product(self, loop: For) -> bool:
         """Whether every run of a loop does a product in its first iteration, and once a round."""
-        if not surely_runs(loop, self.known) or any(True for _ in breaks(loop.body)):
+        if not surely_runs(loop, {}) or any(breaks(loop.body)):
             return False
         first = next(s for s in loop.body if touches(s, self.buffer))
         match first:
             case Op():
-                return is_all_of(first.region("C"))
+                return first.region("C").is_whole()
             case For():
                 return self._starts_with_product(first)
             case Section():
                 inner = next(s for s in first.body if touches(s, self.buffer))
-                return isinstance(inner, Op) and is_all_of(inner.region("C"))
+                return isinstance(inner, Op) and inner.region("C").is_whole()
         return False
 
     def _loop_of_tiles(
@@ -259,7 +253,7 @@ class Accumulator:
     ) -> tuple[list[Stmt], Parts]:
         """The value lies in ub where an iteration begins, if that needs it."""
         inside = self.uses.of_body(loop.body)
-        has_breaks = any(True for _ in breaks(loop.body))
+        has_breaks = any(breaks(loop.body))
         carried = bool(inside.reads) or (bool(later) and not self.uses.of(loop).ends)
         before: list[Stmt] = []
         head = NOTHING
@@ -279,7 +273,7 @@ class Accumulator:
         before: list[Stmt] = []
         if self.uses.of(replace(stmt, then=(), orelse=())).reads:
             before, parts = self._in_tile(parts, stmt.loc), IN_TILE
-            stmt = replace(stmt, condition=_in_buffer(stmt, self.buffer, self.tile))
+            stmt = condition_on(self.tile, self.buffer, stmt)
         uses = roles_in((*stmt.then, *stmt.orelse), self.buffer)
         if uses == {SUM} and (parts.zero is not None or parts.tile):
             before.extend(self._clear(parts.zero if parts.zero is not None else TRUE, stmt.loc))
@@ -305,14 +299,10 @@ class Accumulator:
             return [] if parts.tile else [self._fill(loc)]
         assert is_constant(parts.zero, False), "a first iteration has had its product"
         if not parts.tile:
-            return [self._copy(whole, loc)]
-        part = Region.whole(self._new("part", Memory.UB))
-        add = Op(OPS["add"], (whole, whole, part), (), loc)
-        return [self._copy(part, loc), generated(add)]
-
-    def _copy(self, dst: Region, loc: Loc) -> Stmt:
-        src = Region.whole(self.product)
-        return generated(Op(OPS["copy"], (src, dst), (False, False, None), loc))
+            return [handover(self.product, self.tile, loc)]
+        part = self._new("part", Memory.UB)
+        add = Op(OPS["add"], (whole, whole, Region.whole(part)), (), loc)
+        return [handover(self.product, part, loc), generated(add)]
 
     def _fill(self, loc: Loc) -> Stmt:
         zero = cast(ZERO, self.buffer.dtype)
@@ -334,18 +324,12 @@ def _is_zero(op: Op) -> bool:
 
 
 def _either(a: Expr, b: Expr) -> Expr:
-    return (
-        TRUE
-        if is_constant(a, True) or is_constant(b, True)
-        else (b if is_constant(a, False) else a if is_constant(b, False) else binary("or", a, b))
-    )
+    if is_constant(a, True) or is_constant(b, False):
+        return a
+    return b if is_constant(a, False) or is_constant(b, True) else binary("or", a, b)
 
 
 def _both(a: Expr, b: Expr) -> Expr:
-    return b if is_constant(a, True) else a if is_constant(b, True) else binary("and", a, b)
-
-
-def _in_buffer(stmt: If, old: Buffer, new: Buffer) -> Expr:
-    (changed,) = replace_buffers((replace(stmt, then=(), orelse=()),), {old: new})
-    assert isinstance(changed, If), "a branch stays one"
-    return changed.condition
+    if is_constant(a, True):
+        return b
+    return a if is_constant(b, True) else binary("and", a, b)

@@ -19,7 +19,7 @@ from tile_ir import (
     walk,
     written_buffers,
 )
-from tile_passes.residency.value_uses import OPERAND, is_all_of, roles, touches
+from tile_passes.residency.value_uses import OPERAND, roles, touches
 
 
 def forward_copies(func: Func) -> Func:
@@ -27,12 +27,8 @@ def forward_copies(func: Func) -> Func:
     that changes, by products or by copies to gm."""
     launch = func.launch
     body = launch.body
-    aliased = {a.alias_of for a in launch.allocs if a.alias_of is not None}
     gone = set[Buffer]()
-    for alloc in launch.allocs:
-        tile = alloc.buffer
-        if tile.memory not in CHOICES_OF_OPEN or tile in aliased or alloc.alias_of is not None:
-            continue
+    for tile in open_tiles(func):
         copy = _only_writer(body, tile)
         if copy is None:
             continue
@@ -47,6 +43,17 @@ def forward_copies(func: Func) -> Func:
     return func.with_body(body, allocs=tuple(a for a in launch.allocs if a.buffer not in gone))
 
 
+def open_tiles(func: Func) -> list[Buffer]:
+    """The buffers whose memories are open, but for those whose bytes have two names."""
+    allocs = func.launch.allocs
+    renamed = {a.alias_of for a in allocs}
+    return [
+        a.buffer
+        for a in allocs
+        if a.buffer.memory in CHOICES_OF_OPEN and a.alias_of is None and a.buffer not in renamed
+    ]
+
+
 def _only_writer(body: Body, tile: Buffer) -> Op | None:
     """The copy between whole tiles of one shape that alone writes the tile, if that is so."""
     writers = [s for s in walk(body) if tile in written_buffers((s,)) and not bodies(s)]
@@ -55,7 +62,7 @@ def _only_writer(body: Body, tile: Buffer) -> Op | None:
             src, dst = copy.region("src"), copy.region("dst")
             tiles = src.memory in CHOICES_OF_OPEN and src.buffer.shape == tile.shape
             plain = copy.attrs == (False, False, None)
-            if tiles and plain and is_all_of(src) and is_all_of(dst):
+            if tiles and plain and src.is_whole() and dst.is_whole():
                 return copy
     return None
 

@@ -18,25 +18,23 @@ from tile_ir import (
     Loc,
     Memory,
     Op,
-    Region,
     Section,
     Stmt,
     While,
     buffers_of,
-    generated,
     replace_buffers,
     walk,
     with_bodies,
     written_buffers,
 )
-from tile_ir.analysis import Ranges
 from tile_passes.free_names import FreeNames
+from tile_passes.parallel.nest_form import is_parallel
+from tile_passes.residency.handover import handover
 from tile_passes.residency.value_uses import (
     OPERAND,
     TILE,
     ValueUses,
-    is_all_of,
-    is_nest,
+    condition_on,
     roles,
     touches,
 )
@@ -51,13 +49,12 @@ class OperandTile:
     """Rewrites the uses of one tile that products read. `added` are the buffers in each memory."""
 
     buffer: Buffer
-    known: Ranges
     names: FreeNames
     added: list[Alloc] = field(default_factory=list)
 
     def rewritten(self, body: Body) -> Body:
         """The body with a buffer in l1, and one in ub if vector code needs it."""
-        self.uses = ValueUses(self.buffer, self.known)
+        self.uses = ValueUses(self.buffer)
         self.tile = replace(self.buffer, memory=Memory.UB)
         name = self.names.fresh(f"{self.buffer.name}_l1")
         self.operand = replace(self.buffer, name=name, memory=Memory.L1)
@@ -75,9 +72,7 @@ class OperandTile:
         """The statements, and where the value lies behind them; `wanted` are the roles in which it
         may be read there."""
         result: list[Stmt] = []
-        for position, stmt in enumerate(body):
-            rest = self.uses.of_body(body[position + 1 :])
-            later = rest.reads | (NOWHERE if rest.ends else wanted)
+        for stmt, later in self.uses.each(body, wanted):
             new, valid = self._stmt(stmt, valid, later)
             result.extend(new)
         return tuple(result), valid
@@ -88,7 +83,7 @@ class OperandTile:
         match stmt:
             case Op():
                 return self._op(stmt, valid, later)
-            case For() | While() if not is_nest(stmt):
+            case For() | While() if not is_parallel(stmt):
                 return self._loop(stmt, valid, later)
             case If():
                 parts = [self._body(b, valid, later) for b in (stmt.then, stmt.orelse)]
@@ -96,19 +91,14 @@ class OperandTile:
                 if not common and all(p[1] for p in parts):
                     parts = [self._with_operand(*p, stmt.loc) for p in parts]
                     common = frozenset({OPERAND})
-                new = with_bodies(self._in_ub(stmt), tuple(p[0] for p in parts))
+                branch = condition_on(self.tile, self.buffer, stmt)
+                new = with_bodies(branch, tuple(p[0] for p in parts))
                 return [new], common
             case Section():
                 body, valid = self._body(stmt.body, valid, later)
                 return [replace(stmt, body=body)], valid
         written = self.buffer in written_buffers((stmt,))
         return [self._renamed(stmt)], frozenset({TILE}) if written else valid
-
-    def _in_ub(self, stmt: If) -> If:
-        """A branch on an element, which is read in ub."""
-        (new,) = replace_buffers((replace(stmt, then=(), orelse=()),), {self.buffer: self.tile})
-        assert isinstance(new, If), "a branch stays one"
-        return replace(new, then=stmt.then, orelse=stmt.orelse)
 
     def _renamed(self, stmt: Stmt) -> Stmt:
         return replace_buffers((stmt,), {self.buffer: self.tile})[0]
@@ -132,24 +122,17 @@ class OperandTile:
 
     def _load(self, op: Op, valid: Valid, later: Valid) -> tuple[list[Stmt], Valid]:
         dst = op.region("dst")
-        whole = is_all_of(dst)
         homes = {OPERAND: self.operand, TILE: self.tile}
         wanted = [role for role in (OPERAND, TILE) if role in later] or [OPERAND]
-        new = [
-            replace(
-                op, operands=(op.region("src"), Region(homes[role], dst.dims), *op.operands[2:])
-            )
-            for role in wanted
-        ]
-        held = frozenset(role for role in wanted if whole or role in valid or not valid)
-        return list(new), held
+        new: list[Stmt] = [*(replace_buffers((op,), {self.buffer: homes[r]})[0] for r in wanted)]
+        held = (r for r in wanted if dst.is_whole() or r in valid or not valid)
+        return new, frozenset(held)
 
     def _handover(self, valid: Valid, loc: Loc) -> list[Stmt]:
         """What brings the value to l1, if it is not there."""
         if OPERAND in valid or TILE not in valid:
             return []
-        sides = Region.whole(self.tile), Region.whole(self.operand)
-        return [generated(Op(OPS["copy"], sides, (False, False, None), loc))]
+        return [handover(self.tile, self.operand, loc)]
 
     def _with_operand(self, body: Body, valid: Valid, loc: Loc) -> tuple[Body, Valid]:
         """A body behind which the value is in l1."""

@@ -3,8 +3,8 @@ leave anything of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from tile_ir import (
     Access,
@@ -13,7 +13,6 @@ from tile_ir import (
     Buffer,
     For,
     If,
-    LoopKind,
     Op,
     Region,
     Section,
@@ -21,15 +20,17 @@ from tile_ir import (
     Store,
     Var,
     While,
-    accesses,
+    buffers_of,
     constant_value,
     is_constant,
     loads,
     overwriting,
+    replace_buffers,
     walk,
 )
-from tile_ir.analysis import Ranges, surely_runs
+from tile_ir.analysis import surely_runs
 from tile_ir.ops.cube import is_tile_product
+from tile_passes.parallel.nest_form import is_parallel
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +49,7 @@ OPERAND, SUM, TILE = "operand", "sum", "tile"
 
 def touches(stmt: Stmt, buffer: Buffer) -> bool:
     """Whether a statement, or one inside it, uses the buffer."""
-    return any(_touches_itself(s, buffer) for s in walk((stmt,)))
-
-
-def _touches_itself(stmt: Stmt, buffer: Buffer) -> bool:
-    if any(load.buffer is buffer for load in loads(stmt)):
-        return True
-    match stmt:
-        case Op():
-            return any(region.buffer is buffer for region, _ in accesses(stmt))
-        case Store():
-            return stmt.buffer is buffer
-    return False
+    return any(buffer in buffers_of(s) for s in walk((stmt,)))
 
 
 def uses(op: Op, buffer: Buffer) -> list[tuple[str, Region, Access]]:
@@ -91,23 +81,16 @@ def roles_in(body: Body, buffer: Buffer) -> frozenset[str]:
     for stmt in walk(body):
         if isinstance(stmt, Op):
             found |= roles(stmt, buffer)
-        elif _touches_itself(stmt, buffer):
+        elif buffer in buffers_of(stmt):
             found.add(TILE)
     return frozenset(found)
 
 
-def is_nest(stmt: Stmt) -> bool:
-    """Whether a statement is a parallel loop, all of whose iterations are one operation."""
-    return isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL
-
-
 @dataclass(frozen=True, slots=True)
 class ValueUses:
-    """The effects of statements on the value of `buffer`, where the variables around them lie in
-    `known`."""
+    """What statements do to the value of `buffer`."""
 
     buffer: Buffer
-    known: Ranges
 
     def of(self, stmt: Stmt) -> ValueUse:
         """The use of one statement."""
@@ -116,12 +99,12 @@ class ValueUses:
         match stmt:
             case Op():
                 return self._of_op(stmt)
-            case For() if is_nest(stmt):
+            case For() if is_parallel(stmt):
                 return self._of_nest(stmt)
             case For():
                 inside = self.of_body(stmt.body)
                 head = self._of_conditions(stmt)
-                runs = surely_runs(stmt, self.known) and not _has_break(stmt.body)
+                runs = surely_runs(stmt, {}) and not _has_break(stmt.body)
                 return ValueUse(head | inside.reads, inside.ends and runs)
             case While():
                 inside = self.of_body(stmt.body)
@@ -144,8 +127,15 @@ class ValueUses:
                 return ValueUse(reads, True)
         return ValueUse(reads)
 
+    def each(self, body: Body, wanted: frozenset[str]) -> Iterator[tuple[Stmt, frozenset[str]]]:
+        """The statements of a body, each with the roles in which the value may be read behind it;
+        `wanted` are those behind the body."""
+        for position, stmt in enumerate(body, 1):
+            rest = self.of_body(body[position:])
+            yield stmt, rest.reads if rest.ends else rest.reads | wanted
+
     def _of_conditions(self, stmt: Stmt) -> frozenset[str]:
-        return frozenset({TILE} if _touches_itself(stmt, self.buffer) else ())
+        return frozenset({TILE} if self.buffer in buffers_of(stmt) else ())
 
     def _of_op(self, op: Op) -> ValueUse:
         reads = set[str]()
@@ -156,7 +146,7 @@ class ValueUses:
             added = access.reads and access.writes
             if access.reads and not (added and overwriting(op) is True):
                 reads.add(role)
-            elif is_all_of(region):
+            elif region.is_whole():
                 ends = True
             else:  # the rest of the tile stays
                 reads.add(role)
@@ -168,19 +158,11 @@ class ValueUses:
         return ValueUse(frozenset({TILE} if read or not whole else ()), whole)
 
 
-def is_all_of(region: Region) -> bool:
-    """Whether a region is its whole buffer."""
-    return all(
-        is_constant(s.offset, 0) and s.extent == size and s.stride == 1
-        for s, size in zip(region.dims, region.buffer.shape, strict=True)
-    )
-
-
 def stores_all(nest: For, buffer: Buffer) -> bool:
     """Whether a nest of parallel loops stores every element of a buffer, whatever it reads."""
     extents: dict[Var, int | None] = {}
     body: Body = (nest,)
-    while len(body) == 1 and is_nest(body[0]):
+    while len(body) == 1 and is_parallel(body[0]):
         loop = body[0]
         assert isinstance(loop, For), "a nest is a loop"
         start, stop = constant_value(loop.start), constant_value(loop.stop)
@@ -200,3 +182,10 @@ def stores_all(nest: For, buffer: Buffer) -> bool:
 
 def _has_break(body: Body) -> bool:
     return any(isinstance(s, Break) for s in walk(body))
+
+
+def condition_on(new: Buffer, old: Buffer, branch: If) -> If:
+    """The branch with the elements of a buffer in its condition read from another."""
+    (changed,) = replace_buffers((replace(branch, then=(), orelse=()),), {old: new})
+    assert isinstance(changed, If), "a branch stays one"
+    return replace(branch, condition=changed.condition)
