@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from tile_ir import (
     BLOCK_BYTES,
+    DTYPES,
     OPS,
     Alloc,
     Body,
@@ -27,6 +28,7 @@ from tile_ir import (
     Store,
     Target,
     Var,
+    active_dims,
     cast,
     ceildiv,
     constant_value,
@@ -37,6 +39,7 @@ from tile_ir import (
     round_up,
     simplify,
 )
+from tile_ir.layout.tile_copy import CopyPair, match_copy
 from tile_ir.ops.cast import DEQUANTIZING
 from tile_ir.ops.movement import cast_mode_of_copy, goes_through_workspace, type_between_cores
 from tile_passes.free_names import FreeNames
@@ -86,56 +89,58 @@ class _Stages:
             return stmt
         match way:
             case (Memory.GM, Memory.UB):
-                tile = self.tile(dst, src.dtype, stmt)
-                moved = generated(replace(stmt, operands=(src, tile)))
-                return moved, self.cast(dst, tile, stmt)
+                return self.cast_behind(stmt, src.dtype)
             case (Memory.UB, Memory.GM):
-                tile = self.tile(src, dst.dtype, stmt)
-                return generated(self.cast(tile, src, stmt)), replace(stmt, operands=(tile, dst))
+                return self.cast_before(stmt, dst.dtype)
             case (Memory.GM, Memory.L1):
-                raw, ready = self.tile(dst, src.dtype, stmt), self.tile(dst, dst.dtype, stmt)
-                return (
-                    generated(replace(stmt, operands=(src, raw))),
-                    generated(self.cast(ready, raw, stmt)),
-                    replace(stmt, operands=(ready, dst)),
-                )
-            case (Memory.UB, Memory.UB) if self.takes_steps(src.dtype, dst.dtype):
-                return self.cast(dst, src, stmt)
+                raw = self.tile(dst, src.dtype, stmt)
+                moved = generated(replace(stmt, operands=(src, raw)))
+                cast, copied = self.cast_before(replace(stmt, operands=(raw, dst)), dst.dtype)
+                return moved, cast, copied
+            case (Memory.UB, Memory.UB):
+                pair = src.dtype.name, dst.dtype.name
+                if pair not in DEQUANTIZING and self.takes_steps(*pair):
+                    return self.cast(dst, src, stmt)
         return stmt
 
     def between_cores(self, stmt: Op) -> Stmt | Body:
         src, dst = stmt.region("src"), stmt.region("dst")
         between = type_between_cores((src.memory, dst.memory), src.dtype, dst.dtype, self.target)
         assert between is not None, "the record of a copy allows no other types"
-        local = src if src.memory is Memory.UB else dst
-        if between is local.dtype:
-            return stmt
-        tile = self.tile(local, between, stmt)
-        if local is src:
-            return generated(self.cast(tile, src, stmt)), replace(stmt, operands=(tile, dst))
-        moved = generated(replace(stmt, operands=(src, tile)))
-        return moved, self.cast(dst, tile, stmt)
+        if src.memory is Memory.UB:
+            return stmt if between is src.dtype else self.cast_before(stmt, between)
+        return stmt if between is dst.dtype else self.cast_behind(stmt, between)
 
-    def takes_steps(self, dtype: DType, to: DType) -> bool:
+    def cast_before(self, copy: Op, dtype: DType) -> tuple[Stmt, Stmt]:
+        """The source cast to a type, and copied in that."""
+        src, dst = copy.region("src"), copy.region("dst")
+        tile = self.tile(src, dtype, copy)
+        return generated(self.cast(tile, src, copy)), replace(copy, operands=(tile, dst))
+
+    def cast_behind(self, copy: Op, dtype: DType) -> tuple[Stmt, Stmt]:
+        """The source copied in a type, and cast where it arrives."""
+        src, dst = copy.region("src"), copy.region("dst")
+        tile = self.tile(dst, dtype, copy)
+        return generated(replace(copy, operands=(src, tile))), self.cast(dst, tile, copy)
+
+    def takes_steps(self, dtype: str, to: str) -> bool:
         """Whether a conversion is no single cast that gives what the language does."""
-        pair = (dtype.name, to.name)
-        narrows = dtype.is_integer and to.is_integer and to.bits < dtype.bits
-        return pair not in DEQUANTIZING and (narrows or pair not in self.target.conversions)
+        a, b = DTYPES[dtype], DTYPES[to]
+        narrows = a.is_integer and b.is_integer and b.bits < a.bits
+        return narrows or (dtype, to) not in self.target.conversions
 
     def cast(self, dst: Region, src: Region, copy: Op) -> Op | For:
-        dequantizes = (src.dtype.name, dst.dtype.name) in DEQUANTIZING
-        if dequantizes or self.takes_steps(src.dtype, dst.dtype):
+        if self.takes_steps(src.dtype.name, dst.dtype.name):
             return self.nest(dst, src, copy)
         mode = cast_mode_of_copy(src.dtype, dst.dtype, self.target)
         return Op(OPS["cast"], (dst, src, None), (mode,), copy.loc)
 
     def nest(self, dst: Region, src: Region, copy: Op) -> For:
         """The conversion element by element, as a parallel loop."""
-        active = [i for i, s in enumerate(dst.dims) if constant_value(s.extent) != 1]
+        active = active_dims(dst)
         names = {i: Var(self.names.fresh("i")) for i in active}
-        from_dims = [i for i, s in enumerate(src.dims) if constant_value(s.extent) != 1]
-        places = _indices(dst, dict(names))
-        pairs = zip(from_dims, active, strict=True)
+        places = _indices(dst, names)
+        pairs = zip(active_dims(src), active, strict=True)
         values = _indices(src, {i: names[j] for i, j in pairs})
         body: Body = (
             Store(dst.buffer, places, Cast(Load(src.buffer, values), dst.dtype), copy.loc),
@@ -169,8 +174,9 @@ class _Stages:
         """A copy from gm to gm as loops over pieces that go through a tile in ub."""
         src, dst = copy.region("src"), copy.region("dst")
         widest = max(src.dtype.size, dst.dtype.size)
-        pairs = list(zip(_active(src, dst), _active(dst, src), strict=True))
-        known = [constant_value(simplify(dst.dims[j].extent)) for _, j in pairs]
+        pairs = match_copy(src, dst) or (CopyPair(len(src.dims) - 1, len(dst.dims) - 1, Const(1)),)
+        extents = [_extent(src, dst, pair) for pair in pairs]
+        known = [constant_value(simplify(extent)) for extent in extents]
         room, shape = PIECE // widest, list[int]()
         for extent in reversed(known):
             size = min(room, extent) if extent is not None else min(room, 64 if shape else 2048)
@@ -181,18 +187,18 @@ class _Stages:
         )
         sides, loops = (list(src.dims), list(dst.dims)), list[tuple[Var, Expr]]()
         part = list[Slice]()
-        for (i, j), size, extent in zip(pairs, shape, known, strict=True):
+        for pair, size, whole, extent in zip(pairs, shape, extents, known, strict=True):
             length: Expr = Const(size)
             offset: Expr = Const(0)
-            whole = dst.dims[j].extent
             if extent is None or extent > size:
                 var = Var(self.names.fresh("piece"))
                 loops.append((var, simplify(ceildiv(whole, Const(size)))))
                 offset = var * size
                 if extent is None or extent % size:
                     length = minimum(length, whole - offset)
-            for dims, at in ((sides[0], i), (sides[1], j)):
-                dims[at] = Slice(simplify(dims[at].offset + offset), length)
+            for dims, at in ((sides[0], pair.src_dim), (sides[1], pair.dst_dim)):
+                if at is not None:
+                    dims[at] = Slice(simplify(dims[at].offset + offset), length)
             part.append(Slice(Const(0), length))
         piece = Region(tile, tuple(part))
         load = replace(copy, operands=(Region(src.buffer, tuple(sides[0])), piece))
@@ -204,14 +210,12 @@ class _Stages:
         return body
 
 
-def _active(region: Region, other: Region) -> list[int]:
-    """The dimensions of a side that are moved: those of more than one element, or the last."""
-    found = [i for i, s in enumerate(region.dims) if constant_value(s.extent) != 1]
-    wanted = sum(constant_value(s.extent) != 1 for s in other.dims)
-    unused = [i for i in range(len(region.dims)) if i not in found]
-    while len(found) < max(wanted, 1):
-        found.append(unused.pop())
-    return sorted(found)
+def _extent(src: Region, dst: Region, pair: CopyPair) -> Expr:
+    """How many elements a copy moves in one dimension, whatever of them exists."""
+    if pair.dst_dim is not None:
+        return dst.dims[pair.dst_dim].extent
+    assert pair.src_dim is not None, "one of the sides has the dimension"
+    return src.dims[pair.src_dim].extent
 
 
 def _as_body(steps: Stmt | Body) -> Body:
