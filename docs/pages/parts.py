@@ -52,9 +52,11 @@ def phase_table() -> str:
 def module_table() -> str:
     """The modules that scripts import, and what they find there."""
     rows = []
+    whole = import_table().bases
     for module, names in import_table().modules.items():
         found = [code(n) for n in names if not n.startswith("__")]
-        rows.append((code(module), ", ".join(found) or "all of [the language](language.md)"))
+        parts = "all of [the language](language.md)" if module in whole else "modules only"
+        rows.append((code(module), ", ".join(found) or parts))
     return table(("module", "has"), rows)
 
 

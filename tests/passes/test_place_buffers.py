@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,6 +38,9 @@ from tile_ir import (
     Store,
     Var,
     equal,
+    maximum,
+    minimum,
+    rewrite,
     walk,
 )
 from tile_ir.interpreter.run import interpret
@@ -160,8 +162,6 @@ class Programs:
 
 
 def clamped(e: Expr) -> Expr:
-    from tile_ir import maximum, minimum
-
     return minimum(maximum(e, Const(-3.0, FLOAT32)), Const(3.0, FLOAT32))
 
 
@@ -294,8 +294,6 @@ def handovers(func: Func) -> list[Op]:
 
 
 def without(func: Func, gone: Op) -> Func:
-    from tile_ir import rewrite
-
     return func.with_body(rewrite(func.launch.body, lambda s: () if s is gone else s))
 
 
@@ -335,4 +333,4 @@ def test_clear_before_a_loop_of_products_is_its_first_round() -> None:
     assert not any(
         isinstance(s, Op) and s.opdef.name == "clear_l0c" for s in walk(placed.launch.body)
     )
-    assert replace(placed, sources={}).phase is Phase.BUILT
+    assert placed.phase is Phase.BUILT

@@ -291,7 +291,7 @@ class bool(_Scalar):
 
     def __init__(self, value: _Value = ...) -> None: ...
 
-def cast(value: Any, dtype: _DType, **hints: Any) -> _Scalar:
+def cast(value: Any, dtype: _DType) -> _Scalar:
     """The value as another type."""
 
 def cdiv(a: _int, b: _int) -> _int:
@@ -846,7 +846,11 @@ def unroll(
     start: _Index,
     stop: _Index | None = None,
     step: _Index | None = None,
-    **hints: Any,
+    *,
+    dtype: _DType | None = None,
+    explicit: Any | None = None,
+    unroll_factor: Any | None = None,
+    annotations: Any | None = None,
 ) -> Iterable[_Scalar]:
     """A loop the emitter unrolls, or the tracer, where its body picks elements of a Python list."""
 
@@ -871,7 +875,12 @@ def use_swizzle(
     number up to the end of the block of text; with `in_loop`, rounds without a tile are
       skipped."""
 
-def vectorized(start: _Index, stop: _Index | None = None, **hints: Any) -> Iterable[_Scalar]:
+def vectorized(
+    start: _Index,
+    stop: _Index | None = None,
+    *,
+    annotations: Any | None = None,
+) -> Iterable[_Scalar]:
     """A loop whose iterations are one vector operation."""
 
 def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -> Tensor:

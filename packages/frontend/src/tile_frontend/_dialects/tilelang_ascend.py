@@ -8,7 +8,7 @@ TILELANG_ASCEND = Dialect(
     name="tilelang-ascend",
     imports="tile_frontend._dialects.tilelang_modules:IMPORTS",
     signs=frozenset(
-        (
+        {
             "Scope",
             "tile",
             "alloc_ub",
@@ -19,8 +19,8 @@ TILELANG_ASCEND = Dialect(
             "gemm_v0",
             "mma",
             "is_npu=",
-        )
-    ),
+        }
+    ),  # fmt: skip
     operations={
         "": names("Max=max Min=min dynamic=symbolic gemm_v1=gemm_v0 npu_gemm=mma"),
         "tile": names(
@@ -46,7 +46,6 @@ TILELANG_ASCEND = Dialect(
             "alloc_tmem": "allocate with T.alloc_L0C",
             "alloc_barrier": "order pipes with T.set_flag and T.wait_flag",
             "dyn": "write T.symbolic(name)",
-            "vectorized": "write T.Parallel",
             "reduce_abssum": "take T.tile.abs first, then T.reduce_sum",
             "reduce_absmax": "take T.tile.abs first, then T.reduce_max",
             "block": "write `with T.Kernel(...)`",

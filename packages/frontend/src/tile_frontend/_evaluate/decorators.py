@@ -216,11 +216,6 @@ def _check_views(func: Func) -> None:
 DEEPEST = 50
 
 
-def parameter_of(evaluator: KernelEvaluator, arg: ast.arg, annotation: Any) -> Buffer | Var:
-    """The parameter of a kernel that an annotation declares, bound to its name."""
-    return evaluator._parameter(arg, annotation)
-
-
 class Macro(Expandable):
     """A function whose text is evaluated where it is called."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, NoReturn
 
-from tile_frontend._evaluate.decorators import KernelEvaluator, parameter_of, tracing
+from tile_frontend._evaluate.decorators import KernelEvaluator, tracing
 from tile_frontend._evaluate.scope import capture
 from tile_frontend._language.allocation import TensorType
 from tile_frontend._language.scalar_functions import DTypeName
@@ -136,7 +136,8 @@ class EagerEvaluator(KernelEvaluator):
         self.buffers: dict[str, Buffer | Var] = {}
         self.returned: list[Tile] | None = None
         self.returned_several = False
-        self._keep_going = False
+        given = node.args
+        self.arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs)
 
     def host(
         self, fn: Callable[..., Any], given: Mapping[str, Any], keep_going: bool
@@ -144,9 +145,7 @@ class EagerEvaluator(KernelEvaluator):
         """Evaluate the text. With `keep_going` statements that need numbers are passed over; what
         is declared behind them still counts. Raises LaunchReached at the launch, if the host part
         is all that is wanted."""
-        self._keep_going = keep_going
-        arguments = self.node.args
-        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        for arg in self.arguments:
             annotation = self._declared_in_signature(arg, fn)
             if annotation is not None:
                 self._declare(arg, annotation)
@@ -171,7 +170,7 @@ class EagerEvaluator(KernelEvaluator):
         if isinstance(declared, TensorType):
             self._reserve_symbols(declared, self.node)
         self.declared[arg.arg] = declared
-        self.buffers[arg.arg] = parameter_of(self, arg, declared)
+        self.buffers[arg.arg] = self._parameter(arg, declared)
 
     def _AnnAssign(self, stmt: ast.AnnAssign) -> None:
         target = stmt.target
@@ -179,9 +178,7 @@ class EagerEvaluator(KernelEvaluator):
             super()._AnnAssign(stmt)
             return
         declared = self.evaluate(stmt.annotation)
-        parameters = self.node.args
-        args = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
-        arg = next((a for a in args if a.arg == target.id), None)
+        arg = next((a for a in self.arguments if a.arg == target.id), None)
         if arg is None or not isinstance(declared, (TensorType, DTypeName)):
             super()._AnnAssign(stmt)
             return
@@ -210,9 +207,7 @@ class EagerEvaluator(KernelEvaluator):
         assert host is not None, "set before the text is evaluated"
         if host.outputs and self.returned is None:
             self._unreturned(host)
-        arguments = self.node.args
-        order = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-        params = [self.buffers[a.arg] for a in order if a.arg in self.buffers]
+        params = [self.buffers[a.arg] for a in self.arguments if a.arg in self.buffers]
         self.trace.params = (*params, *(tile.buffer for tile in host.outputs))
         return self.finish(self.node)
 

@@ -45,7 +45,7 @@ _WITHOUT_EFFECT = (
     "annotate_compile_flags annotate_consumer_reg_alloc annotate_l2_hit_ratio "
     "annotate_min_blocks_per_sm annotate_pass_configs annotate_producer_reg_dealloc "
     "annotate_restrict_buffers annotate_ws_schedule cp_async_barrier_noinc dec_max_nreg "
-    "disable_warp_group_reg_alloc inc_max_nreg likely_threads no_set_max_nreg pdl_sync pdl_trigger "
+    "disable_warp_group_reg_alloc inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger "
     "ptx_commit_group ptx_wait_group set_max_nreg sync_global sync_threads sync_warp"
 )
 FUNCTIONS: dict[str, Any] = {

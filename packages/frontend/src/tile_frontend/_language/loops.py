@@ -225,29 +225,28 @@ def serial(
     return Loop("serial", LoopKind.SERIAL, bounds, step=distance)
 
 
-def unroll(start: Any, stop: Any = None, step: Any = None, **hints: Any) -> Loop:
+def unroll(
+    start: Any, stop: Any = None, step: Any = None, *, dtype: Any = None, explicit: Any = None,
+    unroll_factor: Any = None, annotations: Any = None,
+) -> Loop:  # fmt: skip
     """A loop the emitter unrolls, or the tracer, where its body picks elements of a Python list."""
     if step is not None and traced_number(step) != 1:
         return serial(start, stop, step)
     return Loop("unroll", LoopKind.UNROLL, (_bounds("unroll", start, stop),))
 
 
-def Parallel(*extents: Any, **hints: Any) -> Loop:
+def Parallel(
+    *extents: Any, coalesced_width: Any = None, loop_layout: Any = None, prefer_async: Any = None,
+    annotations: Any = None,
+) -> Loop:  # fmt: skip
     """Independent iterations, run as vector operations. What names the threads and registers of a
     GPU has no effect: `coalesced_width`, `loop_layout`, `prefer_async`, `annotations`."""
-    unknown = next((name for name in hints if name not in _PARALLEL_HINTS), None)
-    if unknown is not None:
-        message = f"T.Parallel has no argument `{unknown}`"
-        raise Fault("unknown-argument", message, f"it takes {', '.join(_PARALLEL_HINTS)}", unknown)
     if not extents:
         raise Fault("arity", "T.Parallel has no extents, expected one or two")
     return Loop("Parallel", LoopKind.PARALLEL, tuple(_bounds("Parallel", e, None) for e in extents))
 
 
-_PARALLEL_HINTS = ("coalesced_width", "loop_layout", "prefer_async", "annotations")
-
-
-def vectorized(start: Any, stop: Any = None, **hints: Any) -> Loop:
+def vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> Loop:
     """A loop whose iterations are one vector operation."""
     return Loop("vectorized", LoopKind.PARALLEL, (_bounds("vectorized", start, stop),))
 

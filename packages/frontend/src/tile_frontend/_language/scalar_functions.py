@@ -191,7 +191,7 @@ def min_value(dtype: Any) -> Scalar:
     return Scalar(Const(target.limits()[0] if target.is_integer else -target.largest, target))
 
 
-def cast(value: Any, dtype: Any, **hints: Any) -> Scalar:
+def cast(value: Any, dtype: Any) -> Scalar:
     """The value as another type."""
     target = element_type(dtype)
     return staged(lambda e: ir.cast(e, target), value)

@@ -115,25 +115,26 @@ class EagerJit:
     def _compiled(
         self, given: dict[str, Any], named: dict[str, Any]
     ) -> tuple[_Compiled, Parameters]:
-        values = {n: _frozen(v) for n, v in given.items() if not _is_tensor(v)}
+        values = {n: v for n, v in given.items() if not _is_tensor(v)}
         with told_at(*place_of(self.eager.fn)):
-            key = memo_key(self.eager.fn, (), values)
+            key = self._key(values)
             parameters = self._parameters.get(key)
             if parameters is None:
-                chosen = {n: v for n, v in given.items() if not _is_tensor(v)}
-                parameters = self._parameters[key] = self.eager.parameters(chosen)
+                parameters = self._parameters[key] = self.eager.parameters(values)
             unknown = [n for n in named if n not in parameters.constants]
             if unknown:
                 raise self._unknown(unknown[0], parameters)
         constants = parameters.constants_of(given) | named
-        sizes = tuple(sorted(constants.items()))
-        kept = {n: v for n, v in values.items() if n not in parameters.declared}
-        whole_key = (memo_key(self.eager.fn, (), kept), sizes)
+        chosen = {n: v for n, v in values.items() if n not in parameters.declared}
+        whole_key = self._key(chosen), tuple(sorted(constants.items()))
         found = self._kernels.get(whole_key)
         if found is None:
-            chosen = {n: v for n, v in given.items() if n in kept}
             found = self._kernels[whole_key] = self._build(chosen, constants)
         return found, parameters
+
+    def _key(self, values: Mapping[str, Any]) -> Any:
+        """Equal for values that make the same kernel."""
+        return memo_key(self.eager.fn, (), {n: _frozen(v) for n, v in values.items()})
 
     def _build(self, chosen: dict[str, Any], constants: dict[str, int]) -> _Compiled:
         started = time.perf_counter()
