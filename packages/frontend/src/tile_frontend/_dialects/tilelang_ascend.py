@@ -8,19 +8,11 @@ TILELANG_ASCEND = Dialect(
     name="tilelang-ascend",
     imports="tile_frontend._dialects.tilelang_modules:IMPORTS",
     signs=frozenset(
-        {
-            "Scope",
-            "tile",
-            "alloc_ub",
-            "alloc_L1",
-            "alloc_L0A",
-            "alloc_L0B",
-            "alloc_L0C",
-            "gemm_v0",
-            "mma",
+        (
+            *names("Scope tile alloc_ub alloc_L1 alloc_L0A alloc_L0B alloc_L0C gemm_v0 mma"),
             "is_npu=",
-        }
-    ),  # fmt: skip
+        )
+    ),
     operations={
         "": names("Max=max Min=min dynamic=symbolic gemm_v1=gemm_v0 npu_gemm=mma"),
         "tile": names(
