@@ -201,3 +201,31 @@ def test_statements_without_a_scope_run_where_their_memory_is() -> None:
     body = f"fill($u, 3.0) @0:4:1\nlet %v: float32 = $u[0] @0:4:1\nif %v > 2.0 @0:5:1 {{\n copy($u, $A[%vid:+1, 0:+64]) {COPY} @0:6:1\n}}"
     a, _, _ = run(kernel(body))
     assert (a[:2] == 3).all()
+
+
+@pytest.mark.parametrize("first", [0.0, -0.0])
+@pytest.mark.parametrize(
+    ("statement", "less"),
+    [
+        ("min($r, $s, $r)", True),
+        ("max($r, $s, $r)", False),
+        ("reduce_min($s, $r, none) {dim=0, clear=false}", True),
+        ("reduce_max($s, $r, none) {dim=0, clear=false}", False),
+        ("reduce_min($both, $r, none) {dim=0, clear=true}", True),
+        ("reduce_max($both, $r, none) {dim=0, clear=true}", False),
+    ],
+)
+def test_negative_zero_is_below_zero(statement: str, less: bool, first: float) -> None:
+    """docs/hardware/vector.md#edge-values, in whichever order zeros come."""
+    func = kernel(
+        f"""fill($s, {first}) @0:3:1
+    fill($r, {-first}) @0:3:1
+    fill($both[0:+1, 0:+8], {first}) @0:3:1
+    fill($both[1:+1, 0:+8], {-first}) @0:3:1
+    {statement} @0:4:1
+    copy_ub_gm($r, $A[0:+1, 0:+8]) @0:5:1""",
+        allocs="alloc $s: ub float32 [1, 8] @0:2:1\nalloc $r: ub float32 [8] @0:2:1\n"
+        "alloc $both: ub float32 [2, 8] @0:2:1",
+    )
+    result = run(func)[0][0, :8]
+    assert np.all(np.signbit(result)) == less and not np.any(result)

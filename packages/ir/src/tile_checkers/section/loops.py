@@ -179,7 +179,9 @@ def plan_of(its: LoopFacts, context: Context, confirming: bool) -> LoopPlan:
         return LoopPlan(1, anything, anything, 0, math.inf)
     start = simplify(resolved(loop.start, values))
     count = trip_count(loop, values)
-    least, most, _ = trips(loop, known, values, context.facts)
+    # Facts speak of variables as they are written, values of their residues.
+    residues, written = (trips(loop, known, v, context.facts) for v in (values, context.plain))
+    least, most = max(residues.low, written.low), min(residues.high, written.high)
     exact, first = constant_value(count), constant_value(start)
     events, slots = its.periods(FLAG), its.periods(SLOT)
     if exact is not None and first is not None and 0 < exact <= MOST_UNROLLED:

@@ -15,6 +15,7 @@ from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import ArgumentDef, OpDef, OperandDef, Problem, Scratch
 from tile_ir.ops.elementwise import BINARY, ELEMENTWISE, UNARY, scalar_type
+from tile_ir.ops.extrema import maximum, minimum
 from tile_ir.ops.rules import (
     ARITHMETIC,
     FLOATS,
@@ -75,7 +76,7 @@ def _counted(
 
 def _clamp(op: Op, _dst: Any, src: Any, low: Any, high: Any, *_rest: Any) -> Any:
     low, high = (np.asarray(v).astype(src.dtype) for v in (low, high))
-    return np.minimum(np.maximum(src, low), high)
+    return minimum(maximum(src, low), high)
 
 
 def _round(op: Op, _dst: Any, src: Any, *_rest: Any) -> Any:

@@ -15,6 +15,7 @@ from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, Composite, OpDef, OperandDef, Problem, Scratch
 from tile_ir.ops.axes import elements
+from tile_ir.ops.extrema import maximum, minimum
 from tile_ir.ops.rules import (
     ARITHMETIC,
     FILLABLE,
@@ -132,20 +133,6 @@ def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
         if isinstance(b, np.ndarray) and b.ndim:
             return a / b
         return a * (np.float32(1.0) / np.float32(b)).astype(a.dtype)
-
-
-def maximum(a: Any, b: Any) -> Any:
-    """NaN wins, and 0 is above -0 (docs/hardware/vector.md#edge-values)."""
-    result = np.maximum(a, b)
-    zeros = (a == 0) & (b == 0)
-    return np.where(zeros, np.where(np.signbit(a) & np.signbit(b), a, np.abs(a)), result)
-
-
-def minimum(a: Any, b: Any) -> Any:
-    """NaN wins, and -0 is below 0."""
-    result = np.minimum(a, b)
-    zeros = (a == 0) & (b == 0)
-    return np.where(zeros, np.where(np.signbit(a), a, b), result)
 
 
 BINARY = (

@@ -23,7 +23,7 @@ from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, AttrDef, Axes, OpDef, OperandDef, Problem, Scratch
 from tile_ir.ops.axes import labelled, whole
-from tile_ir.ops.elementwise import maximum, minimum
+from tile_ir.ops.extrema import maximum, minimum
 from tile_ir.ops.rules import (
     ARITHMETIC,
     FILLABLE,

@@ -29,6 +29,7 @@ from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import ArgumentDef, AttrDef, Axes, Composite, OpDef, Problem, Scratch
 from tile_ir.ops.axes import labelled, whole
+from tile_ir.ops.extrema import greatest, least, maximum, minimum
 from tile_ir.ops.rules import (
     FLOATS,
     UB,
@@ -282,11 +283,6 @@ def _blocks(elements: int) -> int:
     return -(-elements // 16) * 16
 
 
-def _least(values: Any) -> Any:
-    """Less than any value of an array that is reduced in wider elements."""
-    return -(2**62) if np.issubdtype(values.dtype, np.integer) else -np.inf
-
-
 REDUCTIONS = (
     *_reduction(
         "reduce_sum",
@@ -297,14 +293,14 @@ REDUCTIONS = (
     ),
     *_reduction(
         "reduce_max",
-        lambda a, axis: np.max(a, axis=axis, initial=_least(a)),
-        lambda a, b: np.maximum(a, b),
+        greatest,
+        maximum,
         "dst = maximum of src along dim",
     ),
     *_reduction(
         "reduce_min",
-        lambda a, axis: np.min(a, axis=axis, initial=-_least(a)),
-        lambda a, b: np.minimum(a, b),
+        least,
+        minimum,
         "dst = minimum of src along dim",
     ),
 )

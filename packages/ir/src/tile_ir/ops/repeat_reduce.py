@@ -14,6 +14,7 @@ from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import ArgumentDef, AttrDef, OpDef, OperandDef, Problem, Rule, Scratch
 from tile_ir.ops.axes import whole
+from tile_ir.ops.extrema import greatest, least
 from tile_ir.ops.rules import (
     FLOATS,
     UB,
@@ -170,7 +171,7 @@ WHOLE = (
     _reduce(
         "wholereducemax",
         (*MASK_REPEAT, AttrDef("order", str, ORDERS[0], ORDERS)),
-        _whole(lambda row: np.max(row), lambda row: np.argmax(row)),
+        _whole(greatest, lambda row: np.argmax(row)),
         _whole_shape,
         "maximum of the first mask elements of each repeat, and where it is; dst_rep_stride counts "
         "results",
@@ -179,7 +180,7 @@ WHOLE = (
     _reduce(
         "wholereducemin",
         (*MASK_REPEAT, AttrDef("order", str, ORDERS[0], ORDERS)),
-        _whole(lambda row: np.min(row), lambda row: np.argmin(row)),
+        _whole(least, lambda row: np.argmin(row)),
         _whole_shape,
         "minimum of the first mask elements of each repeat, and where it is; dst_rep_stride counts "
         "results",
@@ -230,8 +231,8 @@ def _block_reduce(kind: str, fn: Callable[[Any], Any], word: str) -> OpDef:
 
 
 BLOCK = (
-    _block_reduce("max", lambda part: np.max(part), "maximum"),
-    _block_reduce("min", lambda part: np.min(part), "minimum"),
+    _block_reduce("max", greatest, "maximum"),
+    _block_reduce("min", least, "minimum"),
     _block_reduce("sum", _sum, "sum"),
 )
 
