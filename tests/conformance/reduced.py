@@ -1,0 +1,119 @@
+"""The driver that runs a script at smaller sizes: `python -m conformance.reduced SCRIPT [ARGS]`.
+
+It rewrites numbers that the script's own host code names (`seq_len=4096`, `M, N = 8192, 8192`,
+defaults of arguments, of functions and of the command line) where they are greater than a limit of
+that name. Functions that hold a kernel stay as they are, line for line.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+# The greatest value of a number with one of these names.
+LIMITS = {
+    1: ("batch", "batch_size", "bs"),
+    2: ("num_heads", "heads_kv", "kv_heads", "h_kv", "groups_kv"),
+    16: ("heads", "head", "h_q", "hq"),
+    256: ("seq_q", "seq_kv", "seq_len", "seqlen", "n_ctx", "q_seqlen", "k_seqlen", "max_cache_seqlen",
+          "kv_ctx", "cache_seqlen", "kv_len", "max_seqlen", "seq_len_kv", "s", "sq", "skv", "q_len",
+          "kv_seqlen", "kvlen", "qlen"),
+    512: ("m", "n", "k", "hidden_size", "hidden"),
+}  # fmt: skip
+
+
+def limits_of(sizes: Mapping[str, int]) -> dict[str, int]:
+    """The limit of each name, in small letters; `sizes` come first, and mean what they say."""
+    general = {name: limit for limit, names in LIMITS.items() for name in names}
+    return {**general, **{name.lower(): value for name, value in sizes.items()}}
+
+
+def reduced(tree: ast.Module, limits: Mapping[str, int]) -> ast.Module:
+    """The module with smaller numbers; kernels, and functions around them, unchanged."""
+    parameters = {
+        f.name: [a.arg for a in f.args.args] for f in tree.body if isinstance(f, ast.FunctionDef)
+    }
+    for node in _host_nodes(tree):
+        match node:
+            case ast.Call():
+                _reduce_call(node, parameters, limits)
+            case ast.FunctionDef():
+                _reduce_defaults(node, limits)
+            case ast.Assign(targets=[target], value=value):
+                for name, number in _pairs(target, value):
+                    _reduce(name, number, limits)
+    return tree
+
+
+def _host_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef) and _holds_kernel(child):
+            continue
+        yield child
+        yield from _host_nodes(child)
+
+
+def _holds_kernel(function: ast.FunctionDef) -> bool:
+    return any(
+        isinstance(n, ast.Attribute) and n.attr in ("Kernel", "prim_func", "macro", "jit")
+        for n in ast.walk(function)
+    )
+
+
+def _reduce_call(
+    call: ast.Call, parameters: Mapping[str, list[str]], limits: Mapping[str, int]
+) -> None:
+    for keyword in call.keywords:
+        _reduce(keyword.arg, keyword.value, limits)
+    match call.func:
+        case ast.Name(id=name) if name in parameters:
+            for parameter, value in zip(parameters[name], call.args, strict=False):
+                _reduce(parameter, value, limits)
+        case ast.Attribute(attr="add_argument"):
+            names = [a.value.lstrip("-") for a in call.args if isinstance(a, ast.Constant)]
+            default = [k.value for k in call.keywords if k.arg == "default"]
+            if names and default:
+                _reduce(names[-1], default[0], limits)
+
+
+def _reduce_defaults(function: ast.FunctionDef, limits: Mapping[str, int]) -> None:
+    given = function.args
+    for argument, value in zip(
+        given.args[len(given.args) - len(given.defaults) :], given.defaults, strict=True
+    ):
+        _reduce(argument.arg, value, limits)
+
+
+def _pairs(target: ast.AST, value: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for one, each in zip(target.elts, value.elts, strict=False):
+            yield from _pairs(one, each)
+    elif isinstance(target, ast.Name):
+        yield target.id, value
+
+
+def _reduce(name: str | None, value: ast.AST, limits: Mapping[str, int]) -> None:
+    limit = limits.get((name or "").lower().replace("-", "_"))
+    if limit is not None and isinstance(value, ast.Constant) and type(value.value) is int:
+        value.value = min(value.value, limit)
+
+
+def main(arguments: list[str]) -> None:
+    """Run a script as `__main__`; `NAME=NUMBER` in front of it sets a limit."""
+    sizes = {}
+    while "=" in arguments[0]:
+        name, number = arguments.pop(0).split("=")
+        sizes[name] = int(number)
+    path = Path(arguments[0])
+    tree = reduced(ast.parse(path.read_text(), str(path)), limits_of(sizes))
+    sys.argv = arguments
+    sys.path.insert(0, str(path.parent))
+    scope = sys.modules["__main__"].__dict__
+    scope["__file__"] = str(path)
+    exec(compile(tree, str(path), "exec", dont_inherit=True), scope)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
