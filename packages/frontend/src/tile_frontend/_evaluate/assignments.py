@@ -97,7 +97,7 @@ class AssignmentEvaluator(CallEvaluator):
                 return type(value)(self._element(name, i, v, stmt) for i, v in enumerate(value))
             case Pending():
                 self._no_value(value, stmt)
-        if python_number(value) is not None:
+        if python_number(value) is not None and not self.trace.python_names:
             expr = self.guarded(stmt, scalar_expr, value)
             return self.guarded(stmt, self.trace.let, name, expr, loc)
         return value

@@ -63,7 +63,7 @@ class StatementEvaluator(AssignmentEvaluator):
         if isinstance(test, Scalar):
             text = ast.unparse(stmt.test)
             said = text if stmt.msg is None else self.evaluate(stmt.msg)
-            if self.trace.branches_bind:
+            if self.trace.python_names:
                 self._checked_on_the_device(stmt, test, str(said))
                 return
             message = "`assert` of a runtime condition is not supported"
@@ -157,7 +157,7 @@ class StatementEvaluator(AssignmentEvaluator):
 
     def _chosen(self, body: list[ast.stmt]) -> None:
         """The branch that a value known now chooses."""
-        if self.trace.branches_bind:
+        if self.trace.python_names:
             self.run(body)
         else:
             self.block(body, BlockKind.CHOSEN)
