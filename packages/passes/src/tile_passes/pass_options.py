@@ -14,13 +14,14 @@ from tile_passes.passdef import Pass
 @dataclass(frozen=True, slots=True)
 class PassOptions:
     """How to run a pipeline; read from the switches by whoever calls. `automatic` is what the
-    function leaves to the compiler besides what its text says; `unless_ordered` is left to it too,
-    but in kernels with cross-core flags of their own. Unless `by_hand`, kernels that say nothing of
-    their order leave it to the compiler."""
+    function leaves to the compiler besides what its text says, and `kept` what it does not leave to
+    it; `unless_ordered` is left to it too, but in kernels with cross-core flags of their own.
+    Unless `by_hand`, kernels that say nothing of their order leave it to the compiler."""
 
     skip: tuple[str, ...] = ()
     automatic: tuple[Automatic, ...] = ()
     unless_ordered: tuple[Automatic, ...] = ()
+    kept: tuple[Automatic, ...] = ()
     by_hand: bool = False
     stop_after: str | None = None
     dump_dir: Path | None = None
@@ -48,7 +49,9 @@ def left_by(func: Func, options: PassOptions) -> Func:
     more = (*options.automatic, *(() if own else options.unless_ordered))
     if not options.by_hand and has_no_order(func):
         more = (*more, Automatic.SYNC, Automatic.MEMORY)
-    return leaving(func, more)
+    func = leaving(func, more)
+    automatic = func.automatic.difference(options.kept)
+    return func if automatic == func.automatic else replace(func, automatic=automatic)
 
 
 def leaving(func: Func, more: Iterable[Automatic]) -> Func:

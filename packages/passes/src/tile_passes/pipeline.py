@@ -27,6 +27,7 @@ from tile_passes.place_buffers import place_buffers
 from tile_passes.plan_memory import plan_memory
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.remove_dead import remove_dead
+from tile_passes.retile_blocks import retile_blocks
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.split_vector_lanes import split_vector_lanes
@@ -41,6 +42,7 @@ PIPELINE: tuple[Pass, ...] = (
     infer_memory,
     stage_copies,
     adopt_scratch,
+    retile_blocks,
     check_written,
     split_vector_lanes,
     persistent,
@@ -90,4 +92,8 @@ def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
 
 
 # What naming a pass leaves to the compiler.
-_ASKED_BY = {"insert_sync": Automatic.SYNC, "persistent": Automatic.BLOCKS}
+_ASKED_BY = {
+    "insert_sync": Automatic.SYNC,
+    "persistent": Automatic.BLOCKS,
+    "retile_blocks": Automatic.TILES,
+}

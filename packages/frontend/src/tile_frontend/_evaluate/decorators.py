@@ -26,6 +26,7 @@ from tile_frontend._tracing.source import Source, find_function
 from tile_frontend._tracing.trace import LaunchReached, Trace, current
 from tile_frontend._tracing.values import Tile
 from tile_ir import (
+    Automatic,
     Buffer,
     Func,
     KernelError,
@@ -71,7 +72,10 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
     source, function = find_function(fn)
     loc = source.loc(function)
     trace = Trace(fn.__name__, (), loc, loc)
-    trace.branches_bind = spoken_in(function) is TILELANG
+    if spoken_in(function) is TILELANG:
+        trace.python_names = True
+        # Their grids and tiles are those of a chip with many small cores.
+        trace.automatic = frozenset({Automatic.BLOCKS, Automatic.TILES})
     token = CURRENT.set(trace)
     shown: TileError
     cause: BaseException | None

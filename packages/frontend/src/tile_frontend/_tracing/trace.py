@@ -16,6 +16,7 @@ from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import (
     INT32,
     TOLD,
+    Automatic,
     Body,
     Break,
     Buffer,
@@ -139,8 +140,11 @@ class Trace:
     _bodies: list[list[Stmt]] = field(default_factory=list)
     # Open `T.If` frames, innermost last; None while inside one of their branches.
     branches: list[Any] = field(default_factory=list)
-    # Whether names that a branch chosen while tracing binds last longer than that, as in Python.
-    branches_bind: bool = False
+    # Whether names are bound as in Python: numbers stay numbers, and what a branch chosen while
+    # tracing binds lasts longer than that.
+    python_names: bool = False
+    # What the text leaves to the compiler by its dialect.
+    automatic: frozenset[Automatic] = frozenset()
     # What is known of an eager kernel; None for others.
     eager: EagerHost | None = None
 
@@ -292,7 +296,8 @@ class Trace:
         launch = replace(self.header, allocs=allocs, body=body)
         return Func(
             self.name, self.params, launch, Phase.BUILT, self.loc,
-            sources=dict(self.sources), remarks=tuple(self.remarks), expansions=tuple(self.calls),
+            automatic=self.automatic, sources=dict(self.sources), remarks=tuple(self.remarks),
+            expansions=tuple(self.calls),
         )  # fmt: skip
 
 

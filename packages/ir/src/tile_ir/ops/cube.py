@@ -12,8 +12,8 @@ from tile_ir.layout.geometry import element_count, element_offset, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
-from tile_ir.opdef import Access, ArgumentDef, AttrDef, Composite, OpDef, OperandDef, Problem
-from tile_ir.ops.axes import whole
+from tile_ir.opdef import Access, ArgumentDef, AttrDef, Axes, Composite, OpDef, OperandDef, Problem
+from tile_ir.ops.axes import labelled, whole
 from tile_ir.ops.rules import (
     BT,
     L0A,
@@ -264,6 +264,26 @@ _GEMM_ARGUMENTS = (
     ArgumentDef("bias", default=None),
 )  # fmt: skip
 
+
+def _product_axes(op: Op) -> Axes:
+    """Rows and columns of the result, and what is summed over."""
+    rows, inner, columns = range(3)
+    a, b = (rows, inner), (inner, columns)
+    sides = {
+        "A": a[::-1] if op.attr("transpose_A") else a,
+        "B": b[::-1] if op.attr("transpose_B") else b,
+        "C": (rows, columns),
+    }
+    ranks = {name: len(op.region(name).dims) for name in sides}
+    return labelled(
+        op,
+        {
+            name: {ranks[name] - 2: first, ranks[name] - 1: second}
+            for name, (first, second) in sides.items()
+        },
+    )
+
+
 GEMM = OpDef(
     name="gemm_v0",
     family="cube",
@@ -274,7 +294,7 @@ GEMM = OpDef(
     attrs=(AttrDef("transpose_A", bool, False), AttrDef("transpose_B", bool, False)),
     parameters=_GEMM_ARGUMENTS,
     placement=on(Core.CUBE, Pipe.M),
-    axes=whole,
+    axes=_product_axes,
     meaning=_multiply,
     composite=Composite.YES,
     dtype_rule=_problems,

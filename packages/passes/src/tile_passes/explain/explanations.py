@@ -10,6 +10,7 @@ from tile_passes.explain.lanes import explain_lanes
 from tile_passes.explain.memory import explain_memory
 from tile_passes.explain.order import draw_sync, explain_sync
 from tile_passes.explain.pipelines import explain_schedules, explain_stages
+from tile_passes.explain.tiles import explain_tiles
 from tile_passes.infer_memory import infer_memory
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
@@ -19,10 +20,12 @@ from tile_passes.pass_options import leaving
 from tile_passes.pipeline import apply_passes
 from tile_passes.pipeline_across_cores import pipeline_across_cores
 from tile_passes.plan_workspace import plan_workspace
+from tile_passes.retile_blocks import retile_blocks
 from tile_passes.split_vector_lanes import split_vector_lanes
 
 EXPLANATIONS: dict[str, Callable[[Func, Target], str]] = {
     infer_memory.name: explain_memory,
+    retile_blocks.name: explain_tiles,
     split_vector_lanes.name: explain_lanes,
     plan_workspace.name: explain_workspaces,
     merge_streams.name: explain_streams,

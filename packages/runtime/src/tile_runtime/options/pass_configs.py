@@ -25,6 +25,7 @@ class PassConfigKey(str, Enum):
     TL_ASCEND_AUTO_CV_SYNC = "tl.ascend_auto_cross_core_sync"
     TL_ASCEND_AUTO_SYNC_VS = "tl.ascend_auto_sync_vs"
     TL_ASCEND_PERSISTENT = "tl.ascend_persistent"
+    TL_ASCEND_RETILE = "tl.ascend_retile"
     TL_ASCEND_EXCEPTION_DUMP = "tl.ascend_exception_dump"
     TL_ASCEND_PTO_USE_PIPE_IN_CV_COPY = "tl.ascend_pto_use_pipe_in_cv_copy"
     TL_ASCEND_TAIL_MASK = "tl.ascend_tail_mask"
@@ -80,8 +81,11 @@ _AUTOMATIC_OF_KEY: dict[PassConfigKey, tuple[Automatic, ...]] = {
     PassConfigKey.TL_ASCEND_MEMORY_PLANNING: (Automatic.MEMORY,),
     PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: (Automatic.CROSS,),
     PassConfigKey.TL_ASCEND_PERSISTENT: (Automatic.BLOCKS,),
+    PassConfigKey.TL_ASCEND_RETILE: (Automatic.TILES,),
     PassConfigKey.TL_ASCEND_SCALAR_STORE_TO_DMA: (Automatic.STORES,),
 }
+# What a kernel of another chip's dialect leaves to the compiler unless its key is False.
+_LEFT_BY_DIALECT = (PassConfigKey.TL_ASCEND_PERSISTENT, PassConfigKey.TL_ASCEND_RETILE)
 # Each can be forced on, whatever the script says.
 _KEY_OF_SWITCH = {
     "auto_sync": PassConfigKey.TL_ASCEND_AUTO_SYNC,
@@ -101,6 +105,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
     """
     skip = [name.strip() for name in switch("skip").split(",") if name.strip()]
     automatic: set[Automatic] = set()
+    kept: set[Automatic] = set()
     chosen = {key for name, key in _KEY_OF_SWITCH.items() if switch(name)}
     for key in chosen:
         automatic.update(_AUTOMATIC_OF_KEY.get(key, ()))
@@ -115,6 +120,8 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
                 "pass-config", f"pass config {_text(key)!r} is {value!r}, expected True or False"
             )
         by_hand |= known in PIPE_ORDER and not value
+        if known in _LEFT_BY_DIALECT and not value:
+            kept.update(_AUTOMATIC_OF_KEY[known])
         if value:
             chosen.add(known)
             automatic.update(_AUTOMATIC_OF_KEY.get(known, ()))
@@ -128,6 +135,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
         skip=tuple(skip),
         automatic=tuple(a for a in Automatic if a in automatic),
         unless_ordered=tuple(unless_ordered),
+        kept=tuple(a for a in Automatic if a in kept),
         by_hand=by_hand,
         stop_after=switch("stop_after") or None,
         dump_dir=Path(dump) if dump else None,

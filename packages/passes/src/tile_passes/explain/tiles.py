@@ -1,0 +1,32 @@
+"""What `retile_blocks` decided for each dimension of the grid, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tile_ir import Automatic, Func, Target
+from tile_passes.explain.wording import page
+
+
+def explain_tiles(func: Func, target: Target) -> str:
+    """A line for each dimension of the grid of a kernel whose tiles are the compiler's."""
+    if Automatic.TILES not in func.automatic:
+        return "the tiles of this kernel are its own\n"
+    return page(func, ["", *_lines(func, target)], "")
+
+
+def _lines(func: Func, target: Target) -> Iterator[str]:
+    from tile_passes.retiling.choice import plan_tiles
+
+    plan = plan_tiles(func, target)
+    for place, factor in plan.factors.items():
+        what = f"{factor} blocks become one" if factor > 1 else "blocks stay as they are"
+        because = "" if factor > 1 else ", because longer tiles are not modelled faster"
+        yield f"along `{place.name}` {what}{because}"
+    for place, reason in plan.against.items():
+        yield f"along `{place.name}` blocks stay as they are, because {reason}"
+    if not plan.factors and not plan.against:
+        yield "the grid stays as it is: its size, or what is computed from it, is not known now"
+    if plan.after < plan.before:
+        share = plan.after / plan.before
+        yield f"the launch is modelled to take {share:.0%} of the cycles it took"

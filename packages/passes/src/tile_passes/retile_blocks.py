@@ -1,0 +1,26 @@
+"""Lets a block do the tiles of several neighbours where that is modelled faster."""
+
+from __future__ import annotations
+
+from tile_ir import Automatic, Func, Phase, Target
+from tile_passes.passdef import ir_pass
+
+
+@ir_pass(needs=Phase.TYPED)
+def retile_blocks(func: Func, target: Target) -> Func:
+    """Let one block of a grid do the work of neighbours, with tiles that are as much longer.
+
+    Needs, gives: TYPED. Idea: tiles chosen for another chip are small for this one: loads of two
+    neighbours share an operand, and rows that are alone in their block share instructions. The
+    dimensions of tiles that follow a place in the grid are found by the labels of operations; where
+    all that the place decides follows them, they may be longer. How much is chosen by the time
+    model and the room in each memory. Only where the kernel leaves it to the compiler
+    (`Automatic.TILES`). Limits: grids of constant size, tiles of constant sizes, numbers of
+    neighbours that divide the grid.
+    """
+    if Automatic.TILES not in func.automatic:
+        return func
+    # Most kernels need none of it.
+    from tile_passes.retiling.choice import plan_tiles
+
+    return plan_tiles(func, target).func

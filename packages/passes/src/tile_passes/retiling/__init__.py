@@ -1,0 +1,1 @@
+"""Blocks of a grid that become one: along which of its dimensions, and how many of them."""

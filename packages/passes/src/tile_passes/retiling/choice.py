@@ -1,0 +1,240 @@
+"""How many neighbouring blocks become one, along each dimension of the grid: as many as make the
+launch shortest by the time model and leave room in every memory."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from tile_ir import (
+    Body,
+    Buffer,
+    Const,
+    Core,
+    For,
+    Func,
+    Load,
+    LoopKind,
+    Memory,
+    Op,
+    Pipe,
+    Region,
+    Stmt,
+    Store,
+    Target,
+    Var,
+    bodies,
+    buffer_bytes,
+    constant_value,
+    core_of,
+    pipe_of,
+    replace_buffers,
+    rewrite,
+    simplify,
+    walk_expr,
+)
+from tile_ir.analysis import constant_trips
+from tile_ir.costs.instruction_cost import Assumed, cost
+from tile_ir.costs.timing import DEFAULT_TIMING as TIMING
+from tile_ir.layout.geometry import REPEAT_BYTES
+from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
+from tile_passes.lanes.plan import plan_lanes
+from tile_passes.retiling.block_axis import (
+    Against,
+    BlockAxis,
+    block_axis,
+    longer_buffer,
+    longer_region,
+)
+from tile_passes.retiling.grid import Grid, grid_of, merged_grid
+from tile_passes.retiling.rounds import begun_elsewhere, joined_rounds
+
+# The largest product of a block has so many of the smallest tiles that scripts have, of 16 by 16.
+MOST_TILES = 128
+# What the launch must gain at least, for a model that leaves out how pipes wait for each other.
+LEAST_GAIN = 0.95
+# Versions of a tile that loads and stores overlap with the work on.
+VERSIONS = {Memory.L1: 2, Memory.L0C: 1, Memory.UB: 1}
+
+Factors = Mapping[Var, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Retiling:
+    """What was decided: the new function, how many neighbours are one along the places that can,
+    why others can not, and the modelled cycles of the launch before and after."""
+
+    func: Func
+    factors: Factors
+    against: Mapping[Var, str]
+    before: float = 0.0
+    after: float = 0.0
+
+
+def plan_tiles(func: Func, target: Target) -> Retiling:
+    """The function with rounds and tiles as the chip likes them, or itself."""
+    grid = grid_of(func)
+    if grid is None:
+        return Retiling(func, {}, {})
+    new = joined_rounds(func)
+    if new is not func and not has_room(new, target):
+        new = func
+    before = _cycles(new, grid.blocks, target)
+    axes, against = axes_of(new, grid, target)
+    factors = best_factors(new, grid, axes, target) if axes else {}
+    blocks = grid.blocks // math.prod(factors.values())
+    if factors:
+        new = retiled(new, grid, axes, factors)
+    after = _cycles(new, blocks, target)
+    if blocks > target.cube_cores:
+        places = [grid.var(d) // factors.get(grid.var(d), 1) for d in grid.dims]
+        new = begun_elsewhere(new, simplify(sum(places[1:], places[0])))
+    return Retiling(new, {a.place: factors.get(a.place, 1) for a in axes}, against, before, after)
+
+
+def axes_of(func: Func, grid: Grid, target: Target) -> tuple[list[BlockAxis], dict[Var, str]]:
+    """The dimensions of the grid along which blocks can become one, and why others can not."""
+    found: list[BlockAxis] = []
+    against: dict[Var, str] = {}
+    for dim in grid.dims:
+        place = grid.var(dim)
+        try:
+            axis = block_axis(func, place, target)
+        except Against as reason:
+            against[place] = str(reason)
+            continue
+        taken = {d for other in found for d in other.dims}
+        loops = {x for other in found for x in other.loops}
+        if taken & axis.dims or loops & axis.loops:
+            against[place] = "another dimension of the grid goes along with its tiles"
+        else:
+            found.append(axis)
+    return found, against
+
+
+def retiled(func: Func, grid: Grid, axes: Sequence[BlockAxis], factors: Factors) -> Func:
+    """The function whose blocks do the work of so many neighbours."""
+    axes = [a for a in axes if factors[a.place] > 1]
+    growth = {d: factors[a.place] for a in axes for d in a.dims}
+    rounds = {x.var: factors[a.place] for a in axes for x in a.loops}
+    slices = {s: factors[a.place] for a in axes for s in a.slices}
+    buffers: dict[Buffer, Buffer] = {}
+    for (buffer, dim), times in growth.items():
+        buffers[buffer] = longer_buffer(buffers.get(buffer, buffer), dim, times)
+
+    def longer(stmt: Stmt) -> Stmt:
+        match stmt:
+            case For(var=var, stop=stop) if var in rounds:
+                return replace(stmt, stop=Const((constant_value(stop) or 1) * rounds[var]))
+            case Op():
+                return _longer_op(stmt, slices, growth)
+        return stmt
+
+    blocks, block, body = merged_grid(func, grid, {a.place: factors[a.place] for a in axes})
+    allocs = tuple(replace(a, buffer=buffers.get(a.buffer, a.buffer)) for a in func.launch.allocs)
+    # Slices are those of the operations as they were.
+    body = replace_buffers(rewrite(body, longer), buffers)
+    return func.with_body(body, allocs=allocs, blocks=blocks, block=block)
+
+
+def _longer_op(
+    op: Op, slices: Mapping[tuple[Op, int, int], int], growth: Mapping[tuple[Buffer, int], int]
+) -> Op:
+    operands = list(op.operands)
+    for number, region in enumerate(op.operands):
+        if not isinstance(region, Region):
+            continue
+        for dim in range(len(region.dims)):
+            times = slices.get((op, number, dim)) or growth.get((region.buffer, dim))
+            if times is not None:
+                region = longer_region(region, dim, times, grow=False)
+        operands[number] = region
+    return Op(op.opdef, tuple(operands), op.attrs, op.loc)
+
+
+def best_factors(func: Func, grid: Grid, axes: Sequence[BlockAxis], target: Target) -> Factors:
+    """The numbers of neighbours that become one block, by their place; none where the launch is
+    best as it is."""
+    counts = {grid.var(dim): dim.count for dim in grid.dims}
+    choices = [_divisors(counts[a.place]) for a in axes]
+    most = _cycles(func, grid.blocks, target) * LEAST_GAIN
+    better: list[tuple[float, int, Factors]] = []
+    for number, chosen in enumerate(product(*choices)):
+        tiles = math.prod(chosen)
+        if not 1 < tiles <= MOST_TILES:
+            continue
+        factors: Factors = {a.place: f for a, f in zip(axes, chosen, strict=True)}
+        cycles = _cycles(retiled(func, grid, axes, factors), grid.blocks // tiles, target)
+        if cycles < most:
+            better.append((cycles, number, factors))
+    for _, _, factors in sorted(better, key=lambda found: found[:2]):
+        if has_room(retiled(func, grid, axes, factors), target):
+            return factors
+    return {}
+
+
+def _divisors(count: int) -> list[int]:
+    return [n for n in range(1, min(count, MOST_TILES) + 1) if count % n == 0]
+
+
+def has_room(func: Func, target: Target) -> bool:
+    """Whether all tiles lie side by side, and operands of products twice. Two lanes that share the
+    rows have as much room each."""
+    used: Counter[Memory] = Counter()
+    for alloc in func.launch.allocs:
+        memory = alloc.buffer.memory
+        if alloc.alias_of is None and memory in target.capacity:
+            used[memory] += VERSIONS.get(memory, 1) * buffer_bytes(alloc)
+    room = {memory: target.capacity[memory] for memory in used}
+    if func.launch.threads == 2 and used[Memory.UB] > room.get(Memory.UB, 0):
+        room[Memory.UB] *= 2 if plan_lanes(func, target).alone is None else 1
+    return all(size <= room[memory] for memory, size in used.items())
+
+
+def _cycles(func: Func, blocks: int, target: Target) -> float:
+    """Of the busiest core, if its pipes work side by side: the longest of them, and what a block
+    waits for before the first of its results and after the last."""
+    busy: dict[tuple[Core, Pipe], float] = {}
+    for resource, cycles in _work(func.launch.body, target, 1):
+        busy[resource] = busy.get(resource, 0.0) + cycles
+    rounds = math.ceil(blocks / target.cube_cores)
+    return rounds * (max(busy.values(), default=0.0) + TIMING.gm_load_latency)
+
+
+def _work(body: Body, target: Target, times: float) -> Iterator[tuple[tuple[Core, Pipe], float]]:
+    for stmt in body:
+        match stmt:
+            case Op() if pipe_of(stmt) is not Pipe.S:  # handovers cost what tiles hold
+                one = cost(stmt, target, Assumed(cores=target.cube_cores))
+                pipe = pipe_of(stmt)
+                yield (core_of(stmt), pipe), times * (one.done if pipe is Pipe.V else one.busy)
+            case For(kind=LoopKind.PARALLEL):
+                yield (Core.VECTOR, Pipe.V), times * _elements((stmt,), 1)
+                continue
+            case For():
+                trips = constant_trips(stmt)
+                yield from _work(stmt.body, target, times * (trips or ASSUMED_ITERATIONS))
+                continue
+        for inner in bodies(stmt):
+            yield from _work(inner, target, times)
+
+
+def _elements(body: Body, times: float) -> float:
+    """Vector instructions for statements that run for so many elements, one for each operation of
+    their expressions."""
+    total = 0.0
+    for stmt in body:
+        match stmt:
+            case For():
+                trips = constant_trips(stmt) or ASSUMED_ITERATIONS
+                total += _elements(stmt.body, times * trips)
+            case Store(buffer=buffer, value=value):
+                steps = sum(not isinstance(p, (Load, Const)) for p in walk_expr(value)) or 1
+                lanes = REPEAT_BYTES / buffer.dtype.size
+                total += steps * (TIMING.vector_latency + times / lanes)
+            case _:
+                total += sum(_elements(inner, times) for inner in bodies(stmt))
+    return total
