@@ -282,3 +282,37 @@ class TestMistakes:
 
         with pytest.raises(KernelError, match="nothing in the kernel gives it a first value"):
             compile(k)
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_state_is_read_by_products_and_written_by_vector_code(rounds: int) -> None:
+    """The text is one program: what stands first reads what was there before."""
+
+    @jit
+    def step(S, A, O, dtype: Any = T.float16):
+        S: T.Tensor((64, 32), dtype)
+        A: T.Tensor((64, 32), dtype)
+        O: T.Tensor((64, 32), T.float32)
+        with T.Kernel(2, threads=128) as bx:
+            s = T.alloc_shared((32, 32), dtype)
+            a = T.alloc_shared((32, 32), dtype)
+            v = T.alloc_fragment((32, 32), dtype)
+            o = T.alloc_fragment((32, 32), T.float32)
+            for _ in T.serial(rounds):
+                T.copy(S[bx * 32, 0], s)
+                T.copy(A[bx * 32, 0], a)
+                T.gemm(a, s, o, clear_accum=True)
+                T.copy(A[bx * 32, 0], v)
+                for i, j in T.Parallel(32, 32):
+                    v[i, j] = v[i, j] + 1.0
+                T.copy(v, S[bx * 32, 0])
+                T.copy(o, O[bx * 32, 0])
+
+    torch.manual_seed(0)
+    s, a, o = torch.randn(64, 32).half(), torch.randn(64, 32).half(), torch.zeros(64, 32)
+    before = s.clone()
+    step(s, a, o)
+    last = before if rounds == 1 else (a + 1.0)
+    expected = [x.float() @ y.float() for x, y in zip(a.split(32), last.split(32), strict=True)]
+    close(o, torch.cat(expected))
+    assert torch.equal(s, a + 1.0)

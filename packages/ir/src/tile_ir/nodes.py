@@ -174,12 +174,14 @@ class Launch:
 
 class Automatic(Enum):
     """What the author of a kernel leaves to the compiler: the order of a core's pipes, which
-    buffers share bytes, the order between the cores of a block, which core does which blocks, how
-    large the tiles of a block are, or which unit stores single elements to gm."""
+    buffers share bytes, the order between the cores of a block, which core of a block does which
+    statements of a text that is one program, which core does which blocks, how large the tiles of a
+    block are, or which unit stores single elements to gm."""
 
     SYNC = "sync"
     MEMORY = "memory"
     CROSS = "cross"
+    CORES = "cores"
     BLOCKS = "blocks"
     TILES = "tiles"
     STORES = "stores"

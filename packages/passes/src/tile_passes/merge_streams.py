@@ -19,10 +19,11 @@ def merge_streams(func: Func, target: Target) -> Func:
     Needs, gives: TYPED, kernels whose order between cores is automatic. Idea: a graph of the
     statements of each block: the order of each core, names before their users, writers before
     readers where a tensor hands values over; loops that hand over the same bytes in every round
-    are fused; the first order of this graph, by the text, is the new text. Limits: what has no
-    such order is an error.
+    are fused; the first order of this graph, by the text, is the new text. A text that leaves the
+    cores to the compiler (`Automatic.CORES`) means what it says. Limits: what has no such order is
+    an error.
     """
-    if Automatic.CROSS not in func.automatic:
+    if Automatic.CROSS not in func.automatic or Automatic.CORES in func.automatic:
         return func
     _check_no_flags(func)
     body = func.launch.body

@@ -74,8 +74,8 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
     trace = Trace(fn.__name__, (), loc, loc)
     if spoken_in(function) is TILELANG:
         trace.python_names = True
-        # Their grids and tiles are those of a chip with many small cores.
-        trace.automatic = frozenset({Automatic.BLOCKS, Automatic.TILES})
+        # A block is one program, with a grid and tiles for a chip of many small cores.
+        trace.automatic = frozenset({Automatic.CORES, Automatic.BLOCKS, Automatic.TILES})
     token = CURRENT.set(trace)
     shown: TileError
     cause: BaseException | None
