@@ -316,3 +316,44 @@ def test_a_state_is_read_by_products_and_written_by_vector_code(rounds: int) -> 
     expected = [x.float() @ y.float() for x, y in zip(a.split(32), last.split(32), strict=True)]
     close(o, torch.cat(expected))
     assert torch.equal(s, a + 1.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bool, torch.int32])
+def test_both_cores_decide_by_a_copy_of_a_tensor(dtype: torch.dtype) -> None:
+    """Blocks of keys that a mask leaves out: the mask is copied to a tile first."""
+
+    @jit
+    def masked(A, B, M, C):
+        A: T.Tensor((2, 32, 64), T.float16)
+        B: T.Tensor((64, 32), T.float16)
+        M: T.Tensor((2, 4), dtype)
+        C: T.Tensor((2, 32, 32), T.float32)
+        with T.Kernel(2, threads=128) as bx:
+            a = T.alloc_shared((32, 16), T.float16)
+            b = T.alloc_shared((16, 32), T.float16)
+            part = T.alloc_fragment((32, 32), T.float32)
+            c = T.alloc_fragment((32, 32), T.float32)
+            mask = T.alloc_fragment((4,), dtype)
+            T.copy(M[bx, :], mask)
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=1):
+                if mask[k] != 0:
+                    T.copy(A[bx, 0, k * 16], a)
+                    T.copy(B[k * 16, 0], b)
+                    T.gemm(a, b, part, clear_accum=True)
+                    for i, j in T.Parallel(32, 32):
+                        c[i, j] = c[i, j] * 0.5 + part[i, j]
+            T.copy(c, C[bx, 0, 0])
+
+    torch.manual_seed(0)
+    a, b = torch.randn(2, 32, 64).half(), torch.randn(64, 32).half()
+    mask = torch.tensor([[1, 0, 1, 1], [0, 1, 1, 0]]).to(dtype)
+    found = torch.zeros(2, 32, 32)
+    masked(a, b, mask, found)
+    expected = torch.zeros(2, 32, 32)
+    for block in range(2):
+        for k in range(4):
+            if mask[block, k]:
+                part = a[block, :, k * 16 : k * 16 + 16].float() @ b[k * 16 : k * 16 + 16].float()
+                expected[block] = expected[block] * 0.5 + part
+    close(found, expected)

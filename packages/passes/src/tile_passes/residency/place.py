@@ -7,13 +7,14 @@ from tile_passes.free_names import FreeNames
 from tile_passes.residency.accumulators import Accumulator
 from tile_passes.residency.forwarding import forward_copies, open_tiles
 from tile_passes.residency.operands import OperandTile
+from tile_passes.residency.tensor_reads import read_tensors
 from tile_passes.residency.value_uses import OPERAND, SUM, roles_in
 
 
 def placed(func: Func, target: Target) -> Func:
     """The function with a buffer in each memory for every open tile of a product. What products add
     to comes first: it may leave copies to what they read."""
-    func = forward_copies(func)
+    func = read_tensors(forward_copies(func))
     names = FreeNames.of(func)
     body = func.launch.body
     split: dict[Buffer, list[Alloc]] = {}
