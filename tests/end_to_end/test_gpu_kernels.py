@@ -357,3 +357,27 @@ def test_both_cores_decide_by_a_copy_of_a_tensor(dtype: torch.dtype) -> None:
                 part = a[block, :, k * 16 : k * 16 + 16].float() @ b[k * 16 : k * 16 + 16].float()
                 expected[block] = expected[block] * 0.5 + part
     close(found, expected)
+
+
+def test_columns_of_tiles_are_copied() -> None:
+    @jit
+    def columns(A, B, C):
+        A: T.Tensor((64, 12), T.float32)
+        B: T.Tensor((64, 12), T.float32)
+        C: T.Tensor((12, 64), T.float32)
+        with T.Kernel(2, threads=128) as bx:
+            a = T.alloc_shared((32, 12), T.float32)
+            kept = T.alloc_shared((32, 12), T.float32)
+            column = T.alloc_fragment((32,), T.float32)
+            T.copy(A[bx * 32, 0], a)
+            for k in T.serial(12):
+                T.copy(a[:, k], column)
+                for i in T.Parallel(32):
+                    column[i] = column[i] * 2.0
+                T.copy(column, kept[:, 11 - k])
+                T.copy(kept[:, 11 - k], C[k, bx * 32 : bx * 32 + 32])
+            T.copy(kept, B[bx * 32, 0])
+
+    a, b, c = torch.randn(64, 12), torch.zeros(64, 12), torch.zeros(12, 64)
+    columns(a, b, c)
+    assert torch.equal(b, 2 * a.flip(1)) and torch.equal(c, 2 * a.T)

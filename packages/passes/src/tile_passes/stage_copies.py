@@ -9,6 +9,7 @@ from tile_ir import (
     DTYPES,
     OPS,
     Alloc,
+    Automatic,
     Body,
     Buffer,
     Cast,
@@ -32,12 +33,15 @@ from tile_ir import (
     cast,
     ceildiv,
     constant_value,
+    element_offset,
     generated,
     is_contiguous,
+    linear_form,
     minimum,
     rewrite,
     round_up,
     simplify,
+    strides,
 )
 from tile_ir.layout.tile_copy import CopyPair, match_copy
 from tile_ir.ops.cast import DEQUANTIZING
@@ -57,10 +61,12 @@ def stage_copies(func: Func, target: Target) -> Func:
     Needs, gives: TYPED. Idea: a tile in ub has the type in which a value is moved. What leaves ub
     is cast to it first; what arrives is cast behind the copy, unless the fixpipe converts. Casts of
     several steps, and those of integers to narrower ones, are a parallel loop. From gm to gm goes
-    piece by piece through a tile. The compiler orders the steps, also where the rest is the
-    author's to order. Limits: what is cast on its way to l1 goes through ub and gm.
+    piece by piece through a tile. Columns and other parts of a tile that start inside a block are
+    copied by a parallel loop, where the text is for another chip (`Automatic.CORES`). The compiler
+    orders the steps, also where the rest is the author's to order. Limits: what is cast on its way
+    to l1 goes through ub and gm.
     """
-    stages = _Stages(target, FreeNames.of(func))
+    stages = _Stages(target, FreeNames.of(func), Automatic.CORES in func.automatic)
     body = rewrite(func.launch.body, stages.steps)
     if body is func.launch.body:
         return func
@@ -74,6 +80,7 @@ class _Stages:
 
     target: Target
     names: FreeNames
+    any_start: bool
     allocs: list[Alloc] = field(default_factory=list)
 
     def steps(self, stmt: Stmt) -> Stmt | Body:
@@ -85,6 +92,14 @@ class _Stages:
             return self.between_cores(stmt)
         if way == (Memory.GM, Memory.GM):
             return self.pieces(stmt)
+        if self.any_start and not all(map(self.starts_at_blocks, (src, dst))):
+            match way:
+                case (Memory.UB, Memory.UB):
+                    return self.nest(dst, src, stmt)
+                case (Memory.GM, Memory.UB):
+                    return self.cast_behind(stmt, src.dtype)
+                case (Memory.UB, Memory.GM):
+                    return self.cast_before(stmt, dst.dtype)
         if src.dtype == dst.dtype:
             return stmt
         match way:
@@ -123,6 +138,21 @@ class _Stages:
         tile = self.tile(dst, dtype, copy)
         return generated(replace(copy, operands=(src, tile))), self.cast(dst, tile, copy)
 
+    def starts_at_blocks(self, region: Region) -> bool:
+        """Whether all rows of a region in ub surely start at whole blocks."""
+        if region.memory is not Memory.UB or region.is_whole():
+            return True
+        unit = region.dtype.elements_in(self.target.alignment[Memory.UB])
+        terms, start = linear_form(element_offset(region))
+        steps = [start, *terms.values()]
+        last = len(region.dims) - 1
+        if not is_contiguous(region):
+            steps += [constant_value(strides(region.buffer)[d]) or 1 for d in active_dims(region)
+                      if d != last]  # fmt: skip
+            if active_dims(region) and active_dims(region)[-1] != last:
+                return False
+        return all(step % unit == 0 for step in steps)
+
     def takes_steps(self, dtype: str, to: str) -> bool:
         """Whether a conversion is no single cast that gives what the language does."""
         a, b = DTYPES[dtype], DTYPES[to]
@@ -130,7 +160,8 @@ class _Stages:
         return narrows or (dtype, to) not in self.target.conversions
 
     def cast(self, dst: Region, src: Region, copy: Op) -> Op | For:
-        if self.takes_steps(src.dtype.name, dst.dtype.name):
+        inside = self.any_start and not all(map(self.starts_at_blocks, (src, dst)))
+        if inside or self.takes_steps(src.dtype.name, dst.dtype.name):
             return self.nest(dst, src, copy)
         mode = cast_mode_of_copy(src.dtype, dst.dtype, self.target)
         return Op(OPS["cast"], (dst, src, None), (mode,), copy.loc)
