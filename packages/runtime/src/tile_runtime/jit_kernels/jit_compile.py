@@ -6,9 +6,8 @@ import functools
 import inspect
 import os
 import shlex
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, overload
@@ -18,9 +17,9 @@ from tile_ir import (
     TARGETS,
     Func,
     KernelError,
+    LaunchSequence,
     Target,
     TileError,
-    print_func,
 )  # fmt: skip
 from tile_ir.switches import switch
 from tile_passes import PassOptions
@@ -33,6 +32,7 @@ from tile_runtime.jit_kernels.compile_options import (
     Indices,
     resolve_target,
 )
+from tile_runtime.jit_kernels.dump_kernel import dump_kernel, print_timings
 from tile_runtime.jit_kernels.eager_jit import EagerJit
 from tile_runtime.jit_kernels.factory_calls import (
     Factory,
@@ -44,6 +44,7 @@ from tile_runtime.jit_kernels.factory_calls import (
 )
 from tile_runtime.jit_kernels.front_times import append_front_times
 from tile_runtime.jit_kernels.kernel import JITKernel, announce, printed
+from tile_runtime.jit_kernels.sequence_kernel import SequenceKernel
 from tile_runtime.launcher.signature import resolve_indices
 from tile_runtime.options.code_generators import code_generator
 from tile_runtime.options.pass_configs import pass_options
@@ -121,7 +122,7 @@ def jit(
 
 
 def compile(
-    prim_func: Func,
+    prim_func: Func | LaunchSequence,
     out_idx: Indices = None,
     execution_backend: str = "cython",
     target: str = "auto",
@@ -166,19 +167,49 @@ def par_compile(
 
 
 def compile_func(
-    prim_func: Func,
+    prim_func: Func | LaunchSequence,
     options: CompileOptions,
     trace_seconds: float = 0.0,
-    retrace: Callable[[], Func] | None = None,
+    retrace: Callable[[], Any] | None = None,
 ) -> JITKernel:
     """`compile` with its arguments in one value, and what the kernel object keeps of tracing."""
-    order = order_of(prim_func, options)
-    kernel = _kernel(order, options, trace_seconds, retrace)
+    if isinstance(prim_func, LaunchSequence):
+        kernel: JITKernel = _sequence_kernel(prim_func, options)
+    else:
+        kernel = _kernel(order_of(prim_func, options), options, trace_seconds, retrace)
     if options.verbose:
-        _print_timings(kernel)
+        print_timings(kernel)
     if options.debug_root_path is not None:
-        _dump(kernel, Path(options.debug_root_path))
+        dump_kernel(kernel, Path(options.debug_root_path))
     return kernel
+
+
+def _sequence_kernel(sequence: LaunchSequence, options: CompileOptions) -> JITKernel:
+    """The kernel of several launches, each compiled by itself. The tensors between them, like the
+    workspaces, are made by each call."""
+    outputs, workspaces = indices_of(sequence, options)
+    bare = replace(options, out_idx=None, workspace_idx=None)
+    launches = [_kernel(order_of(func, bare), bare) for func in sequence.funcs]
+    made = range(sequence.declared, len(sequence.funcs[0].params))
+    rebuild = functools.partial(_sequence_printed, _again(options))
+    kernel = SequenceKernel(sequence, launches, outputs, (*workspaces, *made), rebuild)
+    announce(kernel)
+    return kernel
+
+
+def _sequence_printed(
+    options: CompileOptions,
+    name: str,
+    declared: int,
+    printed_launches: Sequence[tuple[Any, ...]],
+    outputs: tuple[int, ...],
+    workspaces: tuple[int, ...],
+) -> JITKernel:
+    """The kernel of several printed functions: what a pickled one of several launches is."""
+    launches = [compile_printed(options, *made_of) for made_of in printed_launches]
+    sequence = LaunchSequence(name, tuple(k.prim_func for k in launches), declared)
+    rebuild = functools.partial(_sequence_printed, options)
+    return SequenceKernel(sequence, launches, outputs, workspaces, rebuild)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +240,16 @@ def order_of(prim_func: Func, options: CompileOptions) -> CompileOrder:
             f"expected a prim_func, found {_called(prim_func)}",
             hint=_missing(prim_func),
         )
+    outputs, workspaces = indices_of(prim_func, options)
+    with told_at(prim_func.loc, prim_func.sources):
+        job = _job(prim_func, resolve_target(options), pass_options(options.pass_configs), options)
+    return CompileOrder(job, outputs, workspaces)
+
+
+def indices_of(
+    prim_func: Func | LaunchSequence, options: CompileOptions
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Positions of outputs and of workspaces. KernelError where they do not fit the function."""
     count = len(prim_func.params)
     outputs = resolve_indices(options.out_idx, count, "out_idx", prim_func)
     workspaces = resolve_indices(options.workspace_idx, count, "workspace_idx", prim_func)
@@ -220,9 +261,7 @@ def order_of(prim_func: Func, options: CompileOptions) -> CompileOrder:
             prim_func.loc,
             sources=prim_func.sources,
         )
-    with told_at(prim_func.loc, prim_func.sources):
-        job = _job(prim_func, resolve_target(options), pass_options(options.pass_configs), options)
-    return CompileOrder(job, outputs, workspaces)
+    return outputs, workspaces
 
 
 def compile_printed(
@@ -310,7 +349,7 @@ def _device(options: CompileOptions) -> Device:
 
 
 def _decorate(factory: Factory, options: CompileOptions) -> Factory:
-    if isinstance(factory, Func):
+    if isinstance(factory, (Func, LaunchSequence)):
         raise KernelError(
             "jit-prim-func",
             f"`{factory.name}` is a prim_func; jit decorates the function that returns it",
@@ -353,21 +392,3 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
     wrapper.__jit_impl__ = impl  # type: ignore[attr-defined]
     wrapper.compile = wrapper  # type: ignore[attr-defined]
     return wrapper
-
-
-def _print_timings(kernel: JITKernel) -> None:
-    t = kernel.timings
-    steps = {"trace": t.trace, "lower": t.lower, "emit": t.emit, "compile": t.compile,
-             "load": t.load}  # fmt: skip
-    text = ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in steps.items())
-    note = " (from the cache)" if t.cached else ""
-    print(f"{kernel.prim_func.name}: {text}{note}", file=sys.stderr)
-
-
-def _dump(kernel: JITKernel, folder: Path) -> None:
-    """The emitted source, and the function as traced and after all passes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    name = kernel.prim_func.name
-    (folder / f"{name}{kernel.generator.suffix}").write_text(kernel.get_kernel_source())
-    (folder / f"{name}.tir").write_text(print_func(kernel.prim_func))
-    (folder / f"{name}.lowered.tir").write_text(print_func(kernel.lowered))
