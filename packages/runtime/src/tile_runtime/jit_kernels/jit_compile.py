@@ -67,6 +67,15 @@ class JITImplementation:
         with told_at(*place_of(self.func)):
             return compile_func(func, self.options, time.perf_counter() - started, retrace)
 
+    def traced(self, *args: Any, **kwargs: Any) -> tuple[Any, CompileOptions]:
+        """The traced kernel, and what it is compiled with."""
+        return self.func(*args, **kwargs), self.options
+
+    def with_pass_configs(self, configs: Mapping[Any, Any]) -> JITImplementation:
+        """The same with further pass configs."""
+        together = {**(self.options.pass_configs or {}), **configs}
+        return replace(self, options=replace(self.options, pass_configs=together))
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.options, name)
 
