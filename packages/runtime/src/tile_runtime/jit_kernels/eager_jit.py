@@ -14,6 +14,7 @@ from tile_frontend._evaluate.eager import EagerFunction, EagerKernel, Parameters
 from tile_ir import Func, KernelError, TileError
 from tile_runtime.jit_kernels.compile_options import CompileOptions
 from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, told_at
+from tile_runtime.jit_kernels.factory_members import compile_calls
 from tile_runtime.jit_kernels.kernel import JITKernel
 
 
@@ -109,10 +110,10 @@ class EagerJit:
         return EagerJit(self.eager, replace(self.options, pass_configs=together), self.compile_func)
 
     def par_compile(
-        self, calls: Iterable[Mapping[str, Any] | tuple[Any, ...]], **ignored: Any
-    ) -> list[JITKernel]:
+        self, calls: Iterable[Mapping[str, Any] | tuple[Any, ...]], **options: Any
+    ) -> list[JITKernel | None]:
         """`compile` for each of several arguments."""
-        return [self.compile(**c) if isinstance(c, Mapping) else self.compile(*c) for c in calls]
+        return compile_calls(self.compile, calls, **options)
 
     def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         """The emitted source of the kernel that `compile` makes of the same arguments."""

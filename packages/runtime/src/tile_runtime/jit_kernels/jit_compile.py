@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,13 +22,12 @@ from tile_ir import (
 )  # fmt: skip
 from tile_ir.switches import switch
 from tile_passes import PassOptions
-from tile_runtime.devices.choose_device import current_device
-from tile_runtime.devices.device import Device
 from tile_runtime.jit_kernels.build import Job, build
 from tile_runtime.jit_kernels.compile_options import (
     CompileOptions,
     Flags,
     Indices,
+    device_of,
     resolve_target,
 )
 from tile_runtime.jit_kernels.dump_kernel import dump_kernel, print_timings
@@ -42,6 +40,7 @@ from tile_runtime.jit_kernels.factory_calls import (
     takes_tensors,
     told_at,
 )
+from tile_runtime.jit_kernels.factory_members import compile_calls, members_of
 from tile_runtime.jit_kernels.front_times import append_front_times
 from tile_runtime.jit_kernels.kernel import JITKernel, announce, printed
 from tile_runtime.jit_kernels.sequence_kernel import SequenceKernel
@@ -164,15 +163,8 @@ def par_compile(
 ) -> list[JITKernel | None]:  # fmt: skip
     """The kernels of several prim_funcs, one after another; with `ignore_error` None for one that
     does not compile."""
-    found: list[JITKernel | None] = []
-    for func in funcs:
-        try:
-            found.append(compile(func, *arguments, **named))
-        except TileError:
-            if not ignore_error:
-                raise
-            found.append(None)
-    return found
+    made = functools.partial(compile, **named)
+    return compile_calls(made, ((f, *arguments) for f in funcs), num_workers, ignore_error)
 
 
 def compile_func(
@@ -291,7 +283,7 @@ def compile_printed(
 
 
 def _job(func: Func, target: Target, passes: PassOptions, options: CompileOptions) -> Job:
-    device = _device(options)
+    device = device_of(options)
     return Job(func, target, passes, device, code_generator(options.target, func.loc))
 
 
@@ -339,24 +331,6 @@ def _missing(found: object) -> str:
     return "a factory ends with `return` and the function under @T.prim_func"
 
 
-def _device(options: CompileOptions) -> Device:
-    """Where the kernel runs, and with which options of its compiler it is made."""
-    if options.run_mode not in (None, "auto", "npu", "sim"):
-        raise KernelError(
-            "run-mode",
-            f"run_mode {options.run_mode!r} is not supported, expected 'npu' or 'sim'",
-            hint="leave it out; TILE_TARGET chooses between sim and npu",
-        )
-    flags = options.compile_flags or ()
-    words = tuple(shlex.split(flags) if isinstance(flags, str) else flags)
-    if not all(isinstance(word, str) for word in words):
-        raise KernelError(
-            "compile-flags",
-            f"compile_flags is {flags!r}, expected a string or a list of strings",
-        )
-    return current_device(words, simulate=options.run_mode == "sim")
-
-
 def _decorate(factory: Factory, options: CompileOptions) -> Factory:
     if isinstance(factory, (Func, LaunchSequence)):
         raise KernelError(
@@ -398,6 +372,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
         except TileError as error:
             raise error.with_traceback(None) from None  # as in `compile`
 
-    wrapper.__jit_impl__ = impl  # type: ignore[attr-defined]
-    wrapper.compile = wrapper  # type: ignore[attr-defined]
+    members = {**members_of(factory, options, wrapper), "__jit_impl__": impl, "compile": wrapper}
+    for name, member in members.items():
+        setattr(wrapper, name, member)
     return wrapper

@@ -18,6 +18,7 @@ from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
+from tile_runtime.jit_kernels.kernel_sources import KernelSources
 from tile_runtime.jit_kernels.no_gradient import without_gradient, written_without_gradient
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from tile_runtime.simulator.timeline import Timeline
 
 
-class JITKernel:
+class JITKernel(KernelSources):
     """A compiled kernel: call it with its inputs, get its outputs.
 
     `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `rebuild`
@@ -178,8 +179,9 @@ class JITKernel:
         timeline: Callable[[], Timeline | None] | None = getattr(self._launch, "timeline", None)
         return None if timeline is None else timeline()
 
-    def get_kernel_source(self) -> str:
-        """The emitted source, device and host part."""
+    def get_kernel_source(self, kernel_only: bool = True) -> str:
+        """The emitted source; with what calls it on the host in the same file, as it is compiled
+        that way."""
         return self._built.files.source.read_text()
 
     @property

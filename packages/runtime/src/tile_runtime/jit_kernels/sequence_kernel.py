@@ -112,7 +112,7 @@ class SequenceKernel(JITKernel):
         tuned = {n: getattr(self, n) for n in ("config", "latency", "ref_latency")}
         return self._rebuild, made_of, tuned
 
-    def get_kernel_source(self) -> str:
+    def get_kernel_source(self, kernel_only: bool = True) -> str:
         """The emitted sources, one behind the other."""
         return "\n".join(k.get_kernel_source() for k in self.launches)
 
