@@ -215,5 +215,19 @@ def product(A, B, block: int):
     return C
 
 
+@T.prim_func
+def in_two_launches(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+    between = T.alloc_global((64,), "float32")
+    with T.Kernel(1, threads=128) as b:
+        a = T.alloc_shared((64,), "float32")
+        T.copy(A, a)
+        T.copy(a, between)
+    with T.Kernel(1, threads=128) as b:
+        a = T.alloc_shared((64,), "float32")
+        T.copy(between, a)
+        T.copy(a, B)
+
+
+first_launch, second_launch = in_two_launches.funcs
 SIZES = {"M": 64, "N": 64, "K": 64}
 product_of_sizes = EagerFunction(product).traced({"block": 32}, SIZES).func

@@ -15,14 +15,30 @@ def kernel_missing():
         pass
 
 
-def kernel_twice():
+def kernel_inside_another():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            A[0] = 1
+            with T.Kernel(1) as (cid, vid):
+            #    ^ kernel-inside: `k` launches a kernel inside the launch before it | launches follow each other, none of them inside another block
+                A[0] = 1
+
+
+def kernel_inside_a_branch():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32"), n: T.int32):
+        if n > 1:
+            with T.Kernel(1) as (cid, vid):
+            #    ^ kernel-inside: `k` launches a kernel inside a branch or a loop that runs on the host | launches follow each other, none of them inside another block
+                A[0] = 1
+
+
+def a_size_of_the_kernel_for_a_tensor_of_the_call():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-        #    ^ kernel-twice: `k` launches a second kernel, the first is at line 21 | write one @T.prim_func per launch
-            A[0] = 1
+            w = T.alloc_global((cid + 1,), "int32")
+                             # ^ dynamic-shape: a size of T.alloc_global is computed in the kernel | the host makes it before the launch: use numbers and sizes of parameters
 
 
 def statement_before_the_launch():
@@ -391,3 +407,11 @@ def swizzle_alone_skips_no_round_outside_a_loop():
             T.use_swizzle(cid, 64, 64, 64, 16, 16, in_loop=True)
           # ^ swizzle-statement: T.use_swizzle stands alone, but in_loop=True skips the rest of a round, and this is not the body of a loop | assign what it gives: `tile = T.use_swizzle(...)`
             A[cid] = 1
+
+
+def all_blocks_meet_that_run_one_after_another():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(100, threads=128) as b:
+            T.sync_grid()
+          # ^ sync-grid: T.sync_grid waits for all blocks, but the launch has 100 blocks and the chip 24 cores: blocks run one after another | launch as many blocks as there are cores, each of which loops over its tiles, or write a second `with T.Kernel` in its place

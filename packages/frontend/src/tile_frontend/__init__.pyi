@@ -251,6 +251,10 @@ def alloc_fragment(shape: _Shape, dtype: _DType, scope: _str = 'local.fragment')
     """A tile in L0A, L0B or L0C, or in UB if only the vector cores use it: the compiler sees which
     from its uses."""
 
+def alloc_global(shape: _Shape, dtype: _DType = 'float32') -> Tensor:
+    """A tensor in global memory that lives for one call and that all launches of the kernel see:
+    what one writes, the next ones read. It holds anything at first."""
+
 def alloc_shared(shape: _Shape, dtype: _DType, scope: _str = 'shared.dyn') -> Tensor:
     """A tile in UB or L1: the compiler sees which from its uses. Masks lie in UB."""
 
@@ -908,7 +912,7 @@ __all__ = [
     "And", "AutoTuner", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not",
     "Or", "Parallel", "PassConfigKey", "Persistent", "Pipelined", "PrimFunc", "Scope", "Select",
     "Tensor", "Then", "abs", "alloc_BT", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_L1",
-    "alloc_fragment", "alloc_shared", "alloc_ub", "alloc_var", "annotate_address",
+    "alloc_fragment", "alloc_global", "alloc_shared", "alloc_ub", "alloc_var", "annotate_address",
     "annotate_layout", "assume", "autotune", "barrier_all", "bfloat16", "bitwise_and",
     "bitwise_not", "bitwise_or", "bitwise_xor", "bool", "cache", "cast", "cdiv", "ceil", "ceildiv",
     "clamp", "compile", "const", "copy", "cos", "cumsum", "device_assert", "disable_cache",

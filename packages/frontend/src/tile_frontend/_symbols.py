@@ -9,6 +9,7 @@ from tile_frontend._advice.configs import recommend_configs
 from tile_frontend._advice.tiles import recommend_tiles
 from tile_frontend._arguments.copy_arguments import copy
 from tile_frontend._arguments.debug_output import print_value, printf
+from tile_frontend._arguments.grid_barrier import sync_grid
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
@@ -30,7 +31,7 @@ from tile_ir import OPS, Func
 _NAMES = {
     allocation: "Tensor alloc_fragment alloc_shared alloc_var annotate_address annotate_layout "
     "make_nz_layout make_zn_layout",
-    eager_host: "const empty",
+    eager_host: "alloc_global const empty",
     kernel_frames: "Else If Kernel Scope Then func_attr",
     loops: "Parallel Persistent Pipelined grid loop_break serial unroll vectorized",
     reinterpret_buffer: "reinterpretcast reshape view",
@@ -56,5 +57,5 @@ NAMES: dict[str, Any] = {
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {
     **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
-    "Vectorized": loops.vectorized,
+    "Vectorized": loops.vectorized, "sync_grid": sync_grid,
 }  # fmt: skip

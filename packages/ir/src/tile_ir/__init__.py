@@ -77,6 +77,7 @@ from tile_ir.expr import (
     unary,
     walk_expr,
 )
+from tile_ir.launch_sequence import LaunchSequence
 from tile_ir.layout.footprint import (
     FRACTAL_ROWS,
     buffer_bytes,
@@ -220,7 +221,8 @@ __all__ = [
     "Automatic", "Axes", "Binary", "Body", "Break", "Buffer", "BuildError", "CallError", "Cast",
     "Clipped", "Composite", "Const", "Core", "DType", "Diagnostic", "Effect", "Expr", "ExprError",
     "For", "Func", "Given", "IRError", "If", "KernelError", "KernelWarning", "Kind", "Launch",
-    "Layout", "Let", "Load", "Loc", "LoopKind", "Memory", "Op", "OpDef", "Operand", "OperandDef",
+    "LaunchSequence", "Layout", "Let", "Load", "Loc", "LoopKind", "Memory", "Op", "OpDef",
+    "Operand", "OperandDef",
     "Overlap", "Phase", "Pipe", "Problem", "Region", "Scratch", "Section", "Select", "Slice",
     "Stmt", "Stopped", "Store", "Target", "TileError", "Unary", "Values", "Var", "While",
     "accesses", "active_dims", "argument_of", "as_expr", "binary", "bodies", "breaks",

@@ -20,7 +20,7 @@ from tile_frontend._tracing.faults import PACKAGE, Fault, placed
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import display_name
 from tile_frontend._tracing.values import Pending, Tile, View
-from tile_ir import ExprError, Func, KernelError, Loc, LoopKind, did_you_mean
+from tile_ir import ExprError, Func, KernelError, LaunchSequence, Loc, LoopKind, did_you_mean
 
 
 class Expandable:
@@ -99,7 +99,7 @@ class CallEvaluator(ComprehensionEvaluator):
             trace.here = outer
 
     def invoke(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        if isinstance(function, Func):
+        if isinstance(function, (Func, LaunchSequence)):
             message = f"`{function.name}` is a prim_func: it is a kernel of its own"
             hint = "write @T.macro above it to use it in other kernels, without its T.Kernel"
             raise KernelError("call-prim-func", message, hint=hint)

@@ -30,6 +30,7 @@ from tile_ir import (
     Buffer,
     Func,
     KernelError,
+    LaunchSequence,
     Loc,
     Memory,
     Op,
@@ -55,7 +56,7 @@ def prim_func(fn: Callable[..., Any] | None = None, *, private: bool = False) ->
     return _traced(fn, sys._getframe(1))
 
 
-def _traced(fn: Any, frame: FrameType) -> Func:
+def _traced(fn: Any, frame: FrameType) -> Func | LaunchSequence:
     if not inspect.isfunction(fn):
         raise KernelError("prim-func", f"T.prim_func decorates functions, found {fn!r}")
     if fn.__name__ == "<lambda>":
@@ -106,7 +107,7 @@ class KernelEvaluator(StatementEvaluator):
     def __init__(self, trace: Trace, source: Source, captured: Captured) -> None:
         super().__init__(trace, source, Scope(captured), 0)
 
-    def function(self, node: ast.FunctionDef, fn: Callable[..., Any]) -> Func:
+    def function(self, node: ast.FunctionDef, fn: Callable[..., Any]) -> Func | LaunchSequence:
         self._plain_parameters(node)
         annotations = [self._annotation(a, fn) for a in node.args.args]
         for annotation in annotations:
@@ -117,16 +118,17 @@ class KernelEvaluator(StatementEvaluator):
         self.run(node.body)
         return self.finish(node)
 
-    def finish(self, node: ast.FunctionDef) -> Func:
+    def finish(self, node: ast.FunctionDef) -> Func | LaunchSequence:
         """The traced function, once all of its text is evaluated."""
         try:
-            func = self.trace.finish()
+            traced = self.trace.finish()
         except Fault as fault:
             # Where the function's name stands.
             start = self.source.loc(node)
             self._place(fault, replace(start, column=start.column + len("def ")))
-        _check_views(func)
-        return func
+        for func in traced.funcs if isinstance(traced, LaunchSequence) else (traced,):
+            _check_views(func)
+        return traced
 
     def _plain_parameters(self, node: ast.FunctionDef) -> None:
         a = node.args

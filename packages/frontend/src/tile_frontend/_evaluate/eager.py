@@ -23,7 +23,7 @@ from tile_frontend._language.scalar_functions import DTypeName
 from tile_frontend._tracing.source import find_function
 from tile_frontend._tracing.trace import EagerHost, LaunchReached, Trace
 from tile_frontend._tracing.values import Tile
-from tile_ir import Buffer, Func, KernelError, Var
+from tile_ir import Buffer, Func, KernelError, LaunchSequence, Var
 
 # An annotation of a parameter, evaluated.
 Declared = TensorType | DTypeName
@@ -56,7 +56,7 @@ class EagerKernel:
     """A traced eager function: the kernel, and which of its parameters are returned, in order;
     `single` where that is one tensor by itself."""
 
-    func: Func
+    func: Func | LaunchSequence
     outputs: tuple[int, ...]
     single: bool
 
@@ -201,7 +201,7 @@ class EagerEvaluator(KernelEvaluator):
             self.fail("not-an-output", message, stmt, hint)
         self.returned, self.returned_several = tiles, several
 
-    def finished(self) -> Func:
+    def finished(self) -> Func | LaunchSequence:
         """The kernel, with its parameters in the order of the signature and the outputs behind."""
         host = self.trace.eager
         assert host is not None, "set before the text is evaluated"

@@ -1,17 +1,18 @@
-"""Declare the sizes and the outputs of an eager kernel: `T.const`, `T.empty`."""
+"""Declare the tensors that a call makes and the sizes of an eager kernel: `T.const`, `T.empty`,
+`T.alloc_global`."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from tile_frontend._language.allocation import sizes_of, stored
+from tile_frontend._language.allocation import check_one_shape, sizes_of, stored
 from tile_frontend._tracing.dtype_names import element_type, packed_rows
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, describe, python_number
 from tile_frontend._tracing.trace import EagerHost, Trace, current
 from tile_frontend._tracing.values import Tile
-from tile_ir import Memory, Var
+from tile_ir import Load, Memory, Var, walk_expr
 
 
 def const(names: str, dtype: Any = "int32") -> Any:
@@ -46,12 +47,34 @@ def empty(*shape: Any, dtype: Any = "float32") -> Tile:
         dtype = shape[1] if len(shape) > 1 else dtype
     elif len(shape) > 1 and python_number(shape[-1]) is None and not isinstance(shape[-1], Scalar):
         sizes, dtype = shape[:-1], shape[-1]
-    element = stored(element_type(dtype, packed=True))
-    dims = sizes_of(sizes, "a tensor", least=0)
-    packed_rows(element, dims, "shape")
-    tile = Tile(Memory.GM, element, dims, trace.here)
+    tile = _tensor(trace, sizes, dtype)
     host.outputs.append(tile)
     return tile
+
+
+def alloc_global(shape: Any, dtype: Any = "float32") -> Tile:
+    """A tensor in global memory that lives for one call and that all launches of the kernel see:
+    what one writes, the next ones read. It holds anything at first."""
+    check_one_shape("T.alloc_global", (shape, dtype))
+    trace = current("T.alloc_global")
+    tile = _tensor(trace, shape, dtype)
+    known = trace.symbols
+    for size in tile.dims:
+        if trace.eager is None and any(
+            isinstance(e, (Var, Load)) and e not in known for e in walk_expr(size)
+        ):
+            message = "a size of T.alloc_global is computed in the kernel"
+            hint = "the host makes it before the launch: use numbers and sizes of parameters"
+            raise Fault("dynamic-shape", message, hint, "shape")
+    trace.globals.append(tile)
+    return tile
+
+
+def _tensor(trace: Trace, shape: Any, dtype: Any) -> Tile:
+    element = stored(element_type(dtype, packed=True))
+    dims = sizes_of(shape, "a tensor", least=0)
+    packed_rows(element, dims, "shape")
+    return Tile(Memory.GM, element, dims, trace.here)
 
 
 def _host(name: str) -> tuple[Trace, EagerHost]:

@@ -68,10 +68,14 @@ class KernelFrame(Frame):
     def evaluate(self, trace: Trace, names: tuple[str, ...] | None, loc: Loc, run: Run) -> None:
         if trace.eager is not None and trace.eager.constants is None:
             raise LaunchReached
-        if trace.header is not None:
-            message = f"`{trace.name}` launches a second kernel, the first is at line "
-            message += f"{trace.header.loc.line}"
-            raise Fault("kernel-twice", message, "write one @T.prim_func per launch")
+        if trace.in_launch:
+            inside = trace.header is not None and trace.body is None
+            around = (
+                "the launch before it" if inside else "a branch or a loop that runs on the host"
+            )
+            hint = "launches follow each other, none of them inside another block"
+            raise Fault("kernel-inside", f"`{trace.name}` launches a kernel inside {around}", hint)
+        trace.next_launch()
         sizes, threads = self.sizes, self.threads
         if self.second is not None and names is not None and len(names) == 2:
             sizes, threads = (*sizes, Const(self.second)), 2

@@ -25,6 +25,7 @@ from tile_ir import (
     Expr,
     Func,
     Launch,
+    LaunchSequence,
     Let,
     Load,
     Loc,
@@ -69,6 +70,16 @@ class Names:
         self._counters[base] = count
         self._taken.add(f"{base}_{count}")
         return f"{base}_{count}"
+
+    def taken(self) -> frozenset[str]:
+        """All names so far."""
+        return frozenset(self._taken)
+
+    def keep(self, names: Collection[str]) -> None:
+        """Forget all names but these: the text of a launch is over."""
+        self._taken &= set(names)
+        self._counters.clear()
+        self._buffers = {k: loc for k, loc in self._buffers.items() if k[1] in names}
 
     def forget(self, name: str, expansion: int) -> None:
         """A buffer is out of sight: another may have its name in the text, and gets a number."""
@@ -119,6 +130,11 @@ class Trace:
     # What the variables of loops may be.
     ranges: Ranges = field(default_factory=dict)
     body: Body | None = None
+    # Launches before this one, each with its remarks, and the names that were there before it.
+    earlier: list[tuple[Launch, tuple[Diagnostic, ...]]] = field(default_factory=list)
+    around: frozenset[str] = frozenset()
+    # What `T.alloc_global` made: tensors that carry values between launches.
+    globals: list[Tile] = field(default_factory=list)
     core: Core = Core.EITHER
     loop_depth: int = 0
     # Symbolic dimensions and scalar parameters, which expressions from outside may use.
@@ -279,12 +295,45 @@ class Trace:
         used |= {t.alias_of.buffer for t in self.allocations if t.alias_of is not None}
         return self.lent - used
 
-    def finish(self) -> Func:
-        """The traced function."""
+    def next_launch(self) -> None:
+        """Put aside the launch that is over, if there is one, to begin another."""
+        if self.header is None:
+            self.around = self.names.taken()
+            return
+        self.earlier.append((self._launch(self.header, self.body or ()), tuple(self.remarks)))
+        self.header = self.body = None
+        lasting = [*self.globals, *(self.eager.outputs if self.eager is not None else ())]
+        self.around |= {tile.name for tile in lasting if tile.is_named}
+        self.names.keep(self.around)
+        for gathered in (self.allocations, self.prologue, self.remarks):
+            gathered.clear()
+        self.lent.clear()
+        self.decided_late.clear()
+        self.known.clear()
+
+    def finish(self) -> Func | LaunchSequence:
+        """The traced function, or several where the text has several launches."""
         if self.header is None or self.body is None:
             hint = "write `with T.Kernel(blocks, is_npu=True) as (cid, vid):` around the body"
             raise Fault("kernel-missing", f"`{self.name}` launches no kernel", hint)
-        body, late = self.body, self.decided_late
+        last = self._launch(self.header, self.body), tuple(self.remarks)
+        launches = (*self.earlier, last)
+        params = (*self.params, *(tile.buffer for tile in self.globals))
+        several = len(launches) > 1
+        funcs = tuple(
+            Func(
+                f"{self.name}_{n}" if several else self.name, params, launch, Phase.BUILT, self.loc,
+                automatic=self.automatic, sources=dict(self.sources), remarks=remarks,
+                expansions=tuple(self.calls),
+            )
+            for n, (launch, remarks) in enumerate(launches, 1)
+        )  # fmt: skip
+        if not several and not self.globals:
+            return funcs[0]
+        return LaunchSequence(self.name, funcs, len(self.params))
+
+    def _launch(self, header: Launch, body: Body) -> Launch:
+        late = self.decided_late
         if late:
             whole = body
             body = rewrite(body, lambda s: late[s](s, whole) if s in late else s)
@@ -293,12 +342,7 @@ class Trace:
         # The text names a buffer before what aliases it.
         tiles = sorted(self.allocations, key=lambda t: t.alias_of is not None)
         allocs = tuple(t.alloc() for t in tiles if t.buffer not in idle)
-        launch = replace(self.header, allocs=allocs, body=body)
-        return Func(
-            self.name, self.params, launch, Phase.BUILT, self.loc,
-            automatic=self.automatic, sources=dict(self.sources), remarks=tuple(self.remarks),
-            expansions=tuple(self.calls),
-        )  # fmt: skip
+        return replace(header, allocs=allocs, body=body)
 
 
 def _without_memory(stmt: Stmt, lent: Collection[Buffer] | None = None) -> Stmt:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tile_ir import TARGETS, KernelError, Target, did_you_mean
-from tile_runtime.devices.choose_device import chip_name
+from tile_runtime.devices.choose_device import chip_name, current_device
+from tile_runtime.devices.device import Device
 
 Indices: TypeAlias = "int | Sequence[int] | None"
 Flags: TypeAlias = "Sequence[str] | str | None"
@@ -65,3 +67,21 @@ def resolve_target(options: CompileOptions) -> Target:
         f"platform {options.platform!r} is not supported, "
         f"expected 'auto', {' or '.join(repr(f) for f in families)}",
     )
+
+
+def device_of(options: CompileOptions) -> Device:
+    """Where the kernel runs, and with which options of its compiler it is made."""
+    if options.run_mode not in (None, "auto", "npu", "sim"):
+        raise KernelError(
+            "run-mode",
+            f"run_mode {options.run_mode!r} is not supported, expected 'npu' or 'sim'",
+            hint="leave it out; TILE_TARGET chooses between sim and npu",
+        )
+    flags = options.compile_flags or ()
+    words = tuple(shlex.split(flags) if isinstance(flags, str) else flags)
+    if not all(isinstance(word, str) for word in words):
+        raise KernelError(
+            "compile-flags",
+            f"compile_flags is {flags!r}, expected a string or a list of strings",
+        )
+    return current_device(words, simulate=options.run_mode == "sim")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from tile_frontend._evaluate.eager import EagerFunction, EagerKernel, Parameters
 from tile_ir import Func, KernelError, TileError
 from tile_runtime.jit_kernels.compile_options import CompileOptions
 from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, told_at
+from tile_runtime.jit_kernels.factory_members import compile_calls
 from tile_runtime.jit_kernels.kernel import JITKernel
 
 
@@ -87,6 +88,33 @@ class EagerJit:
         except TileError as error:
             raise error.with_traceback(None) from None
 
+    def by_sizes(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], whole: bool
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """The arguments of `compile` for the kernel that a call runs, and what the call hands to
+        it. `whole`: it is a call, and no compilation, which leaves tensors out."""
+        given, named = self._given(args, kwargs, whole)
+        parameters, chosen, constants = self._chosen(given, named)
+        return {**chosen, **constants}, [given.get(name) for name in parameters.declared]
+
+    def traced(self, *args: Any, **kwargs: Any) -> tuple[Any, CompileOptions]:
+        """The traced kernel of the arguments of `compile`, and what it is compiled with."""
+        given, named = self._given(args, kwargs, whole=False)
+        _, chosen, constants = self._chosen(given, named)
+        traced = self.eager.traced(chosen, constants)
+        return traced.func, replace(self.options, out_idx=sorted(traced.outputs) or None)
+
+    def with_pass_configs(self, configs: Mapping[Any, Any]) -> EagerJit:
+        """The same with further pass configs."""
+        together = {**(self.options.pass_configs or {}), **configs}
+        return EagerJit(self.eager, replace(self.options, pass_configs=together), self.compile_func)
+
+    def par_compile(
+        self, calls: Iterable[Mapping[str, Any] | tuple[Any, ...]], **options: Any
+    ) -> list[JITKernel | None]:
+        """`compile` for each of several arguments."""
+        return compile_calls(self.compile, calls, **options)
+
     def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         """The emitted source of the kernel that `compile` makes of the same arguments."""
         return self.compile(*args, **kwargs).get_kernel_source()
@@ -115,6 +143,17 @@ class EagerJit:
     def _compiled(
         self, given: dict[str, Any], named: dict[str, Any]
     ) -> tuple[_Compiled, Parameters]:
+        parameters, chosen, constants = self._chosen(given, named)
+        whole_key = self._key(chosen), tuple(sorted(constants.items()))
+        found = self._kernels.get(whole_key)
+        if found is None:
+            found = self._kernels[whole_key] = self._build(chosen, constants)
+        return found, parameters
+
+    def _chosen(
+        self, given: dict[str, Any], named: dict[str, Any]
+    ) -> tuple[Parameters, dict[str, Any], dict[str, int]]:
+        """What the parameters are, the values that choose the kernel, and its constants."""
         values = {n: v for n, v in given.items() if not _is_tensor(v)}
         with told_at(*place_of(self.eager.fn)):
             key = self._key(values)
@@ -126,11 +165,7 @@ class EagerJit:
                 raise self._unknown(unknown[0], parameters)
         constants = parameters.constants_of(given) | named
         chosen = {n: v for n, v in values.items() if n not in parameters.declared}
-        whole_key = self._key(chosen), tuple(sorted(constants.items()))
-        found = self._kernels.get(whole_key)
-        if found is None:
-            found = self._kernels[whole_key] = self._build(chosen, constants)
-        return found, parameters
+        return parameters, chosen, constants
 
     def _key(self, values: Mapping[str, Any]) -> Any:
         """Equal for values that make the same kernel."""

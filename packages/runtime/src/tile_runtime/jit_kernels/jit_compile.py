@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import shlex
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, overload
@@ -18,21 +16,21 @@ from tile_ir import (
     TARGETS,
     Func,
     KernelError,
+    LaunchSequence,
     Target,
     TileError,
-    print_func,
 )  # fmt: skip
 from tile_ir.switches import switch
 from tile_passes import PassOptions
-from tile_runtime.devices.choose_device import current_device
-from tile_runtime.devices.device import Device
 from tile_runtime.jit_kernels.build import Job, build
 from tile_runtime.jit_kernels.compile_options import (
     CompileOptions,
     Flags,
     Indices,
+    device_of,
     resolve_target,
 )
+from tile_runtime.jit_kernels.dump_kernel import dump_kernel, print_timings
 from tile_runtime.jit_kernels.eager_jit import EagerJit
 from tile_runtime.jit_kernels.factory_calls import (
     Factory,
@@ -42,8 +40,10 @@ from tile_runtime.jit_kernels.factory_calls import (
     takes_tensors,
     told_at,
 )
+from tile_runtime.jit_kernels.factory_members import compile_calls, members_of
 from tile_runtime.jit_kernels.front_times import append_front_times
 from tile_runtime.jit_kernels.kernel import JITKernel, announce, printed
+from tile_runtime.jit_kernels.sequence_kernel import SequenceKernel
 from tile_runtime.launcher.signature import resolve_indices
 from tile_runtime.options.code_generators import code_generator
 from tile_runtime.options.pass_configs import pass_options
@@ -65,6 +65,15 @@ class JITImplementation:
         func = retrace()
         with told_at(*place_of(self.func)):
             return compile_func(func, self.options, time.perf_counter() - started, retrace)
+
+    def traced(self, *args: Any, **kwargs: Any) -> tuple[Any, CompileOptions]:
+        """The traced kernel, and what it is compiled with."""
+        return self.func(*args, **kwargs), self.options
+
+    def with_pass_configs(self, configs: Mapping[Any, Any]) -> JITImplementation:
+        """The same with further pass configs."""
+        together = {**(self.options.pass_configs or {}), **configs}
+        return replace(self, options=replace(self.options, pass_configs=together))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.options, name)
@@ -121,7 +130,7 @@ def jit(
 
 
 def compile(
-    prim_func: Func,
+    prim_func: Func | LaunchSequence,
     out_idx: Indices = None,
     execution_backend: str = "cython",
     target: str = "auto",
@@ -154,31 +163,54 @@ def par_compile(
 ) -> list[JITKernel | None]:  # fmt: skip
     """The kernels of several prim_funcs, one after another; with `ignore_error` None for one that
     does not compile."""
-    found: list[JITKernel | None] = []
-    for func in funcs:
-        try:
-            found.append(compile(func, *arguments, **named))
-        except TileError:
-            if not ignore_error:
-                raise
-            found.append(None)
-    return found
+    made = functools.partial(compile, **named)
+    return compile_calls(made, ((f, *arguments) for f in funcs), num_workers, ignore_error)
 
 
 def compile_func(
-    prim_func: Func,
+    prim_func: Func | LaunchSequence,
     options: CompileOptions,
     trace_seconds: float = 0.0,
-    retrace: Callable[[], Func] | None = None,
+    retrace: Callable[[], Any] | None = None,
 ) -> JITKernel:
     """`compile` with its arguments in one value, and what the kernel object keeps of tracing."""
-    order = order_of(prim_func, options)
-    kernel = _kernel(order, options, trace_seconds, retrace)
+    if isinstance(prim_func, LaunchSequence):
+        kernel: JITKernel = _sequence_kernel(prim_func, options)
+    else:
+        kernel = _kernel(order_of(prim_func, options), options, trace_seconds, retrace)
     if options.verbose:
-        _print_timings(kernel)
+        print_timings(kernel)
     if options.debug_root_path is not None:
-        _dump(kernel, Path(options.debug_root_path))
+        dump_kernel(kernel, Path(options.debug_root_path))
     return kernel
+
+
+def _sequence_kernel(sequence: LaunchSequence, options: CompileOptions) -> JITKernel:
+    """The kernel of several launches, each compiled by itself. The tensors between them, like the
+    workspaces, are made by each call."""
+    outputs, workspaces = indices_of(sequence, options)
+    bare = replace(options, out_idx=None, workspace_idx=None)
+    launches = [_kernel(order_of(func, bare), bare) for func in sequence.funcs]
+    made = range(sequence.declared, len(sequence.funcs[0].params))
+    rebuild = functools.partial(_sequence_printed, _again(options))
+    kernel = SequenceKernel(sequence, launches, outputs, (*workspaces, *made), rebuild)
+    announce(kernel)
+    return kernel
+
+
+def _sequence_printed(
+    options: CompileOptions,
+    name: str,
+    declared: int,
+    printed_launches: Sequence[tuple[Any, ...]],
+    outputs: tuple[int, ...],
+    workspaces: tuple[int, ...],
+) -> JITKernel:
+    """The kernel of several printed functions: what a pickled one of several launches is."""
+    launches = [compile_printed(options, *made_of) for made_of in printed_launches]
+    sequence = LaunchSequence(name, tuple(k.prim_func for k in launches), declared)
+    rebuild = functools.partial(_sequence_printed, options)
+    return SequenceKernel(sequence, launches, outputs, workspaces, rebuild)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +241,16 @@ def order_of(prim_func: Func, options: CompileOptions) -> CompileOrder:
             f"expected a prim_func, found {_called(prim_func)}",
             hint=_missing(prim_func),
         )
+    outputs, workspaces = indices_of(prim_func, options)
+    with told_at(prim_func.loc, prim_func.sources):
+        job = _job(prim_func, resolve_target(options), pass_options(options.pass_configs), options)
+    return CompileOrder(job, outputs, workspaces)
+
+
+def indices_of(
+    prim_func: Func | LaunchSequence, options: CompileOptions
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Positions of outputs and of workspaces. KernelError where they do not fit the function."""
     count = len(prim_func.params)
     outputs = resolve_indices(options.out_idx, count, "out_idx", prim_func)
     workspaces = resolve_indices(options.workspace_idx, count, "workspace_idx", prim_func)
@@ -220,9 +262,7 @@ def order_of(prim_func: Func, options: CompileOptions) -> CompileOrder:
             prim_func.loc,
             sources=prim_func.sources,
         )
-    with told_at(prim_func.loc, prim_func.sources):
-        job = _job(prim_func, resolve_target(options), pass_options(options.pass_configs), options)
-    return CompileOrder(job, outputs, workspaces)
+    return outputs, workspaces
 
 
 def compile_printed(
@@ -243,7 +283,7 @@ def compile_printed(
 
 
 def _job(func: Func, target: Target, passes: PassOptions, options: CompileOptions) -> Job:
-    device = _device(options)
+    device = device_of(options)
     return Job(func, target, passes, device, code_generator(options.target, func.loc))
 
 
@@ -291,26 +331,8 @@ def _missing(found: object) -> str:
     return "a factory ends with `return` and the function under @T.prim_func"
 
 
-def _device(options: CompileOptions) -> Device:
-    """Where the kernel runs, and with which options of its compiler it is made."""
-    if options.run_mode not in (None, "auto", "npu", "sim"):
-        raise KernelError(
-            "run-mode",
-            f"run_mode {options.run_mode!r} is not supported, expected 'npu' or 'sim'",
-            hint="leave it out; TILE_TARGET chooses between sim and npu",
-        )
-    flags = options.compile_flags or ()
-    words = tuple(shlex.split(flags) if isinstance(flags, str) else flags)
-    if not all(isinstance(word, str) for word in words):
-        raise KernelError(
-            "compile-flags",
-            f"compile_flags is {flags!r}, expected a string or a list of strings",
-        )
-    return current_device(words, simulate=options.run_mode == "sim")
-
-
 def _decorate(factory: Factory, options: CompileOptions) -> Factory:
-    if isinstance(factory, Func):
+    if isinstance(factory, (Func, LaunchSequence)):
         raise KernelError(
             "jit-prim-func",
             f"`{factory.name}` is a prim_func; jit decorates the function that returns it",
@@ -350,24 +372,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
         except TileError as error:
             raise error.with_traceback(None) from None  # as in `compile`
 
-    wrapper.__jit_impl__ = impl  # type: ignore[attr-defined]
-    wrapper.compile = wrapper  # type: ignore[attr-defined]
+    members = {**members_of(factory, options, wrapper), "__jit_impl__": impl, "compile": wrapper}
+    for name, member in members.items():
+        setattr(wrapper, name, member)
     return wrapper
-
-
-def _print_timings(kernel: JITKernel) -> None:
-    t = kernel.timings
-    steps = {"trace": t.trace, "lower": t.lower, "emit": t.emit, "compile": t.compile,
-             "load": t.load}  # fmt: skip
-    text = ", ".join(f"{name} {seconds * 1e3:.1f} ms" for name, seconds in steps.items())
-    note = " (from the cache)" if t.cached else ""
-    print(f"{kernel.prim_func.name}: {text}{note}", file=sys.stderr)
-
-
-def _dump(kernel: JITKernel, folder: Path) -> None:
-    """The emitted source, and the function as traced and after all passes."""
-    folder.mkdir(parents=True, exist_ok=True)
-    name = kernel.prim_func.name
-    (folder / f"{name}{kernel.generator.suffix}").write_text(kernel.get_kernel_source())
-    (folder / f"{name}.tir").write_text(print_func(kernel.prim_func))
-    (folder / f"{name}.lowered.tir").write_text(print_func(kernel.lowered))

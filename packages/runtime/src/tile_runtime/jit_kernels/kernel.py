@@ -15,8 +15,10 @@ from tile_ir import Diagnostic, For, Func, LoopKind, Stmt, Target, TileError, pr
 from tile_ir.code_generator import CodeGenerator
 from tile_passes import PassOptions
 from tile_runtime.cache.fingerprint import source_hash
+from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
+from tile_runtime.jit_kernels.kernel_sources import KernelSources
 from tile_runtime.jit_kernels.no_gradient import without_gradient, written_without_gradient
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from tile_runtime.simulator.timeline import Timeline
 
 
-class JITKernel:
+class JITKernel(KernelSources):
     """A compiled kernel: call it with its inputs, get its outputs.
 
     `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `rebuild`
@@ -101,14 +103,10 @@ class JITKernel:
                     return outputs
             call = self._binder.bind(inputs)
             self._tell_of_writes(inputs)
-            self._prove()
-            self._launch(call)
+            self.run_bound(call, inputs)
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
-        recorders = RECORDERS.get()
-        for recorded in recorders:
-            recorded(self, call, inputs)
-        if call.repeated is not None and not (recorders or in_forward_mode()):
+        if call.repeated is not None and not (RECORDERS.get() or in_forward_mode()):
             self._repeat = self._launch.remember(self._binder, call.repeated, inputs)
         outputs = call.outputs
         if torch.is_grad_enabled() and outputs:
@@ -124,6 +122,22 @@ class JITKernel:
         )  # fmt: skip
         tuned = {n: getattr(self, n) for n in ("config", "latency", "ref_latency")}
         return self._rebuild, made_of, tuned
+
+    def run_bound(self, call: Bound, inputs: tuple[Any, ...]) -> None:
+        """Run, and tell those who watch runs."""
+        self.launch_again(call)
+        for recorded in RECORDERS.get():
+            recorded(self, call, inputs)
+
+    @property
+    def launcher(self) -> KernelLaunch:
+        """What launches it."""
+        return self._launch
+
+    @property
+    def files(self) -> KernelFiles:
+        """Its files on disk."""
+        return self._built.files
 
     def described(self, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
         """What a call returns, of inputs that have shapes, possibly symbolic, and no values."""
@@ -165,8 +179,9 @@ class JITKernel:
         timeline: Callable[[], Timeline | None] | None = getattr(self._launch, "timeline", None)
         return None if timeline is None else timeline()
 
-    def get_kernel_source(self) -> str:
-        """The emitted source, device and host part."""
+    def get_kernel_source(self, kernel_only: bool = True) -> str:
+        """The emitted source; with what calls it on the host in the same file, as it is compiled
+        that way."""
         return self._built.files.source.read_text()
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tile_ir import Func, KernelError, warn
+from tile_ir import Func, KernelError, LaunchSequence, warn
 from tile_passes import run_pipeline
 from tile_runtime.jit_kernels.compile_options import CompileOptions, resolve_target
 from tile_runtime.launcher.signature import Param, signature_of
@@ -35,6 +35,8 @@ def lower(
     """Run the passes and emit, under the configs of the `PassContext` around the call; those of
     the call itself come first. Raises KernelError for a mistake in the kernel
     and for a target that no code generator makes."""
+    if isinstance(prim_func, LaunchSequence):
+        raise prim_func.one_by_one("the source of `lower`")
     if not isinstance(prim_func, Func):
         raise KernelError(
             "not-a-prim-func", f"expected a prim_func, found {type(prim_func).__name__}"

@@ -108,18 +108,43 @@ class Profiler:
         found = self.kernel(*inputs)
         assert_mostly_close(found, expected, rtol, atol, max_mismatched_ratio)
 
+    def manual_assert_close(
+        self,
+        reference: Callable[..., Any] | None,
+        input_tensors: Sequence[torch.Tensor] | None = None,
+        manual_check_prog: Callable[..., Any] | None = None,
+    ) -> None:
+        """The author's own check, of the lists of what the kernel and the reference give."""
+        if manual_check_prog is None:
+            raise ValueError("manual_assert_close has no manual_check_prog to check with")
+        inputs = list(input_tensors) if input_tensors is not None else self.inputs()
+        expected = [] if reference is None else _as_list(reference(*(t.clone() for t in inputs)))
+        manual_check_prog(_as_list(self.kernel(*inputs)), expected)
+
+    def assert_consistent(self, repeat: int = 10) -> None:
+        """AssertionError if the kernel gives other results when it runs again."""
+        inputs = self.inputs()
+        first = _as_list(self.kernel(*(t.clone() for t in inputs)))
+        for _ in range(repeat):
+            again = _as_list(self.kernel(*(t.clone() for t in inputs)))
+            assert_mostly_close(again, first, rtol=0.0, atol=0.0, max_mismatched_ratio=0.0)
+
     def do_bench(
         self,
         func: Callable[..., Any] | None = None,
         warmup: float = 25,
         rep: float = 100,
         input_tensors: Sequence[torch.Tensor] | None = None,
+        n_warmup: int = 0,
+        n_repeat: int = 0,
         **options: Any,
     ) -> Any:
         """`do_bench` of the kernel, or of `func`, with these inputs."""
         inputs = list(input_tensors) if input_tensors is not None else self.inputs()
         accepted = {k: v for k, v in options.items() if k in ("quantiles", "return_mode")}
-        return do_bench(lambda: (func or self.kernel)(*inputs), warmup=warmup, rep=rep, **accepted)
+        return do_bench(
+            lambda: (func or self.kernel)(*inputs), warmup, rep, n_warmup, n_repeat, **accepted
+        )
 
 
 def assert_mostly_close(

@@ -22,6 +22,7 @@ from tile_ir import (
     Func,
     IRError,
     KernelError,
+    LaunchSequence,
     Select,
     Unary,
     Var,
@@ -133,7 +134,10 @@ def launcher_kinds(signature: Signature) -> list[str]:
 
 
 def resolve_indices(
-    indices: int | Sequence[int] | None, count: int, what: str, func: Func
+    indices: int | Sequence[int] | None,
+    count: int,
+    what: str,
+    func: Func | LaunchSequence,
 ) -> tuple[int, ...]:
     """Positions named by `out_idx` or `workspace_idx`; negatives count from the end of the
     declared parameters.

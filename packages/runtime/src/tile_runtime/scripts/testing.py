@@ -32,18 +32,18 @@ def torch_assert_close(
     atol: float = 1e-3,
     max_mismatched_ratio: float = 0.001,
     verbose: bool = False,
-    equal_nan: bool = False,
+    equal_nan: bool = True,
     **ignored: Any,
 ) -> bool:
     """Whether all elements but a share of `max_mismatched_ratio` are close; AssertionError if
-    not."""
+    not, and if shapes, devices or types differ."""
     import torch
 
-    if tensor_a.shape != tensor_b.shape:
-        raise AssertionError(f"shapes differ: {tuple(tensor_a.shape)}, {tuple(tensor_b.shape)}")
-    close = torch.isclose(
-        tensor_a, tensor_b.to(tensor_a.dtype), rtol=rtol, atol=atol, equal_nan=equal_nan
-    )
+    for what in ("shape", "device", "dtype"):
+        ours, theirs = getattr(tensor_a, what), getattr(tensor_b, what)
+        if ours != theirs:
+            raise AssertionError(f"the {what}s differ: {ours}, {theirs}")
+    close = torch.isclose(tensor_a, tensor_b, rtol=rtol, atol=atol, equal_nan=equal_nan)
     wrong = int((~close).sum())
     allowed = int(close.numel() * max_mismatched_ratio)
     if wrong > allowed:

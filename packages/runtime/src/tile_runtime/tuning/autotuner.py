@@ -20,11 +20,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from typing import Any, TypeAlias
 
-from tile_ir import KernelError, TileError
+from tile_ir import KernelError, TileError, did_you_mean
+from tile_runtime.jit_kernels.eager_jit import EagerJit
 from tile_runtime.jit_kernels.factory_calls import memo_key
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
 from tile_runtime.tuning.candidates import ConfigCandidates
+from tile_runtime.tuning.eager_tuner import EagerTuner, Left, SizedFactory, chosen, reserved
 from tile_runtime.tuning.options import TuneOptions
 from tile_runtime.tuning.results import TuningResults, config_text
 from tile_runtime.tuning.search import search
@@ -49,13 +51,21 @@ def autotune(
     skip_check: bool = False,
     manual_check_prog: Callable[..., Any] | None = None,
     cache_input_tensors: bool = False,
+    do_not_specialize: Sequence[str] | None = None,
+    early_stop: bool = False,
+    early_stop_factor: float = 1.2,
     executor: Executor | Any = "processes",
     objective: str = "auto",
     most: int | None = None,
     sampler: str | None = None,
 ) -> Any:
     """Make a jitted factory choose among configurations, a list of keyword arguments or a function
-    that gives one for the arguments of the call.
+    that gives one for the arguments of the call. Above a function that is a kernel itself, a call
+    chooses for its tensors and runs the best, `compile` gives that kernel.
+
+    `pass_configs` in a configuration, where the factory has no such parameter, are those it is
+    compiled with. What is found holds for all values of the arguments named by `do_not_specialize`.
+    `cache_input_tensors` and `early_stop` save time of devices, and change nothing here.
 
     A configuration may take `timeout` seconds. `executor` runs the trials: "processes" of this
     machine, "here" one after another, an executor of concurrent.futures or a client of
@@ -66,12 +76,15 @@ def autotune(
     options = TuneOptions(
         warmup, rep, supply_type, ref_prog, supply_prog, rtol, atol, max_mismatched_ratio,
         skip_check, manual_check_prog, timeout, executor, objective, most, sampler,
+        tuple(do_not_specialize or ()),
     )  # fmt: skip
 
-    def decorate(factory: Callable[..., JITKernel]) -> Callable[..., JITKernel]:
+    def decorate(factory: Callable[..., Any]) -> Any:
         return _decorate(factory, configs, options)
 
-    return decorate(func) if func is not None else decorate
+    if func is None:
+        return decorate
+    return decorate(func)
 
 
 @dataclass
@@ -98,14 +111,18 @@ class AutoTuner:
         self.options = replace(self.options, **known)
         return self
 
-    def run(self, warmup: float = 25, rep: float = 100, timeout: float = 100) -> JITKernel:
+    def run(
+        self, warmup: float = 25, rep: float = 100, timeout: float = 100, **of_devices: Any
+    ) -> JITKernel:
         """The best kernel. Raises KernelError when there is none."""
         from tile_runtime.jit_kernels.jit_compile import jit
 
         decorate: Any = jit(**self.compile_options)
-        jitted = decorate(self.factory)
+        made = isinstance(self.factory, EagerJit) or hasattr(self.factory, "__jit_impl__")
+        jitted = self.factory if made else decorate(self.factory)
         options = replace(self.options, warmup=warmup, rep=rep, timeout=timeout)
-        return _decorate(jitted, self.configs, options)()
+        kernel: JITKernel = _decorate(jitted, self.configs, options).compile()
+        return kernel
 
 
 _inputs: ContextVar[tuple[Any, ...] | None] = ContextVar("tile_autotune_inputs", default=None)
@@ -122,29 +139,85 @@ def set_autotune_inputs(*tensors: Any) -> Iterator[None]:
         _inputs.reset(token)
 
 
-def _decorate(
-    factory: Callable[..., JITKernel], configs: Configs, options: TuneOptions
-) -> Callable[..., JITKernel]:
+def _decorate(factory: Any, configs: Configs, options: TuneOptions) -> Any:
     signature = inspect.signature(inspect.unwrap(factory))
+    _check_names(signature, options)
+    apart = reserved(factory)
+
+    def left(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Config] | None:
+        """What is left to tune of a call: None where it gives all tunables."""
+        candidates = _configurations(configs, args, kwargs)
+        own = {n: v for n, v in kwargs.items() if n in signature.parameters}
+        given = signature.bind_partial(*args, **own).arguments
+        if all(n in given for c in candidates for n in c if n not in apart):
+            return None
+        # What the call gives is not tuned.
+        return _distinct(_without(c, given) for c in candidates)
+
+    if isinstance(factory, EagerJit):
+
+        def tune(
+            sized: SizedFactory, named: Mapping[str, Any], candidates: list[Config],
+            tensors: list[Any] | None,
+        ) -> JITKernel:  # fmt: skip
+            given = _inputs.get() or (None if tensors is None else tuple(tensors))
+            return _tune(sized, (), dict(named), candidates, options, given)
+
+        return EagerTuner(factory, left, tune, options.do_not_specialize)
+    return _tuned_factory(factory, signature, left, options)
+
+
+def _check_names(signature: inspect.Signature, options: TuneOptions) -> None:
+    for name in options.do_not_specialize:
+        if name not in signature.parameters:
+            raise KernelError(
+                "tuning-option", f"do_not_specialize names `{name}`, which is no parameter",
+                hint=did_you_mean(name, list(signature.parameters)),
+            )  # fmt: skip
+
+
+def _tuned_factory(
+    factory: Callable[..., JITKernel],
+    signature: inspect.Signature,
+    left: Left,
+    options: TuneOptions,
+) -> Callable[..., JITKernel]:
     tuned: dict[Any, JITKernel] = {}
+    best: dict[Any, Config] = {}
 
     @wraps(factory)
     def wrapper(*args: Any, **kwargs: Any) -> JITKernel:
-        candidates = _configurations(configs, args, kwargs)
-        given = signature.bind_partial(*args, **kwargs).arguments
-        if all(name in given for config in candidates for name in config):
+        candidates = left(args, kwargs)
+        if candidates is None:
             return factory(*args, **kwargs)
-        # What the call gives is not tuned.
-        candidates = _distinct(_without(c, given) for c in candidates)
         key = memo_key(factory, args, kwargs)
-        if key not in tuned:
-            try:
-                tuned[key] = _tune(factory, args, kwargs, candidates, options)
-            except TileError as error:
-                raise error.with_traceback(None) from None  # our frames say nothing
+        if key in tuned:
+            return tuned[key]
+        bound = signature.bind_partial(*args, **kwargs).arguments
+        judged = {n: v for n, v in bound.items() if n not in options.do_not_specialize}
+        known = memo_key(factory, (), judged)
+        try:
+            if options.do_not_specialize and known in best:
+                tuned[key] = _made(factory, args, kwargs, best[known])
+            else:
+                tuned[key] = _tune(factory, args, kwargs, candidates, options, _inputs.get())
+                best[known] = tuned[key].config or {}
+        except TileError as error:
+            raise error.with_traceback(None) from None  # our frames say nothing
         return tuned[key]
 
+    wrapper.compile = wrapper  # type: ignore[attr-defined]
     return wrapper
+
+
+def _made(
+    factory: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], config: Config
+) -> JITKernel:
+    """The kernel of a configuration."""
+    apart = any(name in config for name in reserved(factory))
+    variant, own = chosen(factory.__jit_impl__, config) if apart else (factory, config)
+    made: JITKernel = variant(*args, **kwargs, **own)
+    return made
 
 
 def _configurations(configs: Configs, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -185,14 +258,15 @@ def _tune(
     kwargs: dict[str, Any],
     configs: list[Config],
     options: TuneOptions,
+    inputs: tuple[Any, ...] | None,
 ) -> JITKernel:
-    found = search(ConfigCandidates(factory, args, kwargs, options, _inputs.get()), configs)
+    found = search(ConfigCandidates(factory, args, kwargs, options, inputs), configs)
     best = found.best
     if best is None:
-        call = partial(factory, *args, **kwargs, **configs[0])
+        call = partial(_made, factory, args, kwargs, configs[0])
         raise _nothing_usable(call, getattr(factory, "__name__", "the factory"), found)
     config = next(c for c in configs if config_text(c) == best.config)
-    kernel = factory(*args, **kwargs, **config)
+    kernel = _made(factory, args, kwargs, config)
     kernel.config, kernel.latency = dict(config), best.milliseconds
     kernel.ref_latency = best.reference
     kernel.tuning = found

@@ -15,14 +15,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from tile_ir import TileError
+from tile_ir import LaunchSequence, TileError
 from tile_ir.switches import switch
 from tile_runtime.cache.fingerprint import digest_of, sources_digest
-from tile_runtime.jit_kernels.jit_compile import order_of
+from tile_runtime.jit_kernels.jit_compile import compile_func, order_of
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.profiler import do_bench
 from tile_runtime.jit_kernels.tensor_supply import Declared, supply_tensors
 from tile_runtime.launcher.signature import KernelParam, Param, signature_of
+from tile_runtime.tuning.eager_tuner import chosen
 from tile_runtime.tuning.options import TuneOptions
 from tile_runtime.tuning.results import TrialRow, config_text
 from tile_runtime.tuning.trial import (
@@ -108,7 +109,7 @@ class ConfigCandidates:
             return TrialOutcome(
                 TIMED_OUT, None, f"the factory has not returned after {seconds:g} s"
             )
-        except (TileError, AssertionError) as error:  # it may refuse sizes by asserting
+        except Exception as error:  # it may refuse sizes in any way
             return failed(REFUSED, error)
         key = digest_of(self._judged, about, self._described(declared), config_text(config))
         return Candidate(config, key, makes, declared)
@@ -152,11 +153,13 @@ class ConfigCandidates:
         factory that does not come from `jit` compiles its kernel when it is called."""
         impl = getattr(self.factory, "__jit_impl__", None)
         if impl is None:
-            kernel = self.factory(*self.args, **self.kwargs, **config)
-            rebuild, made_of, _ = kernel.__reduce__()
-            return partial(rebuild, *made_of), kernel, _about(made_of)
-        order = order_of(impl.func(*self.args, **self.kwargs, **config), impl.options)
-        makes, about = order.printed(impl.options), _about(order.made_of)
+            return _built(self.factory(*self.args, **self.kwargs, **config))
+        variant, own = chosen(impl, config)
+        traced, options = variant.traced(*self.args, **self.kwargs, **own)
+        if isinstance(traced, LaunchSequence):
+            return _built(compile_func(traced, options))
+        order = order_of(traced, options)
+        makes, about = order.printed(options), _about(order.made_of)
         func = order.job.func
         params = list(signature_of(func, len(func.params)).params)
         declared = _Traced(
@@ -199,6 +202,12 @@ class ConfigCandidates:
 
         milliseconds = do_bench(reference, warmup=1, rep=1)
         return _Inputs(pack(inputs, reference()) if options.checks else bare, milliseconds)
+
+
+def _built(kernel: JITKernel) -> tuple[Callable[[], JITKernel], Declared, str]:
+    """`_called` of a kernel that is there already."""
+    rebuild, made_of, _ = kernel.__reduce__()
+    return partial(rebuild, *made_of), kernel, _about(made_of)
 
 
 def _about(made_of: tuple[Any, ...]) -> str:

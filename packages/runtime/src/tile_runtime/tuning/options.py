@@ -17,7 +17,7 @@ from tile_runtime.tuning.trial import Measuring
 
 OBJECTIVES = ("auto", "modelled", "device")
 # What decides nothing about a time, only who looks for it and for how long.
-_NOT_JUDGING = ("timeout", "executor", "most", "sampler", "objective")
+_NOT_JUDGING = ("timeout", "executor", "most", "sampler", "objective", "do_not_specialize")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class TuneOptions:
     objective: str = "auto"
     most: int | None = None
     sampler: str | None = None
+    do_not_specialize: tuple[str, ...] = ()
 
     @property
     def checks(self) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tile_ir import TARGETS, Func, KernelError, Target, did_you_mean, parse
+from tile_ir import TARGETS, Func, KernelError, LaunchSequence, Target, did_you_mean, parse
 from tile_ir.switches import switch
 from tile_runtime.options.code_generators import GENERATORS, code_generator, named_generator
 
@@ -150,6 +150,8 @@ def _of_value(
     """What a name of a script stands for. `compiled` are the kernels the script has made."""
     from tile_runtime.jit_kernels.kernel import JITKernel
 
+    if isinstance(value, LaunchSequence):
+        raise value.one_by_one("what this command tells")
     if isinstance(value, (Func, JITKernel)):
         if arguments:
             raise KernelError(
@@ -167,6 +169,8 @@ def _of_value(
     jitted = getattr(value, "__jit_impl__", None)
     # The factory below its jit: not every command needs the kernel to be built.
     result = (value if jitted is None else jitted.func)(**arguments)
+    if isinstance(result, LaunchSequence):
+        raise result.one_by_one("what this command tells")
     if not isinstance(result, (Func, JITKernel)):
         raise KernelError(
             "no-such-kernel", f"{name} returned a {type(result).__name__}, expected a prim_func"
