@@ -12,10 +12,12 @@ from tile_frontend._arguments.debug_output import print_value, printf
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
+from tile_frontend._dialects.gpu_names import SMALL_FLOAT, stops
 from tile_frontend._evaluate.decorators import macro, prim_func
 from tile_frontend._language import (
     allocation,
     eager_host,
+    element_spellings,
     gpu_hints,
     kernel_frames,
     loops,
@@ -55,6 +57,17 @@ NAMES: dict[str, Any] = {
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {
-    **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
-    "Vectorized": loops.vectorized,
+    **gpu_hints.STOPS, **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
+    "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
+    **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), allocation.Tensor),
+    "async_copy": NAMES["copy"],
 }  # fmt: skip
+
+
+def of_gpus(name: str) -> Any:
+    """What a type of GPUs is here: that of a small float is a name, of which nothing is made; a
+    vector is of no use. None for all other names."""
+    if SMALL_FLOAT.fullmatch(name):
+        return scalar_functions.DTypeName(name)
+    group = stops(name)
+    return None if group is None else gpu_hints.GpuName(name, group)
