@@ -129,8 +129,7 @@ ERRORS = (
     ),
     _group(
         _ROLES, "write one program for the block",
-        "ws ws_op WSRole WSPipeline WSInstr WSOpRef WSSync WSSyncKind WSScope WSSchedule "
-        "WarpSpecialize WarpSpecializeFrame",
+        "ws ws_op WarpSpecialize WarpSpecializeFrame",
     ),
     _group(
         _SIMD, "write T.Parallel",
@@ -147,7 +146,7 @@ ERRORS = (
     ),
     _group(
         "the chip has no such type", _A5,
-        "is_float4 is_float4_e2m1fn is_float4_e2m1_unpacked is_f8f6f4_family "
+        "is_float4 is_float4_e2m1fn is_float4_e2m1_unpacked float4_e2m1_unpacked is_f8f6f4_family "
         "validate_gemm_ab_dtypes",
     ),
     _group(
@@ -186,7 +185,8 @@ ERRORS = (
         "BaseTileScheduler PersistentTileScheduler",
     ),
     _group(
-        "a workspace is a parameter here", "pass a T.Tensor for it", "alloc_global",
+        "a workspace is a parameter here", "pass a T.Tensor for it",
+        "alloc_global allocate alloc_buffer sblock_alloc_buffer",
     ),
     _group(
         "reductions have their tile at once", "fill a fragment, update it, and write T.reduce_sum",
@@ -215,9 +215,45 @@ NO_EFFECT: frozenset[str] = frozenset(
         "annotate_min_blocks_per_sm annotate_pass_configs annotate_producer_reg_dealloc "
         "annotate_restrict_buffers annotate_ws_schedule dec_max_nreg disable_warp_group_reg_alloc "
         "ignore_loop_partition inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger "
-        "set_max_nreg sync_global sync_threads sync_warp WSID"
+        "set_max_nreg sync_global sync_threads sync_warp"
     )
 )
+# What is only handed to a hint.
+HINT_OBJECTS: frozenset[str] = frozenset(
+    names("WSID WSInstr WSOpRef WSPipeline WSRole WSSchedule WSScope WSSync WSSyncKind")
+)
+LAYOUTS = tuple(
+    f"make_{banks}swizzled_layout" for banks in ("", "full_bank_", "half_bank_", "quarter_bank_")
+)
+# What becomes of names that have another form here; the rest means the same.
+LOWERED: dict[str, str] = {
+    "Kernel": "the grid is shared out among the cores; threads have no effect",
+    "alloc_shared": "ub, l1 or both, by its uses",
+    "alloc_fragment": "l0c, ub or both, by its uses",
+    "alloc_local": "a column of the loop it is in",
+    "gemm": "a product of the cube core, whose result is handed over where it is used",
+    "atomic_add": "a copy that adds",
+    "async_copy": "T.copy: loads overlap by T.Pipelined",
+    "use_swizzle": "the order of blocks is the launch's",
+    "annotate_layout": "of tiles without effect; of tensors ignored, with a remark",
+    "float64": "for scalars; tensors and tiles of it stop",
+    "double": "for scalars; tensors and tiles of it stop",
+    "tfloat32": "float32: products are exact",
+    "exp2": "exp(x ln 2) in float32",
+    "__exp": "T.exp", "__log": "T.log", "__log2": "T.log2", "__log10": "T.log10",
+    "__sin": "T.sin", "__cos": "T.cos", "fast_rcp": "1 / x",
+}  # fmt: skip
+ARGUMENTS_WITHOUT_EFFECT: frozenset[str] = frozenset(
+    names(
+        "annotations coalesced_width disable_tma eviction_policy group k_pack loop_layout mbar "
+        "memory_order policy prefer_async prefer_instruction sync threads use_tma warp_group_id "
+        "warp_id"
+    )
+)
+STOPPING_ARGUMENTS: dict[str, NameGroup] = {
+    "prelude": NameGroup("source text can not be checked", "write operations", ()),
+    "return_prev": NameGroup("atomic operations return nothing", "leave it out", ()),
+}
 GROUP_OF = {name: group for group in ERRORS for name in group.names}
 # Types of small floats, and of the vectors of one thread.
 SMALL_FLOAT = re.compile(r"float([864])_e\d+m\d+(?:b\d+)?[a-wyz]*")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NoReturn
 
-from tile_frontend._dialects.gpu_names import GROUP_OF, NO_EFFECT, NameGroup
+from tile_frontend._dialects.gpu_names import GROUP_OF, HINT_OBJECTS, LAYOUTS, NO_EFFECT, NameGroup
 from tile_frontend._tracing.faults import Fault
 
 
@@ -25,10 +25,13 @@ class GemmWarpPolicy(IntEnum):
 
 
 class ThreadLayout:
-    """An order of elements among threads or banks of a GPU."""
+    """An order of elements among threads or banks of a GPU, or another thing said to a hint."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.arguments, self.named = arguments, named
+
+    def __call__(self, *arguments: Any, **named: Any) -> ThreadLayout:
+        return self
 
     def __getattr__(self, name: str) -> Callable[..., ThreadLayout]:
         if name.startswith("__"):
@@ -75,7 +78,8 @@ class GpuName:
 
 FUNCTIONS: dict[str, Any] = {
     **{name: _hint(name) for name in sorted(NO_EFFECT)},
-    **dict.fromkeys(("Layout", "Fragment", "make_swizzled_layout"), ThreadLayout),
+    **dict.fromkeys(sorted(HINT_OBJECTS), ThreadLayout()),
+    **dict.fromkeys(("Layout", "Fragment", *LAYOUTS), ThreadLayout),
     "GemmWarpPolicy": GemmWarpPolicy,
 }
 STOPS: dict[str, Any] = {name: GpuName(name, group) for name, group in GROUP_OF.items()}
