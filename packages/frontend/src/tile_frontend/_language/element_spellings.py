@@ -6,7 +6,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from tile_frontend._language import element_mathematics as mathematics
 from tile_frontend._language import scalar_functions as functions
+from tile_frontend._language.conversions import DTYPE_NAMES, cast
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar
 
@@ -60,7 +62,7 @@ def index_to_coordinates(index: Any, shape: Any) -> list[Any]:
 
 def IntImm(dtype: Any, value: Any) -> Any:
     """A number of this type."""
-    return functions.cast(value, dtype)
+    return cast(value, dtype)
 
 
 _OPERATORS: dict[str, Function] = {
@@ -83,6 +85,8 @@ SPELLINGS: dict[str, Any] = {
     "fabs": functions.FUNCTIONS["abs"], "PrimExpr": Scalar,
     "fast_rcp": _operator("fast_rcp", lambda x: 1.0 / x),
     **{f"__{n}": functions.FUNCTIONS[n] for n in ("exp", "log", "log2", "log10", "sin", "cos")},
-    "short": functions.DTYPE_NAMES["int16"], "long": functions.DTYPE_NAMES["int64"],
-    "ulong": functions.DTYPE_NAMES["uint64"], "tfloat32": functions.DTYPE_NAMES["float32"],
+    **mathematics.FUNCTIONS, "nearbyint": functions.FUNCTIONS["round"],
+    "__exp10": mathematics.FUNCTIONS["exp10"], "__tan": mathematics.FUNCTIONS["tan"],
+    "short": DTYPE_NAMES["int16"], "long": DTYPE_NAMES["int64"],
+    "ulong": DTYPE_NAMES["uint64"], "tfloat32": DTYPE_NAMES["float32"],
 }  # fmt: skip
