@@ -18,7 +18,7 @@ from pages.markdown import ROOT
 
 import tile_frontend as T
 from tile_frontend import tile
-from tile_frontend._language.scalar_functions import DTypeName
+from tile_frontend._language.conversions import DTypeName
 from tile_ir import OPS, OpDef
 from tile_ir.opdef import OperandDef
 

@@ -27,7 +27,7 @@ from pages.operations import (
 )
 from pages.signatures import called, native_parameters
 from tile_codegen_ascendc import emit
-from tile_frontend._language.scalar_functions import DTypeName
+from tile_frontend._language.conversions import DTypeName
 from tile_frontend._symbols import NAMES
 from tile_ir import DEFAULT_TARGET, OPS, Func, KernelError
 from tile_passes import run_pipeline

@@ -145,7 +145,7 @@ def scalars(A: T.Tensor((128,), "float32"), k: T.int32):
             b[2] = T.floormod(k, 16)
             b[3] = T.cast(a[0], "int32")
             b[4] = T.Cast("int32", a[0])
-            b[5] = T.reinterpret("int32", a[0])
+            b[5] = T.reinterpret(a[0], "int32")
             b[6] = T.truncdiv(k, 16)
             b[7] = T.truncmod(k, 16)
             b[8] = T.bitwise_and(k, 15)

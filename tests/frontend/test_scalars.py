@@ -82,6 +82,11 @@ def built(expression, show):
         (lambda c, n, x, h: T.float16(1), "float16 = 1.0:float16"),
         (lambda c, n, x, h: T.uint32(2**32 - 1), "uint32 = 4294967295:uint32"),
         (lambda c, n, x, h: T.reinterpret("float32", c), "float32 = bits<float32>(%cid)"),
+        (lambda c, n, x, h: T.reinterpret(c, "float32"), "float32 = bits<float32>(%cid)"),
+        (lambda c, n, x, h: T.cast(x, "int32", "rn"), "int32 = int32(round(%x))"),
+        (lambda c, n, x, h: T.cast(x, "int32", round="rp"), "int32 = int32(ceil(%x))"),
+        (lambda c, n, x, h: T.cast(x, "int32", round="rm"), "int32 = int32(floor(%x))"),
+        (lambda c, n, x, h: T.cast(x, "float16", round="rn"), "float16 = float16(%x)"),
         (lambda c, n, x, h: -T.infinity("float16"), "float16 = -inf:float16"),
         (lambda c, n, x, h: c * np.int64(3), "int32 = %cid * 3"),
         (lambda c, n, x, h: np.float32(0.5), "float32 = 0.5"),
@@ -168,3 +173,11 @@ def test_python_s_own_functions_take_runtime_values(show):
 
     largest = "max(max($A[%cid], 0.5), min($A[%cid], 2.0))"
     assert show(k)[-1] == f"let %value: float32 = {largest} + abs($A[0])"
+
+
+def test_roundings_that_no_conversion_has(show):
+    for given in ({"round": "rs"}, {"sat": False}, {"rbits": 3}):
+        with pytest.raises(KernelError, match="attribute-value"):
+            built(lambda c, n, x, h, given=given: T.cast(x, "int32", **given), show)
+    with pytest.raises(KernelError, match="to the nearest one, not 'rz'"):
+        built(lambda c, n, x, h: T.cast(x, "float16", "rz"), show)

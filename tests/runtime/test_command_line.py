@@ -72,6 +72,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert text.startswith(f"tile-ascend {__version__}\n")
     for command in (
+        "port",
         "doctor",
         "emit",
         "opt",

@@ -12,6 +12,7 @@ from tile_frontend._dialects.known import advice as _advice_on
 from tile_frontend._dialects.known import with_spellings as _with_spellings
 from tile_frontend._symbols import GPU_NAMES as _GPU_NAMES
 from tile_frontend._symbols import NAMES as _NAMES
+from tile_frontend._symbols import of_gpus as _of_gpus
 from tile_ir.diagnostics.uncaught import show_errors_plainly as _show_errors_plainly
 
 globals().update(_GPU_NAMES | _with_spellings(_with_operations(_NAMES, _tile), ""))
@@ -28,6 +29,9 @@ def __getattr__(name: str) -> _Any:
         from importlib import import_module
 
         return getattr(import_module("tile_runtime"), name)
+    found = _of_gpus(name)
+    if found is not None:
+        return found
     # Python and IPython ask every module for names of their own: `__path__`, `_repr_html_`.
     asked = name.startswith("__") or name.endswith("_")
     instead = None if asked else _advice_on(__name__, name)

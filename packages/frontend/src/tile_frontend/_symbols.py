@@ -13,10 +13,13 @@ from tile_frontend._arguments.grid_barrier import sync_grid
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
+from tile_frontend._dialects.gpu_names import SMALL_FLOAT, stops
 from tile_frontend._evaluate.decorators import macro, prim_func
 from tile_frontend._language import (
     allocation,
+    conversions,
     eager_host,
+    element_spellings,
     gpu_hints,
     kernel_frames,
     loops,
@@ -31,19 +34,20 @@ from tile_ir import OPS, Func
 _NAMES = {
     allocation: "Tensor alloc_fragment alloc_shared alloc_var annotate_address annotate_layout "
     "make_nz_layout make_zn_layout",
+    conversions: "Cast cast dtype reinterpret",
     eager_host: "alloc_global const empty",
     kernel_frames: "Else If Kernel Scope Then func_attr",
     loops: "Parallel Persistent Pipelined grid loop_break serial unroll vectorized",
     reinterpret_buffer: "reinterpretcast reshape view",
-    scalar_functions: "And Cast Not Or assume cast cdiv ceildiv clamp dtype floordiv floormod "
-    "if_then_else infinity max_value min_value next_power_of_2 reinterpret symbolic truncdiv "
+    scalar_functions: "And Not Or assume cdiv ceildiv clamp floordiv floormod "
+    "if_then_else infinity max_value min_value next_power_of_2 symbolic truncdiv "
     "truncmod",
 }
 
 NAMES: dict[str, Any] = {
     **table_functions("", OPS), **PRODUCTS, **REDUCTIONS,
     **{name: getattr(module, name) for module, names in _NAMES.items() for name in names.split()},
-    **allocation.ALLOCATORS, **scalar_functions.DTYPE_NAMES, **scalar_functions.FUNCTIONS,
+    **allocation.ALLOCATORS, **conversions.DTYPE_NAMES, **scalar_functions.FUNCTIONS,
     "use_swizzle": use_swizzle,
     "recommend_configs": recommend_configs,
     "recommend_tiles": recommend_tiles,
@@ -56,6 +60,17 @@ NAMES: dict[str, Any] = {
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {
-    **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
-    "Vectorized": loops.vectorized, "sync_grid": sync_grid,
+    **gpu_hints.STOPS, **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
+    "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
+    **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), allocation.Tensor),
+    "async_copy": NAMES["copy"], "sync_grid": sync_grid,
 }  # fmt: skip
+
+
+def of_gpus(name: str) -> Any:
+    """What a type of GPUs is here: that of a small float is a name, of which nothing is made; a
+    vector is of no use. None for all other names."""
+    if SMALL_FLOAT.fullmatch(name):
+        return conversions.DTypeName(name)
+    group = stops(name)
+    return None if group is None else gpu_hints.GpuName(name, group)

@@ -35,8 +35,6 @@ TILELANG_ASCEND = Dialect(
     removed={
         "": {
             "alloc_local": "allocate with T.alloc_ub, or T.alloc_var for one scalar",
-            "alloc_tmem": "allocate with T.alloc_L0C",
-            "alloc_barrier": "order pipes with T.set_flag and T.wait_flag",
             "dyn": "write T.symbolic(name)",
             "reduce_abssum": "take T.tile.abs first, then T.reduce_sum",
             "reduce_absmax": "take T.tile.abs first, then T.reduce_max",

@@ -10,7 +10,8 @@ from tile_frontend._dialects.dialect import ImportTable, names
 # Our modules with the names that scripts import of them: `name=ours` where it has another here.
 _PLACES = {
     "tile_frontend": "DataType Fragment GemmWarpPolicy cdiv dtype make_nz_layout "
-    "make_swizzled_layout make_zn_layout next_power_of_2 "
+    "make_full_bank_swizzled_layout make_half_bank_swizzled_layout "
+    "make_quarter_bank_swizzled_layout make_swizzled_layout make_zn_layout next_power_of_2 "
     "reduce reduce_max reduce_min reduce_sum",
     "tile_ir": "Layout PrimFunc=Func TVMError=KernelError",
     "tile_runtime": "__version__",
@@ -88,7 +89,9 @@ _NAMES = {
     "tilelang.language.kernel": "",
     "tilelang.language.proxy": "",
     "tilelang.language.reduce_ascend": "reduce reduce_max reduce_min reduce_sum",
-    "tilelang.layout": "Fragment Layout make_swizzled_layout make_nz_layout make_zn_layout",
+    "tilelang.layout": "Fragment Layout make_full_bank_swizzled_layout "
+    "make_half_bank_swizzled_layout make_nz_layout make_quarter_bank_swizzled_layout "
+    "make_swizzled_layout make_zn_layout",
     "tilelang.math": "cdiv next_power_of_2",
     "tilelang.profiler": "Profiler TensorSupplyType do_bench",
     "tilelang.profiler.bench": "do_bench",

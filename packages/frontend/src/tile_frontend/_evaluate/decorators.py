@@ -18,7 +18,7 @@ from tile_frontend._evaluate.call_expressions import Expandable
 from tile_frontend._evaluate.scope import Captured, Scope, capture
 from tile_frontend._evaluate.statements import StatementEvaluator
 from tile_frontend._language.allocation import TensorType
-from tile_frontend._language.scalar_functions import DTypeName
+from tile_frontend._language.conversions import DTypeName
 from tile_frontend._tracing.dtype_names import element_type
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import Scalar, describe

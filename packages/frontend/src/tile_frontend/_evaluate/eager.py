@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from tile_frontend._evaluate.decorators import KernelEvaluator, tracing
 from tile_frontend._evaluate.scope import capture
 from tile_frontend._language.allocation import TensorType
-from tile_frontend._language.scalar_functions import DTypeName
+from tile_frontend._language.conversions import DTypeName
 from tile_frontend._tracing.source import find_function
 from tile_frontend._tracing.trace import EagerHost, LaunchReached, Trace
 from tile_frontend._tracing.values import Tile

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import Any, NoReturn
+
+from tile_frontend._dialects.gpu_names import GROUP_OF, HINT_OBJECTS, LAYOUTS, NO_EFFECT, NameGroup
+from tile_frontend._tracing.faults import Fault
 
 
 class GemmWarpPolicy(IntEnum):
@@ -22,10 +25,13 @@ class GemmWarpPolicy(IntEnum):
 
 
 class ThreadLayout:
-    """An order of elements among threads or banks of a GPU."""
+    """An order of elements among threads or banks of a GPU, or another thing said to a hint."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.arguments, self.named = arguments, named
+
+    def __call__(self, *arguments: Any, **named: Any) -> ThreadLayout:
+        return self
 
     def __getattr__(self, name: str) -> Callable[..., ThreadLayout]:
         if name.startswith("__"):
@@ -41,15 +47,39 @@ def _hint(name: str) -> Callable[..., None]:
     return without_effect
 
 
-_WITHOUT_EFFECT = (
-    "annotate_compile_flags annotate_consumer_reg_alloc annotate_l2_hit_ratio "
-    "annotate_min_blocks_per_sm annotate_pass_configs annotate_producer_reg_dealloc "
-    "annotate_restrict_buffers annotate_ws_schedule cp_async_barrier_noinc dec_max_nreg "
-    "disable_warp_group_reg_alloc inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger "
-    "ptx_commit_group ptx_wait_group set_max_nreg sync_global sync_threads sync_warp"
-)
+class GpuName:
+    """A name that only kernels for GPUs can use: a Fault wherever it is used."""
+
+    def __init__(self, name: str, group: NameGroup) -> None:
+        self.__name__, self._group = name, group
+        self.__doc__ = f"Not here: {group.says}."
+
+    def _stop(self) -> NoReturn:
+        name, group = self.__name__, self._group
+        raise Fault("gpu-name", f"T.{name}: {group.says}", group.write)
+
+    def __call__(self, *arguments: Any, **named: Any) -> NoReturn:
+        self._stop()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._stop()
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        self._stop()
+
+    def __instancecheck__(self, value: Any) -> NoReturn:
+        self._stop()
+
+    def __repr__(self) -> str:
+        return f"T.{self.__name__}"
+
+
 FUNCTIONS: dict[str, Any] = {
-    **{name: _hint(name) for name in _WITHOUT_EFFECT.split()},
-    **dict.fromkeys(("Layout", "Fragment", "make_swizzled_layout"), ThreadLayout),
+    **{name: _hint(name) for name in sorted(NO_EFFECT)},
+    **dict.fromkeys(sorted(HINT_OBJECTS), ThreadLayout()),
+    **dict.fromkeys(("Layout", "Fragment", *LAYOUTS), ThreadLayout),
     "GemmWarpPolicy": GemmWarpPolicy,
 }
+STOPS: dict[str, Any] = {name: GpuName(name, group) for name, group in GROUP_OF.items()}

@@ -1,6 +1,5 @@
-"""Scalar functions of the language (docs/rules/kernels.md#scalar-functions), and the element types
-that convert what they are called with. Python numbers are computed now; expressions of the others
-become vector operations in `T.Parallel`.
+"""Scalar functions of the language (docs/rules/kernels.md#scalar-functions). Python numbers are
+computed now; expressions of the others become vector operations in `T.Parallel`.
 
 Upstream lets most of them take a `dtype=` that it ignores; scripts pass it, so it is accepted.
 """
@@ -12,7 +11,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from tile_frontend._tracing.dtype_names import PYTHON_TYPES, DataType, element_type
+from tile_frontend._language.element_mathematics import away_from_zero
+from tile_frontend._tracing.dtype_names import DataType, element_type
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
     Scalar,
@@ -23,11 +23,10 @@ from tile_frontend._tracing.scalars import (
     exp2,
     power_scalar,
     python_number,
-    scalar_expr,
     staged,
     unexpected,
 )
-from tile_ir import ALIASES, BOOL, DTYPES, Const, DType, Expr, Kind
+from tile_ir import BOOL, Const, Expr, Kind
 from tile_ir import expr as ir
 from tile_ir.scalars.arithmetic import greatest, least
 
@@ -191,28 +190,6 @@ def min_value(dtype: Any) -> Scalar:
     return Scalar(Const(target.limits()[0] if target.is_integer else -target.largest, target))
 
 
-def cast(value: Any, dtype: Any) -> Scalar:
-    """The value as another type."""
-    target = element_type(dtype)
-    return staged(lambda e: ir.cast(e, target), value)
-
-
-def Cast(dtype: Any, value: Any) -> Scalar:
-    """`cast` with the type first."""
-    return cast(value, dtype)
-
-
-def reinterpret(dtype: Any, value: Any) -> Scalar:
-    """The bits of the value as another type of the same width."""
-    target = element_type(dtype)
-    expr = scalar_expr(value)
-    if expr.dtype.bits != target.bits:
-        message = f"{expr.dtype} has {expr.dtype.bits} bits, {target} has {target.bits}"
-        hint = "reinterpret keeps the width: T.cast converts"
-        raise Fault("operand-type", message, hint, "value")
-    return Scalar(expr if expr.dtype == target else ir.Cast(expr, target, True))
-
-
 def symbolic(name: str, dtype: Any = "int32") -> Any:
     """A dimension whose size is known when the kernel is called; a tuple of them for several names,
     which commas or blanks part."""
@@ -237,36 +214,6 @@ def next_power_of_2(n: int) -> int:
 def cdiv(a: int, b: int) -> int:
     """The quotient of Python ints rounded up."""
     return -(-a // b)
-
-
-class DTypeName(DataType):
-    """`T.float32`: a string, the annotation of a scalar parameter, and a cast when called."""
-
-    __slots__ = ()
-
-    @property
-    def dtype(self) -> DType:
-        return element_type(self, packed=True)
-
-    def __call__(self, value: Any = None) -> Any:
-        # `T.int32()` without a value is another spelling of the annotation.
-        if value is None:
-            return self
-        return cast(value, self)
-
-    def __repr__(self) -> str:
-        return f"T.{self}"
-
-
-def dtype(value: Any) -> DTypeName:
-    """The element type that a string, a type of torch or NumPy, or one of Python's stands for."""
-    if isinstance(value, type) and value in PYTHON_TYPES:
-        value = PYTHON_TYPES[value]
-    return DTypeName(element_type(value, packed=True).name)
-
-
-DTYPE_NAMES = {name: DTypeName(name) for name in DTYPES}
-DTYPE_NAMES.update({alias: DTYPE_NAMES[name] for alias, name in ALIASES.items()})
 
 
 Function = Callable[..., Any]
@@ -339,6 +286,25 @@ def power(x: Any, y: Any, dtype: Any = None) -> Any:
     return _computed("pow", "math-domain", operator.pow, ir.binary, x, y)
 
 
+_to_even = _real("round", "The nearest whole number.", _of_finite(round))
+_TIES = ("ties-to-even", "ties-away-from-zero")
+
+
+def round_nearest(x: Any, dtype: Any = None, rounding_mode: str = "ties-to-even") -> Any:
+    """The whole number nearest to `x`, of two the even one, or the one farther from 0."""
+    mode = dtype if dtype in _TIES else rounding_mode
+    if mode not in _TIES:
+        message = f"round: rounding_mode is {mode!r}"
+        raise Fault("attribute-value", message, f"one of {', '.join(_TIES)}", "rounding_mode")
+    if mode == "ties-to-even":
+        return _to_even(x)
+    return _computed("round", "math-domain", _of_finite(_away), away_from_zero, x)
+
+
+def _away(x: float) -> float:
+    return math.copysign(math.floor(abs(x) + 0.5), x)
+
+
 _FUNCTIONS = (
     _real("exp", "e to the power of `x`.", math.exp),
     _real("exp2", "2 ** x, as the exponential of x ln 2.", lambda x: 2.0**x, exp2),
@@ -358,7 +324,6 @@ _FUNCTIONS = (
     _real("abs", "`x` without its sign.", abs),
     _real("floor", "`x` rounded down.", _of_finite(math.floor)),
     _real("ceil", "`x` rounded up.", _of_finite(math.ceil)),
-    _real("round", "The whole number nearest to `x`, of two the even one.", _of_finite(round)),
     _real("trunc", "`x` without its fraction.", _of_finite(math.trunc)),
     _asked("isnan", "Whether `x` is not a number.", math.isnan,
            lambda e: ir.not_equal(e, e), False),
@@ -374,4 +339,8 @@ _FUNCTIONS = (
           ">>", operator.rshift),
     bitwise_not,
 )  # fmt: skip
-FUNCTIONS: dict[str, Function] = {**{f.__name__: f for f in _FUNCTIONS}, "pow": power}
+FUNCTIONS: dict[str, Function] = {
+    **{f.__name__: f for f in _FUNCTIONS},
+    "round": round_nearest,
+    "pow": power,
+}

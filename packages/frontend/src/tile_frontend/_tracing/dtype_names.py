@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from tile_frontend._dialects.gpu_names import SMALL_FLOAT, stops
 from tile_frontend._tracing.faults import Fault
 from tile_ir import ALIASES, DTYPES, DType, Expr, constant_value, did_you_mean, dtype_of
 
@@ -16,11 +17,12 @@ class DataType(str):
 
     @property
     def bits(self) -> int:
-        return element_type(str(self), packed=True).bits
+        small = SMALL_FLOAT.fullmatch(self)
+        return int(small[1]) if small else element_type(str(self), packed=True).bits
 
     @property
     def itemsize(self) -> int:
-        return element_type(str(self)).size
+        return -(-self.bits // 8)
 
     @property
     def name(self) -> str:
@@ -85,6 +87,9 @@ def _named_type(value: Any) -> DType:
     of_numpy = isinstance(value, type) and value.__module__ == "numpy"
     name = value.__name__ if of_numpy else str(value)
     found = dtype_of(name.removeprefix("torch.")) if not isinstance(value, (int, float)) else None
+    group = stops(name.removeprefix("torch.")) if found is None else None
+    if group is not None:
+        raise Fault("gpu-name", f"{name}: {group.says}", group.write, "dtype")
     if found is None:
         hint = _meant(value, name) or "one of " + ", ".join(DTYPES)
         raise Fault("unknown-dtype", f"{name!r} is not an element type", hint, "dtype")

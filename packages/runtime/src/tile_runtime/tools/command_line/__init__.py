@@ -19,6 +19,7 @@ from tile_runtime import __version__
 # What each command is for. Its module, of the same name, is loaded when the command is chosen.
 COMMANDS = {
     "run": "run a script written for tilelang",
+    "port": "list what a script written for GPUs must change, and what becomes of the rest",
     "doctor": "check this machine and say how to mend it",
     "emit": "print the emitted source of a kernel",
     "sim": "run an Ascend C kernel on the simulator",
