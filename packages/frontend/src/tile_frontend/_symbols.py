@@ -55,6 +55,6 @@ NAMES: dict[str, Any] = {
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {
-    **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
+    **gpu_hints.FUNCTIONS, "Ref": allocation.Ref, "Serial": loops.serial, "Unroll": loops.unroll,
     "Vectorized": loops.vectorized,
 }  # fmt: skip
