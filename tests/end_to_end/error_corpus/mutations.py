@@ -171,7 +171,6 @@ MUTATIONS = (
     *of(
         "scalars",
         ("T.Parallel(2, width)", "T.Parallel(2, 2, width)", "loop-target", "^i, j in"),
-        ("for i, j in T.Parallel(2, ", "for i, j, m in T.Parallel(2, 2, ", "parallel-rank", "^for i, j"),
         ("threads=1", "threads=^0", "launch-threads"),
         ('total = T.alloc_var("float32", init=0.0)', "total = 0.0", "lost-assignment", "^total += y"),
         ("T.if_then_else(n > 1, n, 0)", "^T.if_then_else(n > 1, n)", "arity"),
