@@ -85,28 +85,3 @@ def test_a_value_of_the_other_core() -> None:
         "store it to a tensor in gm on the vector core, and load it from there on this one"
     )
     assert caught.value.loc is not None and caught.value.loc.line == line_of("# foreign")
-
-
-@pytest.mark.parametrize("nested", [False, True])
-def test_parallel_loops_in_three_dimensions_are_refused_by_compile(nested: bool) -> None:
-    @T.prim_func
-    def direct(A: T.Tensor((4, 8, 64), "float32")):
-        with T.Kernel(1, is_npu=True) as (cid, vid):
-            tile = T.alloc_ub((4, 8, 64), "float32")
-            for i, j, k in T.Parallel(4, 8, 64):  # direct
-                tile[i, j, k] = A[i, j, k]
-
-    @T.prim_func
-    def inner(A: T.Tensor((4, 8, 64), "float32")):
-        with T.Kernel(1, is_npu=True) as (cid, vid):
-            tile = T.alloc_ub((4, 8, 64), "float32")
-            for i, j in T.Parallel(4, 8):
-                if cid == 0:
-                    for k in T.Parallel(64):  # nested
-                        tile[i, j, k] = A[i, j, k]
-
-    with pytest.raises(KernelError) as caught:
-        T.compile(inner if nested else direct)
-    assert caught.value.slug == "parallel-rank"
-    line = line_of("# nested" if nested else "# direct")
-    assert caught.value.loc is not None and caught.value.loc.line == line

@@ -289,10 +289,10 @@ def test_a_state_is_read_by_products_and_written_by_vector_code(rounds: int) -> 
     """The text is one program: what stands first reads what was there before."""
 
     @jit
-    def step(S, A, O, dtype: Any = T.float16):
+    def step(S, A, R, dtype: Any = T.float16):
         S: T.Tensor((64, 32), dtype)
         A: T.Tensor((64, 32), dtype)
-        O: T.Tensor((64, 32), T.float32)
+        R: T.Tensor((64, 32), T.float32)
         with T.Kernel(2, threads=128) as bx:
             s = T.alloc_shared((32, 32), dtype)
             a = T.alloc_shared((32, 32), dtype)
@@ -306,7 +306,7 @@ def test_a_state_is_read_by_products_and_written_by_vector_code(rounds: int) -> 
                 for i, j in T.Parallel(32, 32):
                     v[i, j] = v[i, j] + 1.0
                 T.copy(v, S[bx * 32, 0])
-                T.copy(o, O[bx * 32, 0])
+                T.copy(o, R[bx * 32, 0])
 
     torch.manual_seed(0)
     s, a, o = torch.randn(64, 32).half(), torch.randn(64, 32).half(), torch.zeros(64, 32)

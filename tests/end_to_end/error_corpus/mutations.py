@@ -82,8 +82,8 @@ MUTATIONS = (
         ("T.tile.div(x[4:8, :], x[4:8, :]", "T.tile.div(x[4:8, :], ^x[3:7, :]", "operand-overlap"),
         ('count = T.alloc_var("int32", init=0)', "count = 0", "lost-assignment", "^count += whole"),
         ("T.tile.max(x, x, 0.0)", "^step = step + 1", "lost-assignment"),
-        ("count += whole[i, 5]", "^break", "unsupported-syntax"),
-        ("count += whole[i, 5]", "^continue", "unsupported-syntax"),
+        ("count += whole[i, 5]", "for _ in [0]: ^break", "outside-loop"),
+        ("count += whole[i, 5]", "with T.If(count > 0), T.Then(): ^continue", "unsupported-syntax"),
         ("T.serial(ROWS)", "T.serial(0, ROWS, ^2)", "loop-step"),
         ("for i in T.serial(ROWS)", "for i in ^total", "not-a-loop"),
         ("for i in T.serial(ROWS)", "for ^i, j in T.serial(ROWS)", "loop-target"),
@@ -171,7 +171,6 @@ MUTATIONS = (
     *of(
         "scalars",
         ("T.Parallel(2, width)", "T.Parallel(2, 2, width)", "loop-target", "^i, j in"),
-        ("for i, j in T.Parallel(2, ", "for i, j, m in T.Parallel(2, 2, ", "parallel-rank", "^for i, j"),
         ("threads=1", "threads=^0", "launch-threads"),
         ('total = T.alloc_var("float32", init=0.0)', "total = 0.0", "lost-assignment", "^total += y"),
         ("T.if_then_else(n > 1, n, 0)", "^T.if_then_else(n > 1, n)", "arity"),

@@ -9,9 +9,9 @@ def break_statement():
     @T.prim_func
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
-            for i in range(4):
+            for i in [0, 1]:
                 break
-              # ^ unsupported-syntax: `break` is not supported in a kernel | write T.loop_break()
+              # ^ outside-loop: `break` leaves a loop that is written out round by round | loop with T.serial
 
 
 def continue_statement():
@@ -19,8 +19,9 @@ def continue_statement():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i in range(4):
-                continue
-              # ^ unsupported-syntax: `continue` is not supported in a kernel | put the rest of the body in an `if`
+                with T.Scope("V"):
+                    continue
+                  # ^ unsupported-syntax: `continue` here is not supported in a kernel | put it in branches of a loop, or what follows in an `if`
 
 
 def try_statement():

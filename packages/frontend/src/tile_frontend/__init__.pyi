@@ -295,8 +295,15 @@ class bool(_Scalar):
 
     def __init__(self, value: _Value = ...) -> None: ...
 
-def cast(value: Any, dtype: _DType) -> _Scalar:
-    """The value as another type."""
+def cast(
+    value: Any,
+    dtype: _DType,
+    round: _str = '',
+    sat: _bool = True,
+    rbits: Any | None = None,
+) -> _Scalar:
+    """The value as another type: `round` is "rn" (nearest), "rz" (towards 0, the default of
+    integers), "rp" (up) or "rm" (down)."""
 
 def cdiv(a: _int, b: _int) -> _int:
     """The quotient of Python ints rounded up."""
@@ -695,8 +702,8 @@ def reduce_sum(
     dim: a Python int (-1)
     clear: a Python bool (True)"""
 
-def reinterpret(dtype: _DType, value: Any) -> _Scalar:
-    """The bits of the value as another type of the same width."""
+def reinterpret(value: Any, dtype: _DType) -> _Scalar:
+    """The bits of the value as another type of the same width; with the type first as well."""
 
 def reinterpretcast(dst: _Tile, src: _Tile, dtype: _DType) -> None:
     """From here on `dst` names the bytes of `src`, as elements of `dtype` and in its own shape;
@@ -709,8 +716,8 @@ def reinterpretcast(dst: _Tile, src: _Tile, dtype: _DType) -> None:
 def reshape(src: _Tile, shape: _Shape) -> Tensor:
     """`view` with the element type of `src`."""
 
-def round(x: _Value, dtype: _DType | None = None) -> Any:
-    """The whole number nearest to `x`, of two the even one."""
+def round(x: _Value, dtype: _DType | None = None, rounding_mode: _str = 'ties-to-even') -> Any:
+    """The whole number nearest to `x`, of two the even one, or the one farther from 0."""
 
 def rsqrt(x: _Value, dtype: _DType | None = None) -> Any:
     """One over the square root of `x`."""

@@ -60,8 +60,8 @@ NAMES: dict[str, Any] = {
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {
-    **gpu_hints.STOPS, **gpu_hints.FUNCTIONS, "Serial": loops.serial, "Unroll": loops.unroll,
-    "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
+    **gpu_hints.STOPS, **gpu_hints.FUNCTIONS, "Ref": allocation.Ref, "Serial": loops.serial,
+    "Unroll": loops.unroll, "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), allocation.Tensor),
     "async_copy": NAMES["copy"], "sync_grid": sync_grid,
 }  # fmt: skip

@@ -35,8 +35,16 @@ def arith_progression(dst: _Tile, first: _Value, diff: _Value, count: _Value) ->
     diff: a scalar, read
     count: a scalar, read (optional)"""
 
-def atomic_add(dst: _Tile, src: _Tile) -> None:
-    """Add a tile to a tensor, in its place among what other cores add.
+def atomic_add(
+    dst: _Tile,
+    src: _Tile,
+    memory_order: Any | None = None,
+    use_tma: Any | None = None,
+    annotations: Any | None = None,
+    return_prev: Any = False,
+) -> None:
+    """Add a tile to a tensor, or a value to an element of it, in its place among what other cores
+    add. `memory_order`, `use_tma` and `annotations` have no effect.
 
     dst: a buffer in gm, read and written; int8, int16, float16, bfloat16, int32, float32
     src: a buffer in l0c or ub, read"""

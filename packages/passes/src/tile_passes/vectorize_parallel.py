@@ -10,7 +10,9 @@ from tile_ir import (
     BOOL,
     FLOAT16,
     Body,
+    Buffer,
     Diagnostic,
+    DType,
     Expr,
     For,
     Func,
@@ -50,13 +52,15 @@ from tile_passes.parallel.by_element import stored_by_copies
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
+from tile_passes.parallel.inner_loops import rounds_outside
 from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, domain_of, leaves
 from tile_passes.parallel.nest_form import (
-    check_rank,
+    MOST_DIMENSIONS,
     is_loop_of_lines,
     is_parallel,
     takes_element_of_row,
 )
+from tile_passes.parallel.private_values import private_variables, with_private_tiles
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
 from tile_passes.parallel.serial_forms import around, in_pieces, serial_nest, what_it_is
 from tile_passes.parallel.statement_order import in_statement_order
@@ -92,6 +96,7 @@ class _Vectorizer:
         self.temporaries = Temporaries(self.builder)
         self.attempts = Attempts(self.temporaries, trial, elements_read(self.func.launch.body))
         self.values = EarlierValues.of(self.func)
+        self.private = private_variables(self.func.launch.body)
 
     def run(self) -> Func:
         launch = self.func.launch
@@ -121,9 +126,10 @@ class _Vectorizer:
 
     def nest(self, loop: For, known: Ranges) -> Body:
         """One nest: its statements one after another, or all together as serial loops."""
-        check_rank(loop)
         try:
-            parts = leaves(loop, partial(self.keep, known))
+            spread = partial(self.spread, known)
+            private = with_private_tiles(loop, self.private, spread)
+            parts = leaves(private, partial(self.keep, known))
             parts, remarks = in_statement_order(
                 parts, self.func.launch.allocs, partial(self.keep, known)
             )
@@ -172,10 +178,8 @@ class _Vectorizer:
     ) -> tuple[Store, Expr]:
         """A tile for the value of every element, and how it is read. Raises Unsuitable."""
         domain = domain_of(loops)
-        for loop in loops:
-            known = {**known, loop.var: loop_range(loop, known)}
         kind = FLOAT16 if value.dtype is BOOL else value.dtype
-        tile = self.temporaries.keep(kind, domain.extents, most_extents(domain, known), value, loc)
+        tile = self.spread(known, value, loops, loc, kind)
         places = tuple(v - start for v, start in zip(domain.vars, domain.starts, strict=True))
         load = Load(tile, places)
         if value.dtype is BOOL:
@@ -183,7 +187,28 @@ class _Vectorizer:
             return Store(tile, places, value, loc), binary("!=", load, as_expr(0, kind))
         return Store(tile, places, value, loc), load
 
+    def spread(
+        self,
+        known: Ranges,
+        value: Expr,
+        loops: tuple[For, ...],
+        loc: Loc,
+        kind: DType | None = None,
+    ) -> Buffer:
+        """A tile for the value of every element until the end of the nest. Raises Unsuitable."""
+        domain = domain_of(loops)
+        for loop in loops:
+            known = {**known, loop.var: loop_range(loop, known)}
+        most = most_extents(domain, known)
+        return self.temporaries.keep(kind or value.dtype, domain.extents, most, value, loc)
+
     def leaf(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
+        """One statement of a nest. Dimensions beyond those of a tile are serial loops around it."""
+        if len(leaf.loops) > MOST_DIMENSIONS:
+            outer, *rest = leaf.loops
+            inside = {**known, outer.var: loop_range(outer, known)}
+            steps = self.leaf(replace(leaf, loops=tuple(rest)), inside, earlier)
+            return [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
         steps = self.unguarded(leaf, known, earlier)
         if leaf.guards and steps:
             condition = leaf.guards[0]
@@ -196,6 +221,10 @@ class _Vectorizer:
         stmt = leaf.stmt
         if isinstance(stmt, If):
             return self.branch(stmt, leaf, known, earlier)
+        turned = rounds_outside(leaf, leaf.ranges(known)) if isinstance(stmt, For) else None
+        if turned is not None:
+            with self.temporaries.apart():
+                return [*self.body((turned,), known)]
         if not isinstance(stmt, Store):
             return [self.scalar_loop(leaf, known, what_it_is(stmt))]
         try:

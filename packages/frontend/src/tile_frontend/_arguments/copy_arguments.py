@@ -1,4 +1,4 @@
-"""Build `T.copy` and `T.tile.atomic_add` from buffers, slices, start indices, rows of their own
+"""Build `T.copy` from buffers, slices, start indices, rows of their own
 stride and fractals (docs/rules/copies.md#extents, docs/rules/copies.md#fractals)."""
 
 from __future__ import annotations
@@ -79,12 +79,6 @@ def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:
     sides = [side_of(value, name, "copy") for value, name in ((src, "src"), (dst, "dst"))]
     tensors = [side.buffer for side in sides if side.buffer.memory is Memory.GM]
     return number == -1 or any(number == constant_value(t.shape[-1]) for t in tensors)
-
-
-def atomic_add(dst: Any, src: Any) -> Pending:
-    """Add a tile to a tensor, in its place among what other cores add."""
-    a, b = copy_regions(src, dst, False, "atomic_add")
-    return build_op(OPS["atomic_add"], {"dst": b, "src": a}, "tile.atomic_add")
 
 
 def copy_regions(src: Any, dst: Any, transpose: bool, name: str = "copy") -> tuple[Region, Region]:

@@ -62,7 +62,7 @@ class AssignmentEvaluator(CallEvaluator):
     def _assign_name(self, name: str, value: Any, target: ast.expr, stmt: ast.stmt) -> None:
         cell = self.scope.find_local(name)
         if isinstance(cell, Cell) and value is not cell and not _is_new_cell(value):
-            self._store(cell.tile, (), value, stmt)
+            self._store(cell.tile, cell.indices, value, stmt)
             return
         loc = self.source.loc(target)
         lost = self.scope.lost_to_next_iteration(name, loc)
@@ -166,7 +166,7 @@ class AssignmentEvaluator(CallEvaluator):
         owner = self.evaluate(target.value)
         place = self.evaluate(target)
         if isinstance(owner, Cell):
-            self._store(owner.tile, (), value, stmt)
+            self._store(owner.tile, owner.indices, value, stmt)
             return
         if not isinstance(owner, Tile):
             self.fail("not-assignable", f"an element of {describe(owner)} is assigned", target)

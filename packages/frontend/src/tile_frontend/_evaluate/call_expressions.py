@@ -28,7 +28,7 @@ class Expandable:
 
     hygienic: bool
 
-    def expand(self, args: Any, kwargs: dict[str, Any], caller: Scope | None) -> None:
+    def expand(self, args: Any, kwargs: dict[str, Any], caller: Scope | None) -> Any:
         raise NotImplementedError
 
 

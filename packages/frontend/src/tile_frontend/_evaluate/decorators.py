@@ -24,13 +24,14 @@ from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import Source, find_function
 from tile_frontend._tracing.trace import LaunchReached, Trace, current
-from tile_frontend._tracing.values import Tile
+from tile_frontend._tracing.values import Cell, Tile
 from tile_ir import (
     Automatic,
     Buffer,
     Func,
     KernelError,
     LaunchSequence,
+    Load,
     Loc,
     Memory,
     Op,
@@ -39,6 +40,7 @@ from tile_ir import (
     Var,
     accesses,
     buffers_of,
+    reads_memory,
     walk,
     walk_expr,
 )
@@ -117,6 +119,10 @@ class KernelEvaluator(StatementEvaluator):
         self.trace.in_signature = False
         self.run(node.body)
         return self.finish(node)
+
+    def _Return(self, stmt: ast.Return) -> Any:
+        what = "`return`" if stmt.value is None else "`return` of a value"
+        self.unsupported(what, stmt, "write results to a buffer that is passed in")
 
     def finish(self, node: ast.FunctionDef) -> Func | LaunchSequence:
         """The traced function, once all of its text is evaluated."""
@@ -218,6 +224,28 @@ def _check_views(func: Func) -> None:
             raise KernelError("operand-memory", message, loc, hint, sources=func.sources)
 
 
+def _passed(trace: Trace, parameter: ast.arg, value: Scalar) -> Scalar:
+    """What a parameter of a macro stands for: the variable or element itself under `T.Ref`. For a
+    GPU, all others are what the argument is now."""
+    kind = "" if parameter.annotation is None else ast.unparse(parameter.annotation)
+    if kind.strip("'\"").rpartition(".")[2] not in ("Ref", "Var"):
+        return trace.let(parameter.arg, value.expr, trace.here) if _changes(trace, value) else value
+    if isinstance(value, Cell):
+        return value
+    if not isinstance(value.expr, Load):
+        message = f"`{parameter.arg}` is assigned by the macro, but given {describe(value)}"
+        hint = "pass a T.alloc_var or an element, or leave out T.Ref"
+        raise Fault("reference", message, hint)
+    now = tuple(trace.let("i", i, trace.here).expr if reads_memory(i) else i
+                for i in value.expr.indices)  # fmt: skip
+    return Cell.of_element(Load(value.expr.buffer, now))
+
+
+def _changes(trace: Trace, value: Scalar) -> bool:
+    """Whether a macro of a kernel for a GPU may see the value change while it runs."""
+    return trace.python_names and reads_memory(value.expr)
+
+
 # A macro that calls itself without end is stopped before Python's own limit.
 DEEPEST = 50
 
@@ -230,12 +258,12 @@ class Macro(Expandable):
         self.__name__, self.__doc__ = fn.__name__, fn.__doc__
         self._found: tuple[Source, ast.FunctionDef] | None = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        self.expand(args, kwargs, None)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.expand(args, kwargs, None)
 
-    def expand(self, args: Any, kwargs: dict[str, Any], caller: Scope | None) -> None:
-        """Evaluate the body with these arguments. A macro that is not hygienic looks names up
-        where it is called."""
+    def expand(self, args: Any, kwargs: dict[str, Any], caller: Scope | None) -> Any:
+        """Evaluate the body with these arguments, for what it returns. A macro that is not hygienic
+        looks names up where it is called."""
         trace = current(f"macro `{self.__name__}`")
         if self._found is None:
             self._found = find_function(self.fn)
@@ -251,15 +279,19 @@ class Macro(Expandable):
         trace.depth += 1
         scope = Scope(self.captured, None if self.hygienic else caller)
         evaluator = StatementEvaluator(trace, source, scope, trace.expansions)
-        parameters = {a.arg: source.loc(a) for a in function.args.args}
+        parameters = {a.arg: a for a in function.args.args}
         for name, value in bound.arguments.items():
-            scope.bind(name, value, parameters.get(name, source.loc(function)))
+            place = parameters.get(name)
+            if place is not None and isinstance(value, Scalar):
+                value = _passed(trace, place, value)
+            scope.bind(name, value, source.loc(place or function))
         here = trace.here
         last = function.end_lineno or function.lineno
         call = Expansion(self.__name__, source.file, function.lineno, last, here)
         trace.calls.append(call)
         try:
-            evaluator.run(function.body)
+            returned = evaluator.run(function.body)
+            return None if returned is None else returned.value
         except KernelError as error:
             raise error.with_notes([call.note()]) from error.__cause__
         finally:

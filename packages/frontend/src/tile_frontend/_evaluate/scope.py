@@ -169,6 +169,10 @@ class Scope:
         names = (name for block in self._blocks for name in block.names)
         return next((name for name in names if means(self.find_local(name))), None)
 
+    def is_whole_function(self) -> bool:
+        """Whether what stands here is reached whenever the function is."""
+        return all(block.kind is BlockKind.CHOSEN for block in self._blocks[1:])
+
     def is_body_of_loop(self) -> bool:
         """Whether the innermost block is all that a loop does."""
         return len(self._blocks) > 1 and self._blocks[-2].kind in (

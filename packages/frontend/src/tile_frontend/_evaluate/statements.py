@@ -4,45 +4,57 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op
 from tile_frontend._evaluate.assignments import AssignmentEvaluator
+from tile_frontend._evaluate.loop_exits import without_continue
 from tile_frontend._evaluate.scope import BlockKind
 from tile_frontend._evaluate.static_iteration import MOST_ROUNDS, static_items, unrolled_range
 from tile_frontend._language.kernel_frames import Frame, IfFrame
-from tile_frontend._language.loops import AnyLoop, Loop
+from tile_frontend._language.loops import AnyLoop, Loop, loop_break
 from tile_frontend._language.swizzle import SwizzledBlock
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, condition, describe
-from tile_frontend._tracing.values import Pending, Tile, View
+from tile_frontend._tracing.values import Cell, Pending, Tile, View
 from tile_ir import OPS, Const, If, KernelError, While
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a macro returns; nothing behind it is reached."""
+
+    value: Any
 
 
 class StatementEvaluator(AssignmentEvaluator):
     """Evaluates the body of one function and emits what it describes."""
 
-    def run(self, body: list[ast.stmt]) -> None:
+    def run(self, body: list[ast.stmt]) -> Returned | None:
         """The statements of a block, in its scope."""
         for position, stmt in enumerate(body):
             frame, rest = self.statement(stmt), body[position + 1 :]
+            if isinstance(frame, Returned):
+                return frame
             if isinstance(frame, SwizzledBlock):
                 self._where_there_is_a_tile(frame, stmt, rest)
-                return
+                return None
             if frame is not None:
                 # A frame as a statement of its own lasts until the end of the block.
                 self._inside(frame, None, None, stmt, partial(self.run, rest))
-                return
+                return None
+        return None
 
-    def block(self, body: list[ast.stmt], kind: BlockKind = BlockKind.PLAIN) -> None:
+    def block(self, body: list[ast.stmt], kind: BlockKind = BlockKind.PLAIN) -> Returned | None:
         with self.scope.block(kind):
-            self.run(body)
+            return self.run(body)
 
-    def statement(self, stmt: ast.stmt) -> Frame | SwizzledBlock | None:
+    def statement(self, stmt: ast.stmt) -> Frame | SwizzledBlock | Returned | None:
         """One statement; what concerns the rest of the block is handed back."""
         self.trace.here = self.source.loc(stmt)
-        frame: Frame | SwizzledBlock | None = self.evaluate(stmt)
+        frame: Frame | SwizzledBlock | Returned | None = self.evaluate(stmt)
         # An operation that is described but not emitted would be dropped in silence.
         for lost in self.trace.pending:
             message = f"the operation `{lost.name}` is called, but its result is not emitted"
@@ -54,9 +66,18 @@ class StatementEvaluator(AssignmentEvaluator):
     def _Pass(self, stmt: ast.Pass) -> None:
         pass
 
-    def _Return(self, stmt: ast.Return) -> None:
-        what = "`return`" if stmt.value is None else "`return` of a value"
-        self.unsupported(what, stmt, "write results to a buffer that is passed in")
+    def _Return(self, stmt: ast.Return) -> Returned | None:
+        """The value of a macro, read now: a variable or a buffer stays what it is."""
+        if not self.scope.is_whole_function():
+            hint = "return at the end of the macro, a variable that the branches assign"
+            self.unsupported("`return` in a loop or a branch", stmt, hint)
+        value = None if stmt.value is None else self.evaluate(stmt.value)
+        if isinstance(value, (tuple, list)):
+            return Returned(type(value)(self._as_it_is(v, stmt) for v in value))
+        return Returned(self._as_it_is(value, stmt))
+
+    def _as_it_is(self, value: Any, stmt: ast.stmt) -> Any:
+        return value if isinstance(value, Cell) else self._snapshot(value, "value", stmt)
 
     def _Assert(self, stmt: ast.Assert) -> None:
         test = self.evaluate(stmt.test)
@@ -135,17 +156,15 @@ class StatementEvaluator(AssignmentEvaluator):
                 what = f"`{ast.unparse(stmt.value)}` is not called"
                 self.fail("not-called", what, stmt, "add the parentheses")
 
-    def _If(self, stmt: ast.If) -> None:
+    def _If(self, stmt: ast.If) -> Returned | None:
         test = self.evaluate(stmt.test)
         if not isinstance(test, Scalar):
             if isinstance(test, (Tile, View, Pending)):
                 self.fail("operand-kind", f"the condition is {describe(test)}", stmt.test)
-            self._chosen(stmt.body if test else stmt.orelse)
-            return
+            return self._chosen(stmt.body if test else stmt.orelse)
         check = self.guarded(stmt.test, condition, test)
         if isinstance(check, Const):
-            self._chosen(stmt.body if check.value else stmt.orelse)
-            return
+            return self._chosen(stmt.body if check.value else stmt.orelse)
         runs = self.trace.surely(check)
         with self.scope.alternatives():
             with self.trace.block() as then:
@@ -154,13 +173,13 @@ class StatementEvaluator(AssignmentEvaluator):
                 self.block(stmt.orelse, BlockKind.NEVER if runs is True else BlockKind.PLAIN)
         loc = self.source.loc(stmt)
         self.guarded(stmt, self.trace.emit, If(check, tuple(then), tuple(orelse), loc))
+        return None
 
-    def _chosen(self, body: list[ast.stmt]) -> None:
+    def _chosen(self, body: list[ast.stmt]) -> Returned | None:
         """The branch that a value known now chooses."""
         if self.trace.python_names:
-            self.run(body)
-        else:
-            self.block(body, BlockKind.CHOSEN)
+            return self.run(body)
+        return self.block(body, BlockKind.CHOSEN)
 
     def _While(self, stmt: ast.While) -> None:
         if stmt.orelse:
@@ -176,9 +195,23 @@ class StatementEvaluator(AssignmentEvaluator):
             for node in ast.walk(stmt.test):  # every iteration reads what the condition names
                 if isinstance(node, ast.Name):
                     self.scope.read(node.id)
-            self.block(stmt.body)
+            self.block(self._round(stmt))
         self.trace.loop_depth -= 1
         self.guarded(stmt, self.trace.emit, While(check, tuple(body), self.source.loc(stmt)))
+
+    def _round(self, loop: ast.For | ast.While) -> list[ast.stmt]:
+        """The body of a loop, with branches for `continue`."""
+        body = without_continue(loop.body)
+        if body is None:
+            hint = "put what is skipped into an `if`"
+            self.unsupported("a body with so many ways to a `continue`", loop, hint)
+        return body
+
+    def _Break(self, stmt: ast.Break) -> None:
+        if not self.trace.loop_depth:
+            message = "`break` leaves a loop that is written out round by round"
+            self.fail("outside-loop", message, stmt, "loop with T.serial")
+        self.guarded(stmt, self.trace.emit_pending, loop_break())
 
     def _For(self, stmt: ast.For) -> None:
         if stmt.orelse:
@@ -194,7 +227,7 @@ class StatementEvaluator(AssignmentEvaluator):
             hint = "loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or "
             hint += "T.Persistent, or over a Python list"
             self.fail("not-a-loop", message, stmt.iter, hint)
-        names = self._target_names(stmt.target)
+        names, body = self._target_names(stmt.target), self._round(stmt)
         if len(names) != loop.rank:
             message = f"the loop has {loop.rank} variables, but {len(names)} "
             message += f"{'name' if len(names) == 1 else 'names'}"
@@ -209,7 +242,7 @@ class StatementEvaluator(AssignmentEvaluator):
             with self.scope.block(BlockKind.NEVER if 0 in rounds else BlockKind.LOOP):
                 for name, var in zip(names, variables, strict=True):
                     self.scope.bind(name, var, self.source.loc(stmt.target))
-                self.block(stmt.body)
+                self.block(body)
 
         loc = self.source.loc(stmt)
         self.trace.loop_depth += 1
@@ -225,11 +258,12 @@ class StatementEvaluator(AssignmentEvaluator):
             self.fail("loop-bound", message, stmt.iter, "loop with T.serial")
         expansion, depth = self.expansion, self.trace.loop_depth
         self.trace.loop_depth = 0
+        body = self._round(stmt)
         for item in items:
             self.trace.expansions += 1
             self.expansion = self.trace.expansions
             self.bind_static(stmt.target, item)
-            self.run(stmt.body)
+            self.run(body)
         self.expansion, self.trace.loop_depth = expansion, depth
 
     def _target_names(self, target: ast.expr) -> tuple[str, ...]:
@@ -258,7 +292,7 @@ class StatementEvaluator(AssignmentEvaluator):
 
     def _inside(
         self, frame: Frame, target: ast.expr | None, place: ast.expr | None, stmt: ast.stmt,
-        body: Callable[[], None],
+        body: Callable[[], object],
     ) -> None:  # fmt: skip
         names = None if target is None else self._target_names(target)
 

@@ -221,6 +221,10 @@ def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None
     return Cell(tile, values[0] if values else 0)
 
 
+class Ref:
+    """The annotation of what a macro assigns: a `T.alloc_var` or an element, not its value."""
+
+
 def annotate_address(addresses: Mapping[Any, Any]) -> None:
     """Fix byte addresses of buffers inside their memories; they may overlap on purpose."""
     for tile, value in _pairs("annotate_address", addresses):

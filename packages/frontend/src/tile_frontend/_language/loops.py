@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NoReturn
 
+from tile_frontend._arguments.atomic_arguments import behind_the_nest
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.scalars import (
     Scalar,
@@ -30,6 +31,7 @@ from tile_ir import (
     Let,
     Loc,
     LoopKind,
+    Stmt,
     Var,
     cast,
     ceildiv,
@@ -179,10 +181,18 @@ class Loop(AnyLoop):
             run(tuple(Scalar(v) for v in variables))
         statements = tuple(body)
         given = _given(self, statements)
-        for var, (start, stop) in reversed(list(zip(variables, self.bounds, strict=True))):
-            low, high = cast(start, var.dtype), cast(stop, var.dtype)
-            statements = (For(var, low, high, self.kind, statements, loc, self.stages, given),)
-        trace.emit(statements[0])
+        loops = [
+            For(var, cast(start, var.dtype), cast(stop, var.dtype), self.kind, (), loc,
+                self.stages, given)
+            for var, (start, stop) in zip(variables, self.bounds, strict=True)
+        ]  # fmt: skip
+        behind: tuple[Stmt, ...] = ()
+        if self.kind is LoopKind.PARALLEL:
+            statements, behind = behind_the_nest(trace, loops, statements)
+        for around in reversed(loops):
+            statements = (replace(around, body=statements),)
+        for stmt in (*statements, *behind):
+            trace.emit(stmt)
 
     def _emit_steps(self, trace: Trace, name: str, loc: Loc, run: Run) -> None:
         """Count the iterations, and compute the variable from that."""

@@ -151,6 +151,8 @@ class Trace:
     remarks: list[Diagnostic] = field(default_factory=list)
     # Buffers that were handed to operations as working memory, which these do not use.
     lent: set[Buffer] = field(default_factory=set)
+    # Tiles of one element each, for values that are added to elements of tensors.
+    added: set[Buffer] = field(default_factory=set)
     # Operations that are settled by the whole body, each with what settles it.
     decided_late: dict[Stmt, Callable[[Any, Body], Stmt]] = field(default_factory=dict)
     _bodies: list[list[Stmt]] = field(default_factory=list)
@@ -257,6 +259,10 @@ class Trace:
         launch = {self.header.block: Interval(0, float("inf"))}
         launch[self.header.lane] = Interval(0, 1 if self.header.threads is None else 0)
         return launch | self.ranges
+
+    def adds(self, stmt: Stmt) -> bool:
+        """Whether a statement adds one value to an element of a tensor."""
+        return isinstance(stmt, Op) and any(b in self.added for b in buffers_of(stmt))
 
     def loop_variable(self, name: str, dtype: Any = INT32) -> Var:
         return Var(self.names.fresh("i" if name == "_" else name), dtype)

@@ -38,6 +38,7 @@ from tile_ir import (
     Store,
     constant_value,
     distance,
+    simplify,
 )
 
 # Copies cut a tile at the end of a tensor, not at its start.
@@ -91,6 +92,9 @@ def _index(buffer: Buffer, value: Any, position: int) -> Expr:
     expr = _integer(value, f"index {position} of `{buffer.name}`", position)
     limit = None if buffer.memory is Memory.GM else constant_value(buffer.shape[position])
     constant = constant_value(expr)
+    if constant is not None and constant < 0 and _counts_from_the_end():
+        expr = simplify(buffer.shape[position] + constant)
+        constant = constant_value(expr)
     if constant is not None:
         _check_not_negative(buffer, constant, position)
         if limit is not None and constant >= limit:
@@ -98,6 +102,12 @@ def _index(buffer: Buffer, value: Any, position: int) -> Expr:
             message += f"{limit} elements"
             raise Fault("index-range", message, argument=position)
     return expr
+
+
+def _counts_from_the_end() -> bool:
+    """Whether the kernel is written as for a GPU, where a negative index does."""
+    trace = CURRENT.get()
+    return trace is not None and trace.python_names
 
 
 def _integer(value: Any, what: str, position: int) -> Expr:
@@ -236,10 +246,16 @@ class Tile(Value):
 class Cell(Scalar):
     """A mutable scalar (`T.alloc_var`): reading loads, assigning stores. `v[0]` is `v`."""
 
-    __slots__ = ("initial", "tile")
+    __slots__ = ("indices", "initial", "tile")
 
-    def __init__(self, tile: Tile, initial: Any) -> None:
-        self.tile, self.initial = tile, initial
+    def __init__(self, tile: Tile, initial: Any, indices: tuple[Expr, ...] = ()) -> None:
+        self.tile, self.initial, self.indices = tile, initial, indices
+
+    @classmethod
+    def of_element(cls, load: Load) -> Cell:
+        """An element of a buffer, for a macro that assigns it by a name of its own."""
+        b = load.buffer
+        return cls(Tile(b.memory, b.dtype, b.shape, b.loc, b), None, load.indices)
 
     @property
     def number(self) -> None:
@@ -251,7 +267,7 @@ class Cell(Scalar):
             trace = CURRENT.get()
             assert trace is not None, "allocating has checked that a kernel is being traced"
             trace.name_cell(self, "var", trace.ANONYMOUS)
-        return Load(self.tile.buffer, ())
+        return Load(self.tile.buffer, self.indices)
 
     def __getitem__(self, index: Any) -> Scalar:
         """The value as the only element of a buffer, as tilelang has it."""

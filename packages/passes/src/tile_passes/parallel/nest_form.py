@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from tile_ir import For, KernelError, LoopKind, Memory, Stmt, bodies, walk_expr
+from tile_ir import For, LoopKind, Memory, Stmt, walk_expr
 from tile_passes.parallel.nest import Leaf, loads_of
+
+# The dimensions of a tile: the inner ones of a nest that has more.
+MOST_DIMENSIONS = 2
 
 
 def is_parallel(stmt: Stmt) -> bool:
@@ -35,18 +38,3 @@ def takes_element_of_row(leaf: Leaf) -> bool:
 
 def _loops(loop: For) -> tuple[For, ...]:
     return tuple(s for s in loop.body if isinstance(s, For))
-
-
-def check_rank(stmt: Stmt, around: int = 0) -> None:
-    """A nest has at most the dimensions of a tile (docs/rules/kernels.md#parallel-loops)."""
-    rank = around + is_parallel(stmt)
-    if rank > 2:
-        raise KernelError(
-            "parallel-rank",
-            "T.Parallel has 3 dimensions or more, expected 1 or 2",
-            stmt.loc,
-            "put a T.serial loop around a two-dimensional T.Parallel",
-        )
-    for body in bodies(stmt):
-        for inner in body:
-            check_rank(inner, rank)

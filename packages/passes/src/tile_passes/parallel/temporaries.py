@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tile_ir import (
@@ -86,7 +88,11 @@ class Temporaries:
     ) -> Buffer:
         """A tile for the values of an expression until the end of the nest, with rows as close as
         those of what it is made of."""
-        widths = {constant_value(p.buffer.shape[-1]) for p in walk_expr(e) if isinstance(p, Load)}
+        widths = {
+            constant_value(p.buffer.shape[-1])
+            for p in walk_expr(e)
+            if isinstance(p, Load) and p.buffer.shape
+        }
         buffer = self.take(dtype, extents, sizes, widths == {sizes[-1]}, loc).buffer
         self.hold(buffer)
         return buffer
@@ -95,6 +101,15 @@ class Temporaries:
         """Keep a tile until `let_go`."""
         self.taken.remove(buffer)
         self.held.add(buffer)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Another nest inside this one, which lets go of its own tiles only."""
+        mine, self.held = self.held, set()
+        try:
+            yield
+        finally:
+            self.held |= mine
 
     def let_go(self) -> None:
         """Behind a nest."""

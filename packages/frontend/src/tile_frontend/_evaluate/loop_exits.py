@@ -1,0 +1,71 @@
+"""`continue` as branches: what follows it in the body of a loop goes where it is not reached.
+
+    if a: b; continue          if a: b
+    c                  is      else: c
+
+Where only some ways through a branch go on with the next round, the rest of the body stands on each
+of the other ways.
+"""
+
+from __future__ import annotations
+
+import ast
+
+# On so many ways the rest of a body may stand.
+_MOST = 64
+
+Statements = list[ast.stmt]
+
+
+def without_continue(body: Statements) -> Statements | None:
+    """The body of a loop without `continue`; what follows `break` or `continue` is never reached.
+    None where it would become too long."""
+    if not _goes_on(body):
+        return body
+    return _settled(body) if _ways(body, 1) <= _MOST else None
+
+
+def _settled(body: Statements) -> Statements:
+    for position, stmt in enumerate(body):
+        if isinstance(stmt, ast.Continue):
+            return body[:position]
+        if isinstance(stmt, ast.Break):
+            return body[: position + 1]
+        if isinstance(stmt, ast.If) and _goes_on([stmt]):
+            rest = body[position + 1 :]
+            then, orelse = (
+                _settled(side if _leaves(side) else [*side, *rest])
+                for side in (stmt.body, stmt.orelse)
+            )
+            nothing = ast.copy_location(ast.Pass(), stmt)
+            branch = ast.If(stmt.test, then or [nothing], orelse)
+            return [*body[:position], ast.copy_location(branch, stmt)]
+    return body
+
+
+def _ways(body: Statements, behind: int) -> int:
+    """On how many ways the end of the statements is written out, if what follows them is on so
+    many."""
+    for stmt in reversed(body):
+        if isinstance(stmt, ast.If) and _goes_on([stmt]):
+            sides = (stmt.body, stmt.orelse)
+            behind = sum(_ways(side, 1 if _leaves(side) else behind) for side in sides)
+    return behind
+
+
+def _leaves(body: Statements) -> bool:
+    """Whether no way through the statements comes to what follows them."""
+    return any(
+        isinstance(s, (ast.Break, ast.Continue))
+        or (isinstance(s, ast.If) and _leaves(s.body) and _leaves(s.orelse))
+        for s in body
+    )
+
+
+def _goes_on(body: Statements) -> bool:
+    """Whether a branch of this loop, and of none inside it, goes on with the next round."""
+    return any(
+        isinstance(s, ast.Continue)
+        or (isinstance(s, ast.If) and (_goes_on(s.body) or _goes_on(s.orelse)))
+        for s in body
+    )

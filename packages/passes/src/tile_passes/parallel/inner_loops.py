@@ -1,0 +1,83 @@
+"""Serial loops inside a nest, turned inside out: each round becomes a nest of its own.
+
+Iterations of the nest are independent, so all of them may do a round before the next one starts.
+Where their numbers of rounds differ, those that have no more are left alone by a condition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_ir import (
+    Body,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    LoopKind,
+    binary,
+    cast,
+    constant_value,
+    simplify,
+    walk_expr,
+    written_buffers,
+)
+from tile_ir.analysis import Ranges, interval
+from tile_passes.parallel.nest import Leaf
+
+# Of more rounds than these, most of which may do nothing, each iteration runs its own.
+MOST_ROUNDS = 4096
+
+
+def rounds_outside(leaf: Leaf, known: Ranges) -> For | None:
+    """The serial loop that a leaf is, around a nest; `known` is what is known inside that. None
+    where the rounds have no bounds that are known before the nest."""
+    loop = leaf.stmt
+    if not isinstance(loop, For) or loop.kind not in (LoopKind.SERIAL, LoopKind.UNROLL):
+        return None
+    written = written_buffers((loop,))
+    if any(
+        isinstance(p, Load) and p.buffer in written for e in _bounds(loop) for p in walk_expr(e)
+    ):
+        return None
+    low, high = (_for_all(e, leaf) for e in _bounds(loop))
+    if low and high:
+        return replace(loop, body=_nest(leaf, loop.body))
+    start = loop.start if low else _limit(interval(loop.start, known).low, loop)
+    stop = loop.stop if high else _limit(interval(loop.stop, known).high, loop)
+    if start is None or stop is None:
+        return None
+    first, last = constant_value(simplify(start)), constant_value(simplify(stop))
+    if first is None or last is None or last - first > MOST_ROUNDS:
+        return None
+    has_round: Expr | None = None
+    if not low:
+        has_round = binary(">=", loop.var, loop.start)
+    if not high:
+        below = binary("<", loop.var, loop.stop)
+        has_round = below if has_round is None else binary("and", has_round, below)
+    assert has_round is not None, "some bound differs"
+    body = (If(has_round, loop.body, (), loop.loc),)
+    return replace(loop, start=start, stop=stop, body=_nest(leaf, body))
+
+
+def _bounds(loop: For) -> tuple[Expr, Expr]:
+    return loop.start, loop.stop
+
+
+def _for_all(bound: Expr, leaf: Leaf) -> bool:
+    return not any(p in leaf.vars for p in walk_expr(bound))
+
+
+def _limit(value: float, loop: For) -> Expr | None:
+    """A bound of intervals as one of the loop; None for none."""
+    if abs(value) > 1 << 30:
+        return None
+    return cast(Const(int(value)), loop.var.dtype)
+
+
+def _nest(leaf: Leaf, body: Body) -> Body:
+    for loop in reversed(leaf.loops):
+        body = (replace(loop, body=body),)
+    return body

@@ -1,0 +1,72 @@
+"""T.atomic_add of one value to one element, in T.Parallel and alone. Each runs at `strict` against
+torch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import tile_frontend as T
+from tile_ir import KernelError
+from tile_runtime import jit
+
+pytestmark = pytest.mark.usefixtures("strict")
+
+
+@pytest.fixture
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILE_CHECK", "strict")
+
+
+@jit
+def added(A, R, C, D, E):
+    A: T.Tensor((16, 64), T.float32)
+    R: T.Tensor((16,), T.int32)
+    C: T.Tensor((20, 64), T.float32)
+    D: T.Tensor((20, 64), T.float32)
+    E: T.Tensor((64,), T.float32)
+    with T.Kernel(1, threads=128) as bx:
+        a = T.alloc_shared((16, 64), T.float32)
+        T.copy(A, a)
+        for i, j in T.Parallel(16, 64):
+            row = R[i]
+            T.atomic_add(C[i + 2, j], a[i, j], memory_order="relaxed")
+            T.atomic_add(D[row, j], a[i, j] * 2)
+            T.atomic_add(E[j], a[i, j])
+
+
+def test_tiles_gathered_rows_and_sums_over_rows() -> None:
+    a, rows = torch.randn(16, 64), torch.randint(0, 20, (16,)).int()
+    c, d, e = torch.randn(20, 64), torch.randn(20, 64), torch.randn(64)
+    expected = c.clone(), d.clone().index_add(0, rows.long(), a * 2), e + a.sum(0)
+    expected[0][2:18] += a
+    added(a, rows, c, d, e)
+    for found, wanted in zip((c, d, e), expected, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+@jit
+def counted(A, C):
+    A: T.Tensor((8,), T.int32)
+    C: T.Tensor((4,), T.int32)
+    with T.Kernel(6, threads=128) as bx:
+        T.atomic_add(C[0], 1)
+        T.atomic_add(C[bx % 3], bx)
+        for i in T.Parallel(8):
+            if i % 2 == 0:
+                T.atomic_add(C[3], i)
+
+
+def test_single_values_and_values_under_a_condition() -> None:
+    c = torch.zeros(4, dtype=torch.int32)
+    counted(torch.zeros(8, dtype=torch.int32), c)
+    assert c.tolist() == [6 + 0 + 3, 1 + 4, 2 + 5, 6 * (0 + 2 + 4 + 6)]
+
+
+def test_nothing_is_returned() -> None:
+    with pytest.raises(KernelError, match="returns nothing"):
+
+        @T.prim_func
+        def k(A: T.Tensor((8,), "int32")):
+            with T.Kernel(1, threads=128) as bx:
+                T.atomic_add(A[0], 1, return_prev=True)
