@@ -381,3 +381,44 @@ def test_columns_of_tiles_are_copied() -> None:
     a, b, c = torch.randn(64, 12), torch.zeros(64, 12), torch.zeros(12, 64)
     columns(a, b, c)
     assert torch.equal(b, 2 * a.flip(1)) and torch.equal(c, 2 * a.T)
+
+
+def test_sums_that_l0c_can_not_hold_are_added_up_in_ub() -> None:
+    """Two sums over a loop, and two products of each round, of 64 KB each: l0c has 128 KB."""
+
+    @jit
+    def sums(A, B, V, W):
+        A: T.Tensor((128, 64), T.float16)
+        B: T.Tensor((64, 128), T.float16)
+        V: T.Tensor((128, 128), T.float32)
+        W: T.Tensor((128, 128), T.float32)
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((128, 16), T.float16)
+            b = T.alloc_shared((16, 128), T.float16)
+            p = T.alloc_fragment((128, 128), T.float32)
+            v = T.alloc_fragment((128, 128), T.float32)
+            w = T.alloc_fragment((128, 128), T.float32)
+            p16 = T.alloc_fragment((128, 128), T.float16)
+            T.clear(v)
+            T.clear(w)
+            for k in T.serial(4):
+                T.copy(A[0, k * 16], a)
+                T.copy(B[k * 16, 0], b)
+                T.gemm(a, b, p, clear_accum=True)
+                for i, j in T.Parallel(128, 128):
+                    p16[i, j] = T.max(p[i, j], 0.0) * 0.25
+                T.gemm(a, b, v)
+                T.gemm(p16, p16, w)
+            T.copy(v, V)
+            T.copy(w, W)
+
+    torch.manual_seed(0)
+    a, b = torch.randn(128, 64).half(), torch.randn(64, 128).half()
+    v, w = torch.zeros(128, 128), torch.zeros(128, 128)
+    sums(a, b, v, w)
+    close(v, a.float() @ b.float())
+    expected = torch.zeros(128, 128)
+    for k in range(0, 64, 16):
+        p = torch.relu(a[:, k : k + 16].float() @ b[k : k + 16].float()).mul(0.25).half().float()
+        expected += p @ p
+    close(w, expected)

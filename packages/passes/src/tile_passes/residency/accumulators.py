@@ -77,11 +77,15 @@ CLEARED = Parts(False, TRUE)
 
 @dataclass(eq=False)
 class Accumulator:
-    """Rewrites the uses of one accumulator. `added` are the buffers that take its parts."""
+    """Rewrites the uses of one accumulator. `in_ub`: each product is added to a tile in ub, also
+    where only products use the accumulator. `added` are the buffers that take its parts, and `kept`
+    says that one stays in l0c over a loop."""
 
     buffer: Buffer
     target: Target
     names: FreeNames
+    in_ub: bool = False
+    kept: bool = False
     added: list[Alloc] = field(default_factory=list)
     # Whether a `break` leaves a loop whose head has the value in ub.
     _leaving: bool = False
@@ -202,7 +206,8 @@ class Accumulator:
         uses = roles_in(loop.body, self.buffer)
         if isinstance(loop, While) and self.uses.of(replace(loop, body=())).reads:
             uses |= {TILE}
-        if uses == {SUM}:
+        if uses == {SUM} and not self.in_ub:
+            self.kept = True
             return self._loop_of_products(loop, parts, later)
         return self._loop_of_tiles(loop, parts, later)
 
