@@ -88,13 +88,13 @@ ROOMS_OF_RUNTIME = {
         "tuning", "scripts", "ahead_of_time", "tools.report",
     },
 }  # fmt: skip
-# The rooms of the frontend from below: tables, the kernel being traced, symbols, calls, the text.
+# The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text.
 ROOMS_OF_FRONTEND = {
     "_dialects": set(),
-    "_tracing": set(),
+    "_tracing": {"_dialects"},
     "_advice": {"_tracing"},
-    "_language": {"_tracing"},
     "_arguments": {"_dialects", "_tracing"},
+    "_language": {"_dialects", "_tracing", "_arguments"},
     "_evaluate": {"_dialects", "_tracing", "_language", "_arguments"},
 }
 ROOMS = {"tile_runtime": ROOMS_OF_RUNTIME, "tile_frontend": ROOMS_OF_FRONTEND}

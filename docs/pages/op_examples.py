@@ -112,7 +112,7 @@ def _written(func: Func, op: Op) -> tuple[str, Func]:
         traced = trace(text)
     except KernelError:
         return "", func
-    if without_places(alone) != without_places(traced):
+    if without_places(alone) != without_places(replace(traced, automatic=alone.automatic)):
         return "", func
     place = next(o for o in _ops(traced.launch.body) if o.opdef is op.opdef).loc
     return text.splitlines()[place.line - 1].strip(), traced

@@ -59,11 +59,6 @@ ERRORS = (
         "alloc_barrier alloc_cluster_barrier",
     ),
     _group(
-        "a launch may have more blocks than the chip has cores",
-        "launch as many blocks as there are cores, loop over the work, and write T.sync_all()",
-        "sync_grid",
-    ),
-    _group(
         "accumulators are fragments, and operands need no descriptor",
         "allocate with T.alloc_fragment and T.alloc_shared",
         "alloc_tmem deallocate_tmem alloc_descriptor alloc_wgmma_desc alloc_tcgen05_smem_desc "
@@ -174,9 +169,6 @@ ERRORS = (
         "StridedTensor",
     ),
     _group(
-        "a macro takes its parameters by value here", "write into an element of a tile", "Ref",
-    ),
-    _group(
         "objects of a class hold no state of a kernel here", "write a T.macro and T.alloc_var",
         "inline meta_class",
     ),
@@ -186,7 +178,7 @@ ERRORS = (
     ),
     _group(
         "a workspace is a parameter here", "pass a T.Tensor for it",
-        "alloc_global allocate alloc_buffer sblock_alloc_buffer",
+        "allocate alloc_buffer sblock_alloc_buffer",
     ),
     _group(
         "reductions have their tile at once", "fill a fragment, update it, and write T.reduce_sum",
