@@ -17,6 +17,23 @@ from tile_runtime import __version__
 from tile_runtime.tools.command_line import main
 from tile_runtime.tools.command_line.ops import language_name, placements
 
+EAGER = """
+import tile_frontend as T
+
+
+@T.jit
+def doubled(X, tile: int = 16):
+    N = T.const("N")
+    X: T.Tensor((N,), "float32")
+    Y = T.empty((N,), "float32")
+    with T.Kernel(T.ceildiv(N, tile), threads=128) as bx:
+        x = T.alloc_shared((tile,), "float32")
+        T.copy(X[bx * tile], x)
+        for i in T.Parallel(tile):
+            x[i] = x[i] * 2.0
+        T.copy(x, Y[bx * tile])
+    return Y
+"""
 SCRIPT = """
 import tile_frontend as T
 
@@ -349,6 +366,22 @@ def test_emit_gives_a_factory_its_arguments(
 ) -> None:
     assert "made_kernel(GM_ADDR A_handle" in run(capsys, "emit", f"{script}:factory", "-a", "n=32")
     assert "tensor $A: float32 [32]" in run(capsys, "opt", f"{script}:factory", "-a", "n=32")
+
+
+def test_a_function_that_is_a_kernel_takes_its_sizes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "eager.py"
+    path.write_text(EAGER)
+    sizes = ("-a", "N=64", "-a", "tile=32")
+    text = run(capsys, "opt", f"{path}:doubled", *sizes, "-p", "simplify")
+    assert "tensor $X: float32 [64]" in text and "launch blocks(2)" in text
+    assert "blocks become one" in run(
+        capsys, "opt", f"{path}:doubled", *sizes, "-p", "infer_memory,retile_blocks", "--explain"
+    ) + run(capsys, "opt", f"{path}:doubled", "-a", "N=65536", "-a", "tile=8", "-p",
+            "infer_memory,retile_blocks", "--explain")  # fmt: skip
+    assert main(["opt", f"{path}:doubled", "-p", "simplify"]) == 1
+    assert "the constant `N` has no value" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tile_ir import Automatic, Func, Target
 from tile_passes.explain.between_cores import explain_signals, explain_streams, explain_workspaces
+from tile_passes.explain.buffers import explain_buffers
 from tile_passes.explain.lanes import explain_lanes
 from tile_passes.explain.memory import explain_memory
 from tile_passes.explain.order import draw_sync, explain_sync
@@ -19,11 +20,13 @@ from tile_passes.merge_streams import merge_streams
 from tile_passes.pass_options import leaving
 from tile_passes.pipeline import apply_passes
 from tile_passes.pipeline_across_cores import pipeline_across_cores
+from tile_passes.place_buffers import place_buffers
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.retile_blocks import retile_blocks
 from tile_passes.split_vector_lanes import split_vector_lanes
 
 EXPLANATIONS: dict[str, Callable[[Func, Target], str]] = {
+    place_buffers.name: explain_buffers,
     infer_memory.name: explain_memory,
     retile_blocks.name: explain_tiles,
     split_vector_lanes.name: explain_lanes,

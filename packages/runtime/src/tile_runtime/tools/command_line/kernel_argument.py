@@ -165,6 +165,8 @@ def _of_value(
             "no-such-kernel",
             f"{name} is a {type(value).__name__}, expected a prim_func, a kernel or a factory",
         )
+    if getattr(value, "mode", None) == "eager":
+        return _of_func(*value.traced(**arguments))
     _check_arguments(value, name, arguments)
     jitted = getattr(value, "__jit_impl__", None)
     # The factory below its jit: not every command needs the kernel to be built.
