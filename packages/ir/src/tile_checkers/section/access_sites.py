@@ -16,6 +16,7 @@ from tile_checkers.section.state import Moves
 from tile_checkers.touched import PIPES, Hazard, S, first_conflict
 from tile_ir import For, Let, Region, Stmt, Var, While, linear_form
 from tile_ir.analysis import Touch, apart, is_rounds, widened
+from tile_ir.analysis.branch_feasibility import at_least
 from tile_ir.analysis.regions import defined_region
 
 NEAR = -1
@@ -200,6 +201,12 @@ def _rounds_between(earlier: AccessSite, later: AccessSite, var: Var) -> tuple[i
     return one, (second - first) % one
 
 
+def _most(site: AccessSite, var: Var, sign: int = 1) -> float:
+    """What a loop variable, or its negative, is at most where a site runs."""
+    context = site.context
+    return -at_least(var * -sign, context.known, context.facts)
+
+
 def _hazard(earlier: AccessSite, relation: int, later: AccessSite) -> Hazard | None:
     """Two touches that an earlier and a later execution may have in conflict."""
     common = 0
@@ -214,6 +221,8 @@ def _hazard(earlier: AccessSite, relation: int, later: AccessSite) -> Hazard | N
     if relation != NEAR and relation < len(loops):
         loop = around[loops[relation]]
         moving = loop.var if isinstance(loop, For) else None
+        if moving is not None and _most(later, moving) <= -_most(earlier, moving, -1):
+            return None  # what the branches around them say leaves no later iteration
         around = around[: loops[relation]]
     by = (1, 0) if moving is None else _rounds_between(earlier, later, moving)
     same = {s.var for s in around if isinstance(s, (For, Let))}
