@@ -256,6 +256,25 @@ VECTOR = (
     ),
 )  # fmt: skip
 
+# With grids and tiles for a GPU: what the compiler makes of them.
+FOREIGN = (
+    Schedule(
+        "matmul, relu of a GPU 4096^3", "gpu/matmul_relu", "matmul_relu", (4096, 4096, 4096),
+        cube(4096, 4096, 4096), 0.8,
+    ),
+    Schedule(
+        "rms norm of a GPU 65536x2048 float32", "gpu/rms_norm", "rms_norm", (65536, 2048), HBM, 0.8,
+    ),
+    Schedule(
+        "softmax of a GPU 32768x4096 float32", "gpu/softmax", "softmax",
+        (("M", 32768), ("N", 4096)), HBM, 0.8,
+    ),
+    Schedule(
+        "attention of a GPU 1x12x4096x128", "gpu/attention", "attention", (1, 12, 4096, 128),
+        cube(12 * 4096, 4096, 2 * 128), soc="Ascend910_9392",
+    ),
+)  # fmt: skip
+
 
 def measure(examples: Examples, schedules: tuple[Schedule, ...], *ratios: Ratio) -> list[Row]:
     """A row with the time of each schedule, one with its share, and the ratios."""
@@ -282,7 +301,12 @@ def measure(examples: Examples, schedules: tuple[Schedule, ...], *ratios: Ratio)
 def _launch(examples: Examples, schedule: Schedule) -> Launch:
     with override(soc=schedule.soc, time=True, check="off", timeout=0):
         module = load_script(examples.folder / f"{schedule.script}.py")
-        kernel = getattr(module, schedule.factory)(*schedule.arguments)
+        factory = getattr(module, schedule.factory)
+        # A function that is a kernel itself takes its sizes by name.
+        own = getattr(factory, "mode", "") == "eager"
+        kernel = (
+            factory.compile(**dict(schedule.arguments)) if own else factory(*schedule.arguments)
+        )
         inputs = supply_tensors(kernel, TensorSupplyType.Zero)
         results = kernel(*inputs)
     outputs = [results] if len(kernel.out_idx) == 1 else list(results)
@@ -310,6 +334,11 @@ def vector_schedules(examples: Examples) -> list[Row]:
     return measure(examples, VECTOR)
 
 
+def foreign_schedules(examples: Examples) -> list[Row]:
+    """Kernels that were written for a GPU; the attention is that of `schedules.attention`."""
+    return measure(examples, FOREIGN)
+
+
 def long_schedules(examples: Examples) -> list[Row]:
     """Flash attention forward, of lengths that take minutes to run."""
     return measure(examples, LONG)
@@ -319,6 +348,7 @@ SCHEDULES: Mapping[str, Measurement] = {
     "schedules.gemm": gemm_schedules,
     "schedules.attention": attention_schedules,
     "schedules.vector": vector_schedules,
+    "schedules.foreign": foreign_schedules,
 }
 # Measured only when named.
 LONG_SCHEDULES: Mapping[str, Measurement] = {"schedules.long": long_schedules}
