@@ -182,7 +182,11 @@ class Accumulator:
             before.extend(self._clear(init, op.loc))
             init = FALSE
         operands = (*op.operands[:2], Region(self.product, region.dims), init, *op.operands[4:])
-        return [*before, replace(op, operands=operands)], Parts(parts.tile, FALSE)
+        made = [*before, replace(op, operands=operands)]
+        parts = Parts(parts.tile, FALSE)
+        if self.in_ub:  # the next sum needs the room
+            return [*made, *self._in_tile(parts, op.loc)], IN_TILE
+        return made, parts
 
     def _straight_from_l0c(self, op: Op, parts: Parts) -> Op | None:
         """A copy of an accumulator that is nothing but products."""
