@@ -422,3 +422,25 @@ def test_sums_that_l0c_can_not_hold_are_added_up_in_ub() -> None:
         p = torch.relu(a[:, k : k + 16].float() @ b[k : k + 16].float()).mul(0.25).half().float()
         expected += p @ p
     close(w, expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int32, torch.int8])
+def test_scalars_of_two_types_have_a_maximum(dtype: torch.dtype) -> None:
+    @jit
+    def extremes(X, Y):
+        X: T.Tensor((8,), dtype)
+        Y: T.Tensor((2,), T.float32)
+        with T.Kernel(1, threads=128) as _:
+            most = T.alloc_var(T.float32)
+            least = T.alloc_var(T.float32)
+            most = -T.infinity(T.float32)
+            least = T.infinity(T.float32)
+            for k in T.serial(8):
+                most = T.max(most, X[k])
+                least = T.min(X[k], least)
+            Y[0] = most
+            Y[1] = least
+
+    x, y = torch.tensor([3, -4, 7, 0, 2, -1, 5, 6]).to(dtype), torch.zeros(2)
+    extremes(x, y)
+    assert y.tolist() == [7, -4]

@@ -126,8 +126,9 @@ __aicore__ inline To to_integer(float value)
 
 // NaN wins, and 0 is above -0 (docs/hardware/vector.md#edge-values).
 template <class A, class B>
-__aicore__ inline auto minimum(A a, B b) -> decltype(a + b)
+__aicore__ inline auto minimum(A one, B other) -> decltype(one + other)
 {
+    const decltype(one + other) a = one, b = other;
     if (a == b) {
         return a != 0 ? a : -(-a - b);
     }
@@ -135,8 +136,9 @@ __aicore__ inline auto minimum(A a, B b) -> decltype(a + b)
 }
 
 template <class A, class B>
-__aicore__ inline auto maximum(A a, B b) -> decltype(a + b)
+__aicore__ inline auto maximum(A one, B other) -> decltype(one + other)
 {
+    const decltype(one + other) a = one, b = other;
     if (a == b) {
         return a != 0 ? a : a + b;
     }
