@@ -444,3 +444,23 @@ def test_scalars_of_two_types_have_a_maximum(dtype: torch.dtype) -> None:
     x, y = torch.tensor([3, -4, 7, 0, 2, -1, 5, 6]).to(dtype), torch.zeros(2)
     extremes(x, y)
     assert y.tolist() == [7, -4]
+
+
+def test_a_tensor_has_another_form_over_the_same_bytes() -> None:
+    @jit
+    def flat(X):
+        M, N = T.const("M, N")
+        X: T.Tensor((M, N), T.float32)
+        Y = T.empty((M, N), T.float32)
+        with T.Kernel(M * N // 64, threads=128) as bx:
+            rows = T.Tensor((M * N,), T.float32, X.data)
+            results = T.Tensor((M * N,), T.float32, data=Y.data)
+            x = T.alloc_shared((64,), T.float32)
+            T.copy(rows[bx * 64], x)
+            for i in T.Parallel(64):
+                x[i] = x[i] + 1.0
+            T.copy(x, results[bx * 64])
+        return Y
+
+    x = torch.randn(16, 24)
+    assert torch.equal(flat(x), x + 1)

@@ -233,6 +233,11 @@ class Tile(Value):
     def ndim(self) -> int:
         return len(self.dims)
 
+    @property
+    def data(self) -> Tile:
+        """Its bytes, of which `T.Tensor(shape, dtype, X.data)` is another view."""
+        return self
+
     def __getitem__(self, index: Any) -> Any:
         return subscript(self.buffer, index)
 

@@ -24,6 +24,9 @@ class DeviceProperties:
     total_memory: int
     L2_cache_size: int
     multi_processor_count: int
+    # The compute capability of a GPU that scripts ask for: that of the plainest path.
+    major: int = 8
+    minor: int = 0
 
 
 class StandIn(ModuleType):

@@ -85,6 +85,11 @@ class Profiler:
         self.kernel = kernel
         self.supply = supply
 
+    @property
+    def func(self) -> Any:
+        """The kernel, which scripts call with inputs of their own."""
+        return self.kernel
+
     def inputs(self) -> list[torch.Tensor]:
         """The tensors of every run."""
         return supply_tensors(self.kernel, self.supply)
