@@ -65,7 +65,7 @@ _LEFT = {
     Automatic.MEMORY: "which buffers share bytes",
     Automatic.CROSS: "the order between the cores of a block",
     Automatic.BLOCKS: "which core does which blocks of a grid larger than the chip",
-    Automatic.TILES: "how large the tiles of a block are, as kernels for GPUs do unless it is False",
+    Automatic.TILES: "how large the tiles of a block are (kernels for GPUs: unless it is False)",
     Automatic.STORES: "what carries single elements to gm: copies, unless the scalar unit may",
 }
 

@@ -464,3 +464,21 @@ def test_a_tensor_has_another_form_over_the_same_bytes() -> None:
 
     x = torch.randn(16, 24)
     assert torch.equal(flat(x), x + 1)
+
+
+def test_a_transposed_tile_is_written_second() -> None:
+    @jit
+    def turned(A):
+        A: T.Tensor((64, 32), T.float16)
+        B = T.empty((32, 64), T.float16)
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 32), T.float16)
+            b = T.alloc_shared((32, 64), T.float16)
+            T.copy(A, a)
+            T.clear(b)
+            T.transpose(a, b)
+            T.copy(b, B)
+        return B
+
+    a = torch.randn(64, 32).half()
+    assert torch.equal(turned(a), a.T)

@@ -11,6 +11,7 @@ from tile_frontend._arguments.online_softmax import softmax_flash_v2 as _softmax
 from tile_frontend._arguments.op_functions import OpFunction as _OpFunction
 from tile_frontend._arguments.op_functions import table_functions as _table_functions
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as _REDUCTIONS
+from tile_frontend._arguments.turn_arguments import FUNCTIONS as _TURNS
 from tile_frontend._dialects.known import advice as _advice_on
 from tile_frontend._dialects.known import with_spellings as _with_spellings
 from tile_ir import OPS as _OPS
@@ -25,6 +26,7 @@ _FUNCTIONS: dict[str, _Callable[..., _Any]] = {
     },
     **_sort.FUNCTIONS,
     **_FILLS,
+    **_TURNS,
     "gather_mask": _OpFunction(_OPS["gather_mask"], _counted.gather_mask, buffers=3),
     "softmax_flash_v2": _softmax_flash_v2,
     "atomic_add": _ATOMIC_ADD,
