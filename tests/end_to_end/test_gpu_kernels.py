@@ -482,3 +482,31 @@ def test_a_transposed_tile_is_written_second() -> None:
 
     a = torch.randn(64, 32).half()
     assert torch.equal(turned(a), a.T)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int32])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_a_reduction_in_the_type_of_its_result(dtype: torch.dtype, dim: int) -> None:
+    kept = 32 if dim == 0 else 16
+
+    @jit
+    def reduced(X):
+        X: T.Tensor((16, 32), dtype)
+        Y = T.empty((kept,), T.float32)
+        Z = T.empty((kept,), T.float32)
+        with T.Kernel(1, threads=128) as _:
+            x = T.alloc_shared((16, 32), dtype)
+            total = T.alloc_fragment((kept,), T.float32)
+            most = T.alloc_fragment((kept,), T.float32)
+            T.copy(X, x)
+            T.reduce_sum(x, total, dim=dim, batch=1)
+            T.reduce_max(x, most, dim=dim, clear=True, nan_propagate=False)
+            T.copy(total, Y)
+            T.copy(most, Z)
+        return Y, Z
+
+    torch.manual_seed(0)
+    x = (torch.randn(16, 32) * 4).to(dtype)
+    total, most = reduced(x)
+    close(total, x.float().sum(dim), 1e-5)
+    assert torch.equal(most, x.float().amax(dim))

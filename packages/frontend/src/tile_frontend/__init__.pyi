@@ -664,6 +664,9 @@ def reduce_max(
     clear: _bool = True,
     real_shape: Any | None = None,
     keepdim: Any | None = None,
+    batch: Any | None = None,
+    nan_propagate: Any | None = None,
+    annotations: Any | None = None,
 ) -> Any:
     """dst = maximum of src along dim.
 
@@ -679,6 +682,9 @@ def reduce_min(
     clear: _bool = True,
     real_shape: Any | None = None,
     keepdim: Any | None = None,
+    batch: Any | None = None,
+    nan_propagate: Any | None = None,
+    annotations: Any | None = None,
 ) -> Any:
     """dst = minimum of src along dim.
 
@@ -694,6 +700,9 @@ def reduce_sum(
     clear: _bool = True,
     real_shape: Any | None = None,
     keepdim: Any | None = None,
+    batch: Any | None = None,
+    nan_propagate: Any | None = None,
+    annotations: Any | None = None,
 ) -> Any:
     """dst = sum of src along dim; with clear=False added to dst.
 

@@ -24,6 +24,7 @@ from tile_ir import (
     ArgumentDef,
     Const,
     Expr,
+    Memory,
     Region,
     constant_value,
     did_you_mean,
@@ -108,11 +109,26 @@ def _reduction(
 ) -> Pending:
     if _is_result(src, dst, axis):  # the first versions of the language have the result first
         src, dst = dst, src
+    if src.dtype is not dst.dtype and current(f"T.{name}").python_names:
+        src = _converted(name, src, dst)
     real = src if real_shape is None else _real(name, src, real_shape)
     dst = _fitting(src, real, dst, axis)
     if len(src.dims) == 3:  # only the first slot of a three-dimensional buffer is reduced
         real = cut(real, 0, Const(1))
     return build_op(OPS[name], {"src": real, "dst": dst, "dim": axis, "clear": clear}, name)
+
+
+def _converted(name: str, src: Region, dst: Region) -> Region:
+    """A copy of what is reduced in the type of the result: text for GPUs sums up in that."""
+    if src.static_extents() is None or src.memory is Memory.GM:
+        return src
+    trace = current(f"T.{name}")
+    tile = Tile(src.memory, dst.dtype, src.extents, trace.here)
+    trace.allocate(tile)
+    trace.name_tile(tile, f"{src.buffer.name}_{dst.dtype.name}", trace.ANONYMOUS)
+    sides = {"src": src, "dst": Region.whole(tile.buffer)}
+    trace.emit_pending(build_op(OPS["copy"], sides, "copy"))
+    return Region.whole(tile.buffer)
 
 
 def _is_result(a: Region, b: Region, axis: int) -> bool:

@@ -117,13 +117,15 @@ def reduction_axes(op: Op) -> Axes:
     return labelled(op, {"src": {kept: 0}, "dst": {result[0]: 0}})
 
 
-_REDUCTION_ARGUMENTS = (
+_REDUCTION_ARGUMENTS: tuple[str | ArgumentDef, ...] = (
     ArgumentDef("buffer", ("src",)),
     ArgumentDef("out", ("dst",), None),
     "dim",
     "clear",
     ArgumentDef("real_shape", default=None),
     ArgumentDef("keepdim", default=None),
+    # How threads of a GPU share the work.
+    *(ArgumentDef(name, default=None) for name in ("batch", "nan_propagate", "annotations")),
 )  # fmt: skip
 
 
