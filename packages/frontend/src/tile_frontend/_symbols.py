@@ -25,6 +25,7 @@ from tile_frontend._language import (
     loops,
     reinterpret_buffer,
     scalar_functions,
+    tensors,
 )
 from tile_frontend._language.swizzle import use_swizzle
 from tile_frontend._tracing.dtype_names import DataType
@@ -32,12 +33,13 @@ from tile_ir import OPS, Func
 
 # The names of each module of `_language` that are those of the language.
 _NAMES = {
-    allocation: "Tensor alloc_fragment alloc_shared alloc_var annotate_address annotate_layout "
+    allocation: "alloc_fragment alloc_shared alloc_var annotate_address annotate_layout "
     "make_nz_layout make_zn_layout",
     conversions: "Cast cast dtype reinterpret",
     eager_host: "alloc_global const empty",
     kernel_frames: "Else If Kernel Scope Then func_attr",
     loops: "Parallel Persistent Pipelined grid loop_break serial unroll vectorized",
+    tensors: "Tensor",
     reinterpret_buffer: "reinterpretcast reshape view",
     scalar_functions: "And Not Or assume cdiv ceildiv clamp floordiv floormod "
     "if_then_else infinity max_value min_value next_power_of_2 symbolic truncdiv "
@@ -55,14 +57,14 @@ NAMES: dict[str, Any] = {
     # The IR evaluates only the chosen side, which is also right for the eager form.
     "Select": scalar_functions.if_then_else,
     "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
-    "Buffer": allocation.Tensor, "DataType": DataType, "range": loops.serial,
+    "Buffer": tensors.Tensor, "DataType": DataType, "range": loops.serial,
     "copy": OpFunction(OPS["copy"], copy), "printf": printf, "print": print_value,
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {
     **gpu_hints.STOPS, **gpu_hints.FUNCTIONS, "Ref": allocation.Ref, "Serial": loops.serial,
     "Unroll": loops.unroll, "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
-    **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), allocation.Tensor),
+    **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),
     "async_copy": NAMES["copy"], "sync_grid": sync_grid,
 }  # fmt: skip
 
