@@ -14,7 +14,7 @@ from pathlib import Path
 
 from conformance.outcome import Kind
 from conformance.run_task import Limits, run_task
-from conformance.scripts import tasks
+from conformance.scripts import gpu_tasks, tasks
 from conformance.table import as_csv, markdown, summary
 
 # Of the memory of the machine, for all scripts together.
@@ -25,10 +25,13 @@ def main() -> int:
     """The exit code is 1 if any script gave a wrong result, else 0."""
     options = _parser().parse_args()
     examples = options.peer / "examples"
+    if options.dialect == "tilelang" and not examples.is_dir():
+        examples = options.peer
     if not examples.is_dir():
         print(f"error: {options.peer} has no folder `examples`", file=sys.stderr)
         return 2
-    wanted = list(tasks(examples, options.only))
+    of_dialect = gpu_tasks if options.dialect == "tilelang" else tasks
+    wanted = list(of_dialect(examples, options.only))
     logs = options.output / "conformance-logs"
     logs.mkdir(parents=True, exist_ok=True)
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -56,7 +59,10 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
-    parser.add_argument("peer", type=Path, help="a checkout of tilelang-ascend")
+    parser.add_argument("peer", type=Path, help="a checkout of tilelang-ascend, or of TileLang")
+    parser.add_argument("--dialect", default="tilelang-ascend", metavar="NAME",
+                        choices=("tilelang-ascend", "tilelang"),
+                        help="tilelang: scripts for GPUs, at smaller sizes, right if they end well")  # fmt: skip
     parser.add_argument("--only", default="*", metavar="GLOB", help="scripts below examples/")
     parser.add_argument("--check", default="off", choices=("off", "device", "strict"))
     parser.add_argument("--schedules", type=int, default=0, metavar="N",

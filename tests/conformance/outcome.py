@@ -15,6 +15,7 @@ class Kind(Enum):
     DEVELOPER = "developer mode"
     NEEDS_NPU = "needs NPU"
     NEEDS_PACKAGE = "needs a Python package"
+    NEEDS_PORTING = "needs porting"
     UNSUPPORTED = "unsupported"
     BUILD = "compiler failed"
     RACE = "race"

@@ -55,9 +55,14 @@ def run_task(task: Task, check: str, limits: Limits, logs: Path, schedules: int 
     suffice for (under_schedules.py)."""
     if task.needs:
         return Result(task, Outcome(Kind.NEEDS_NPU, detail=task.needs))
+    if task.port:
+        return Result(task, Outcome(Kind.NEEDS_PORTING, detail=task.port))
     log = logs / (task.title.replace("/", "__").replace(" ", "_") + ".log")
     command = [sys.executable, "-c", _PROGRAM, "run", "--check", check, "--timeout", str(limits.seconds),
                task.path.name, *task.arguments]  # fmt: skip
+    if task.sizes is not None:
+        script = [str(Path(__file__).parent / "reduced.py"), *task.sizes, task.path.name]
+        command = [*command[: -1 - len(task.arguments)], *script, *task.arguments]
     if schedules:
         command = [sys.executable, "-m", "conformance.under_schedules", str(schedules),
                    str(limits.seconds), task.path.name, *task.arguments]  # fmt: skip
@@ -86,7 +91,8 @@ def run_task(task: Task, check: str, limits: Limits, logs: Path, schedules: int 
         seconds = time.perf_counter() - started
         records = _records(timings)
     output = log.read_text(errors="replace")
-    outcome = outcome_of(output, code, task.name in EXIT_CODE_COUNTS)
+    by_code = task.sizes is not None or task.name in EXIT_CODE_COUNTS
+    outcome = outcome_of(output, code, by_code)
     fronts = tuple(1e3 * (r["trace"] + r["lower"] + r["emit"]) for r in records)
     barriers = sum(r["full_barriers"] for r in records)
     orders = output.splitlines()[-1] if schedules and output and code != TIMED_OUT else ""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
+
+from tile_frontend._dialects.porting import porting_list
 
 # Files that are parts of other scripts or of a build.
 MODULES = (
@@ -47,12 +50,15 @@ EXIT_CODE_COUNTS = (_BENCH, "gemm_aot/example_gemm.py")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run of a script; `name` is its path below `examples`."""
+    """One run of a script; `name` is its path below `examples`. `sizes` are limits of the numbers
+    it names, where it is run by the driver of `reduced`; `port` is what it must change first."""
 
     name: str
     path: Path
     arguments: tuple[str, ...] = ()
     needs: str = ""
+    sizes: tuple[str, ...] | None = None
+    port: str = ""
 
     @property
     def title(self) -> str:
@@ -72,3 +78,28 @@ def tasks(examples: Path, only: str = "*") -> Iterator[Task]:
             task = Task(name, path, arguments, needs)
             if fnmatch(task.title, only) or fnmatch(task.name, only):
                 yield task
+
+
+# Limits of numbers that scripts for GPUs name, where those of `reduced` do not fit.
+SIZES = {
+    "*/example_gemm.py": ("m=1024", "n=1024", "k=1024"),
+    "online_softmax/*": ("m=512", "n=8192"),
+    "*/sparse_mla_*": ("topk=128", "h=64"),
+    "deepseek_mla/*": ("heads=64", "h_q=64"),
+    "convolution/*": ("h=16", "w=16", "c=64", "n=1"),
+    "kda/*": ("h=4",),
+    "amd/*": ("heads=2",),
+    "*/example_mamba_*": ("heads=8",),
+}
+
+
+def gpu_tasks(examples: Path, only: str = "*") -> Iterator[Task]:
+    """Every script that launches a kernel in the dialect of TileLang for GPUs, in order."""
+    for path in sorted(examples.rglob("*.py")):
+        name, text = path.relative_to(examples).as_posix(), path.read_text(errors="replace")
+        if "T.Kernel" not in text or not fnmatch(name, only):
+            continue
+        stops = [n for n in porting_list(ast.parse(text)) if n.outcome == "error"]
+        port = f"line {stops[0].line}: {stops[0].name}: {stops[0].says}" if stops else ""
+        sizes = next((found for glob, found in SIZES.items() if fnmatch(name, glob)), ())
+        yield Task(name, path, sizes=sizes, port=port)

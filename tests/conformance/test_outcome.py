@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from conformance.outcome import Kind, Outcome, outcome_of
-from conformance.run_task import Result
-from conformance.scripts import Task, tasks
+from conformance.reduced import limits_of, reduced
+from conformance.run_task import Limits, Result, run_task
+from conformance.scripts import Task, gpu_tasks, tasks
 from conformance.table import as_csv, markdown, obstacles, summary
 
 TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n'
@@ -103,3 +105,44 @@ def test_tables() -> None:
         in page
     )
     assert len(as_csv(results).splitlines()) == 5
+
+
+HOST = """
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit
+def kernel(X, rows: int = 4096):
+    with T.Kernel(1, threads=128):
+        {line}
+
+
+def main(batch=8, seq_len=4096, dim=128):
+    heads, m = 64, 8192
+    print(batch, seq_len, dim, heads, m, run(8192))
+
+
+def run(m):
+    return m
+
+
+main(batch=16)
+"""
+
+
+def test_scripts_for_gpus_are_run_smaller_and_told_what_they_must_change(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(HOST.format(line="T.sync_threads()"))
+    (tmp_path / "b.py").write_text(HOST.format(line="T.shfl_xor(0, 1)"))
+    (tmp_path / "c.py").write_text("print(1)")
+    first, second = gpu_tasks(tmp_path)
+    assert first.port == "" and second.port.startswith("line 9: T.shfl_xor: ")
+    result = run_task(second, "off", Limits(10, 2**30), tmp_path)
+    assert result.outcome.kind is Kind.NEEDS_PORTING
+
+
+def test_numbers_of_the_host_are_made_smaller_and_kernels_left() -> None:
+    tree = reduced(ast.parse(HOST.format(line="pass")), limits_of({"dim": 32}))
+    text = ast.unparse(tree)
+    assert "rows: int=4096" in text and "batch=1, seq_len=256, dim=32" in text
+    assert "(16, 512)" in text and "run(512)" in text and "main(batch=1)" in text
