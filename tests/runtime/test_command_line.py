@@ -259,7 +259,10 @@ def test_ops(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_ops_names_what_a_call_takes(capsys: pytest.CaptureFixture[str]) -> None:
     lines = run(capsys, "ops", "reduce_sum").splitlines()
-    assert lines[0] == "T.reduce_sum(buffer, out, dim, clear, real_shape, keepdim)"
+    assert (
+        lines[0]
+        == "T.reduce_sum(buffer, out, dim, clear, real_shape, keepdim, batch, nan_propagate, annotations)"
+    )
     operands = [line.split()[1] for line in lines if line.startswith("  operand ")]
     assert operands == ["buffer:", "out:", "scratch:"]
     assert run(capsys, "ops", "axpy").startswith("T.tile.axpy(dst, src, scalar)")
