@@ -161,12 +161,21 @@ def best_factors(func: Func, grid: Grid, axes: Sequence[BlockAxis], target: Targ
     counts = {grid.var(dim): dim.count for dim in grid.dims}
     choices = [_divisors(counts[a.place]) for a in axes]
     most = _cycles(func, grid.blocks, target) * LEAST_GAIN
+    # Two lanes may share the rows of a tile in ub.
+    most_of = {m: size * (2 if m is Memory.UB else 1) for m, size in target.capacity.items()}
+    sizes = {
+        a.buffer: VERSIONS.get(a.buffer.memory, 1) * buffer_bytes(a)
+        for a in func.launch.allocs
+        if a.buffer.memory in most_of
+    }
     better: list[tuple[float, int, Factors]] = []
     for number, chosen in enumerate(product(*choices)):
         tiles = math.prod(chosen)
         if not 1 < tiles <= MOST_TILES:
             continue
         factors: Factors = {a.place: f for a, f in zip(axes, chosen, strict=True)}
+        if any(own * _growth(b, axes, factors) > most_of[b.memory] for b, own in sizes.items()):
+            continue  # not even this tile has room, whatever the others need
         cycles = _cycles(retiled(func, grid, axes, factors), grid.blocks // tiles, target)
         if cycles < most:
             better.append((cycles, number, factors))
@@ -174,6 +183,11 @@ def best_factors(func: Func, grid: Grid, axes: Sequence[BlockAxis], target: Targ
         if has_room(retiled(func, grid, axes, factors), target):
             return factors
     return {}
+
+
+def _growth(buffer: Buffer, axes: Sequence[BlockAxis], factors: Factors) -> int:
+    """How many times as large a tile gets."""
+    return math.prod(factors[a.place] for a in axes if any(b == buffer for b, _ in a.dims))
 
 
 def _divisors(count: int) -> list[int]:
