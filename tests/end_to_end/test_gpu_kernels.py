@@ -510,3 +510,36 @@ def test_a_reduction_in_the_type_of_its_result(dtype: torch.dtype, dim: int) -> 
     total, most = reduced(x)
     close(total, x.float().sum(dim), 1e-5)
     assert torch.equal(most, x.float().amax(dim))
+
+
+def test_a_transposed_tile_by_name_and_what_is_reduced() -> None:
+    @jit
+    def turned(A):
+        A: T.Tensor((32, 32), T.float16)
+        B = T.empty((32, 32), T.float16)
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((32, 32), T.float16)
+            b = T.alloc_shared((32, 32), T.float16)
+            T.copy(A, a)
+            T.clear(b)
+            T.transpose(dst=b, src=a)
+            T.copy(b, B)
+        return B
+
+    a = torch.randn(32, 32).half()
+    assert torch.equal(turned(a), a.T)
+
+    @jit
+    def three(A):
+        A: T.Tensor((2, 8, 16), T.float32)
+        B = T.empty((16,), T.float32)
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((2, 8, 16), T.float32)
+            b = T.alloc_fragment((16,), T.float32)
+            T.copy(A, a)
+            T.reduce_sum(a, b, dim=1)
+            T.copy(b, B)
+        return B
+
+    with pytest.raises(KernelError, match="has 3 dimensions"):
+        three(torch.randn(2, 8, 16))

@@ -107,10 +107,10 @@ def _result(name: str, src: Region, axis: int) -> Tile:
 def _reduction(
     name: str, src: Region, dst: Region, axis: int, clear: Any, real_shape: Any
 ) -> Pending:
-    if _is_result(src, dst, axis):  # the first versions of the language have the result first
+    if current(f"T.{name}").python_names:
+        src = _for_gpus(name, src, dst)
+    elif _is_result(src, dst, axis):  # the first versions of the language have the result first
         src, dst = dst, src
-    if src.dtype is not dst.dtype and current(f"T.{name}").python_names:
-        src = _converted(name, src, dst)
     real = src if real_shape is None else _real(name, src, real_shape)
     dst = _fitting(src, real, dst, axis)
     if len(src.dims) == 3:  # only the first slot of a three-dimensional buffer is reduced
@@ -118,8 +118,13 @@ def _reduction(
     return build_op(OPS[name], {"src": real, "dst": dst, "dim": axis, "clear": clear}, name)
 
 
-def _converted(name: str, src: Region, dst: Region) -> Region:
-    """A copy of what is reduced in the type of the result: text for GPUs sums up in that."""
+def _for_gpus(name: str, src: Region, dst: Region) -> Region:
+    """What text for GPUs reduces: all of it, in the type of the result."""
+    if len(src.dims) > 2 and not all(is_constant(s.extent, 1) for s in src.dims[:-2]):
+        message = f"{name}: `{src.buffer.name}` has {len(src.dims)} dimensions"
+        raise Fault("reduce-shape", message, "reduce a matrix at a time, in a loop", "buffer")
+    if src.dtype is dst.dtype:
+        return src
     if src.static_extents() is None or src.memory is Memory.GM:
         return src
     trace = current(f"T.{name}")
