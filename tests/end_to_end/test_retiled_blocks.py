@@ -48,6 +48,27 @@ def product_and_relu(m: int, n: int, k: int, turned: bool = False) -> Any:
     return kernel
 
 
+def named_rounds(m: int, n: int, k: int) -> Any:
+    """One operand is loaded from a place along k that has a name, the other from the round's."""
+
+    def kernel(
+        A: T.Tensor((m, k), F16), B: T.Tensor((k, n), F16), C: T.Tensor((m, n), F32)
+    ) -> None:
+        with T.Kernel(T.ceildiv(n, 16), T.ceildiv(m, 16), threads=128) as (bx, by):
+            a = T.alloc_shared((16, 16), F16)
+            b = T.alloc_shared((16, 16), F16)
+            c = T.alloc_fragment((16, 16), F32)
+            for ko in T.Pipelined(k // 16, num_stages=2):
+                along = ko * 16
+                first = ko == 0
+                T.copy(A[by * 16, along], a)
+                T.copy(B[ko * 16, bx * 16], b)
+                T.gemm(a, b, c, clear_accum=first)
+            T.copy(c, C[by * 16, bx * 16])
+
+    return kernel
+
+
 def scaled_rows(A: T.Tensor((12, 64), F32), S: T.Tensor((12,), F32), B: T.Tensor((12, 64), F32)):
     """Rows of one element: no operation has a label for them."""
     with T.Kernel(12, threads=128) as bx:
@@ -198,6 +219,7 @@ KERNELS: list[tuple[Any, int]] = [
     (product_and_relu(64, 96, 64), 2),
     (product_and_relu(50, 70, 48), 2),
     (product_and_relu(64, 64, 32, turned=True), 2),
+    (named_rounds(32, 32, 64), 2),
     (scaled_rows, 1),
     (positions, 2),
     (elements_of_tensors, 2),
@@ -254,11 +276,13 @@ def test_rounds_that_are_one_and_begin_elsewhere(m: int, n: int, k: int, turned:
     same(deep, results(func))
 
 
-def test_sums_that_begin_elsewhere() -> None:
-    func = typed(product_and_relu(64, 32, 2048))
-    turned = begun_elsewhere(func, func.launch.block)
-    assert turned is not func
-    same(turned, results(func))
+@pytest.mark.parametrize("kernel", [product_and_relu, named_rounds])
+def test_sums_that_begin_elsewhere(kernel: Any) -> None:
+    func = typed(kernel(64, 32, 2048))
+    for rounds in (func, joined_rounds(func)):
+        turned = begun_elsewhere(rounds, func.launch.block)
+        assert turned is not rounds
+        same(turned, results(func))
 
 
 def test_tiles_of_a_large_product_are_those_of_the_chip() -> None:

@@ -3,10 +3,11 @@ blocks that run side by side, so that they do not ask for the same rows at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tile_ir import (
+    Body,
     Buffer,
     Const,
     Expr,
@@ -15,14 +16,15 @@ from tile_ir import (
     Op,
     Region,
     Stmt,
-    Var,
     constant_value,
     equal,
     map_own_expressions,
+    map_region,
     replace_buffers,
     rewrite,
     simplify,
     substitute,
+    variables_of,
 )
 from tile_ir.ops.cube import is_tile_product
 from tile_ir.ops.movement import loads_l1
@@ -51,45 +53,61 @@ def joined_rounds(func: Func) -> Func:
     if not new:
         return func
     allocs = tuple(replace(a, buffer=buffers.get(a.buffer, a.buffer)) for a in func.launch.allocs)
-    body = rewrite(func.launch.body, lambda s: new.get(s, s) if isinstance(s, For) else s)
+    body = _with_loops(func, new).launch.body
     return func.with_body(replace_buffers(body, buffers), allocs=allocs)
 
 
 def _is_straight(loop: ProductLoop) -> bool:
-    """Whether rounds follow each other along k, and only the first may begin a sum."""
-    init = loop.product.operand("init")
+    """Whether rounds follow each other along k and add to one place, and only the first may begin
+    a sum."""
+    init, var = loop.product.operand("init"), loop.loop.var
     assert isinstance(init, Expr), "a product says whether it begins a sum"
-    first = init == equal(loop.loop.var, loop.loop.start)
-    return loop.group == 0 and (first or constant_value(init) is False)
+    first = init == equal(var, loop.loop.start) or constant_value(init) is False
+    elsewhere = replace(
+        loop.product, operands=tuple(o for o in loop.product.operands if o is not init)
+    )
+    return loop.group == 0 and first and var not in variables_of(elsewhere)
 
 
 def _deeper(loop: ProductLoop, times: int) -> For:
     """The loop with so many rounds in one."""
     old = loop.loop
-    inside = old.start + (old.var - old.start) * times
     dims = {o.buffer: o.k_dim for o in loop.operands}
 
-    def stmt(s: Stmt) -> Stmt:
-        new = map_own_expressions(s, lambda e: simplify(substitute(e, {old.var: inside})))
-        if not isinstance(s, Op) or not isinstance(new, Op):
-            return new
-        if is_tile_product(s):
-            new = s  # the first round stays the first
-        loaded = dims[new.region("dst").buffer] if loads_l1(new) else None
+    def deeper(op: Op) -> Op:
+        loaded = dims[op.region("dst").buffer] if loads_l1(op) else None
         operands = tuple(
-            _longer(o, dims.get(o.buffer, loaded), times) if isinstance(o, Region) else o
-            for o in new.operands
+            _longer(map_region(o, simplify), dims.get(o.buffer, loaded), times)
+            if isinstance(o, Region)
+            else o
+            for o in op.operands
         )
-        return Op(new.opdef, operands, new.attrs, new.loc)
+        return replace(op, operands=operands)
 
     stop = Const((constant_value(old.start) or 0) + loop.rounds // times)
-    return replace(old, stop=stop, body=rewrite(old.body, stmt))
+    body = _with_loads_of(loop, old.start + (old.var - old.start) * times, deeper)
+    return replace(old, stop=stop, body=body)
 
 
 def _longer(region: Region, k_dim: int | None, times: int) -> Region:
     if k_dim is None:
         return region
     return longer_region(region, len(region.dims) + k_dim, times, grow=False)
+
+
+def _with_loads_of(
+    loop: ProductLoop, number: Expr, change: Callable[[Op], Op] = lambda op: op
+) -> Body:
+    """The body of a loop that loads what the round of another number does, whatever names that
+    goes by; its product stays that of its own round."""
+
+    def stmt(s: Stmt) -> Stmt:
+        if isinstance(s, Op) and is_tile_product(s):
+            return change(loop.product)
+        new = map_own_expressions(s, lambda e: substitute(e, {loop.loop.var: number}))
+        return change(new) if isinstance(new, Op) else new
+
+    return rewrite(loop.loop.body, stmt)
 
 
 def begun_elsewhere(func: Func, place: Expr) -> Func:
@@ -102,20 +120,14 @@ def begun_elsewhere(func: Func, place: Expr) -> Func:
              if loop.rounds % p == 0 and loop.rounds // p * loop.depth >= STRETCH),
             default=1,
         )  # fmt: skip
-        if parts > 1 and loop.group == 0 and constant_value(loop.loop.start) == 0:
-            var = loop.loop.var
-            turned = (var + place % parts * (loop.rounds // parts)) % loop.rounds
-            new[loop.loop] = _turned(loop, {var: turned})
+        if parts > 1 and _is_straight(loop) and constant_value(loop.loop.start) == 0:
+            turned = (loop.loop.var + place % parts * (loop.rounds // parts)) % loop.rounds
+            new[loop.loop] = replace(loop.loop, body=_with_loads_of(loop, turned))
+    return _with_loops(func, new)
+
+
+def _with_loops(func: Func, new: Mapping[Stmt, Stmt]) -> Func:
     if not new:
         return func
     body = rewrite(func.launch.body, lambda s: new.get(s, s) if isinstance(s, For) else s)
     return func.with_body(body)
-
-
-def _turned(loop: ProductLoop, values: Mapping[Var, Expr]) -> For:
-    def stmt(s: Stmt) -> Stmt:
-        if isinstance(s, Op) and loads_l1(s):
-            return map_own_expressions(s, lambda e: substitute(e, values))
-        return s
-
-    return replace(loop.loop, body=rewrite(loop.loop.body, stmt))
