@@ -186,8 +186,7 @@ ERRORS = (
     ),
     _group("it has one name here", "write T.im2col", "c2d_im2col"),
     _group(
-        "only sums of a whole tile are atomic here",
-        "write T.atomic_add of a tile, or reduce in one block",
+        "only sums are atomic here", "write T.atomic_add, or reduce in one block",
         "atomic_max atomic_min atomic_addx2 atomic_addx4",
     ),
     _group(
@@ -222,7 +221,6 @@ LOWERED: dict[str, str] = {
     "Kernel": "the grid is shared out among the cores; threads have no effect",
     "alloc_shared": "ub, l1 or both, by its uses",
     "alloc_fragment": "l0c, ub or both, by its uses",
-    "alloc_local": "a column of the loop it is in",
     "gemm": "a product of the cube core, whose result is handed over where it is used",
     "atomic_add": "a copy that adds",
     "async_copy": "T.copy: loads overlap by T.Pipelined",
