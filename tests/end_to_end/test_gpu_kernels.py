@@ -543,3 +543,39 @@ def test_a_transposed_tile_by_name_and_what_is_reduced() -> None:
 
     with pytest.raises(KernelError, match="has 3 dimensions"):
         three(torch.randn(2, 8, 16))
+
+
+def test_a_tile_with_two_names_is_read_where_it_lies() -> None:
+    """What is written under its other name is not in the tensor that it was copied from."""
+
+    @jit
+    def renamed(M, A, B, C):
+        M: T.Tensor((16,), T.int32)
+        A: T.Tensor((16, 16), T.float16)
+        B: T.Tensor((16, 16), T.float16)
+        C: T.Tensor((16, 16), T.float32)
+        with T.Kernel(1, threads=128) as _:
+            m = T.alloc_shared((16,), T.int32)
+            other = T.view(m, (4, 4))
+            n = T.alloc_fragment((16, 16), T.float32)
+            a = T.alloc_shared((16, 16), T.float16)
+            b = T.alloc_shared((16, 16), T.float16)
+            c = T.alloc_fragment((16, 16), T.float32)
+            T.copy(M, m)
+            for i, j in T.Parallel(4, 4):
+                other[i, j] = other[i, j] + 1
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, clear_accum=True)
+            T.clear(n)
+            for i, j in T.Parallel(16, 16):
+                n[i, j] = c[i, j]
+            if m[3] == 1:
+                for i, j in T.Parallel(16, 16):
+                    n[i, j] = n[i, j] * 2.0
+            T.copy(n, C)
+
+    torch.manual_seed(0)
+    a, b, c = torch.randn(16, 16).half(), torch.randn(16, 16).half(), torch.zeros(16, 16)
+    renamed(torch.zeros(16, dtype=torch.int32), a, b, c)
+    close(c, 2 * (a.float() @ b.float()))

@@ -45,13 +45,14 @@ def forward_copies(func: Func) -> Func:
 
 def open_tiles(func: Func) -> list[Buffer]:
     """The buffers whose memories are open, but for those whose bytes have two names."""
+    return [b for b in with_one_name(func) if b.memory in CHOICES_OF_OPEN]
+
+
+def with_one_name(func: Func) -> list[Buffer]:
+    """The buffers whose bytes have no other name."""
     allocs = func.launch.allocs
     renamed = {a.alias_of for a in allocs}
-    return [
-        a.buffer
-        for a in allocs
-        if a.buffer.memory in CHOICES_OF_OPEN and a.alias_of is None and a.buffer not in renamed
-    ]
+    return [a.buffer for a in allocs if a.alias_of is None and a.buffer not in renamed]
 
 
 def _only_writer(body: Body, tile: Buffer) -> Op | None:

@@ -3,7 +3,7 @@ by them: each reads gm by itself, and nothing need be handed over."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from tile_ir import (
     OPS,
@@ -29,24 +29,26 @@ from tile_ir import (
     written_buffers,
 )
 from tile_passes.parallel.nest_form import is_parallel
+from tile_passes.residency.forwarding import with_one_name
 
 
 def read_tensors(func: Func) -> Func:
     """The function whose scalar code reads tensors that nobody writes, instead of their copies."""
     body = func.launch.body
-    copies = _copies(body)
+    copies = _copies(body, frozenset(with_one_name(func)))
     return func if not copies else func.with_body(_body(body, copies, {}))
 
 
-def _copies(body: Body) -> frozenset[Op]:
-    """Copies that alone write all of a tile, from inside of a tensor that is only read."""
+def _copies(body: Body, tiles: Container[Buffer]) -> frozenset[Op]:
+    """Copies that alone write all of a tile, which has one name, from inside of a tensor that is
+    only read."""
     written = written_buffers(body)
     writers: dict[Buffer, list[Stmt]] = {}
     for stmt in walk(body):
         if not bodies(stmt):
             for buffer in written_buffers((stmt,)):
                 writers.setdefault(buffer, []).append(stmt)
-    single = [found[0] for found in writers.values() if len(found) == 1]
+    single = [found[0] for b, found in writers.items() if len(found) == 1 and b in tiles]
     return frozenset(
         s for s in single
         if isinstance(s, Op) and s.opdef is OPS["copy"] and _is_plain(s)
@@ -114,6 +116,3 @@ def _element(copy: Op, load: Load) -> Load:
         for s, label in zip(src.dims, of_src, strict=True)
     ]
     return Load(src.buffer, tuple(indices))
-
-
-__all__ = ["read_tensors"]
