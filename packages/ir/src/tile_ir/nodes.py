@@ -176,7 +176,8 @@ class Automatic(Enum):
     """What the author of a kernel leaves to the compiler: the order of a core's pipes, which
     buffers share bytes, the order between the cores of a block, which core of a block does which
     statements of a text that is one program, which core does which blocks, how large the tiles of a
-    block are, or which unit stores single elements to gm."""
+    block are, which unit stores single elements to gm, or that what lies outside of a tensor reads
+    as zero and vanishes when written."""
 
     SYNC = "sync"
     MEMORY = "memory"
@@ -185,6 +186,7 @@ class Automatic(Enum):
     BLOCKS = "blocks"
     TILES = "tiles"
     STORES = "stores"
+    BOUNDS = "bounds"
 
 
 @singledispatch

@@ -12,6 +12,7 @@ from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
 from tile_passes.deepen_products import deepen_products
 from tile_passes.driver import check_known, run_passes
+from tile_passes.guard_accesses import guard_accesses
 from tile_passes.infer_memory import infer_memory
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
@@ -51,6 +52,7 @@ PIPELINE: tuple[Pass, ...] = (
     merge_streams,
     merge_rows,
     vectorize_parallel,
+    guard_accesses,
     stage_scalar_stores,
     deepen_products,
     lower_tile_ops,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from tile_ir import (
     INT32,
     Alloc,
+    Binary,
     Body,
     Buffer,
     Const,
@@ -22,6 +23,7 @@ from tile_ir import (
     Load,
     Memory,
     Op,
+    Select,
     Stmt,
     Store,
     Var,
@@ -31,6 +33,7 @@ from tile_ir import (
     replace_in,
     rewrite,
     select,
+    walk_expr,
 )
 from tile_passes.free_names import FreeNames
 
@@ -60,13 +63,14 @@ class _Reads:
         return stmt
 
     def lets(self, stmt: Stmt) -> Body:
-        found: dict[Load, Let] = {}
+        found: dict[Expr, Let] = {}
 
         def name(expr: Expr) -> Expr | None:
-            if not isinstance(expr, Load) or not _is_named(expr, stmt):
+            wanted = [load for load in _read_first(expr) if _is_named(load, stmt)]
+            if not wanted:
                 return None
             if expr not in found:
-                var = Var(self.names.fresh(expr.buffer.name), expr.dtype)
+                var = Var(self.names.fresh(wanted[0].buffer.name), expr.dtype)
                 found[expr] = Let(var, expr, stmt.loc)
             return found[expr].var
 
@@ -80,6 +84,21 @@ class _Reads:
         read = Store(buffer, (), select(stmt.condition, Const(1), Const(0)), stmt.loc)
         again = Load(buffer, ()) > 0
         return (read, replace(stmt, condition=again, body=(*stmt.body, replace(read))))
+
+
+def _read_first(expr: Expr) -> list[Load]:
+    """The elements that are read together with the first one of an expression: it itself, or all of
+    a choice whose sides are read only if they are chosen."""
+    match expr:
+        case Load():
+            return [expr]
+        case Select(then=a, orelse=b):
+            lazy: tuple[Expr, ...] = (a, b)
+        case Binary(op="and" | "or", right=b):
+            lazy = (b,)
+        case _:
+            return []
+    return [part for side in lazy for part in walk_expr(side) if isinstance(part, Load)]
 
 
 def _is_named(load: Load, stmt: Stmt) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 
 from tile_ir import (
     BOOL,
@@ -20,6 +20,7 @@ from tile_ir import (
     Load,
     Loc,
     LoopKind,
+    Memory,
     Phase,
     Stmt,
     Store,
@@ -35,6 +36,7 @@ from tile_ir import (
     walk,
     with_bodies,
     with_statements,
+    written_buffers,
 )
 from tile_ir.analysis import (
     Ranges,
@@ -48,6 +50,7 @@ from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.generated import behind_all, mark_generated
 from tile_passes.memory.overflow import overflow_by_tile
 from tile_passes.parallel.attempts import Attempts, elements_read
+from tile_passes.parallel.boxes import leaves_in_boxes
 from tile_passes.parallel.by_element import stored_by_copies
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
@@ -209,13 +212,7 @@ class _Vectorizer:
             inside = {**known, outer.var: loop_range(outer, known)}
             steps = self.leaf(replace(leaf, loops=tuple(rest)), inside, earlier)
             return [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
-        steps = self.unguarded(leaf, known, earlier)
-        if leaf.guards and steps:
-            condition = leaf.guards[0]
-            for guard in leaf.guards[1:]:
-                condition = binary("and", condition, guard)
-            return [If(condition, tuple(steps), (), leaf.stmt.loc)]
-        return steps
+        return _under(leaf.guards, self.unguarded(leaf, known, earlier), leaf.stmt.loc)
 
     def unguarded(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         stmt = leaf.stmt
@@ -243,7 +240,12 @@ class _Vectorizer:
         return steps
 
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
-        """A branch that differs from element to element: choices, or a scalar loop."""
+        """A branch that differs from element to element: boxes, choices, or a scalar loop."""
+        boxes = leaves_in_boxes(leaf, known)
+        if boxes is not None:
+            found = self.in_boxes(boxes, known, earlier)
+            if found is not None:
+                return found
         made = len(self.temporaries.allocs)
         before = [around(e) for e in earlier if not e.guards]
 
@@ -262,6 +264,28 @@ class _Vectorizer:
         except Unsuitable as problem:
             self.temporaries.forget_since(made)
             return [self.scalar_loop(leaf, known, problem.reason)]
+        return steps
+
+    def in_boxes(
+        self, parts: Sequence[Leaf], known: Ranges, earlier: Sequence[Leaf]
+    ) -> list[Stmt] | None:
+        """Stores over parts of a domain. None where a choice between two values is better: for
+        tiles, whose parts may start inside blocks."""
+        made = len(self.temporaries.allocs)
+        steps: list[Stmt] = []
+        try:
+            for part in parts:
+                assert isinstance(part.stmt, Store), "the parts are stores"
+                done = self.whole_or_rows(part.stmt, part, known)
+                steps += _under(part.guards, done, part.stmt.loc)
+                self.temporaries.give_back_all()
+        except Unsuitable:
+            self.temporaries.forget_since(made)
+            if any(
+                b.memory is not Memory.GM for b in written_buffers(tuple(p.stmt for p in parts))
+            ):
+                return None
+            return [step for part in parts for step in self.leaf(part, known, earlier)]
         return steps
 
     def whole_or_rows(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
@@ -363,3 +387,10 @@ class _Vectorizer:
                 severity="warning",
             )
         )
+
+
+def _under(guards: Sequence[Expr], steps: list[Stmt], loc: Loc) -> list[Stmt]:
+    """The steps where all conditions hold."""
+    if not guards or not steps:
+        return steps
+    return [If(reduce(partial(binary, "and"), guards), tuple(steps), (), loc)]

@@ -77,8 +77,11 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
     trace = Trace(fn.__name__, (), loc, loc)
     if spoken_in(function) is TILELANG:
         trace.python_names = True
-        # A block is one program, with a grid and tiles for a chip of many small cores.
-        trace.automatic = frozenset({Automatic.CORES, Automatic.BLOCKS, Automatic.TILES})
+        # A block is one program, with a grid and tiles for a chip of many small cores, whose
+        # accesses to tensors are all guarded.
+        trace.automatic = frozenset(
+            {Automatic.CORES, Automatic.BLOCKS, Automatic.TILES, Automatic.BOUNDS}
+        )
     token = CURRENT.set(trace)
     shown: TileError
     cause: BaseException | None

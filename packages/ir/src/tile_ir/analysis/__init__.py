@@ -8,7 +8,14 @@ Not here: what must come before what, and who has completed when, which `insert_
 from __future__ import annotations
 
 from tile_ir.analysis.accesses import Bounds, Touch, element, regions_of, touches_within, widened
-from tile_ir.analysis.branch_feasibility import Facts, decided, facts_in, facts_of
+from tile_ir.analysis.branch_feasibility import (
+    Facts,
+    at_least,
+    at_least_by_cases,
+    decided,
+    facts_in,
+    facts_of,
+)
 from tile_ir.analysis.intervals import (
     EVERYTHING,
     INF,
@@ -46,10 +53,10 @@ from tile_ir.analysis.trip_counts import constant_trips, surely_runs, trip_count
 
 __all__ = [
     "EVERYTHING", "INF", "MOST_RESIDUES", "ORDERING", "Bounds", "Facts", "Interval", "Ranges",
-    "Sharing", "Sight", "Touch", "apart", "apart_by_numbers", "common_path", "constant_trips",
-    "decided", "defined", "element", "ever_meet_in", "facts_in", "facts_of", "interval",
-    "is_rounds", "launch_ranges", "loop_range", "meet_in_run", "modulus_of", "narrow",
-    "own_block_part", "own_lane_part", "ranges_inside", "regions_of", "rounds_in", "rounds_of",
-    "surely_runs", "touches_within", "trip_count", "trips", "uses_block", "uses_lane", "visible",
-    "walk_with_ranges", "widened", "with_ranges",
+    "Sharing", "Sight", "Touch", "apart", "apart_by_numbers", "at_least", "at_least_by_cases",
+    "common_path", "constant_trips", "decided", "defined", "element", "ever_meet_in", "facts_in",
+    "facts_of", "interval", "is_rounds", "launch_ranges", "loop_range", "meet_in_run", "modulus_of",
+    "narrow", "own_block_part", "own_lane_part", "ranges_inside", "regions_of", "rounds_in",
+    "rounds_of", "surely_runs", "touches_within", "trip_count", "trips", "uses_block", "uses_lane",
+    "visible", "walk_with_ranges", "widened", "with_ranges",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow, sign_
 from tile_ir.dtypes import UINT64
 from tile_ir.expr import COMPARISONS, Binary, Const, Expr, Unary, reads_memory
 from tile_ir.nodes import For
-from tile_ir.scalars.affine import Values, difference, resolved, simplify
+from tile_ir.scalars.affine import Values, difference, linear_form, resolved, simplify
 
 # Expressions that are not negative.
 Facts = tuple[Expr, ...]
@@ -55,6 +55,20 @@ def at_least(expr: Expr, known: Ranges, facts: Facts) -> float:
     expr = simplify(expr)
     lows = (interval(difference(expr, fact), known).low for fact in facts)
     return max((interval(expr, known).low, *lows))
+
+
+def at_least_by_cases(expr: Expr, known: Ranges, facts: Facts) -> float:
+    """The same, where minima and maxima may be any of their operands."""
+    found = at_least(expr, known, facts)
+    terms, _ = linear_form(expr)
+    for atom, factor in terms.items():
+        if isinstance(atom, Binary) and atom.op in ("min", "max"):
+            rest = expr - atom * factor
+            cases = (simplify(rest + side * factor) for side in (atom.left, atom.right))
+            lows = [at_least_by_cases(case, known, facts) for case in cases]
+            either = max if (atom.op == "max") is (factor > 0) else min
+            return max(found, either(lows))
+    return found
 
 
 def facts_in(loop: For, values: Values) -> Facts:

@@ -171,6 +171,8 @@ def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
             src_dims[p.src_dim] = _of_extent(src.dims[p.src_dim], p.valid)
         if p.dst_dim is not None:
             dst_dims[p.dst_dim] = _of_extent(dst.dims[p.dst_dim], p.valid)
+        else:  # a single row
+            complete = binary("and", complete, p.valid > 0)
         exists = binary("and", exists, p.valid > 0)
     for moved, whole in zip(dst_dims, dst.dims, strict=True):
         complete = binary("and", complete, binary("==", moved.extent, simplify(whole.extent)))

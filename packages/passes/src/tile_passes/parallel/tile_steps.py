@@ -3,6 +3,9 @@ rules before it is kept."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tile_ir import (
     BLOCK_BYTES,
     OPS,
@@ -114,6 +117,16 @@ class TileSteps:
 
     def copy(self, src: Region, dst: Region) -> None:
         self.append(Op(OPS["copy"], (src, dst), COPY_DEFAULTS, self.loc))
+
+    @contextmanager
+    def aside(self) -> Iterator[list[Stmt]]:
+        """Collect steps apart; what was cached inside is not there outside."""
+        outer, self.steps = self.steps, []
+        try:
+            with self.shared.aside():
+                yield self.steps
+        finally:
+            self.steps = outer
 
     def append(self, op: Op) -> None:
         problem = check_op(op, self.trial.target)

@@ -7,8 +7,6 @@ computed as a vector and then repeated over the tile; what follows none stays a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from tile_ir import (
     BFLOAT16,
@@ -26,7 +24,6 @@ from tile_ir import (
     Core,
     DType,
     Expr,
-    If,
     Load,
     Memory,
     Region,
@@ -46,7 +43,7 @@ from tile_passes.analysis.memory_demands import bare_load
 from tile_passes.parallel.accesses import access, reads, variables_in
 from tile_passes.parallel.against_lines import against_line, is_column, line_of
 from tile_passes.parallel.by_element import gathered, reachable, scattered
-from tile_passes.parallel.conditions import demand_inside, mask_of
+from tile_passes.parallel.choices import choice, leaves_a_side
 from tile_passes.parallel.index_vectors import divided, holds, is_progression, progression
 from tile_passes.parallel.narrow_integers import count_of_bits, done_narrow
 from tile_passes.parallel.nest import Domain, Unsuitable
@@ -78,7 +75,7 @@ class VectorStatement(VectorSteps):
             raise Unsuitable(f"all iterations write the same element of `{store.buffer.name}`")
         dst = target.region
         check_inside(dst)
-        if dst.memory in (Memory.UB, Memory.GM):
+        if dst.memory in (Memory.UB, Memory.GM) and not isinstance(store.value, Load):
             self._load_first(store.value)
         match dst.memory:
             case Memory.UB:
@@ -97,7 +94,7 @@ class VectorStatement(VectorSteps):
             domain = self.domain.only(used)
             if used and (e, domain) not in self.shared.tiles:
                 self.shared.keep(e, domain, self.load(e, domain))
-        elif not (isinstance(e, Select) and self.is_scalar(e.condition, self.domain)):
+        elif not (isinstance(e, Select) and leaves_a_side(self, e, self.domain)):
             for child in children(e):
                 self._load_first(child)
 
@@ -176,7 +173,7 @@ class VectorStatement(VectorSteps):
             return progression(self, e, INT32, domain, into)
         match e:
             case Load():
-                return self.load(e, domain)
+                return self.load(e, domain, into)
             case Cast(operand=operand, dtype=dtype, bits=False):
                 match done_narrow(e):
                     case Binary() as narrow:
@@ -193,7 +190,7 @@ class VectorStatement(VectorSteps):
             case Unary():
                 return self.unary(e, domain, into)
             case Select():
-                return self.select(e, domain, into)
+                return choice(self, e, domain, into)
         raise Unsuitable(f"there is no vector of {e.dtype} that counts up")
 
     def _as_numbers(self, e: Expr, dtype: DType, domain: Domain, into: Region | None) -> Value:
@@ -201,10 +198,10 @@ class VectorStatement(VectorSteps):
         narrow = dtype.size == 1
         kind = FLOAT16 if narrow else dtype
         one, zero = cast(Const(1), kind), cast(Const(0), kind)
-        chosen = self.select(Select(e, one, zero, kind), domain, None if narrow else into)
+        chosen = choice(self, Select(e, one, zero, kind), domain, None if narrow else into)
         return self.convert(chosen, dtype, domain, into) if narrow else chosen
 
-    def load(self, e: Load, domain: Domain) -> Region:
+    def load(self, e: Load, domain: Domain, into: Region | None = None) -> Region:
         if self.by_element and not reachable(self, e.buffer, e.indices, domain):
             return gathered(self, e, domain)
         found = access(e.buffer, e.indices, domain).region
@@ -213,9 +210,23 @@ class VectorStatement(VectorSteps):
             return found
         if found.memory in CUBE_MEMORIES:
             raise Unsuitable(f"`{e.buffer.name}` is in {found.memory.value}: it can only be copied")
+        if into is not None and into.memory is Memory.UB and self._loads_into(found, into):
+            return into
         tile = self.tile(found.dtype, domain)
         self.copy(found, tile)
         return tile
+
+    def _loads_into(self, found: Region, into: Region) -> bool:
+        """Load to where the values are wanted, if its rows surely start at blocks."""
+        count, conditions = len(self.steps), len(self.conditions)
+        try:
+            self.copy(found, into)
+        except Unsuitable:
+            return False
+        if len(self.conditions) == conditions:
+            return True
+        del self.steps[count:], self.conditions[conditions:]
+        return False
 
     def repeated(self, e: Expr, line: Domain, domain: Domain) -> Region:
         """A value of one variable, repeated over the other one."""
@@ -299,50 +310,6 @@ class VectorStatement(VectorSteps):
         if isinstance(x, Expr):
             x = self.filled(x, dtype, domain)
         return self.emit_into(UNARY[e.op], dtype, domain, into, x)
-
-    def select(self, e: Select, domain: Domain, into: Region | None) -> Region:
-        """A condition that is the same for all elements is a branch around both ways."""
-        if self.is_scalar(e.condition, domain):
-            out = into if into is not None and not reads(e, into) else self.tile(e.dtype, domain)
-            return self._branch(e, domain, out)
-        demand_inside(self, (e.then, e.orelse, e.condition), domain)
-        mask = mask_of(self, e.condition, domain)
-        then, orelse = e.then, e.orelse
-        if self.is_scalar(then, domain) and not self.is_scalar(orelse, domain):
-            then, orelse = orelse, then
-            self.emit("bitwise_not", mask, mask)
-        a = self.typed(then, e.dtype, domain, None if reads(orelse, into) else into)
-        a = self.filled(a, e.dtype, domain) if isinstance(a, Expr) else a
-        with self.shared.holding(a):
-            b = self.typed(orelse, e.dtype, domain, None)
-        mode = f"vsel_tensor_{'scalar' if isinstance(b, Expr) else 'tensor'}_mode"
-        result = self.emit_into("select", e.dtype, domain, into, mask, a, b, attrs=(mode,))
-        self.release(mask)
-        return result
-
-    def _branch(self, e: Select, domain: Domain, out: Region) -> Region:
-        branches = []
-        for side in (e.then, e.orelse):
-            with self.aside() as steps:
-                value = self.typed(side, e.dtype, domain, out)
-                if isinstance(value, Expr):
-                    self.emit("fill", out, cast(value, e.dtype))
-                elif value != out:
-                    self.copy(value, out)
-                    self.release(value)
-            branches.append(tuple(steps))
-        self.steps.append(If(e.condition, branches[0], branches[1], self.loc))
-        return out
-
-    @contextmanager
-    def aside(self) -> Iterator[list[Stmt]]:
-        """Collect steps apart; what was cached inside is not there outside."""
-        outer, self.steps = self.steps, []
-        try:
-            with self.shared.aside():
-                yield self.steps
-        finally:
-            self.steps = outer
 
     def convert(self, value: Region, dtype: DType, domain: Domain, into: Region | None) -> Region:
         route = conversion_steps(value.dtype, dtype, self.trial.target.conversions)

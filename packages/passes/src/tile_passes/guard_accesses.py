@@ -1,0 +1,321 @@
+"""Lets what lies outside of a tensor read as zero and vanish when written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from tile_ir import (
+    BOOL,
+    INT32,
+    ONE,
+    OPS,
+    ZERO,
+    Automatic,
+    Body,
+    Const,
+    Expr,
+    For,
+    Func,
+    If,
+    Let,
+    Load,
+    Loc,
+    LoopKind,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Slice,
+    Stmt,
+    Store,
+    Target,
+    Var,
+    While,
+    binary,
+    bodies,
+    cast,
+    constant_value,
+    difference,
+    generated,
+    is_constant,
+    map_own_expressions,
+    maximum,
+    minimum,
+    rebuild,
+    select,
+    simplify,
+    walk_expr,
+    with_bodies,
+    with_statements,
+)
+from tile_ir.analysis import (
+    Facts,
+    Ranges,
+    at_least_by_cases,
+    facts_in,
+    facts_of,
+    launch_ranges,
+    ranges_inside,
+    with_ranges,
+)
+from tile_ir.layout.tile_copy import clamped_dims, match_copy
+from tile_passes.free_names import FreeNames
+from tile_passes.lowering.region_parts import element_of, part_along, with_dim
+from tile_passes.passdef import ir_pass
+
+_UNKNOWN = INT32.limits()[0]
+
+
+@ir_pass(needs=Phase.TYPED)
+def guard_accesses(func: Func, target: Target) -> Func:
+    """Test the indices of gm tensors where nothing says that they are inside.
+
+    Needs, gives: TYPED. Idea: in the dialect for GPUs an element outside of its tensor reads as 0,
+    and a store to one does nothing. An element gets a test of its indices. A tile is cut at the
+    ends of rows and columns when it is lowered; here it gets no rows where another index is
+    outside, and begins at 0 where it would begin before. What intervals prove inside is left alone.
+    Limits: a tile whose start is loaded from a tensor begins where it says; a tile of l1 or l0c may
+    begin before the rows of a tensor, not before its columns.
+    """
+    if Automatic.BOUNDS not in func.automatic:
+        return func
+    guards = _Guards(FreeNames.of(func))
+    body = guards.body(func.launch.body, _Known(launch_ranges(func)))
+    return func if body is func.launch.body else func.with_body(body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of integers where a statement stands."""
+
+    ranges: Ranges
+    facts: Facts = ()
+
+    def inside(self, stmt: Stmt) -> tuple[_Known, ...]:
+        """In each body of a statement."""
+        ranges = ranges_inside(stmt, self.ranges)
+        match stmt:
+            case For():
+                more: tuple[Facts, ...] = (facts_in(stmt, {}),)
+            case If(condition=condition):
+                more = facts_of(condition, True, {}), facts_of(condition, False, {})
+            case _:
+                more = tuple(() for _ in bodies(stmt))
+        return tuple(_Known(ranges, (*self.facts, *new)) for new in more)
+
+    def ends(self, index: Expr, size: Expr) -> tuple[bool, bool]:
+        """Whether an index may lie before its dimension, and behind it."""
+        behind = difference(size, index) - 1
+        return (
+            at_least_by_cases(index, self.ranges, self.facts) < 0,
+            at_least_by_cases(behind, self.ranges, self.facts) < 0,
+        )
+
+    def all_inside(self, indices: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
+        """The condition under which an element lies in its tensor, without what is known."""
+        pairs = list(zip(indices, shape, strict=True))
+        return _all(t for i, n in pairs for t in _tests(i, n, *self.ends(i, n)))
+
+    def begins_early(self, s: Slice) -> bool:
+        """Whether the index arithmetic of a tile leads before its tensor."""
+        if constant_value(simplify(s.extent)) == 1:
+            return False
+        return _UNKNOWN < at_least_by_cases(s.offset, self.ranges, self.facts) < 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Guards:
+    names: FreeNames
+
+    def body(self, body: Body, known: _Known) -> Body:
+        result: list[Stmt] = []
+        for original, ranges in with_ranges(body, known.ranges):
+            here = replace(known, ranges=ranges)
+            parts = zip(bodies(original), here.inside(original), strict=True)
+            stmt = with_bodies(original, tuple(self.body(b, inside) for b, inside in parts))
+            result += self.statement(stmt, here)
+        return with_statements(body, result)
+
+    def statement(self, stmt: Stmt, known: _Known) -> Sequence[Stmt]:
+        """The statement behind what it needs by name."""
+        before: list[Stmt] = []
+        named = None if isinstance(stmt, While) else before
+        stmt = map_own_expressions(
+            stmt, partial(self.loads, known=known, named=named, loc=stmt.loc)
+        )
+        match stmt:
+            case Store(buffer=buffer, indices=indices) if buffer.memory is Memory.GM:
+                indices = tuple(self.by_name(i, named, stmt.loc) for i in indices)
+                test = known.all_inside(indices, buffer.shape)
+                moved: Body = (_where(test, replace(stmt, indices=indices)),)
+            case Op() if _moves_gm(stmt):
+                moved = self.tile(stmt, known, before)
+            case _:
+                moved = (stmt,)
+        return [*before, *moved]
+
+    # Elements ---------------------------------------------------------------------------------
+
+    def loads(self, expr: Expr, known: _Known, named: list[Stmt] | None, loc: Loc) -> Expr:
+        """The expression with tests around the elements it reads from gm."""
+        expr = rebuild(expr, partial(self.loads, known=known, named=named, loc=loc))
+        if not isinstance(expr, Load) or expr.buffer.memory is not Memory.GM:
+            return expr
+        test = known.all_inside(expr.indices, expr.buffer.shape)
+        if is_constant(test, True):
+            return expr
+        indices = tuple(self.by_name(i, named, loc) for i in expr.indices)
+        test = known.all_inside(indices, expr.buffer.shape)
+        load = Load(expr.buffer, indices)
+        return select(test, load, cast(Const(0), load.dtype))
+
+    def by_name(self, index: Expr, named: list[Stmt] | None, loc: Loc) -> Expr:
+        """An index that is read from memory under a name, so that it is read once."""
+        if named is None or not _reads_gm(index):
+            return index
+        var = Var(self.names.fresh("at"), index.dtype)
+        named.append(Let(var, index, loc))
+        return var
+
+    # Tiles ------------------------------------------------------------------------------------
+
+    def tile(self, op: Op, known: _Known, before: list[Stmt]) -> Body:
+        """A movement of a tile, with the part that lies in the tensor."""
+        side = 0 if _region(op, 0).memory is Memory.GM else 1
+        gm = _region(op, side)
+        cuts = clamped_dims(gm) if op.opdef.clip is not None else ()
+        tests: list[Expr] = []
+        for dim, (s, size) in enumerate(zip(gm.dims, gm.buffer.shape, strict=True)):
+            if constant_value(simplify(s.extent)) != 1:
+                continue
+            low, high = known.ends(s.offset, size)
+            if low or (high and dim not in cuts):
+                at = self.by_name(s.offset, before, op.loc)
+                gm = with_dim(gm, dim, Slice(at, s.extent, s.stride))
+                tests += _tests(at, size, low, high)
+        early = [d for d in cuts if known.begins_early(gm.dims[d])]
+        if op.opdef.clip is None:
+            return (_where(_all(tests), _with_region(op, side, gm)),)
+        if tests:
+            gm = _with_rows(gm, _all(tests))
+        if gm is not _region(op, side):
+            op = _with_region(op, side, gm)
+        return self.from_the_start(op, side, early)
+
+    def from_the_start(self, op: Op, side: int, early: Sequence[int]) -> Body:
+        """The movement of a tile that may begin before its tensor in some dimensions: as it is
+        where it does not, and else of the rest, or element by element along columns."""
+        if not early:
+            return (op,)
+        dim, *others = early
+        gm, local = _region(op, side), _region(op, 1 - side)
+        sides = [(p.src_dim, p.dst_dim) for p in match_copy(_region(op, 0), _region(op, 1))]
+        partner = next((pair[1 - side] for pair in sides if pair[side] == dim), None)
+        whole = self.from_the_start(op, side, others)
+        along_columns = dim == len(gm.dims) - 1
+        if partner is None or (along_columns and not _by_elements(op, local)):
+            return whole
+        if along_columns:
+            moved = self.by_element(op, side)
+        else:
+            cut = simplify(maximum(-gm.dims[dim].offset, 0))
+            rest = simplify(maximum(gm.dims[dim].extent - cut, 0))
+            parts = [part_along(local, partner, cut, rest)] * 2
+            parts[side] = part_along(gm, dim, cut, rest)
+            op = replace(op, operands=(*parts, *op.operands[2:]))
+            moved = self.from_the_start(op, side, others)
+        before: Body = (_emptied(op, local),) if side == 0 else ()
+        steps = tuple(map(generated, (*before, *moved)))
+        return (If(gm.dims[dim].offset >= 0, whole, steps, op.loc),)
+
+    def by_element(self, op: Op, side: int) -> Body:
+        """The movement element by element, each with its own test."""
+        src, dst = _region(op, 0), _region(op, 1)
+        loops: list[tuple[Var, Expr]] = []
+        places: list[dict[int, Expr]] = [{}, {}]
+        for pair in match_copy(src, dst):
+            var = Var(self.names.fresh("e"))
+            whole = dst if side == 0 else src
+            dim = pair.dst_dim if side == 0 else pair.src_dim
+            loops.append((var, ONE if dim is None else whole.dims[dim].extent))
+            for at, d in zip(places, (pair.src_dim, pair.dst_dim), strict=True):
+                if d is not None:
+                    at[d] = var
+        gm = _region(op, side)
+        index = element_of(gm, places[side])
+        ends = zip(index, gm.buffer.shape, strict=True)
+        test = _all(t for i, n in ends for t in _tests(i, n, True, True))
+        load = Load(src.buffer, element_of(src, places[0]))
+        store = Store(dst.buffer, element_of(dst, places[1]), cast(load, dst.dtype), op.loc)
+        body: Body = (If(test, (store,), (), op.loc),)
+        for var, extent in reversed(loops):
+            body = (For(var, ZERO, extent, LoopKind.SERIAL, body, op.loc),)
+        return body
+
+
+def _emptied(op: Op, local: Region) -> Op:
+    """What a tile holds where its tensor has nothing."""
+    if local.memory is Memory.L1:
+        return Op(OPS["clear_l1"], (local,), (), op.loc)
+    pad = op.attr("pad_value") if "pad_value" in {a.name for a in op.opdef.attrs} else None
+    return Op(OPS["fill"], (local, cast(Const(pad or 0), local.dtype)), (), op.loc)
+
+
+def _moves_gm(op: Op) -> bool:
+    """Whether the operation moves a tile from or to gm, element for element."""
+    regions = [o for o in op.operands[:2] if isinstance(o, Region)]
+    turned = any(a.name == "transpose" and op.attr(a.name) for a in op.opdef.attrs)
+    return len(regions) == 2 and sum(r.memory is Memory.GM for r in regions) == 1 and not turned
+
+
+def _by_elements(op: Op, local: Region) -> bool:
+    return local.memory is Memory.UB and not op.opdef.atomic
+
+
+def _region(op: Op, position: int) -> Region:
+    region = op.operands[position]
+    assert isinstance(region, Region), "the movement has two tiles"
+    return region
+
+
+def _with_region(op: Op, position: int, region: Region) -> Op:
+    operands = list(op.operands)
+    operands[position] = region
+    return replace(op, operands=tuple(operands))
+
+
+def _with_rows(gm: Region, test: Expr) -> Region:
+    """The tile of gm with its indices inside: none of its rows where the test fails."""
+    dims = [
+        replace(s, offset=simplify(minimum(maximum(s.offset, 0), size - 1)))
+        if constant_value(simplify(s.extent)) == 1
+        else s
+        for s, size in zip(gm.dims, gm.buffer.shape, strict=True)
+    ]
+    row = clamped_dims(gm)[0]
+    extent = dims[row].extent
+    dims[row] = replace(dims[row], extent=select(test, extent, cast(Const(0), extent.dtype)))
+    return Region(gm.buffer, tuple(dims))
+
+
+def _all(tests: Iterable[Expr]) -> Expr:
+    every: Expr = Const(True, BOOL)
+    for test in tests:
+        every = binary("and", every, test)
+    return every
+
+
+def _where(test: Expr, stmt: Stmt) -> Stmt:
+    return stmt if is_constant(test, True) else If(test, (stmt,), (), stmt.loc)
+
+
+def _tests(index: Expr, size: Expr, low: bool, high: bool) -> list[Expr]:
+    return [t for t, wanted in ((index >= 0, low), (index < size, high)) if wanted]
+
+
+def _reads_gm(expr: Expr) -> bool:
+    return any(
+        isinstance(part, Load) and part.buffer.memory is Memory.GM for part in walk_expr(expr)
+    )

@@ -1,0 +1,109 @@
+"""Choices between two values of every element: by a branch, by parts of the domain, or by masks."""
+
+from __future__ import annotations
+
+from tile_ir import Expr, If, Memory, Region, Select, Slice, cast, simplify
+from tile_passes.parallel.accesses import access, reads, variables_in
+from tile_passes.parallel.boxes import has_elements, negated, part_of
+from tile_passes.parallel.conditions import demand_inside, mask_of
+from tile_passes.parallel.nest import Domain, Unsuitable, loads_in
+from tile_passes.parallel.vector_steps import VectorSteps
+
+
+def choice(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Region:
+    """The chosen values. A condition that is the same for all elements is a branch; one that holds
+    in a part of the domain has the other side overwritten there, where elements outside of it may
+    not be read or would be loaded for nothing. Raises Unsuitable."""
+    if s.is_scalar(e.condition, domain):
+        return _branch(s, e, domain, _room(s, e, domain, into))
+    part = _part_read(s, e, domain)
+    if part is not None:
+        return _overwritten(s, *part, domain, _room(s, e, domain, into))
+    mask = mask_of(s, e.condition, domain)
+    then, orelse = e.then, e.orelse
+    if s.is_scalar(then, domain) and not s.is_scalar(orelse, domain):
+        then, orelse = orelse, then
+        s.emit("bitwise_not", mask, mask)
+    a = s.typed(then, e.dtype, domain, None if reads(orelse, into) else into)
+    a = s.filled(a, e.dtype, domain) if isinstance(a, Expr) else a
+    with s.shared.holding(a):
+        b = s.typed(orelse, e.dtype, domain, None)
+    mode = f"vsel_tensor_{'scalar' if isinstance(b, Expr) else 'tensor'}_mode"
+    result = s.emit_into("select", e.dtype, domain, into, mask, a, b, attrs=(mode,))
+    s.release(mask)
+    return result
+
+
+def leaves_a_side(s: VectorSteps, e: Select, domain: Domain) -> bool:
+    """Whether one side of a choice is not evaluated for all elements."""
+    return s.is_scalar(e.condition, domain) or _part_read(s, e, domain) is not None
+
+
+def _room(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Region:
+    return into if into is not None and not reads(e, into) else s.tile(e.dtype, domain)
+
+
+def _part_read(s: VectorSteps, e: Select, domain: Domain) -> tuple[Expr, Expr, Domain] | None:
+    """The side for all elements, and the other one with the part of the domain that has it; None
+    where both are better computed for all. Raises Unsuitable where they cannot be."""
+    problem: Unsuitable | None = None
+    try:
+        demand_inside(s, (e.then, e.orelse, e.condition), domain)
+    except Unsuitable as found:
+        problem = found
+    if problem is None and not any(_loads(side, domain) for side in (e.then, e.orelse)):
+        return None
+    sides = (e.orelse, e.then, e.condition), (e.then, e.orelse, negated(e.condition))
+    for whole, other, condition in sorted(sides, key=lambda side: _loads(side[0], domain)):
+        part = part_of(domain, condition)
+        if part is not None and (problem is None or not _loads(whole, domain, None)):
+            return whole, other, part
+    if problem is not None:
+        raise problem
+    return None
+
+
+def _loads(side: Expr, domain: Domain, memory: Memory | None = Memory.GM) -> bool:
+    """Whether a side reads elements, of one memory or of any."""
+    found = (x for x in loads_in(side) if memory in (None, x.buffer.memory))
+    return any(variables_in(x, domain) for x in found)
+
+
+def _branch(s: VectorSteps, e: Select, domain: Domain, out: Region) -> Region:
+    branches = []
+    for side in (e.then, e.orelse):
+        with s.aside() as steps:
+            _put(s, side, domain, out)
+        branches.append(tuple(steps))
+    s.steps.append(If(e.condition, branches[0], branches[1], s.loc))
+    return out
+
+
+def _overwritten(
+    s: VectorSteps, whole: Expr, other: Expr, part: Domain, domain: Domain, out: Region
+) -> Region:
+    """One side for all elements, then the other one for a part of them."""
+    _put(s, whole, domain, out)
+    with s.aside() as steps:
+        _put(s, other, part, _place(s, out, domain, part))
+    test = has_elements(part, s.known)
+    s.steps += [If(test, tuple(steps), (), s.loc)] if test is not None else steps
+    return out
+
+
+def _place(s: VectorSteps, out: Region, domain: Domain, part: Domain) -> Region:
+    """Where the elements of a part of the domain lie in a region that has all of them."""
+    if out.buffer is s.store.buffer:
+        return access(out.buffer, s.store.indices, part).region
+    dims = zip(out.dims, domain.starts, part.starts, part.extents, strict=True)
+    moved = tuple(Slice(simplify(d.offset + new - old), n) for d, old, new, n in dims)
+    return Region(out.buffer, moved)
+
+
+def _put(s: VectorSteps, e: Expr, domain: Domain, out: Region) -> None:
+    value = s.typed(e, out.dtype, domain, out)
+    if isinstance(value, Expr):
+        s.emit("fill", out, cast(value, out.dtype))
+    elif value != out:
+        s.copy(value, out)
+        s.release(value)
