@@ -31,29 +31,29 @@ def indices(count: int, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @jit
-def rows_gathered(X, I, rows: int):
+def rows_gathered(X, At, rows: int):
     N, D, M = T.const("N D M")
     X: T.Tensor((N, D), "float16")
-    I: T.Tensor((M,), "int32")
+    At: T.Tensor((M,), "int32")
     Y = T.empty((M, D), "float16")
     with T.Kernel(T.ceildiv(M, rows), threads=128) as bx:
         s = T.alloc_shared((rows, D), "float16")
         for i, j in T.Parallel(rows, D):
-            s[i, j] = X[I[bx * rows + i], j]
+            s[i, j] = X[At[bx * rows + i], j]
         T.copy(s, Y[bx * rows, 0])
     return Y
 
 
 @jit
-def rows_copied(X, I, rows: int):
+def rows_copied(X, At, rows: int):
     N, D, M = T.const("N D M")
     X: T.Tensor((N, 1, D), "float16")
-    I: T.Tensor((M,), "int32")
+    At: T.Tensor((M,), "int32")
     Y = T.empty((M, D), "float16")
     with T.Kernel(T.ceildiv(M, rows), threads=128) as bx:
         s = T.alloc_shared((rows, D), "float16")
         for i in T.serial(rows):
-            T.copy(X[I[bx * rows + i], 0, :], s[i, :])
+            T.copy(X[At[bx * rows + i], 0, :], s[i, :])
         T.copy(s, Y[bx * rows, 0])
     return Y
 
@@ -69,14 +69,14 @@ def test_a_row_that_is_no_row_is_zero(kernel, count: int, width: int) -> None:
 
 
 @jit
-def elements_gathered(X, I, size: int):
+def elements_gathered(X, At, size: int):
     N, M = T.const("N M")
     X: T.Tensor((N,), "float32")
-    I: T.Tensor((M,), "int32")
+    At: T.Tensor((M,), "int32")
     Y = T.empty((M,), "float32")
     with T.Kernel(T.ceildiv(M, size), threads=128) as bx:
         for i in T.Parallel(size):
-            Y[bx * size + i] = X[I[bx * size + i]]
+            Y[bx * size + i] = X[At[bx * size + i]]
     return Y
 
 
@@ -89,11 +89,11 @@ def test_an_element_that_is_none_is_zero() -> None:
 
 
 @jit
-def scores_of_gathered(Q, X, I, size: int):
+def scores_of_gathered(Q, X, At, size: int):
     H, D, N, M = T.const("H D N M")
     Q: T.Tensor((H, D), "float16")
     X: T.Tensor((N, D), "float16")
-    I: T.Tensor((M,), "int32")
+    At: T.Tensor((M,), "int32")
     S = T.empty((H, M), "float32")
     with T.Kernel(1, threads=128) as bx:
         q = T.alloc_shared((H, D), "float16")
@@ -103,9 +103,9 @@ def scores_of_gathered(Q, X, I, size: int):
         T.copy(Q, q)
         for b in T.Pipelined(T.ceildiv(M, size), num_stages=2):
             for i in T.Parallel(size):
-                valid[i] = I[b * size + i] >= 0
+                valid[i] = At[b * size + i] >= 0
             for i, j in T.Parallel(size, D):
-                x[i, j] = X[I[b * size + i], j]
+                x[i, j] = X[At[b * size + i], j]
             for h, i in T.Parallel(H, size):
                 s[h, i] = T.if_then_else(valid[i], 0, -T.infinity("float32"))
             T.gemm(q, x, s, transpose_B=True)
@@ -123,19 +123,19 @@ def test_gathered_rows_with_holes_are_operands() -> None:
 
 
 @jit
-def rows_scattered(X, I, Y, rows: int, add: bool):
+def rows_scattered(X, At, Y, rows: int, add: bool):
     M, D, N = T.const("M D N")
     X: T.Tensor((M, D), "float32")
-    I: T.Tensor((M,), "int32")
+    At: T.Tensor((M,), "int32")
     Y: T.Tensor((N, D), "float32")
     with T.Kernel(T.ceildiv(M, rows), threads=128) as bx:
         s = T.alloc_shared((rows, D), "float32")
         T.copy(X[bx * rows, 0], s)
         for i, j in T.Parallel(rows, D):
             if add:
-                T.atomic_add(Y[I[bx * rows + i], j], s[i, j])
+                T.atomic_add(Y[At[bx * rows + i], j], s[i, j])
             else:
-                Y[I[bx * rows + i], j] = s[i, j]
+                Y[At[bx * rows + i], j] = s[i, j]
 
 
 @pytest.mark.parametrize("add", [False, True])
