@@ -579,3 +579,34 @@ def test_a_tile_with_two_names_is_read_where_it_lies() -> None:
     a, b, c = torch.randn(16, 16).half(), torch.randn(16, 16).half(), torch.zeros(16, 16)
     renamed(torch.zeros(16, dtype=torch.int32), a, b, c)
     close(c, 2 * (a.float() @ b.float()))
+
+
+@jit
+def converted(X, source: str, between: str, to: str):
+    M, N = T.const("M N")
+    X: T.Tensor((M, N), source)
+    Y = T.empty((M, N), to)
+    with T.Kernel(T.ceildiv(M, 16), threads=128) as bx:
+        a = T.alloc_shared((16, N), between)
+        b = T.alloc_fragment((16, N), to)
+        T.copy(X[bx * 16, 0], a)
+        T.copy(a, b)
+        T.copy(b, Y[bx * 16, 0])
+    return Y
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        ("float16", "float16", "int32"),
+        ("float32", "int8", "float16"),
+        ("float32", "float32", "int16"),
+        ("int32", "float16", "float32"),
+        ("bfloat16", "int32", "float16"),
+    ],
+    ids="-".join,
+)
+def test_copies_convert_as_casts_of_c_do(kinds: tuple[str, str, str]) -> None:
+    first, between, last = (getattr(torch, kind) for kind in kinds)
+    x = (torch.randn(20, 24) * 20).to(first)
+    assert torch.equal(converted(x, *kinds), x.to(between).to(last))

@@ -198,11 +198,14 @@ class _Guards:
         early = [d for d in cuts if known.begins_early(gm.dims[d])]
         if op.opdef.clip is None:
             return (_where(_all(tests), _with_region(op, side, gm)),)
-        if tests:
-            gm = _with_rows(gm, _all(tests))
-        if gm is not _region(op, side):
-            op = _with_region(op, side, gm)
-        return self.from_the_start(op, side, early)
+        if not tests:
+            return self.from_the_start(op, side, early)
+        without = _with_rows(gm, _all(tests))
+        if _is_row_of_both(without, op, side):
+            return self.from_the_start(_with_region(op, side, without), side, early)
+        orelse: Body = (_emptied(op, _region(op, 1)),) if side == 0 else ()
+        inside = self.from_the_start(_with_region(op, side, gm), side, early)
+        return (If(_all(tests), inside, tuple(map(generated, orelse)), op.loc),)
 
     def from_the_start(self, op: Op, side: int, early: Sequence[int]) -> Body:
         """The movement of a tile that may begin before its tensor in some dimensions: as it is
@@ -298,6 +301,14 @@ def _with_rows(gm: Region, test: Expr) -> Region:
     extent = dims[row].extent
     dims[row] = replace(dims[row], extent=select(test, extent, cast(Const(0), extent.dtype)))
     return Region(gm.buffer, tuple(dims))
+
+
+def _is_row_of_both(gm: Region, op: Op, side: int) -> bool:
+    """Whether the rows of the tile in gm are a dimension of the tile on chip, too."""
+    row = clamped_dims(gm)[0]
+    sides = (gm, _region(op, 1)) if side == 0 else (_region(op, 0), gm)
+    pairs = ((p.src_dim, p.dst_dim) for p in match_copy(*sides))
+    return any(p[side] == row and p[1 - side] is not None for p in pairs)
 
 
 def _all(tests: Iterable[Expr]) -> Expr:

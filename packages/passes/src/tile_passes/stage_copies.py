@@ -62,8 +62,9 @@ def stage_copies(func: Func, target: Target) -> Func:
     is cast to it first; what arrives is cast behind the copy, unless the fixpipe converts. Casts of
     several steps, and those of integers to narrower ones, are a parallel loop. From gm to gm goes
     piece by piece through a tile. Columns and other parts of a tile that start inside a block are
-    copied by a parallel loop, where the text is for another chip (`Automatic.CORES`). The compiler
-    orders the steps, also where the rest is the author's to order. Limits: what is cast on its way
+    copied by a parallel loop, where the text is for another chip (`Automatic.CORES`), and so are
+    floats that become integers, which are truncated there, not rounded. The compiler orders the
+    steps, also where the rest is the author's to order. Limits: what is cast on its way
     to l1 goes through ub and gm.
     """
     stages = _Stages(target, FreeNames.of(func), Automatic.CORES in func.automatic)
@@ -80,7 +81,7 @@ class _Stages:
 
     target: Target
     names: FreeNames
-    any_start: bool
+    foreign: bool
     allocs: list[Alloc] = field(default_factory=list)
 
     def steps(self, stmt: Stmt) -> Stmt | Body:
@@ -92,7 +93,7 @@ class _Stages:
             return self.between_cores(stmt)
         if way == (Memory.GM, Memory.GM):
             return self.pieces(stmt)
-        if self.any_start and not all(map(self.starts_at_blocks, (src, dst))):
+        if self.foreign and not all(map(self.starts_at_blocks, (src, dst))):
             match way:
                 case (Memory.UB, Memory.UB):
                     return self.nest(dst, src, stmt)
@@ -114,7 +115,7 @@ class _Stages:
                 return moved, cast, copied
             case (Memory.UB, Memory.UB):
                 pair = src.dtype.name, dst.dtype.name
-                if pair not in DEQUANTIZING and self.takes_steps(*pair):
+                if self.takes_steps(*pair):
                     return self.cast(dst, src, stmt)
         return stmt
 
@@ -156,11 +157,14 @@ class _Stages:
     def takes_steps(self, dtype: str, to: str) -> bool:
         """Whether a conversion is no single cast that gives what the language does."""
         a, b = DTYPES[dtype], DTYPES[to]
+        if (dtype, to) in DEQUANTIZING:  # by a factor that the script sets
+            return self.foreign
         narrows = a.is_integer and b.is_integer and b.bits < a.bits
-        return narrows or (dtype, to) not in self.target.conversions
+        truncates = self.foreign and a.is_float and b.is_integer
+        return narrows or truncates or (dtype, to) not in self.target.conversions
 
     def cast(self, dst: Region, src: Region, copy: Op) -> Op | For:
-        inside = self.any_start and not all(map(self.starts_at_blocks, (src, dst)))
+        inside = self.foreign and not all(map(self.starts_at_blocks, (src, dst)))
         if inside or self.takes_steps(src.dtype.name, dst.dtype.name):
             return self.nest(dst, src, copy)
         mode = cast_mode_of_copy(src.dtype, dst.dtype, self.target)
