@@ -2,7 +2,8 @@
 
 It rewrites numbers that the script's own host code names (`seq_len=4096`, `M, N = 8192, 8192`,
 defaults of arguments, of functions and of the command line) where they are greater than a limit of
-that name. Functions that hold a kernel stay as they are, line for line.
+that name. Functions that hold a kernel stay as they are, line for line. What scripts compare with
+is provided (`reference_packages`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from conformance.reference_packages import provide
 
 # The greatest value of a number with one of these names.
 LIMITS = {
@@ -108,6 +111,7 @@ def main(arguments: list[str]) -> None:
         sizes[name] = int(number)
     path = Path(arguments[0])
     tree = reduced(ast.parse(path.read_text(), str(path)), limits_of(sizes))
+    provide()
     sys.argv = arguments
     sys.path.insert(0, str(path.parent))
     scope = sys.modules["__main__"].__dict__

@@ -87,7 +87,8 @@ SIZES = {
     "*/sparse_mla_*": ("topk=128", "h=64"),
     "deepseek_mla/*": ("heads=64", "h_q=64"),
     "convolution/*": ("h=16", "w=16", "c=64", "n=1"),
-    "kda/*": ("h=4",),
+    "kda/*": ("b=1", "h=4"),
+    "gdn/*": ("b=1", "h=4"),
     "amd/*": ("heads=2",),
     "*/example_mamba_*": ("heads=8",),
 }
