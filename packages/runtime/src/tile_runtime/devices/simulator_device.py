@@ -16,7 +16,7 @@ from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command, run_compiler
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.devices.output_gaps import gap_hint, gap_text, read_hint
-from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound, watched_memory
 from tile_runtime.launcher.check_arguments import CallPlan
 from tile_runtime.launcher.native import launcher
 from tile_runtime.launcher.remember_call import Repeat, remember_call
@@ -109,7 +109,9 @@ class SimulatorLaunch:
 
     def _fresh(self, call: Bound) -> tuple[int, ...]:
         """Positions of the memory whose writes are looked at."""
-        return () if switch("check") == "off" else call.allocated
+        if switch("check") == "off":
+            return ()
+        return watched_memory(self._func, call.allocated, call.returned)
 
     def _finish(self, call: Bound, error: Any, text: str) -> None:
         """Tell what a run has to tell."""
@@ -120,7 +122,7 @@ class SimulatorLaunch:
             first, *others = (self._error(e, call) for e in (error, *self._others()))
             raise first.with_others(others)
         self._warn()
-        if self._fresh(call):
+        if set(self._fresh(call)).intersection(call.returned):
             self._look_for_gaps(call, strict=switch("check") == "strict")
 
     def _error(self, found: Any, call: Bound) -> SimulationError:

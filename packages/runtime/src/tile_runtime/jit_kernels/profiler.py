@@ -94,6 +94,9 @@ class Profiler:
         """The tensors of every run."""
         return supply_tensors(self.kernel, self.supply)
 
+    # Scripts take them under this name.
+    _get_inputs = inputs
+
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
         """What the kernel, or `func` in its place, returns."""
         return (func or self.kernel)(*self.inputs())

@@ -121,8 +121,8 @@ class RememberedCall:
     """A call that went through, to be done again with arguments that are like its own.
 
     `like` are those; `tensors` are (argument number, position, dtype), `scalars` (argument number,
-    position, least, greatest), `allocated` (position, shape, strides, dtype, bytes of an element);
-    `returned` are places in `allocated`, `written` the arguments that the kernel
+    position, least, greatest), `allocated` (position, shape, strides, dtype, bytes of an element,
+    whether all of it has to be written before it is read); `returned` are places in `allocated`, `written` the arguments that the kernel
     writes, `sizes` the bytes at every position, `constants` the last values.
     """
 
@@ -135,7 +135,7 @@ class RememberedCall:
         like: tuple[Any, ...],
         tensors: Sequence[tuple[int, int, Any]],
         scalars: Sequence[tuple[int, int, int, int]],
-        allocated: Sequence[tuple[int, Any, Any, Any, int]],
+        allocated: Sequence[tuple[int, Any, Any, Any, int, bool]],
         returned: Sequence[int],
         written: Sequence[int],
         device: Any,

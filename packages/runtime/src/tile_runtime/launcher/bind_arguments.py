@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tile_ir import DType, Func, written_buffers
+from tile_ir import Automatic, DType, Func, written_buffers
 from tile_runtime.launcher.check_arguments import ArgumentChecker, CallPlan
 from tile_runtime.launcher.recording_modes import recording_mode
 from tile_runtime.launcher.scalar_arguments import Value
@@ -87,7 +87,7 @@ class ArgumentBinder:
             raise checker.inside(mode)
         keep: list[torch.Tensor] = []
         for i, shape, dtype in plan.allocations:
-            tensor = torch.empty(shape, dtype=dtype, device=plan.device)
+            tensor = fresh_tensor(shape, _dense(shape), dtype=dtype, device=plan.device)
             if not is_real(tensor):
                 raise checker.inside("a transform of torch.func")
             values[i] = tensor.data_ptr()
@@ -110,11 +110,12 @@ class ArgumentBinder:
     def slots(self, plan: CallPlan) -> dict[str, Any]:
         """What a call by this plan takes and allocates, for `remember_call`."""
         checker = self._checker
+        watched = watched_memory(checker.func, self._allocated, self._returned)
         return {
             "tensors": list(checker.tensor_slots),
             "scalars": [(n, i, *_range(scalar.dtype)) for n, i, scalar in checker.scalar_slots],
             "allocated": [
-                (i, shape, _dense(shape), dtype, dtype.itemsize)
+                (i, shape, _dense(shape), dtype, dtype.itemsize, i in watched)
                 for i, shape, dtype in plan.allocations
             ],
             "returned": list(self._outputs),
@@ -136,6 +137,25 @@ class ArgumentBinder:
             torch.empty(shape, dtype=dtype, device=plan.device)
             for shape, dtype in (made[i] for i in self._returned)
         ]
+
+
+def watched_memory(
+    func: Func, allocated: tuple[int, ...], returned: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Positions of what a call allocates of which every element has to be written before it is
+    read. In text for GPUs guards drop stores to outputs, and callers leave out what lies there."""
+    if Automatic.BOUNDS in func.automatic:
+        return tuple(i for i in allocated if i not in returned)
+    return allocated
+
+
+def fresh_tensor(
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, device: torch.device
+) -> torch.Tensor:
+    """Memory for an output. That of the host is zero, so that elements which a kernel leaves out
+    are the same in every run, as those that a script compares nearly always are on a device."""
+    tensor = torch.empty_strided(shape, strides, dtype=dtype, device=device)
+    return tensor.zero_() if device.type == "cpu" else tensor
 
 
 def _dense(shape: tuple[int, ...]) -> tuple[int, ...]:

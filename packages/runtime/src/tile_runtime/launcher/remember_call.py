@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from tile_ir.switches import OVERRIDES
-from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound, fresh_tensor
 from tile_runtime.launcher.check_arguments import CallPlan
 from tile_runtime.launcher.recording_modes import QUESTIONS, in_forward_mode
 from tile_runtime.launcher.run_watchers import RECORDERS
@@ -59,7 +59,7 @@ def remember_call(
 def _torch(module: Any) -> Any:
     return module.Torch(
         types=(torch.Tensor, torch.nn.Parameter),
-        empty=torch.empty_strided,
+        empty=fresh_tensor,
         grad_enabled=torch.is_grad_enabled,
         wrapped=asks_for_wrapper(),
         modes=(*QUESTIONS, in_forward_mode),  # in forward mode, tensors may have tangents

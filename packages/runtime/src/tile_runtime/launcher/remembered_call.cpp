@@ -228,7 +228,7 @@ RememberedCall::RememberedCall(std::shared_ptr<Kernel> kernel, std::shared_ptr<T
         scalars_.push_back({number(s, 0), number(s, 1), py::cast<int64_t>(s[2]), py::cast<int64_t>(s[3])});
     }
     for (const py::tuple& a : allocated) {
-        allocated_.push_back({number(a, 0), a[1], a[2], a[3], py::cast<uint64_t>(a[4])});
+        allocated_.push_back({number(a, 0), a[1], a[2], a[3], py::cast<uint64_t>(a[4]), py::cast<bool>(a[5])});
     }
     if (sizes_.size() != kernel_->count() || constants_.size() > sizes_.size() ||
         tensors_.size() + scalars_.size() + allocated_.size() + constants_.size() != sizes_.size()) {
@@ -378,7 +378,7 @@ bool RememberedCall::allocate(Cells& cells, py::list& keep) const
             return false;
         }
         cells[slot.position].pointer = view.data;
-        kernel_->add_buffer(cells, slot.position, sizes_[slot.position], options_.checked());
+        kernel_->add_buffer(cells, slot.position, sizes_[slot.position], options_.checked() && slot.watched);
         keep.append(std::move(tensor));
     }
     return true;

@@ -80,6 +80,7 @@ struct AllocatedSlot {
     py::object strides;
     py::object dtype;
     uint64_t element_bytes;
+    bool watched;  // every element has to be written before it is read
 };
 
 class RememberedCall {
