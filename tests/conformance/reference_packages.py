@@ -24,8 +24,16 @@ def provide() -> None:
     if importlib.util.find_spec("triton") is not None:
         os.environ["TRITON_INTERPRET"] = "1"
         from triton.runtime import driver
+        from triton.runtime.autotuner import Autotuner
 
         driver.set_active(_HostDriver())
+        tuned = Autotuner.run
+
+        def run_the_first(tuner: Any, *arguments: Any, **named: Any) -> Any:
+            tuner.configs = tuner.configs[:1]
+            return tuned(tuner, *arguments, **named)
+
+        Autotuner.run = run_the_first
     if importlib.util.find_spec("flash_attn") is None:
         flash = ModuleType("flash_attn")
         padding = ModuleType("flash_attn.bert_padding")

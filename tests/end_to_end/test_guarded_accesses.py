@@ -282,4 +282,3 @@ def test_branches_by_elements_end_at_the_tensor() -> None:
     expected = torch.where(x > 0, x * 2, torch.where(x < -1, torch.full_like(x, 7.0), y + 1))
     chosen_in_place(x, y, 32)
     close(y, expected)
-

@@ -76,7 +76,8 @@ class Reason(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Site:
     """A statement that touches buffers: the loops around it, and for every operand the label of
-    each dimension (None: none). `along` has one dimension of each label that ub has."""
+    each dimension (None: none). `along` has one dimension of each label that ub has; `meetings` is
+    how often all cores have met before it."""
 
     stmt: Stmt
     loops: tuple[For, ...]
@@ -85,6 +86,7 @@ class Site:
     labels: tuple[tuple[int | None, ...] | None, ...]
     along: dict[int, Dim]
     work: int
+    meetings: int = 0
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -107,6 +109,8 @@ class Relations:
     sites: list[Site] = field(default_factory=list)
     # Names of values that may differ from round to round.
     unknown: set[Var] = field(default_factory=set)
+    # At how many barriers of all cores, outside of loops and branches, they have met so far.
+    meetings: int = 0
 
     def keep_whole(self, node: Node, loc: Loc, text: str) -> None:
         self.whole.setdefault(node, Reason(loc, text))
@@ -126,7 +130,7 @@ def relations_of(func: Func) -> Relations:
                 _alias(dim, alloc.alias_of, found)
             if alloc.address is not None:
                 found.keep_whole(dim, alloc.loc, f"`{alloc.buffer.name}` is at a fixed address")
-    _body(func.launch.body, (), {}, False, found)
+    _body(func.launch.body, (), {}, False, found, True)
     other_names = {a.alias_of for a in func.launch.allocs if a.alias_of is not None}
     shared = {a.buffer for a in func.launch.allocs if a.alias_of or a.address is not None}
     _carried(func, shared | other_names, found)
@@ -152,9 +156,16 @@ def _rows(buffer: Buffer) -> tuple[int, int]:
 
 
 def _body(
-    body: Body, loops: tuple[For, ...], names: Names, repeated: bool, found: Relations
+    body: Body,
+    loops: tuple[For, ...],
+    names: Names,
+    repeated: bool,
+    found: Relations,
+    outermost: bool = False,
 ) -> None:
     for stmt in body:
+        if outermost and isinstance(stmt, Op) and stmt.opdef.effect is Effect.SYNC_ALL:
+            found.meetings += 1
         if isinstance(stmt, Let):
             names = with_name(names, stmt)
             if repeated and stmt.var not in names:
@@ -197,7 +208,7 @@ def _own(stmt: Stmt, loops: tuple[For, ...], names: Names, found: Relations) -> 
         if touch.buffer.memory is Memory.UB:
             _touch(stmt, touch, loops, labels, along, found)
     work = _elements(stmt) * math.prod(trips(loop) or USUAL_TRIPS for loop in loops)
-    found.sites.append(Site(stmt, loops, names, own, labels, along, work))
+    found.sites.append(Site(stmt, loops, names, own, labels, along, work, found.meetings))
 
 
 def _bound_to_one_core(stmt: Stmt) -> str | None:

@@ -1,5 +1,5 @@
-"""Memory that both lanes reach, gm and l1: nobody orders the lanes there, so what one stores the
-other must neither store nor read."""
+"""Memory that both lanes reach, gm and l1: only a barrier of all cores orders the lanes there, so
+what one stores the other must neither store nor read before the next one."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ class Conflict:
 
 
 def find_conflict(found: Relations, choice: Choice) -> Conflict | None:
-    """The first tensor whose lanes would meet."""
-    by_buffer: dict[Buffer, list[SharedAccess]] = {}
+    """The first tensor whose lanes would meet, between two barriers of all cores."""
+    by_buffer: dict[tuple[Buffer, int], list[SharedAccess]] = {}
     for site in found.sites:
         for access in _accesses(site, found, choice):
-            by_buffer.setdefault(access.touch.buffer, []).append(access)
-    for buffer, accesses in by_buffer.items():
+            by_buffer.setdefault((access.touch.buffer, site.meetings), []).append(access)
+    for (buffer, _), accesses in by_buffer.items():
         conflict = _conflict(buffer, accesses)
         if conflict is not None:
             return conflict
