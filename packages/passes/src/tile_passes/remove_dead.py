@@ -37,26 +37,47 @@ def remove_dead(func: Func, target: Target) -> Func:
     """Drop unread lets, unread scalar variables, unused scratch and empty blocks.
 
     Needs, gives: any phase. Idea: from the last statement to the first, so that a name's readers
-    have been seen before it. Limits: buffers of the user stay, so that addresses do not move when a
-    statement is commented out.
+    have been seen before it. Of scalar variables those count that work needs, or that others need
+    which count, on each core by itself. Limits: buffers of the user stay, so that addresses do not
+    move when a statement is commented out.
     """
-    cells = {a.buffer for a in func.launch.allocs if a.buffer.memory is Memory.VAR}
-    body = func.launch.body
-    while True:
-        found = _Readers(cells)
-        body = found.kept(body)
-        unread = cells - found.buffers
-        if not unread & found.stored:
-            break
-        # What is stored there may be all that something else was read for.
-        cells = cells - unread
-    used = found.buffers | {
-        a.alias_of for a in func.launch.allocs if a.alias_of and a.buffer in found.buffers
-    }
+    launch = func.launch
+    cells = frozenset(a.buffer for a in launch.allocs if a.buffer.memory is Memory.VAR)
+    body, used = _without_dead(launch.body, cells)
+    used = used | {a.alias_of for a in launch.allocs if a.alias_of and a.buffer in used}
     allocs = tuple(a for a in func.launch.allocs if a.buffer in used or not _needless(a))
     if len(allocs) != len(func.launch.allocs):
         return replace(func, launch=replace(func.launch, body=body, allocs=allocs))
     return func.with_body(body)
+
+
+def _without_dead(body: Body, cells: Set[Buffer]) -> tuple[Body, Set[Buffer]]:
+    """What is left, and the buffers that it reads. Cores of their own have their own variables."""
+    cores = [s.core for s in body if isinstance(s, Section)]
+    if not cells or len(cores) != len(body) or len(set(cores)) != len(cores):
+        return _settled(body, cells)
+    kept: list[Stmt] = []
+    used: Set[Buffer] = frozenset()
+    for section in body:
+        (own,) = bodies(section)
+        inside, read = _settled(own, cells)
+        used = used | read
+        if inside:
+            kept.append(with_bodies(section, (inside,)))
+    return with_statements(body, kept), used
+
+
+def _settled(body: Body, cells: Set[Buffer]) -> tuple[Body, Set[Buffer]]:
+    """The same where every variable that counts is found: none at first, as one that is read for
+    its own next value only does not."""
+    counting: Set[Buffer] = frozenset()
+    while True:
+        found = _Readers(counting)
+        kept = found.kept(body)
+        more = (cells & found.buffers) - counting
+        if not more:
+            return kept, found.buffers
+        counting = counting | more
 
 
 def _needless(alloc: Alloc) -> bool:
@@ -67,12 +88,11 @@ def _needless(alloc: Alloc) -> bool:
 @dataclass(slots=True)
 class _Readers:
     """Going backwards: who is read by what was kept so far. `cells` are the scalar variables whose
-    values count, `stored` those that get one, and `buffers` what is loaded from, or an operand."""
+    values count, and `buffers` what is loaded from, or an operand."""
 
     cells: Set[Buffer]
     variables: set[Var] = field(default_factory=set)
     buffers: set[Buffer] = field(default_factory=set)
-    stored: set[Buffer] = field(default_factory=set)
 
     def kept(self, body: Body) -> Body:
         found: list[Stmt] = []
@@ -101,8 +121,6 @@ class _Readers:
                 return None
             case Op(operands=operands):
                 self.buffers.update(o.buffer for o in operands if isinstance(o, Region))
-            case Store(buffer=buffer):
-                self.stored.add(buffer)
         self.variables |= variables_of(stmt)
         self.buffers.update(load.buffer for load in loads(stmt))
         return stmt
