@@ -133,7 +133,8 @@ def _placed(writer: _HivmWriter, spot: Spot) -> Value:
     lines = writer.head if spot.loop is None else writer.turns[spot.loop]
     key = spot.addresses, kind, spot.loop
     if key not in writer.values:
-        writer.values[key] = name = f"%$p{len(writer.values)}"
+        writer.values[key] = name = f"%$p{writer.defined}"
+        writer.defined += 1
         at = ", ".join(writer.constant(a, "i64") for a in spot.addresses)
         lines.append(f"{name} = hivm.hir.pointer_cast({at}) : {kind}")
     return writer.values[key], kind
@@ -154,8 +155,9 @@ class _HivmWriter:
     constants: dict[str, str] = field(default_factory=dict)
     head: list[str] = field(default_factory=list)
     turns: dict[Var, list[str]] = field(default_factory=dict)
-    values: dict[object, str] = field(default_factory=dict)
+    values: dict[tuple[tuple[int, ...], str, Var | None], str] = field(default_factory=dict)
     loads: int = 0
+    defined: int = 0
 
     def function(self, func: Func, outline: Outline) -> str:
         for tensor in func.tensors:
@@ -211,6 +213,8 @@ class _HivmWriter:
         self.turns[loop.var] = turns
         inside = self.body(loop.body)
         del self.turns[loop.var]
+        # Another loop may have a variable of this name.
+        self.values = {key: name for key, name in self.values.items() if key[-1] != loop.var}
         start, stop = (
             self.parameter("index") if bound is None else self.constant(bound, "index")
             for bound in (loop.start, loop.stop)
