@@ -1,5 +1,5 @@
-"""The vector operations of the vendor's high-level API that kernels of tile compilers call: Clamp,
-Round, Sigmoid, Silu, Xor, Arange, Broadcast and reductions along an axis, against NumPy."""
+"""The vector operations of the vendor's high-level API that tile compilers call, against NumPy: Clamp,
+Round, Sigmoid, Silu, Sin, Cos, Xor, Arange, Broadcast and reductions along an axis."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ for _type in TYPES:
                 f"{_name}<{_type}>(dst, src0, {_temp}({_type})1.5f, count);",
                 "uint32_t count",
             )
-        for _name in ("Sigmoid", "Round"):
+        for _name in ("Sigmoid", "Round", "Sin", "Cos"):
             add(
                 KERNELS,
                 f"{_name}_{_type}_{_space}",
@@ -59,6 +59,7 @@ for _type in TYPES:
                         "uint32_t rows, uint32_t columns",
                     )
     add(KERNELS, f"Silu_{_type}", _types, "Silu(dst, src0, count);", "uint32_t count")
+add(KERNELS, "Sin_reused", "float, float, float", "Sin<float, true>(dst, src0, temp);")
 add(KERNELS, "Sigmoid_all", "float, float, float", "Sigmoid(dst, src0, temp);")
 for _type in ("int16_t", "uint16_t"):
     _types = f"{_type}, {_type}, {_type}"
@@ -118,6 +119,23 @@ def test_element_by_element(type_: str, space: str, count: int) -> None:
         got = run(f"{name}_{type_}_{space}", dst, x, other, count)
         np.testing.assert_allclose(got[:count], want[:count], rtol=tolerance, err_msg=name)
         assert np.array_equal(got[count:], dst[count:]), name
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("name", ["Sin", "Cos"])
+def test_waves(name: str, type_: str, space: str) -> None:
+    dst, x, other = arrays(TYPES[type_])
+    x[:4000] *= TYPES[type_](100)
+    got = run(f"{name}_{type_}_{space}", dst, x, other, 5000)
+    want = {"Sin": np.sin, "Cos": np.cos}[name](x.astype(np.float64))
+    np.testing.assert_allclose(got[:5000], want[:5000], atol=1e-3 if type_ == "half" else 1e-6)
+    assert np.array_equal(got[5000:], dst[5000:])
+
+
+def test_waves_that_may_overwrite_their_source() -> None:
+    dst, x, other = arrays(np.float32)
+    np.testing.assert_allclose(run("Sin_reused", dst, x.copy(), other), np.sin(x), atol=1e-6)
 
 
 @pytest.mark.parametrize("type_", TYPES)

@@ -55,6 +55,7 @@
 #include "ascend_c/vector_select.h"
 #include "ascend_c/vector_sort.h"
 #include "ascend_c/vector_transpose.h"
+#include "ascend_c/vector_trigonometry.h"
 #include "ascend_c/vector_unary.h"
 #include "ascend_c/vector_xor.h"
 #include "ascend_c/window.h"
