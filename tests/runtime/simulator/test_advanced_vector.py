@@ -83,6 +83,13 @@ add(
 )
 add(
     KERNELS,
+    "Rows_without_padding",
+    "float, float, float",
+    "uint32_t shape[] = {8, 9}; "
+    "ReduceMax<float, Pattern::Reduce::RA>(dst, src0, temp, shape, false);",
+)
+add(
+    KERNELS,
     "Array_temporaries",
     "half, half, half",
     "half kept[16]; LocalTensor<half> tensors[2] = {dst, src0}; "
@@ -221,9 +228,14 @@ def test_reductions_along_an_axis(
 
 
 def test_too_small_a_space_is_told() -> None:
-    dst, x, other = arrays(np.float32)
-    with pytest.raises(Exception, match="temporary space has 1024 bytes, of which 16384"):
-        run("Small_space", dst, x, other)
+    fault = KERNELS.fault("Small_space", *arrays(np.float32))
+    assert fault.kind == "bad-argument"
+    assert "the temporary space has 1024 bytes, of which 16384 are needed" in fault.text
+
+
+def test_rows_begin_on_whole_blocks() -> None:
+    fault = KERNELS.fault("Rows_without_padding", *arrays(np.float32))
+    assert fault.kind == "bad-argument" and "srcInnerPad is false" in fault.text
 
 
 def test_arrays_of_numbers_and_tensors() -> None:

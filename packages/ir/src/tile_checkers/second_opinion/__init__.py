@@ -1,4 +1,4 @@
-"""Ask the vendor's open compiler how it would order and place a final kernel (docs/checks.md).
+"""Ask the vendor's open compiler how it would order and place a final kernel (docs/judging_order.md).
 
 Its memory planner and its two solvers of order see the same instructions, loops, branches and
 bytes as ours (`outline`), as HIVM text (`hivm_text`), and their answer is counted beside what the

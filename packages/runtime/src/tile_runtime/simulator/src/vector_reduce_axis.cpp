@@ -229,6 +229,9 @@ void reduce_axis(LocalOperand dst, LocalOperand src, const TemporarySpace& space
     if (!runs_here(core, CoreKind::aiv)) {
         return;
     }
+    if (core.device_checks && !what.padded) {
+        raise("bad-argument", use, text_of("%s: srcInnerPad is false, and rows begin on 32 B here", use.api));
+    }
     require_range(core, "srcShape[0]", what.rows, 1, INT32_MAX, use);
     require_range(core, "srcShape[1]", what.columns, 1, INT32_MAX, use);
     const ComposedCall call(core);

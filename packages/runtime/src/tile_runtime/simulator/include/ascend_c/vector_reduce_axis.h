@@ -14,11 +14,12 @@ struct RA {};
 
 namespace tile_simulator {
 
-// `reuse`: the source may be overwritten, and no temporary space is needed.
+// `reuse`: the source may be overwritten, and no temporary space is needed. `padded`: every row begins on 32 B.
 struct AxisReduction {
     ReduceOp op;
     bool along_rows;
     bool reuse;
+    bool padded;
     uint32_t rows;
     uint32_t columns;
 };
@@ -34,9 +35,8 @@ inline void along_axis(const AscendC::LocalTensor<T>& dst, const AscendC::LocalT
 {
     static_assert(op == ReduceOp::sum ? std::is_same_v<T, float> : reducible<T>,
         "reductions along an axis on 910B: sums of float, extrema of half and float");
-    (void)inner_pad;
     constexpr bool along_rows = std::is_same_v<Pattern, AscendC::Pattern::Reduce::AR>;
-    reduce_axis(dst.operand(), src.operand(), space, {op, along_rows, reuse, shape[0], shape[1]}, use);
+    reduce_axis(dst.operand(), src.operand(), space, {op, along_rows, reuse, inner_pad, shape[0], shape[1]}, use);
 }
 
 }  // namespace tile_simulator
