@@ -65,6 +65,16 @@ for _type in ("int16_t", "uint16_t"):
     _types = f"{_type}, {_type}, {_type}"
     add(KERNELS, f"Xor_{_type}", _types, "Xor(dst, src0, src1, temp, count);", "uint32_t count")
     add(KERNELS, f"Xor_all_{_type}", _types, "Xor(dst, src0, src1);")
+for _type in ("int8_t", "uint8_t"):
+    for _axis in (0, 1):
+        add(
+            KERNELS,
+            f"Broadcast_{_axis}_{_type}",
+            f"{_type}, {_type}, {_type}",
+            "uint32_t to[] = {rows, columns}, from[] = {src_rows, src_columns}; "
+            f"Broadcast<{_type}, 2, {_axis}>(dst, src0, to, from, temp);",
+            "uint32_t rows, uint32_t columns, uint32_t src_rows, uint32_t src_columns",
+        )
 for _type in ("int16_t", "int32_t", "half", "float"):
     for _name in ("Arange", "ArithProgression"):
         add(
@@ -200,6 +210,21 @@ def test_broadcast(
     got = run(f"Broadcast_{axis}_{type_}_{space}", dst, x, other, *to, *of)
     want = np.broadcast_to(x[: of[0] * of[1]].reshape(of), to)
     count = to[0] * to[1]
+    assert np.array_equal(got[:count].reshape(to), want)
+    assert np.array_equal(got[count:], dst[count:])
+
+
+@pytest.mark.parametrize("type_", ["int8_t", "uint8_t"])
+@pytest.mark.parametrize(
+    ("axis", "to", "of"),
+    [(1, (40, 64), (40, 1)), (1, (37, 21), (37, 1)), (0, (9, 48), (1, 48)), (0, (9, 48), (1, 1))],
+)
+def test_broadcast_of_bytes(
+    type_: str, axis: int, to: tuple[int, int], of: tuple[int, int]
+) -> None:
+    dst, x, other = arrays(np.dtype(type_.removesuffix("_t")))
+    got = run(f"Broadcast_{axis}_{type_}", dst, x, other, *to, *of)
+    want, count = np.broadcast_to(x[: of[0] * of[1]].reshape(of), to), to[0] * to[1]
     assert np.array_equal(got[:count].reshape(to), want)
     assert np.array_equal(got[count:], dst[count:])
 

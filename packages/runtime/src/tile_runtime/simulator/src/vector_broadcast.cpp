@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ascend_c/data_copy.h"
+#include "ascend_c/vector_cast.h"
 #include "ascend_c/vector_fill.h"
 #include "ascend_c/vector_gather.h"
 #include "composed_vector.h"
@@ -49,7 +50,9 @@ void broadcast_rows(const Column& c, int64_t first, int64_t rows, LocalOperand b
     const LocalOperand src = from_element(c.src, first);
     for (int64_t row = 0; row < rows; row += most_repeats * brcb_elements) {
         const int64_t groups = std::min(most_repeats, (rows - row + brcb_elements - 1) / brcb_elements);
-        vector_brcb(from_element(blocks, row * c.block), from_element(src, row), groups, {1, 8}, c.use);
+        const int64_t wanted = std::min(groups * brcb_elements, rows - row);
+        vector_brcb(from_element(blocks, row * c.block), from_element(src, row), groups, {1, 8}, c.use,
+            static_cast<uint64_t>(wanted));
     }
     next_step(c.use);
     const LocalOperand target = from_element(c.dst, first * c.columns);
@@ -92,16 +95,10 @@ void broadcast_element(Core& core, LocalOperand dst, LocalOperand src, int64_t c
     next_step(use);
 }
 
-}  // namespace
-
-void vector_broadcast(LocalOperand dst, LocalOperand src, const BroadcastShape& shape, int axis,
+// Of 16 or 32 bits.
+void broadcast_elements(Core& core, LocalOperand dst, LocalOperand src, const BroadcastShape& shape, int axis,
     const TemporarySpace& space, Use use)
 {
-    Core& core = core_of(use);
-    if (!runs_here(core, CoreKind::aiv)) {
-        return;
-    }
-    const ComposedCall call(core);
     const int64_t block = 32 / size_of(dst.type);
     const int64_t count = int64_t{shape.rows} * shape.columns;
     const int64_t given = int64_t{shape.src_rows} * shape.src_columns;
@@ -122,7 +119,8 @@ void vector_broadcast(LocalOperand dst, LocalOperand src, const BroadcastShape& 
         broadcast_column({core, dst, src, shape.columns, block, pitch, use}, shape.rows, space);
     } else {
         if (shape.columns % block != 0) {
-            raise("bad-argument", use, text_of("%s: a row of %u elements does not end on 32 B", use.api, shape.columns));
+            raise("bad-argument", use,
+                text_of("%s: a row of %u elements does not end on 32 B", use.api, shape.columns));
         }
         require_space(core, space, 32, use);
         for (int64_t row = 0; row < shape.rows; ++row) {
@@ -131,6 +129,40 @@ void vector_broadcast(LocalOperand dst, LocalOperand src, const BroadcastShape& 
         }
         next_step(use);
     }
+}
+
+// Of 8 bits: by way of half, before and behind the space that is left.
+void broadcast_bytes(Core& core, LocalOperand dst, LocalOperand src, const BroadcastShape& shape, int axis,
+    const TemporarySpace& space, Use use)
+{
+    constexpr int64_t block = 16;
+    const int64_t given = int64_t{shape.src_rows} * shape.src_columns;
+    const int64_t count = int64_t{shape.rows} * shape.columns;
+    const int64_t narrow = (given + block - 1) / block * block;
+    const int64_t taken = narrow + (count + block - 1) / block * block;
+    require_space(core, space, 2 * taken, use);
+    const LocalOperand from = as_elements(space, DataType::f16);
+    const LocalOperand to = from_element(from, narrow);
+    const TemporarySpace rest{from_element(from, taken), space.bytes - static_cast<uint32_t>(2 * taken)};
+    vector_cast(from, src, AscendC::RoundMode::CAST_NONE, VectorForm::of_count(given), {1, 1, 8, 4}, use);
+    next_step(use);
+    broadcast_elements(core, to, from, shape, axis, rest, use);
+    vector_cast(dst, to, AscendC::RoundMode::CAST_NONE, VectorForm::of_count(count), {1, 1, 4, 8}, use);
+    next_step(use);
+}
+
+}  // namespace
+
+void vector_broadcast(LocalOperand dst, LocalOperand src, const BroadcastShape& shape, int axis,
+    const TemporarySpace& space, Use use)
+{
+    Core& core = core_of(use);
+    if (!runs_here(core, CoreKind::aiv)) {
+        return;
+    }
+    const ComposedCall call(core);
+    const bool bytes = dst.type == DataType::i8 || dst.type == DataType::u8;
+    (bytes ? broadcast_bytes : broadcast_elements)(core, dst, src, shape, axis, space, use);
 }
 
 }  // namespace tile_simulator

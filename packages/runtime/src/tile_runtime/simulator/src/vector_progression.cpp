@@ -20,7 +20,8 @@ struct Progression {
 // first + number * step, as the scalar unit computes it: integers wrap, floats round after each operation.
 uint32_t element_bits(const Progression& p, int64_t number)
 {
-    const float value = static_cast<float>(p.first.value) + static_cast<float>(p.step.value) * static_cast<float>(number);
+    const float offset = static_cast<float>(p.step.value) * static_cast<float>(number);
+    const float value = static_cast<float>(p.first.value) + offset;
     switch (p.dst.type) {
         case DataType::f16:
             return float_to_half_bits(value);

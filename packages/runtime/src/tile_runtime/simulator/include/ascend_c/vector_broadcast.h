@@ -1,5 +1,5 @@
 // Broadcast (BroadCast before CANN 8.1): one row or one column repeated over a matrix, or one element over a row.
-// half and float, on UB; PIPE_V, and PIPE_S for one element.
+// int8, uint8, half and float, on UB; PIPE_V, and PIPE_S for one element.
 #pragma once
 
 #include "temporary_space.h"
@@ -20,7 +20,7 @@ template <class T, int32_t dim, int32_t axis>
 inline void broadcast(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
     const uint32_t* dst_shape, const uint32_t* src_shape, const TemporarySpace& space, Use use)
 {
-    static_assert(is_one_of<T, half, float>, "Broadcast: half and float only here, of int8, uint8, half and float");
+    static_assert(is_one_of<T, int8_t, uint8_t, half, float>, "Broadcast: int8, uint8, half and float only");
     static_assert(dim == 1 || dim == 2, "Broadcast: one or two dimensions");
     static_assert(axis == 0 || axis == 1, "Broadcast: axis 0 or 1");
     const BroadcastShape shape = dim == 1 ? BroadcastShape{1, dst_shape[0], 1, src_shape[0]}
