@@ -42,8 +42,9 @@ MAY_IMPORT = {
 }  # fmt: skip
 # Packages that the distribution of another one ships.
 SHIPPED_BY = {"tile_checkers": "tile_ir"}
-# Extras that are declared for those who bring an object of theirs, and imported by nobody here.
-BROUGHT = {"dask"}
+# Extras that are declared for those who bring an object of theirs, or for a program that they ship,
+# and imported by nobody here.
+BROUGHT = {"dask", "ascendnpu_ir"}
 # Not there where passes alone are installed.
 RUNTIME = {"tile_runtime", "tile_frontend", "tile_codegen_ascendc", "torch"}
 TEST_FOLDERS = [ROOT / f for f in tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -28,10 +28,11 @@ from tile_runtime.source_kernels.host_stub import STUB_NAME
 
 # -g1: a crash is told at its line. A loop that never ends has to be one here too, and a function
 # that should return a value but does not is told about, not run into what follows it. A frame that
-# is larger than the stack touches the guard page at its end, not what lies behind.
+# is larger than the stack touches the guard page at its end, not what lies behind. Sources
+# copy tiling structs word by word, whatever the fields are.
 DEFINED_BEHAVIOUR = (
-    "-fno-finite-loops", "-fsanitize=return", "-fsanitize-undefined-trap-on-error",
-    "-fstack-clash-protection",
+    "-fno-strict-aliasing", "-fno-finite-loops", "-fsanitize=return",
+    "-fsanitize-undefined-trap-on-error", "-fstack-clash-protection",
 )  # fmt: skip
 _FLAGS = (*FLAGS, "-g1", *DEFINED_BEHAVIOUR)
 # What the device's own compiler and the vendor's CPU build define

@@ -7,17 +7,19 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_SKIPPED = re.compile(
-    r"""
+_COMMENT_OR_LITERAL = r"""
     //(?:\\\n|[^\n])*                            # comment to the end of the line
   | /\*.*?(?:\*/|\Z)                             # comment
   | (?<![\w])(?:u8|[uUL])?R"(?P<delimiter>[^\s()\\]{0,16})\(.*?\)(?P=delimiter)"
   | "(?:\\.|[^"\\\n])*"                          # string
   | (?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'          # character; 1'000 is a number
-  | ^[ \t]*\#(?:\\\n|/\*.*?\*/|[^\n])*           # directive
-    """,
-    re.VERBOSE | re.DOTALL | re.MULTILINE,
-)
+"""
+_DIRECTIVE = r"""
+  | ^[ \t]*\#(?:\\\n|/\*.*?\*/|[^\n])*
+"""
+_FLAGS = re.VERBOSE | re.DOTALL | re.MULTILINE
+_SKIPPED = re.compile(_COMMENT_OR_LITERAL + _DIRECTIVE, _FLAGS)
+_DEVICE_MARK = re.compile(rf"(?P<kept>{_COMMENT_OR_LITERAL}) | \[\s*aicore\s*\]", _FLAGS)
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.']*|::|<<<|\S")
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
@@ -46,6 +48,14 @@ def without_comments(text: str) -> str:
         return spaces
 
     return _SKIPPED.sub(blank, text)
+
+
+def with_device_words(text: str) -> str:
+    """The text with `__aicore__` for the mark `[aicore]` that this word stands for on a device, in
+    directives too. A host's compiler knows no such mark. Lines stay what they are."""
+    if "aicore" not in text:
+        return text
+    return _DEVICE_MARK.sub(lambda m: "__aicore__" if m["kept"] is None else m.group(), text)
 
 
 def tokens_of(text: str) -> list[Token]:

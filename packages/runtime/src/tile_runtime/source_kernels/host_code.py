@@ -31,6 +31,8 @@ _HOST_INCLUDE = re.compile(
 )
 # Those of which no declaration is here, so that nothing of theirs can stay.
 _LIBRARIES = re.compile(_HOST_INCLUDE.pattern.replace("acl|", ""), re.MULTILINE)
+# Of this one the structs are here that a kernel may share a file with.
+_STRUCTS_OF_TILINGS = "tiling/tiling_api.h"
 # Any of these says that a file has host code.
 _HOST_SIGNS = re.compile(
     r"<<<|\bacl\w+|\bmain\s*\(|\bPYBIND11_MODULE\b|\bTORCH_LIBRARY\w*\b|\bICPU_RUN_KF\b|"
@@ -86,7 +88,7 @@ def without_host_code(text: str, wanted: Iterable[str] = (), *, always: bool = F
         left_out = _tainted(left_out, text)
     for part in left_out:
         text = text[: part.begin] + _blank(text[part.begin : part.end]) + text[part.end :]
-    return _HOST_INCLUDE.sub(lambda m: _blank(m[0]), text)
+    return _HOST_INCLUDE.sub(lambda m: m[0] if _STRUCTS_OF_TILINGS in m[0] else _blank(m[0]), text)
 
 
 def function_name(statement: Statement) -> str | None:
@@ -148,7 +150,7 @@ def _part(statement: Statement) -> _Part:
     words = [t.text for t in statement.head]
     uses = frozenset(t.text for t in (*statement.head, *statement.inside) if t.is_name)
     called = _called(statement.head, after_template(statement.head))
-    macro = called is not None and _DEVICE_MACRO.match(called) is not None
+    macro = _DEVICE_MACRO.match(called or words[0]) is not None  # the end has no brackets
     stays = macro or (words[:2] == ["using", "namespace"] and words[2] not in _HOST_NAMESPACES)
     return _Part(
         frozenset(_declared(statement, words, called)), uses, statement.head[0].start,

@@ -8,7 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tile_ir import CallError
-from tile_runtime.source_kernels.cxx_text import Statement, statements, without_comments
+from tile_runtime.source_kernels.cxx_text import (
+    Statement,
+    statements,
+    with_device_words,
+    without_comments,
+)
 from tile_runtime.source_kernels.host_code import function_name, without_host_code
 from tile_runtime.source_kernels.kernel_type import included_headers
 
@@ -90,7 +95,7 @@ def _files(folder: Path, suffixes: Sequence[str]) -> Iterator[tuple[Path, str]]:
     except OSError:
         return
     for path in paths:
-        yield path, path.read_text(errors="replace")
+        yield path, with_device_words(path.read_text(errors="replace"))
 
 
 def _tiling_structs(text: str, kernel: str, folders: Sequence[Path]) -> str:

@@ -34,6 +34,7 @@ from tile_runtime.source_kernels.compile_source import (
 )
 from tile_runtime.source_kernels.core_macros import branches_of_no_core, core_macros
 from tile_runtime.source_kernels.crash import fault_of
+from tile_runtime.source_kernels.cxx_text import with_device_words
 from tile_runtime.source_kernels.declaration import KernelDeclaration, find_kernel
 from tile_runtime.source_kernels.fault_report import KernelSource, fault_error, fault_warning
 from tile_runtime.source_kernels.host_stub import translation_unit
@@ -235,7 +236,7 @@ def _find(
     if wanted is not None and name != TEXT_NAME and (found is None or not found[0].defined):
         other = file_of_kernel(wanted, folder, Path(source))
         if other is not None:
-            there = other.read_text(errors="replace")
+            there = with_device_words(other.read_text(errors="replace"))
             return there, str(other), *find_kernel(there, str(other), kernel, template)
     if problem is not None:
         raise problem
@@ -246,10 +247,11 @@ def _find(
 def _read(source: str | os.PathLike[str]) -> tuple[str, str, Path]:
     """Text, name in reports, and the folder quoted includes start from."""
     if isinstance(source, str) and ("\n" in source or "{" in source):
-        return source, TEXT_NAME, Path.cwd()
+        return with_device_words(source), TEXT_NAME, Path.cwd()
     path = Path(source)
     try:
-        return path.read_text(errors="replace"), str(path), path.absolute().parent
+        text = with_device_words(path.read_text(errors="replace"))
+        return text, str(path), path.absolute().parent
     except OSError as error:
         raise BuildError("no-source", f"{path} can not be read: {error.strerror}") from None
 

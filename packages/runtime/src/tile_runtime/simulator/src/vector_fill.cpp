@@ -104,7 +104,8 @@ void spread(const uint8_t* source, uint8_t* block)
 
 }  // namespace
 
-void vector_brcb(LocalOperand dst, LocalOperand src, int64_t repeats, const AscendC::BrcbRepeatParams& p, Use use)
+void vector_brcb(LocalOperand dst, LocalOperand src, int64_t repeats, const AscendC::BrcbRepeatParams& p, Use use,
+    uint64_t wanted)
 {
     Core& core = core_of(use);
     if (!runs_here(core, CoreKind::aiv)) {
@@ -127,17 +128,17 @@ void vector_brcb(LocalOperand dst, LocalOperand src, int64_t repeats, const Asce
     instruction.work = count;
     const int to =
         instruction.local("dst", true, dst, Memory::ub, {dst.address, 32, elements, block_stride, count, repeat_stride}, 32);
-    const int from =
-        instruction.local("src", false, src, Memory::ub, Region::bytes(src.address, count * elements * size), 32);
+    const uint64_t read = (wanted == 0 ? count * elements : wanted) * size;
+    const int from = instruction.local("src", false, src, Memory::ub, Region::bytes(src.address, read), 32);
     instruction.issue();
     if (may_overlap(instruction)) {
         std::vector<Run> blocks;
         for (uint64_t i = 0; i < elements; ++i) {
             blocks.push_back({dst.address + i * block_stride, 32});
         }
-        const std::vector<Run> read = {{src.address, elements * size}};
+        const std::vector<Run> source = {{src.address, elements * size}};
         check_overlap(core, {"dst", blocks, blocks, repeat_stride, count, false},
-            {"src", read, read, elements * size, count, false}, false, use);
+            {"src", source, source, elements * size, count, false}, false, use);
     }
     for (uint64_t repeat = 0; repeat < count; ++repeat) {
         uint8_t values[elements * 4];

@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from tile_ir import Automatic, Diagnostic, Func, TileError
+from tile_checkers.second_opinion import Opinion, second_opinions
+from tile_checkers.second_opinion.open_compiler import find_compiler
+from tile_ir import Automatic, Diagnostic, Func, KernelError, Phase, TileError
+from tile_runtime.tools.command_line.finding_formats import Found, as_json
 from tile_runtime.tools.command_line.kernel_argument import (
     add_kernel_arguments,
     add_target_argument,
@@ -13,21 +16,53 @@ from tile_runtime.tools.command_line.kernel_argument import (
     read_kernel,
     tell,
 )
+from tile_runtime.tools.command_line.second_opinion import opinions_data, opinions_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="a .tir file, `-` for standard input, or script.py:name")
     add_kernel_arguments(parser)
     add_target_argument(parser)
+    parser.add_argument(
+        "--second-opinion",
+        action="store_true",
+        help="count flags, barriers and bytes beside those of the vendor's open compiler",
+    )
+    parser.add_argument("--json", action="store_true", help="print all that is found as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print every finding of the verifier, `check_memory` and `check_sync`; a kernel without
-    addresses goes through the pipeline before, and flags are looked at once they are final. The
-    exit code is 1 if there is any error; what is right, or could not be proven, is a warning.
-    What the compiler chose wrongly is told as its own mistake, not the author's."""
+    """Print what `_checked` finds. The exit code is 1 if there is any error; what is right, or
+    could not be proven, is a warning. A second opinion has no part in that."""
+    if options.second_opinion:
+        find_compiler()  # before anything is compiled
+    func, found, verified = _checked(options)
+    code = 1 if any(finding.severity == "error" for finding in found) else 0
+    opinions = _opinions(func, verified) if options.second_opinion else None
+    if options.json:
+        more = {} if opinions is None else {"second_opinions": opinions_data(opinions)}
+        print(as_json([Found(f) for f in found], func.name, "static", code, **more))
+        return code
+    for finding in found:
+        print(finding.render(func.sources))
+    _advise(func, found)
+    count = len(found)
+    print(
+        f"{func.name}: {count} finding{'' if count == 1 else 's'}"
+        if count
+        else f"{func.name}: in order"
+    )
+    if opinions:
+        print(f"\n{opinions_text(opinions)}")
+    return code
+
+
+def _checked(options: argparse.Namespace) -> tuple[Func, list[Diagnostic], bool]:
+    """The kernel as it was looked at, every finding of the verifier, `check_memory` and
+    `check_sync`, and whether the verifier had none; a kernel without addresses goes through the
+    pipeline before, and flags are looked at once they are final. What the compiler chose wrongly is
+    told as its own mistake, not the author's."""
     from tile_checkers import check_memory, check_sync
-    from tile_ir import Phase
     from tile_ir.verification.verifier import problems
     from tile_runtime.jit_kernels.build import lower
     from tile_runtime.jit_kernels.prove import tell_ours
@@ -35,13 +70,13 @@ def run(options: argparse.Namespace) -> int:
     kernel = read_kernel(options.file, parse_arguments(options.arg)).for_target(options.target)
     func, target = kernel.func, kernel.target
     found = list(problems(func, target))
-    source = None
+    verified, source = not found, None
     try:
-        if not found and func.phase < Phase.PLANNED:
+        if verified and func.phase < Phase.PLANNED:
             func = lower(func, target, kernel.passes)
             # Or an error: there is nothing final to look at.
             source = kernel.source_of(func)
-        if not found:
+        if verified:
             found = list(check_memory(func, target))
             if func.phase is Phase.SYNCED:
                 found += check_sync(func, target)
@@ -52,16 +87,20 @@ def run(options: argparse.Namespace) -> int:
         raise error.with_sources(func.sources) from None
     finally:
         tell(kernel, source)
-    for finding in found:
-        print(finding.render(func.sources))
-    _advise(func, found)
-    count = len(found)
-    print(
-        f"{func.name}: {count} finding{'' if count == 1 else 's'}"
-        if count
-        else f"{func.name}: in order"
-    )
-    return 1 if any(finding.severity == "error" for finding in found) else 0
+    return func, found, verified
+
+
+def _opinions(func: Func, verified: bool) -> tuple[Opinion, ...]:
+    """Of the vendor's open compiler; none on what the verifier does not accept."""
+    if not verified:
+        return ()
+    if func.phase is not Phase.SYNCED:
+        raise KernelError(
+            "not-synced",
+            f"{func.name} is {func.phase.name.lower()}: there is no order to compare yet",
+            hint="give the kernel itself, or its text after the last pass",
+        )
+    return second_opinions(func)
 
 
 def _advise(func: Func, found: Sequence[Diagnostic]) -> None:

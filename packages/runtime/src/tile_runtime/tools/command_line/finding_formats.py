@@ -39,8 +39,8 @@ def found_by(error: TileError) -> list[Found]:
     return found
 
 
-def as_json(found: Sequence[Found], kernel: str, check: str, exit_code: int) -> str:
-    """One object: what ran, how it ended, and its findings."""
+def as_json(found: Sequence[Found], kernel: str, check: str, exit_code: int, **more: Any) -> str:
+    """One object: what ran, how it ended, its findings, and what `more` names."""
     findings = [
         {
             "kind": each.diagnostic.slug,
@@ -57,7 +57,7 @@ def as_json(found: Sequence[Found], kernel: str, check: str, exit_code: int) -> 
     ]
     whole = {
         "version": VERSION, "kernel": kernel, "check": check, "exit_code": exit_code,
-        "findings": findings,
+        "findings": findings, **more,
     }  # fmt: skip
     return json.dumps(whole, indent=2)
 

@@ -10,8 +10,9 @@ void vector_duplicate(LocalOperand dst, Scalar scalar, const VectorForm& form, u
     uint32_t dst_repeat_stride, Use use);
 void vector_copy(
     LocalOperand dst, LocalOperand src, const VectorForm& form, const AscendC::CopyRepeatParams& strides, Use use);
-void vector_brcb(
-    LocalOperand dst, LocalOperand src, int64_t repeats, const AscendC::BrcbRepeatParams& strides, Use use);
+// Of the last elements, those behind the first `wanted` may hold nothing; 0: all of them are wanted.
+void vector_brcb(LocalOperand dst, LocalOperand src, int64_t repeats, const AscendC::BrcbRepeatParams& strides, Use use,
+    uint64_t wanted = 0);
 
 template <class T>
 constexpr bool fillable = is_one_of<T, half, bfloat16_t, float, int16_t, uint16_t, int32_t, uint32_t>;
