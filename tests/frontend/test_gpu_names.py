@@ -115,10 +115,7 @@ NAMES = (
     "end_profile_intrinsic has_let_value get_let_value index_to_coordinates "
 )  # fmt: skip
 # What has another way of saying so: tests/frontend/errors/names.py.
-WITH_A_HINT = tuple(
-    "alloc_local reduce_abssum reduce_absmax reduce_bitand reduce_bitor reduce_bitxor cummax any_of "
-    "all_of".split()
-)  # fmt: skip
+WITH_A_HINT = ("alloc_local",)
 
 
 def traced(line: str, **names: Any) -> Func:

@@ -9,10 +9,13 @@ from tile_frontend._advice.configs import recommend_configs
 from tile_frontend._advice.tiles import recommend_tiles
 from tile_frontend._arguments.copy_arguments import copy
 from tile_frontend._arguments.debug_output import print_value, printf
+from tile_frontend._arguments.element_questions import all_of, any_of
 from tile_frontend._arguments.grid_barrier import sync_grid
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
+from tile_frontend._arguments.reduce_arguments import MORE_FUNCTIONS as MORE_REDUCTIONS
+from tile_frontend._arguments.running_arguments import CUMMAX, CUMSUM
 from tile_frontend._dialects.gpu_names import SMALL_FLOAT, stops
 from tile_frontend._evaluate.decorators import macro, prim_func
 from tile_frontend._language import (
@@ -47,7 +50,7 @@ _NAMES = {
 }
 
 NAMES: dict[str, Any] = {
-    **table_functions("", OPS), **PRODUCTS, **REDUCTIONS,
+    **table_functions("", OPS), **PRODUCTS, **REDUCTIONS, "cumsum": CUMSUM,
     **{name: getattr(module, name) for module, names in _NAMES.items() for name in names.split()},
     **allocation.ALLOCATORS, **conversions.DTYPE_NAMES, **scalar_functions.FUNCTIONS,
     "use_swizzle": use_swizzle,
@@ -65,7 +68,8 @@ GPU_NAMES: dict[str, Any] = {
     **gpu_hints.STOPS, **gpu_hints.FUNCTIONS, "Ref": allocation.Ref, "Serial": loops.serial,
     "Unroll": loops.unroll, "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),
-    "async_copy": NAMES["copy"], "sync_grid": sync_grid,
+    "async_copy": NAMES["copy"], "sync_grid": sync_grid, **MORE_REDUCTIONS,
+    "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
 }  # fmt: skip
 
 
