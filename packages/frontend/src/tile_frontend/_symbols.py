@@ -7,6 +7,7 @@ from typing import Any
 from tile_frontend import tile
 from tile_frontend._advice.configs import recommend_configs
 from tile_frontend._advice.tiles import recommend_tiles
+from tile_frontend._arguments.atomic_arguments import atomic_addx2, atomic_addx4
 from tile_frontend._arguments.copy_arguments import copy
 from tile_frontend._arguments.debug_output import print_value, printf
 from tile_frontend._arguments.element_questions import all_of, any_of
@@ -70,6 +71,7 @@ GPU_NAMES: dict[str, Any] = {
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),
     "async_copy": NAMES["copy"], "sync_grid": sync_grid, **MORE_REDUCTIONS,
     "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
+    "atomic_addx2": atomic_addx2, "atomic_addx4": atomic_addx4,
 }  # fmt: skip
 
 

@@ -186,10 +186,6 @@ ERRORS = (
     ),
     _group("it has one name here", "write T.im2col", "c2d_im2col"),
     _group(
-        "only sums are atomic here", "write T.atomic_add, or reduce in one block",
-        "atomic_max atomic_min atomic_addx2 atomic_addx4",
-    ),
-    _group(
         "blocks are not ordered with each other, and the copies have no such atomic",
         "write T.atomic_add, or let one block do it", "atomic_or atomic_load atomic_store",
     ),
@@ -222,7 +218,9 @@ LOWERED: dict[str, str] = {
     "alloc_shared": "ub, l1 or both, by its uses",
     "alloc_fragment": "l0c, ub or both, by its uses",
     "gemm": "a product of the cube core, whose result is handed over where it is used",
-    "atomic_add": "a copy that adds",
+    "atomic_add": "a copy that adds", "atomic_max": "a copy that keeps the greater",
+    "atomic_min": "a copy that keeps the less", "atomic_addx2": "T.atomic_add of two elements",
+    "atomic_addx4": "T.atomic_add of four elements",
     "async_copy": "T.copy: loads overlap by T.Pipelined",
     "use_swizzle": "the order of blocks is the launch's",
     "annotate_layout": "of tiles without effect; of tensors ignored, with a remark",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NoReturn
 
-from tile_frontend._arguments.atomic_arguments import behind_the_nest
+from tile_frontend._arguments.atomic_nests import behind_the_nest
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.scalars import (
     Scalar,

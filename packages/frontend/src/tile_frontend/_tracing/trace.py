@@ -153,6 +153,8 @@ class Trace:
     lent: set[Buffer] = field(default_factory=set)
     # Tiles of one element each, for values that are added to elements of tensors.
     added: set[Buffer] = field(default_factory=set)
+    # How the text updates tensors.
+    updates: dict[Buffer, str] = field(default_factory=dict)
     # Operations that are settled by the whole body, each with what settles it.
     decided_late: dict[Stmt, Callable[[Any, Body], Stmt]] = field(default_factory=dict)
     _bodies: list[list[Stmt]] = field(default_factory=list)
@@ -314,6 +316,7 @@ class Trace:
         for gathered in (self.allocations, self.prologue, self.remarks):
             gathered.clear()
         self.lent.clear()
+        self.updates.clear()
         self.decided_late.clear()
         self.known.clear()
 

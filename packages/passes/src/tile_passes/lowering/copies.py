@@ -48,7 +48,8 @@ _MOVEMENT = {
     (Memory.L1, Memory.BT): "copy_l1_bt",
     (Memory.L0C, Memory.GM): "copy_l0c_gm",
 }
-_ADDITION = {Memory.UB: "atomic_ub_gm", Memory.L0C: "atomic_l0c_gm"}
+# The same of an update of gm, behind the name of the operation.
+_UPDATE = {Memory.UB: "ub_gm", Memory.L0C: "l0c_gm"}
 
 
 def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
@@ -68,9 +69,11 @@ def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
     return _clipped(op, _MOVEMENT[direction], lambda c: _copy_attrs(op, c), known, builder)
 
 
-def lower_atomic_add(op: Op, known: Ranges, builder: Builder) -> Body:
-    """What is cut off the tile is not added."""
-    return _clipped(op, _ADDITION[op.region("src").memory], lambda c: (), known, builder)
+def lower_atomic_update(op: Op, known: Ranges, builder: Builder) -> Body:
+    """What is cut off the tile takes no part."""
+    kind = "atomic" if op.opdef.name == "atomic_add" else op.opdef.name
+    name = f"{kind}_{_UPDATE[op.region('src').memory]}"
+    return _clipped(op, name, lambda c: (), known, builder)
 
 
 def _copy_attrs(op: Op, c: Clipped) -> tuple[AttrValue, ...]:
