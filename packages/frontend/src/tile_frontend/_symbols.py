@@ -27,12 +27,14 @@ from tile_frontend._language import (
     gpu_hints,
     kernel_frames,
     loops,
+    reducers,
     reinterpret_buffer,
     scalar_functions,
     tensors,
 )
 from tile_frontend._language.swizzle import use_swizzle
 from tile_frontend._tracing.dtype_names import DataType
+from tile_frontend._tracing.faults import CURRENT
 from tile_ir import OPS, Func
 
 # The names of each module of `_language` that are those of the language.
@@ -71,13 +73,23 @@ GPU_NAMES: dict[str, Any] = {
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),
     "async_copy": NAMES["copy"], "sync_grid": sync_grid, **MORE_REDUCTIONS,
     "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
+    **reducers.FUNCTIONS,
+    **dict.fromkeys(("alloc_buffer", "allocate", "sblock_alloc_buffer"), eager_host.alloc_buffer),
     "atomic_addx2": atomic_addx2, "atomic_addx4": atomic_addx4,
 }  # fmt: skip
 
 
+# What only text for GPUs has: elsewhere other names are advised.
+_IN_TEXT_FOR_GPUS: dict[str, Any] = {"alloc_local": allocation.alloc_local}
+
+
 def of_gpus(name: str) -> Any:
-    """What a type of GPUs is here: that of a small float is a name, of which nothing is made; a
-    vector is of no use. None for all other names."""
+    """What a name of GPUs is here that is not among the others: that of a small float is a name, of
+    which nothing is made; a vector is of no use; some are only for the text of their kernels. None
+    for all other names."""
+    trace = CURRENT.get()
+    if name in _IN_TEXT_FOR_GPUS and trace is not None and trace.python_names:
+        return _IN_TEXT_FOR_GPUS[name]
     if SMALL_FLOAT.fullmatch(name):
         return conversions.DTypeName(name)
     group = stops(name)

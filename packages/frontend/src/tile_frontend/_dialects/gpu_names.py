@@ -176,14 +176,6 @@ ERRORS = (
         "the order of blocks is the launch's", "write T.Persistent",
         "BaseTileScheduler PersistentTileScheduler",
     ),
-    _group(
-        "a workspace is a parameter here", "pass a T.Tensor for it",
-        "allocate alloc_buffer sblock_alloc_buffer",
-    ),
-    _group(
-        "reductions have their tile at once", "fill a fragment, update it, and write T.reduce_sum",
-        "alloc_reducer reducer_init reducer_update finalize_reducer",
-    ),
     _group("it has one name here", "write T.im2col", "c2d_im2col"),
     _group(
         "blocks are not ordered with each other, and the copies have no such atomic",
@@ -217,6 +209,11 @@ LOWERED: dict[str, str] = {
     "Kernel": "the grid is shared out among the cores; threads have no effect",
     "alloc_shared": "ub, l1 or both, by its uses",
     "alloc_fragment": "l0c, ub or both, by its uses",
+    "alloc_local": "an array of the block; T.Parallel has a column for each element",
+    "alloc_reducer": "a fragment", "finalize_reducer": "a copy, where it has a dst",
+    "allocate": "T.alloc_global, or the tile that `scope` names",
+    "alloc_buffer": "T.alloc_global, or the tile that `scope` names",
+    "sblock_alloc_buffer": "T.alloc_global, or the tile that `scope` names",
     "gemm": "a product of the cube core, whose result is handed over where it is used",
     "atomic_add": "a copy that adds", "atomic_max": "a copy that keeps the greater",
     "atomic_min": "a copy that keeps the less", "atomic_addx2": "T.atomic_add of two elements",

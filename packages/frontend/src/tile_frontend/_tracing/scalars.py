@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tile_frontend._tracing.dtype_names import DataType, element_type
-from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_ir import (
     BOOL,
     FLOAT32,
@@ -245,7 +245,7 @@ def scalar_expr(value: Any, like: DType | None = None) -> Expr:
     """The IR expression of a scalar; a Fault if the value is none."""
     if isinstance(value, Scalar):
         expr = value.expr
-        if isinstance(expr, Load) and expr.indices:
+        if isinstance(expr, Load):
             _check_element(expr)
         return expr
     if isinstance(value, Expr):
@@ -283,6 +283,9 @@ def no_packed_scalar(dtype: DType) -> None:
 
 def _check_element(load: Load) -> None:
     """A tile may hang over the edge of a tensor, an element may not."""
+    trace = CURRENT.get()
+    if trace is not None:
+        trace.check_element(load)
     no_packed_scalar(load.dtype)
     for position, (index, size) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
         number, limit = constant_value(index), constant_value(size)
