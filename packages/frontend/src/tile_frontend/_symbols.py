@@ -32,6 +32,7 @@ from tile_frontend._language import (
     scalar_functions,
     tensors,
 )
+from tile_frontend._language.safe_values import annotate_safe_value
 from tile_frontend._language.swizzle import use_swizzle
 from tile_frontend._tracing.dtype_names import DataType
 from tile_frontend._tracing.faults import CURRENT
@@ -73,7 +74,7 @@ GPU_NAMES: dict[str, Any] = {
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),
     "async_copy": NAMES["copy"], "sync_grid": sync_grid, **MORE_REDUCTIONS,
     "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
-    **reducers.FUNCTIONS,
+    **reducers.FUNCTIONS, "annotate_safe_value": annotate_safe_value,
     **dict.fromkeys(("alloc_buffer", "allocate", "sblock_alloc_buffer"), eager_host.alloc_buffer),
     "atomic_addx2": atomic_addx2, "atomic_addx4": atomic_addx4,
 }  # fmt: skip

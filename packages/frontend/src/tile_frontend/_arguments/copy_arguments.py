@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, cut, side_of
+from tile_frontend._arguments.safe_copies import from_safe_tensor
 from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import integer_expr, known_integer, unexpected
 from tile_frontend._tracing.trace import current, traced_number
@@ -66,7 +67,9 @@ def copy(
     a, b = copy_regions(src, dst, transpose is True)
     registers = RegisterExtents.of(extents, bool(transpose))
     a, b = registers.cut(a, b, b.memory)
-    given = {"src": a, "dst": b, **options}
+    given: Mapping[str, Any] = {"src": a, "dst": b, **options}
+    if a.buffer in current("T.copy").safe_values:
+        given = from_safe_tensor(a, b, options)
     made = checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
     if registers.sizes and b.memory is Memory.FRAGMENT and isinstance(made.stmt, Op):
         current("T.copy").decided_late[made.stmt] = registers.cut_open

@@ -181,10 +181,6 @@ ERRORS = (
         "blocks are not ordered with each other, and the copies have no such atomic",
         "write T.atomic_add, or let one block do it", "atomic_or atomic_load atomic_store",
     ),
-    _group(
-        "reads outside a tensor are 0", "choose the value with T.if_then_else",
-        "annotate_safe_value",
-    ),
     _group(f"{_IR}, which kernels do not write", "write T.device_assert", "Assert"),
     _group("parts of a kernel have no names", "leave it out", "sblock reads writes"),
 )  # fmt: skip
@@ -214,6 +210,7 @@ LOWERED: dict[str, str] = {
     "allocate": "T.alloc_global, or the tile that `scope` names",
     "alloc_buffer": "T.alloc_global, or the tile that `scope` names",
     "sblock_alloc_buffer": "T.alloc_global, or the tile that `scope` names",
+    "annotate_safe_value": "what copies pad with, and elements outside are",
     "gemm": "a product of the cube core, whose result is handed over where it is used",
     "atomic_add": "a copy that adds", "atomic_max": "a copy that keeps the greater",
     "atomic_min": "a copy that keeps the less", "atomic_addx2": "T.atomic_add of two elements",

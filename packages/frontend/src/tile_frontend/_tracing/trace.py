@@ -22,6 +22,7 @@ from tile_ir import (
     Body,
     Break,
     Buffer,
+    Const,
     Core,
     Diagnostic,
     Expr,
@@ -38,6 +39,7 @@ from tile_ir import (
     Target,
     Var,
     accesses,
+    binary,
     buffers_of,
     chosen_target,
     constant_value,
@@ -45,6 +47,7 @@ from tile_ir import (
     generated,
     resolved,
     rewrite,
+    select,
     simplify,
     substitute,
     walk_expr,
@@ -114,6 +117,8 @@ class Trace:
     # What `T.alloc_local` made, and how many loops of `T.Parallel` are open.
     private: PrivateArrays = field(default_factory=PrivateArrays)
     parallel_depth: int = 0
+    # What elements outside some tensors are read as.
+    safe_values: dict[Buffer, Const] = field(default_factory=dict)
     # How the text updates tensors.
     updates: dict[Buffer, str] = field(default_factory=dict)
     # Operations that are settled by the whole body, each with what settles it.
@@ -162,10 +167,29 @@ class Trace:
             nest = self.private.in_nest(self, nest, self._bodies)
         self.emit(nest)
 
-    def check_element(self, load: Load) -> None:
-        """A Fault for the value of an element that is not the block's."""
+    def element(self, load: Load) -> Expr:
+        """The value of an element. A Fault for one that is not the block's."""
         if self.private.arrays and not self.parallel_depth:
             self.private.check(load.buffer, self._bodies)
+        return self.safely_read(load)
+
+    def safely_read(self, load: Load) -> Expr:
+        """The element, or what its tensor has outside."""
+        outside = self.safe_values.get(load.buffer)
+        if outside is None:
+            return load
+        tests = [
+            test
+            for index, size in zip(load.indices, load.buffer.shape, strict=True)
+            for test in (index >= 0, index < size)
+            if self.surely(test) is not True
+        ]
+        if not tests:
+            return load
+        inside = tests[0]
+        for test in tests[1:]:
+            inside = binary("and", inside, test)
+        return select(inside, load, outside)
 
     def emit_pending(self, pending: Pending, step: bool = False) -> None:
         """Emit what a `T.` call described; `step`: as one of several statements that a single call
@@ -295,6 +319,7 @@ class Trace:
             gathered.clear()
         self.lent.clear()
         self.updates.clear()
+        self.safe_values.clear()
         self.private = PrivateArrays()
         self.decided_late.clear()
         self.known.clear()
