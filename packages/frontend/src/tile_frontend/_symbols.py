@@ -74,7 +74,8 @@ GPU_NAMES: dict[str, Any] = {
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),
     "async_copy": NAMES["copy"], "sync_grid": sync_grid, **MORE_REDUCTIONS,
     "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
-    **reducers.FUNCTIONS, "annotate_safe_value": annotate_safe_value,
+    **kernel_frames.GRID_FUNCTIONS, **reducers.FUNCTIONS,
+    "annotate_safe_value": annotate_safe_value,
     **dict.fromkeys(("alloc_buffer", "allocate", "sblock_alloc_buffer"), eager_host.alloc_buffer),
     "atomic_addx2": atomic_addx2, "atomic_addx4": atomic_addx4,
 }  # fmt: skip

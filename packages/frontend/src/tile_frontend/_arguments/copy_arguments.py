@@ -8,9 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, cut, side_of
+from tile_frontend._arguments.element_nests import as_one
 from tile_frontend._arguments.safe_copies import from_safe_tensor
 from tile_frontend._tracing.faults import Fault, placed
-from tile_frontend._tracing.scalars import integer_expr, known_integer, unexpected
+from tile_frontend._tracing.scalars import (
+    integer_expr,
+    known_integer,
+    no_packed_scalar,
+    stored_value,
+    unexpected,
+)
 from tile_frontend._tracing.trace import current, traced_number
 from tile_frontend._tracing.values import Pending, Tile, View, shape_words
 from tile_ir import (
@@ -28,6 +35,7 @@ from tile_ir import (
     Op,
     Region,
     Slice,
+    Store,
     active_dims,
     constant_value,
     is_constant,
@@ -58,6 +66,9 @@ def copy(
     if srcN is not None and not _is_own_distance(srcN, src, dst):
         stride = srcN
     options = {"enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value}
+    one = _one_element(src, dst)
+    if one is not None:
+        return one
     extents = {"real_k": real_k, "real_n": real_n}
     if stride is not None or nz:
         sides = side_of(src, "src", "copy"), side_of(dst, "dst", "copy")
@@ -74,6 +85,19 @@ def copy(
     if registers.sizes and b.memory is Memory.FRAGMENT and isinstance(made.stmt, Op):
         current("T.copy").decided_late[made.stmt] = registers.cut_open
     return made
+
+
+def _one_element(src: Any, dst: Any) -> Pending | None:
+    """The assignment that a copy of one element to another is in text for GPUs."""
+    trace = current("T.copy")
+    sides = [side_of(value, name, "copy") for value, name in ((src, "src"), (dst, "dst"))]
+    if not trace.python_names or not all(isinstance(side, Load) for side in sides):
+        return None
+    _, to = sides
+    assert isinstance(to, Load), "both are"
+    no_packed_scalar(to.dtype)
+    value = stored_value(src, to.dtype)
+    return as_one([Store(to.buffer, to.indices, value, trace.here)], "copy")
 
 
 def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:

@@ -137,7 +137,7 @@ ERRORS = (
     ),
     _group(
         "no vector instruction computes it", "write it in the operations of elements",
-        "nextafter __fns __ffs q_multiply_shift q_multiply_shift_per_axis",
+        "nextafter __fns q_multiply_shift q_multiply_shift_per_axis",
     ),
     _group(
         "the chip has no such type", _A5,
@@ -155,10 +155,6 @@ ERRORS = (
         "StringImm BufferLoad IterVar Range Call CallEffectKind Let let bind Reduce CommReducer "
         "comm_reducer ProducerLoad index_map evaluate buffer_store undef While ret "
         "KernelLaunchFrame get_tvm_dtype AnyDType JITFunc break_loop continue_loop",
-    ),
-    _group(
-        "the indices of a launch are its targets", "write `with T.Kernel(...) as (bx, by)`",
-        "get_block_binding get_block_bindings get_block_extent get_block_extents",
     ),
     _group(
         "a pointer has no extent to check", "pass a T.Tensor, and offsets in one more",
@@ -182,15 +178,14 @@ ERRORS = (
         "write T.atomic_add, or let one block do it", "atomic_or atomic_load atomic_store",
     ),
     _group(f"{_IR}, which kernels do not write", "write T.device_assert", "Assert"),
-    _group("parts of a kernel have no names", "leave it out", "sblock reads writes"),
 )  # fmt: skip
 NO_EFFECT: frozenset[str] = frozenset(
     names(
         "annotate_compile_flags annotate_consumer_reg_alloc annotate_l2_hit_ratio "
         "annotate_min_blocks_per_sm annotate_pass_configs annotate_producer_reg_dealloc "
         "annotate_restrict_buffers annotate_ws_schedule dec_max_nreg disable_warp_group_reg_alloc "
-        "ignore_loop_partition inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger "
-        "set_max_nreg sync_global sync_threads sync_warp"
+        "ignore_loop_partition inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger reads "
+        "set_max_nreg sync_global sync_threads sync_warp writes"
     )
 )
 # What is only handed to a hint.

@@ -88,6 +88,8 @@ class Trace:
     pending: list[Pending] = field(default_factory=list)
     # What `T.Kernel` said; `body` follows when its block ends.
     header: Launch | None = None
+    # The index of the block and the size, for each dimension of the grid.
+    grid: tuple[tuple[Any, Any], ...] = ()
     # What the variables of loops may be.
     ranges: Ranges = field(default_factory=dict)
     body: Body | None = None
