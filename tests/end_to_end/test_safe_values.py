@@ -106,3 +106,37 @@ def test_what_is_no_safe_value(values: str) -> None:
 
     slug = "copy-option" if values == "gm to gm" else "annotation"
     assert caught.value.slug == slug and caught.value.hint
+
+
+def test_a_row_that_is_marked_as_none_is_0() -> None:
+    """Rows whose number is an element, a name of one, or one of a tile; also of an operand."""
+
+    @T.prim_func
+    def k(A: T.Tensor((10, 16), "float16"), R: T.Tensor((16,), "int32"),
+          B: T.Tensor((16, 16), "float16"), C: T.Tensor((16,), "float16"),
+          D: T.Tensor((16, 16), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=128) as bx:
+            a = T.alloc_shared((16, 16), "float16")
+            b = T.alloc_shared((16, 16), "float16")
+            d = T.alloc_fragment((16, 16), "float32")
+            r = T.alloc_shared((16,), "int32")
+            T.copy(R, r)
+            for i, j in T.Parallel(16, 16):
+                a[i, j] = A[R[i], j]
+            for i, j in T.Parallel(16, 16):
+                row = R[i]
+                b[i, j] = A[row, j] + 1
+            T.copy(b, B)
+            for i in T.serial(16):
+                C[i] = A[r[i], 3]
+            T.gemm(a, a, d, transpose_B=True, clear_accum=True)
+            T.copy(d, D)
+
+    x, rows = torch.randn(10, 16).half(), torch.randint(0, 10, (16,)).int()
+    rows[3], rows[5] = -1, 12
+    expected = x[rows.clamp(0, 9).long()]
+    expected[[3, 5]] = 0
+    b, c, d = compile(k, out_idx=[2, 3, 4])(x, rows)
+    assert torch.equal(b, expected + 1) and torch.equal(c, expected[:, 3])
+    product = expected.float() @ expected.float().T
+    torch.testing.assert_close(d, product, rtol=1e-2, atol=1e-2)

@@ -79,7 +79,7 @@ def copy(
     registers = RegisterExtents.of(extents, bool(transpose))
     a, b = registers.cut(a, b, b.memory)
     given: Mapping[str, Any] = {"src": a, "dst": b, **options}
-    if a.buffer in current("T.copy").safe_values:
+    if a.buffer in current("T.copy").reads.values:
         given = from_safe_tensor(a, b, options)
     made = checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
     if registers.sizes and b.memory is Memory.FRAGMENT and isinstance(made.stmt, Op):

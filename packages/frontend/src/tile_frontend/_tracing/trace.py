@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.names import Names
 from tile_frontend._tracing.private_arrays import PrivateArrays
+from tile_frontend._tracing.safe_reads import SafeReads
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value
 from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import (
@@ -22,7 +23,6 @@ from tile_ir import (
     Body,
     Break,
     Buffer,
-    Const,
     Core,
     Diagnostic,
     Expr,
@@ -39,7 +39,6 @@ from tile_ir import (
     Target,
     Var,
     accesses,
-    binary,
     buffers_of,
     chosen_target,
     constant_value,
@@ -47,7 +46,6 @@ from tile_ir import (
     generated,
     resolved,
     rewrite,
-    select,
     simplify,
     substitute,
     walk_expr,
@@ -119,8 +117,7 @@ class Trace:
     # What `T.alloc_local` made, and how many loops of `T.Parallel` are open.
     private: PrivateArrays = field(default_factory=PrivateArrays)
     parallel_depth: int = 0
-    # What elements outside some tensors are read as.
-    safe_values: dict[Buffer, Const] = field(default_factory=dict)
+    reads: SafeReads = field(default_factory=SafeReads)
     # How the text updates tensors.
     updates: dict[Buffer, str] = field(default_factory=dict)
     # Operations that are settled by the whole body, each with what settles it.
@@ -173,25 +170,7 @@ class Trace:
         """The value of an element. A Fault for one that is not the block's."""
         if self.private.arrays and not self.parallel_depth:
             self.private.check(load.buffer, self._bodies)
-        return self.safely_read(load)
-
-    def safely_read(self, load: Load) -> Expr:
-        """The element, or what its tensor has outside."""
-        outside = self.safe_values.get(load.buffer)
-        if outside is None:
-            return load
-        tests = [
-            test
-            for index, size in zip(load.indices, load.buffer.shape, strict=True)
-            for test in (index >= 0, index < size)
-            if self.surely(test) is not True
-        ]
-        if not tests:
-            return load
-        inside = tests[0]
-        for test in tests[1:]:
-            inside = binary("and", inside, test)
-        return select(inside, load, outside)
+        return self.reads.element(load, self.python_names, self.surely)
 
     def emit_pending(self, pending: Pending, step: bool = False) -> None:
         """Emit what a `T.` call described; `step`: as one of several statements that a single call
@@ -236,6 +215,7 @@ class Trace:
         var = Var(self.names.fresh(name), value.dtype)
         if self.known_number(value) is not None:
             self.known[var] = substitute(value, self.known)
+        self.reads.named(var, value)
         self.emit(Let(var, value, loc))
         return Scalar(var)
 
@@ -321,7 +301,7 @@ class Trace:
             gathered.clear()
         self.lent.clear()
         self.updates.clear()
-        self.safe_values.clear()
+        self.reads = SafeReads()
         self.private = PrivateArrays()
         self.decided_late.clear()
         self.known.clear()
