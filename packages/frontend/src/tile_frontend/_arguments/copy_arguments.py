@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op, cut, side_of
+from tile_frontend._arguments.build_op import build_op, cut, only_element, side_of
 from tile_frontend._arguments.element_nests import as_one
 from tile_frontend._arguments.safe_copies import from_safe_tensor
 from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import (
+    Scalar,
     integer_expr,
     known_integer,
     no_packed_scalar,
@@ -19,7 +20,7 @@ from tile_frontend._tracing.scalars import (
     unexpected,
 )
 from tile_frontend._tracing.trace import current, traced_number
-from tile_frontend._tracing.values import Pending, Tile, View, shape_words
+from tile_frontend._tracing.values import Cell, Pending, Tile, View, shape_words
 from tile_ir import (
     FRACTAL_ROWS,
     OPS,
@@ -88,16 +89,21 @@ def copy(
 
 
 def _one_element(src: Any, dst: Any) -> Pending | None:
-    """The assignment that a copy of one element to another is in text for GPUs."""
+    """The assignment that a copy of one element to another, or to a scalar variable, is in text for
+    GPUs."""
     trace = current("T.copy")
-    sides = [side_of(value, name, "copy") for value, name in ((src, "src"), (dst, "dst"))]
-    if not trace.python_names or not all(isinstance(side, Load) for side in sides):
+    if not trace.python_names:
         return None
-    _, to = sides
-    assert isinstance(to, Load), "both are"
+    to = dst.expr if isinstance(dst, Cell) else side_of(dst, "dst", "copy")
+    value = src.expr if isinstance(src, Cell) else side_of(src, "src", "copy")
+    if isinstance(dst, Cell) and isinstance(value, Region):
+        element = only_element(value)
+        value = value if element is None else element
+    if not isinstance(to, Load) or not isinstance(value, Load):
+        return None
     no_packed_scalar(to.dtype)
-    value = stored_value(src, to.dtype)
-    return as_one([Store(to.buffer, to.indices, value, trace.here)], "copy")
+    number = stored_value(Scalar(value), to.dtype)
+    return as_one([Store(to.buffer, to.indices, number, trace.here)], "copy")
 
 
 def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, cut, region_argument
+from tile_frontend._arguments.element_nests import as_one, new_tile
 from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._arguments.reduction_nests import (
     KINDS,
@@ -24,15 +26,17 @@ from tile_frontend._tracing.scalars import (
     unexpected,
 )
 from tile_frontend._tracing.trace import current, traced_number
-from tile_frontend._tracing.values import Pending, Tile
+from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import (
     BLOCK_BYTES,
     OPS,
     ArgumentDef,
     Const,
     Expr,
+    Load,
     Memory,
     Region,
+    Store,
     constant_value,
     did_you_mean,
     is_constant,
@@ -60,6 +64,8 @@ class ReductionFunction(OpFunction):
         src, axis = region_argument(f"{name}: buffer", a["buffer"]), known_integer(a["dim"])
         if axis is None:
             raise unexpected(f"{name}: dim", a["dim"], "a Python int", slug="attribute-type")
+        if isinstance(a["out"], Cell):
+            return _into_variable(self, a)
         if a["out"] is not None:
             dst = region_argument(f"{name}: out", a["out"])
             for_gpus = current(f"T.{name}").python_names and real_shape is None
@@ -70,6 +76,19 @@ class ReductionFunction(OpFunction):
             message = f"{name}: without `out` the whole of a buffer of fixed size is reduced"
             raise Fault("arity", message, "give it the buffer for the result")
         return _result(name, src, axis)
+
+
+def _into_variable(function: ReductionFunction, given: Mapping[str, Any]) -> Pending:
+    """The reduction to one element, whose value a scalar variable takes."""
+    trace, cell = current("T.reduce"), given["out"]
+    tile = new_tile(cell.tile.element, (Const(1),), "reduced")
+    place = Load(tile.buffer, (Const(0),))
+    if given["clear"] is not True:
+        trace.emit(Store(tile.buffer, place.indices, cell.expr, trace.here))
+    made = function.build({**given, "out": tile})
+    assert isinstance(made, Pending), "it has a buffer for its result"
+    trace.emit_pending(made)
+    return as_one([Store(cell.tile.buffer, cell.indices, place, trace.here)], function.__name__)
 
 
 def _called(kind: Any) -> str:
