@@ -27,6 +27,7 @@ from tile_frontend._language import (
     gpu_hints,
     kernel_frames,
     loops,
+    pointers,
     reducers,
     reinterpret_buffer,
     scalar_functions,
@@ -75,7 +76,8 @@ GPU_NAMES: dict[str, Any] = {
     "async_copy": NAMES["copy"], "sync_grid": sync_grid, **MORE_REDUCTIONS,
     "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
     **kernel_frames.GRID_FUNCTIONS, **reducers.FUNCTIONS,
-    "annotate_safe_value": annotate_safe_value,
+    "annotate_safe_value": annotate_safe_value, "make_tensor": pointers.make_tensor,
+    **dict.fromkeys(("ptr", "Ptr"), pointers.ptr),
     **dict.fromkeys(("alloc_buffer", "allocate", "sblock_alloc_buffer"), eager_host.alloc_buffer),
     "atomic_addx2": atomic_addx2, "atomic_addx4": atomic_addx4,
 }  # fmt: skip

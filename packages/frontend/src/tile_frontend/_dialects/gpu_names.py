@@ -157,10 +157,6 @@ ERRORS = (
         "KernelLaunchFrame get_tvm_dtype AnyDType JITFunc break_loop continue_loop",
     ),
     _group(
-        "a pointer has no extent to check", "pass a T.Tensor, and offsets in one more",
-        "ptr Ptr make_tensor",
-    ),
-    _group(
         "rows lie behind each other in a tensor here", "pass a contiguous T.Tensor",
         "StridedTensor",
     ),
@@ -206,6 +202,8 @@ LOWERED: dict[str, str] = {
     "alloc_buffer": "T.alloc_global, or the tile that `scope` names",
     "sblock_alloc_buffer": "T.alloc_global, or the tile that `scope` names",
     "annotate_safe_value": "what copies pad with, and elements outside are",
+    "ptr": "a tensor, whose shape T.make_tensor says", "Ptr": "a tensor, as T.ptr",
+    "make_tensor": "the shape and type of a parameter T.ptr",
     "gemm": "a product of the cube core, whose result is handed over where it is used",
     "atomic_add": "a copy that adds", "atomic_max": "a copy that keeps the greater",
     "atomic_min": "a copy that keeps the less", "atomic_addx2": "T.atomic_add of two elements",
