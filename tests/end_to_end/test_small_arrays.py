@@ -136,7 +136,28 @@ def test_elements_keep_their_values_from_loop_to_loop() -> None:
     torch.testing.assert_close(c, x[:, :, :4].sum(2), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("use", ["block", "other_size", "copy", "run_time_size"])
+def test_what_the_block_assigns_in_a_branch_reaches_the_elements() -> None:
+    @T.prim_func
+    def k(A: T.Tensor((4, 32), "float32"), s: T.int32, B: T.Tensor((4, 32), "float32")):
+        with T.Kernel(1, threads=128) as bx:
+            total = T.alloc_local((1,), "float32")
+            b = T.alloc_fragment((32,), "float32")
+            total[0] = 1.0
+            for r in T.serial(4):
+                if r == s:
+                    total[0] = 5.0
+                for i in T.Parallel(32):
+                    total[0] += A[r, i]
+                    b[i] = total[0]
+                T.copy(b, B[r, :])
+
+    x = torch.randn(4, 32)
+    expected = torch.stack([1 + x[0], 1 + x[0] + x[1], 5 + x[2], 5 + x[2] + x[3]])
+    found = compile(k, out_idx=-1)(x, 2)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("use", ["block", "other_size", "copy", "run_time_size", "next_round"])
 def test_no_value_is_taken_for_another(use: str) -> None:
     with pytest.raises(KernelError) as caught:
 
@@ -144,6 +165,12 @@ def test_no_value_is_taken_for_another(use: str) -> None:
         def k(A: T.Tensor((32, 8), "float32"), B: T.Tensor((32,), "float32"), n: T.int32):
             with T.Kernel(1, threads=128) as bx:
                 p = T.alloc_local((2,), "float32")
+                if use == "next_round":
+                    for r in T.serial(4):
+                        for i in T.Parallel(32):
+                            B[i] = p[0]
+                        for i in T.Parallel(32):
+                            p[0] = A[i, r]
                 for i in T.Parallel(n if use == "run_time_size" else 32):
                     p[0] = A[i, 0]
                 if use == "block":

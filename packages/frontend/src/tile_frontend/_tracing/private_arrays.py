@@ -23,9 +23,11 @@ from tile_ir import (
     Stmt,
     Store,
     Var,
+    accesses,
     bodies,
     buffers_of,
     constant_value,
+    loads,
     map_own_expressions,
     replace_in,
     rewrite,
@@ -91,6 +93,7 @@ class PrivateArrays:
                 raise _apart(array)
             column = self.columns.get((array, extents))
             if column is None:
+                self._check_earlier_reads(array, blocks)
                 column = self._new_column(trace, array, extents, nest)
                 _insert_behind(array, blocks, partial(_spread, trace, array, column))
             own[array] = column
@@ -110,6 +113,17 @@ class PrivateArrays:
             if writer is not None:
                 return None if writer is array else columns[writer]
         return None
+
+    def _check_earlier_reads(self, array: Buffer, blocks: Sequence[list[Stmt]]) -> None:
+        """A Fault where the body of a loop reads the array of the block before elements assign it:
+        the next round would read what they have."""
+        columns = set(self.columns.values())
+        for stmt in (s for body in blocks[1:] for s in walk(tuple(body))):
+            handed = isinstance(stmt, Store) and stmt.buffer in columns
+            if not handed and (array in _reads(stmt)):
+                message = f"`{array.name}` is read here before T.Parallel assigns it, where each "
+                message += "element has one of its own, and the next round would read that"
+                raise Fault("private-array", message, "keep it in a fragment")
 
     def _new_column(
         self, trace: KernelInMaking, array: Buffer, extents: Extents, nest: Stmt
@@ -157,6 +171,13 @@ def _last_writer(body: Sequence[Stmt], buffers: set[Buffer]) -> Buffer | None:
     return None
 
 
+def _reads(stmt: Stmt) -> set[Buffer]:
+    found = {load.buffer for load in loads(stmt)}
+    if isinstance(stmt, Op):
+        found |= {r.buffer for r, access in accesses(stmt) if access.reads}
+    return found
+
+
 def _loops_of(nest: Stmt) -> tuple[For, ...]:
     """The loops of a nest, as far as one stands alone in the other."""
     loops: list[For] = []
@@ -199,9 +220,11 @@ def _in_columns(nest: Stmt, loops: Sequence[For], own: dict[Buffer, Buffer]) -> 
 
 
 def _insert_behind(array: Buffer, blocks: Sequence[list[Stmt]], made: partial[Stmt]) -> None:
-    """Put a statement behind the last one that writes the array of the block."""
-    for statements in reversed(blocks):
-        for position in range(len(statements) - 1, -1, -1):
-            if array in written_buffers((statements[position],)):
-                statements.insert(position + 1, made(statements[position]))
-                return
+    """Put a statement behind each one so far that writes the array of the block."""
+
+    def followed(stmt: Stmt) -> Stmt | tuple[Stmt, ...]:
+        writes = isinstance(stmt, (Store, Op)) and array in written_buffers((stmt,))
+        return (stmt, made(stmt)) if writes else stmt
+
+    for statements in blocks:
+        statements[:] = rewrite(tuple(statements), followed)
