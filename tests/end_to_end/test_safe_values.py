@@ -140,3 +140,38 @@ def test_a_row_that_is_marked_as_none_is_0() -> None:
     assert torch.equal(b, expected + 1) and torch.equal(c, expected[:, 3])
     product = expected.float() @ expected.float().T
     torch.testing.assert_close(d, product, rtol=1e-2, atol=1e-2)
+
+
+def test_a_copy_of_a_row_that_is_none_moves_nothing() -> None:
+    """Zeros on the way in, also in an operand, and nothing on the way out."""
+
+    @T.prim_func
+    def k(A: T.Tensor((10, 16), "float16"), R: T.Tensor((16,), "int32"),
+          B: T.Tensor((16, 16), "float16"), C: T.Tensor((10, 16), "float16"),
+          D: T.Tensor((16, 16), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=128) as bx:
+            a = T.alloc_shared((16, 16), "float16")
+            b = T.alloc_shared((16, 16), "float16")
+            d = T.alloc_fragment((16, 16), "float32")
+            for i in T.serial(16):
+                row = R[i]
+                T.copy(A[row, :], a[i, :])
+                T.copy(A[R[i], 0], b[i, :])
+            T.copy(b, B)
+            for i in T.serial(16):
+                T.copy(b[i, :], C[R[i], :])
+            T.gemm(a, a, d, transpose_B=True, clear_accum=True)
+            T.copy(d, D)
+
+    x, rows = torch.randn(10, 16).half(), torch.randint(0, 10, (16,)).int()
+    rows[3], rows[5] = -1, 12
+    expected = x[rows.clamp(0, 9).long()]
+    expected[[3, 5]] = 0
+    found = [torch.zeros(16, 16).half(), torch.zeros(10, 16).half(), torch.zeros(16, 16)]
+    compile(k)(x, rows, *found)
+    stored = torch.zeros(10, 16).half()
+    inside = rows[(rows >= 0) & (rows < 10)].long()
+    stored[inside] = x[inside]
+    assert torch.equal(found[0], expected) and torch.equal(found[1], stored)
+    product = expected.float() @ expected.float().T
+    torch.testing.assert_close(found[2], product, rtol=1e-2, atol=1e-2)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tile_ir import (
     Buffer,
@@ -15,8 +15,10 @@ from tile_ir import (
     Expr,
     Load,
     Memory,
+    Region,
     Var,
     binary,
+    is_constant,
     select,
 )
 
@@ -67,6 +69,19 @@ class SafeReads:
         for test in tests[1:]:
             inside = binary("and", inside, test)
         return select(inside, load, outside)
+
+    def placed(self, region: Region) -> Region:
+        """A region in gm for text for GPUs: a row before the first one, whose number is one of
+        memory, is as one behind the last, of which copies move nothing."""
+        if region.memory is not Memory.GM:
+            return region
+        dims = tuple(
+            replace(s, offset=select(s.offset >= 0, s.offset, size))
+            if is_constant(s.extent, 1) and self._is_read(s.offset)
+            else s
+            for s, size in zip(region.dims, region.buffer.shape, strict=True)
+        )
+        return region if dims == region.dims else Region(region.buffer, dims)
 
     def _is_read(self, value: Expr) -> bool:
         """Whether a number is one of memory as it stands there."""
