@@ -286,3 +286,26 @@ def test_the_interpreter_knows_views() -> None:
     x, y = np.random.rand(4, 32).astype(np.float32), np.zeros((8, 32), np.int16)
     interpret(k, [x, y])
     np.testing.assert_array_equal(y.reshape(-1), x.view(np.int16).reshape(-1))
+
+
+def test_a_fragment_by_another_name_lies_in_ub() -> None:
+    @T.prim_func
+    def k(A: T.Tensor((16, 32), "float32"), B: T.Tensor((512,), "int32"),
+          C: T.Tensor((4, 4), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=128) as bx:
+            a = T.alloc_fragment((16, 32), "float32")
+            c = T.alloc_fragment((4, 4), "float32")
+            T.copy(A, a)
+            b = T.reshape(a, (512,))
+            d = T.view(b, (4, 4, 32))
+            e = T.view(a, (512,), "int32")
+            for i in T.Parallel(512):
+                b[i] = b[i] + 1
+            T.reduce_max(d, c, dim=2)
+            T.copy(c, C)
+            T.copy(e, B)
+
+    x = torch.randn(16, 32)
+    b, c = compile(k, out_idx=[1, 2])(x)
+    assert torch.equal(b.view(torch.float32), (x + 1).reshape(-1))
+    assert torch.equal(c, (x + 1).reshape(4, 4, 32).amax(2))

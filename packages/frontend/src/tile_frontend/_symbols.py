@@ -7,12 +7,16 @@ from typing import Any
 from tile_frontend import tile
 from tile_frontend._advice.configs import recommend_configs
 from tile_frontend._advice.tiles import recommend_tiles
+from tile_frontend._arguments.atomic_arguments import atomic_addx2, atomic_addx4
 from tile_frontend._arguments.copy_arguments import copy
 from tile_frontend._arguments.debug_output import print_value, printf
+from tile_frontend._arguments.element_questions import all_of, any_of
 from tile_frontend._arguments.grid_barrier import sync_grid
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
+from tile_frontend._arguments.reduce_arguments import MORE_FUNCTIONS as MORE_REDUCTIONS
+from tile_frontend._arguments.running_arguments import CUMMAX, CUMSUM
 from tile_frontend._dialects.gpu_names import SMALL_FLOAT, stops
 from tile_frontend._evaluate.decorators import macro, prim_func
 from tile_frontend._language import (
@@ -23,12 +27,16 @@ from tile_frontend._language import (
     gpu_hints,
     kernel_frames,
     loops,
+    pointers,
+    reducers,
     reinterpret_buffer,
     scalar_functions,
     tensors,
 )
+from tile_frontend._language.safe_values import annotate_safe_value
 from tile_frontend._language.swizzle import use_swizzle
 from tile_frontend._tracing.dtype_names import DataType
+from tile_frontend._tracing.faults import CURRENT
 from tile_ir import OPS, Func
 
 # The names of each module of `_language` that are those of the language.
@@ -47,7 +55,7 @@ _NAMES = {
 }
 
 NAMES: dict[str, Any] = {
-    **table_functions("", OPS), **PRODUCTS, **REDUCTIONS,
+    **table_functions("", OPS), **PRODUCTS, **REDUCTIONS, "cumsum": CUMSUM,
     **{name: getattr(module, name) for module, names in _NAMES.items() for name in names.split()},
     **allocation.ALLOCATORS, **conversions.DTYPE_NAMES, **scalar_functions.FUNCTIONS,
     "use_swizzle": use_swizzle,
@@ -65,13 +73,27 @@ GPU_NAMES: dict[str, Any] = {
     **gpu_hints.STOPS, **gpu_hints.FUNCTIONS, "Ref": allocation.Ref, "Serial": loops.serial,
     "Unroll": loops.unroll, "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),
-    "async_copy": NAMES["copy"], "sync_grid": sync_grid,
+    "async_copy": NAMES["copy"], "sync_grid": sync_grid, **MORE_REDUCTIONS,
+    "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
+    **kernel_frames.GRID_FUNCTIONS, **reducers.FUNCTIONS,
+    "annotate_safe_value": annotate_safe_value, "make_tensor": pointers.make_tensor,
+    **dict.fromkeys(("ptr", "Ptr"), pointers.ptr),
+    **dict.fromkeys(("alloc_buffer", "allocate", "sblock_alloc_buffer"), eager_host.alloc_buffer),
+    "atomic_addx2": atomic_addx2, "atomic_addx4": atomic_addx4,
 }  # fmt: skip
 
 
+# What only text for GPUs has: elsewhere other names are advised.
+_IN_TEXT_FOR_GPUS: dict[str, Any] = {"alloc_local": allocation.alloc_local}
+
+
 def of_gpus(name: str) -> Any:
-    """What a type of GPUs is here: that of a small float is a name, of which nothing is made; a
-    vector is of no use. None for all other names."""
+    """What a name of GPUs is here that is not among the others: that of a small float is a name, of
+    which nothing is made; a vector is of no use; some are only for the text of their kernels. None
+    for all other names."""
+    trace = CURRENT.get()
+    if name in _IN_TEXT_FOR_GPUS and trace is not None and trace.python_names:
+        return _IN_TEXT_FOR_GPUS[name]
     if SMALL_FLOAT.fullmatch(name):
         return conversions.DTypeName(name)
     group = stops(name)

@@ -5,7 +5,7 @@ from typing import Any as _Any
 
 from tile_frontend._arguments import counted_call as _counted
 from tile_frontend._arguments import sort_arguments as _sort
-from tile_frontend._arguments.atomic_arguments import ATOMIC_ADD as _ATOMIC_ADD
+from tile_frontend._arguments.atomic_arguments import FUNCTIONS as _ATOMICS
 from tile_frontend._arguments.fill_arguments import FUNCTIONS as _FILLS
 from tile_frontend._arguments.online_softmax import softmax_flash_v2 as _softmax_flash_v2
 from tile_frontend._arguments.op_functions import OpFunction as _OpFunction
@@ -27,9 +27,9 @@ _FUNCTIONS: dict[str, _Callable[..., _Any]] = {
     **_sort.FUNCTIONS,
     **_FILLS,
     **_TURNS,
+    **_ATOMICS,
     "gather_mask": _OpFunction(_OPS["gather_mask"], _counted.gather_mask, buffers=3),
     "softmax_flash_v2": _softmax_flash_v2,
-    "atomic_add": _ATOMIC_ADD,
 }
 # As plain attributes, so that `T.tile.max` costs nothing and `from ... import` works.
 globals().update(_with_spellings(_FUNCTIONS, "tile"))

@@ -28,7 +28,7 @@ from tile_ir import (
     walk,
     with_bodies,
 )
-from tile_passes.analysis.lane_dependence import done_by_lanes
+from tile_passes.analysis.lane_dependence import done_by_values
 from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass
 
@@ -49,8 +49,11 @@ def assign_cores(func: Func, target: Target) -> Func:
     body = func.launch.body
     if any(isinstance(s, Section) for s in walk(body)):
         return func
-    of_lanes = (s for s in done_by_lanes(body, func.launch.lane) if isinstance(s, Store))
-    ours = _stores_of_nests(body).union(of_lanes)
+    tiles = [
+        a.buffer for a in func.launch.allocs if CORE_OF_MEMORY.get(a.buffer.memory) is Core.VECTOR
+    ]
+    by_vector = done_by_values(body, (func.launch.lane, *tiles))
+    ours = _stores_of_nests(body).union(s for s in by_vector if isinstance(s, Store))
     work = [(s, core) for s in walk(body) if (core := _core_of_work(s, ours)) is not None]
     if len({core for _, core in work}) < 2:
         return func

@@ -1,196 +1,226 @@
-"""Build `T.atomic_add`: of tiles, and of one value to one element, which in `T.Parallel` are a tile
-and its place where indices say so."""
+"""Build `T.atomic_add`, `T.atomic_max` and `T.atomic_min`: of tiles, and of a value to an element,
+which in `T.Parallel` are a tile and its place where indices say so. Nothing but its block updates a
+tile on chip: there they are plain assignments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op, element_region, whole_region
+from tile_frontend._arguments.build_op import build_op, element_region, side_of, whole_region
 from tile_frontend._arguments.copy_arguments import copy_regions
+from tile_frontend._arguments.element_nests import as_one, element, for_each, stored
 from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.scalars import Scalar, python_number, stored_value
-from tile_frontend._tracing.trace import Trace, current
+from tile_frontend._tracing.scalars import Scalar, python_number, stored_value, unexpected
+from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, Tile
 from tile_ir import (
     OPS,
     ArgumentDef,
-    Body,
     Buffer,
     Const,
     Expr,
-    For,
-    Let,
     Load,
-    LoopKind,
     Memory,
-    Op,
     Region,
-    Slice,
-    Stmt,
     Store,
-    Var,
-    buffers_of,
     call_arguments,
-    constant_value,
-    expressions,
-    linear_form,
-    loads,
-    map_own_expressions,
+    cast,
+    is_constant,
+    maximum,
+    minimum,
     simplify,
-    substitute,
-    walk,
-    walk_expr,
-    walk_ops,
-    written_buffers,
+    squeezed,
 )
 
 
-def atomic_add(
-    dst: Any, src: Any, memory_order: Any = None, return_prev: Any = False, use_tma: Any = False,
-    annotations: Any = None,
+@dataclass(frozen=True, slots=True)
+class AtomicKind:
+    """An operation that updates gm, and what it does to two values."""
+
+    name: str
+    combine: Callable[[Expr, Expr], Expr]
+
+
+KINDS = (
+    AtomicKind("atomic_add", lambda a, b: a + b),
+    AtomicKind("atomic_max", maximum),
+    AtomicKind("atomic_min", minimum),
+)
+_ADD = KINDS[0]
+
+
+def _update(
+    kind: AtomicKind, dst: Any, src: Any, memory_order: Any = None, return_prev: Any = False,
+    use_tma: Any = False, annotations: Any = None,
 ) -> Pending:  # fmt: skip
-    """Add a tile to a tensor, or a value to an element of it, in its place among what other cores
-    add. `memory_order`, `use_tma` and `annotations` have no effect."""
-    if return_prev is not False:
-        message = "atomic_add: the chip adds in memory and returns nothing"
-        raise Fault("attribute-value", message, "leave out return_prev", "return_prev")
+    _returns_nothing(kind.name, return_prev)
     is_value = python_number(src) is not None or isinstance(src, Scalar)
     place = dst.expr if isinstance(dst, Scalar) else None
     if is_value and whole_region(src) is None and isinstance(place, Load) and place.indices:
-        return _element(place, src)
-    a, b = copy_regions(src, dst, False, "atomic_add")
-    return build_op(OPS["atomic_add"], {"dst": b, "src": a}, "tile.atomic_add")
+        return _elements(kind, place, [src])
+    dst = _only_element(dst) if is_value else dst
+    if isinstance(dst, Load):
+        return _elements(kind, dst, [src])
+    a, b = copy_regions(src, dst, False, kind.name)
+    if b.memory is not Memory.GM and current(kind.name).python_names:
+        return _on_chip(kind, a, b)
+    _one_kind(kind, b.buffer)
+    a = _in_its_type(kind.name, a, b)
+    return build_op(OPS[kind.name], {"dst": b, "src": a}, f"tile.{kind.name}")
 
 
-ATOMIC_ADD = OpFunction(
-    OPS["atomic_add"],
-    atomic_add,
-    (
-        *call_arguments(OPS["atomic_add"]),
-        *(ArgumentDef(n, (), None) for n in ("memory_order", "use_tma", "annotations")),
-        ArgumentDef("return_prev", (), False),
-    ),
-)
+def _returns_nothing(name: str, return_prev: Any) -> None:
+    if return_prev is not False:
+        message = f"{name}: the chip updates memory and returns nothing"
+        raise Fault("attribute-value", message, "leave out return_prev", "return_prev")
 
 
-def _element(place: Load, value: Any) -> Pending:
-    """One value by way of a tile of one element."""
-    trace = current("atomic_add")
+def _only_element(dst: Any) -> Any:
+    """The element of a tensor or a slice that has one, where a value is added to that."""
+    region = whole_region(dst)
+    if region is None or not all(is_constant(simplify(e), 1) for e in region.extents):
+        return dst
+    return Load(region.buffer, tuple(s.offset for s in region.dims))
+
+
+def _one_kind(kind: AtomicKind, tensor: Buffer) -> None:
+    """A Fault for a tensor that the text updates in two ways: these have an order, and updates have
+    none."""
+    trace = current(kind.name)
+    before = trace.updates.setdefault(tensor, kind.name)
+    if before != kind.name:
+        message = f"{kind.name}: `{tensor.name}` is updated by {before} as well, and the chip does "
+        message += "atomic updates in any order"
+        raise Fault("mixed-updates", message, "update another tensor, or write two kernels", "dst")
+
+
+def _in_its_type(name: str, src: Region, dst: Region) -> Region:
+    """What text for GPUs adds, in the type of the tensor."""
+    trace = current(name)
+    same = src.dtype is dst.dtype or src.static_extents() is None or src.memory is Memory.GM
+    if same or not trace.python_names:
+        return src
+    tile = Tile(src.memory, dst.dtype, src.extents, trace.here)
+    trace.allocate(tile)
+    trace.name_tile(tile, f"{src.buffer.name}_{dst.dtype.name}", trace.ANONYMOUS)
+    sides = {"src": src, "dst": Region.whole(tile.buffer)}
+    trace.emit_pending(build_op(OPS["copy"], sides, "copy"))
+    return Region.whole(tile.buffer)
+
+
+def _elements(kind: AtomicKind, place: Load, values: list[Any]) -> Pending:
+    """Values behind each other by way of a tile of so many elements."""
+    trace = current(kind.name)
     dtype = place.buffer.dtype
-    tile = Tile(Memory.UB, dtype, (Const(1),), trace.here)
+    made = [stored_value(value, dtype) for value in values]
+    if place.buffer.memory is not Memory.GM and trace.python_names:
+        return as_one([_updated(kind, at, v) for at, v in _from(place, made)], kind.name)
+    _one_kind(kind, place.buffer)
+    tile = Tile(Memory.UB, dtype, (Const(len(made)),), trace.here)
     trace.allocate(tile)
     trace.name_tile(tile, "added", trace.ANONYMOUS)
     trace.added.add(tile.buffer)
-    trace.emit(Store(tile.buffer, (Const(0),), stored_value(value, dtype), trace.here))
-    given = {"dst": element_region(place), "src": tile}
-    return build_op(OPS["atomic_add"], given, "tile.atomic_add")
+    for position, value in enumerate(made):
+        trace.emit(Store(tile.buffer, (Const(position),), value, trace.here))
+    target = element_region(place)
+    if len(made) > 1:
+        *front, last = target.dims
+        target = Region(target.buffer, (*front, type(last)(last.offset, Const(len(made)))))
+    return build_op(OPS[kind.name], {"dst": target, "src": tile}, f"tile.{kind.name}")
 
 
-def behind_the_nest(
-    trace: Trace, loops: Sequence[For], body: Body
-) -> tuple[Body, tuple[Stmt, ...]]:
-    """The body of a nest without what it adds to elements of tensors, and that as additions of
-    tiles behind the nest; the body as it is, where some indices are no rows of a tensor."""
-    names: dict[Var, Expr] = {}
-    inside: list[Stmt] = []
-    behind: list[Stmt] = []
-    written = written_buffers(body)
-    tiles: dict[Buffer, Buffer] = {}
-    extents = [constant_value(simplify(loop.stop - loop.start)) for loop in loops]
-    if None in extents or not any(map(trace.adds, body)):
-        return body, ()
-    for stmt in body:
-        if isinstance(stmt, Let) and not any(x.buffer in written for x in loads(stmt)):
-            names[stmt.var] = substitute(stmt.value, names)
-        if isinstance(stmt, Store) and stmt.buffer in trace.added:
-            tile = Tile(
-                Memory.UB, stmt.buffer.dtype, tuple(Const(e or 1) for e in extents), stmt.loc
-            )
-            trace.allocate(tile)
-            trace.name_tile(tile, "added", trace.ANONYMOUS)
-            tiles[stmt.buffer] = tile.buffer
-            places = tuple(loop.var - loop.start for loop in loops)
-            inside.append(Store(tile.buffer, places, stmt.value, stmt.loc))
-        elif trace.adds(stmt):
-            assert isinstance(stmt, Op), "it is an addition"
-            added = _rows_added(stmt, loops, tiles, names)
-            if added is None or _needs(added, body, set(names)):
-                return _as_it_is(trace, tiles, body)
-            behind.append(added)
-        else:
-            inside.append(stmt)
-    targets = {op.region("dst").buffer for op in walk_ops(tuple(behind))}
-    rest = tuple(inside)
-    if any(trace.adds(s) or targets & buffers_of(s) for s in walk(rest)):
-        return _as_it_is(trace, tiles, body)
-    trace.allocations[:] = [t for t in trace.allocations if t.buffer not in tiles]
-    return rest, tuple(behind)
+def _from(place: Load, values: list[Expr]) -> Iterator[tuple[Load, Expr]]:
+    *front, last = place.indices
+    for position, value in enumerate(values):
+        yield Load(place.buffer, (*front, simplify(last + position))), value
 
 
-def _as_it_is(trace: Trace, tiles: Mapping[Buffer, Buffer], body: Body) -> tuple[Body, Body]:
-    """The body, element by element, without the tiles that were made for it."""
-    made = set(tiles.values())
-    trace.allocations[:] = [t for t in trace.allocations if t.buffer not in made]
-    return body, ()
+def _updated(kind: AtomicKind, place: Load, value: Expr) -> Store:
+    new = cast(kind.combine(place, value), place.dtype)
+    return Store(place.buffer, place.indices, new, current(kind.name).here)
 
 
-def _needs(added: Stmt, body: Body, known: set[Var]) -> bool:
-    """Whether the place of an addition depends on what the body computes."""
-    named = {s.var for s in walk(body) if isinstance(s, (Let, For))} - known
-    written = written_buffers(body)
-    return any(
-        part in named or (isinstance(part, Load) and part.buffer in written)
-        for stmt in walk((added,))
-        for e in expressions(stmt)
-        for part in walk_expr(e)
+def _on_chip(kind: AtomicKind, src: Region, dst: Region) -> Pending:
+    """The elements of a tile one by one: only its block has it."""
+    sizes, others = squeezed(src), squeezed(dst)
+    if tuple(map(simplify, sizes)) != tuple(map(simplify, others)):
+        message = f"{kind.name}: src `{src.buffer.name}` and dst `{dst.buffer.name}` have not the "
+        raise Fault("shape-mismatch", f"{message}same shape", "slice one of them", "dst")
+
+    def one(places: tuple[Expr, ...]) -> Store:
+        index = dict(zip(_several(dst), places, strict=True))
+        other = dict(zip(_several(src), places, strict=True))
+        here = [index.get(d, Const(0)) for d in range(len(dst.dims))]
+        there = [other.get(d, Const(0)) for d in range(len(src.dims))]
+        value = cast(element(src, there), dst.dtype)
+        return stored(dst, here, cast(kind.combine(element(dst, here), value), dst.dtype))
+
+    return as_one([for_each(sizes, one)], kind.name)
+
+
+def _several(region: Region) -> list[int]:
+    return [d for d, s in enumerate(region.dims) if not is_constant(simplify(s.extent), 1)]
+
+
+def _neighbours(count: int, dst: Any, value: Any, return_prev: Any = False) -> Pending:
+    name = f"atomic_addx{count}"
+    _returns_nothing(name, return_prev)
+    place, start = (_start(name, a, v, count) for a, v in (("dst", dst), ("value", value)))
+    return _elements(_ADD, place, [Scalar(load) for load, _ in _from(start, [Const(0)] * count)])
+
+
+def _start(name: str, argument: str, value: Any, count: int) -> Load:
+    """The first of some elements behind each other: an element, or a row of so many."""
+    side = side_of(value, argument, name)
+    if isinstance(side, Load):
+        return side
+    if [e for e in side.static_extents() or () if e != 1] != [count]:
+        expected = f"an element, or {count} behind each other"
+        raise unexpected(f"{name}: {argument}", value, expected, slug="copy-extent")
+    return Load(side.buffer, tuple(s.offset for s in side.dims))
+
+
+def _function(kind: AtomicKind, doc: str) -> OpFunction:
+    adapter = partial(_update, kind)
+    adapter.__doc__ = doc
+    return OpFunction(
+        OPS[kind.name],
+        adapter,
+        (
+            *call_arguments(OPS[kind.name]),
+            *(ArgumentDef(n, (), None) for n in ("memory_order", "use_tma", "annotations")),
+            ArgumentDef("return_prev", (), False),
+        ),
+    )  # fmt: skip
+
+
+_WITHOUT = "`memory_order`, `use_tma` and `annotations` have no effect."
+FUNCTIONS = {
+    kind.name: _function(kind, f"{words} {_WITHOUT}")
+    for kind, words in zip(
+        KINDS,
+        (
+            "Add a tile to a tensor, or a value to an element of it, in its place among what other "
+            "cores add.",
+            "Keep the greater of a tile and a tensor, element by element, or of a value and an "
+            "element, whatever other cores do to it.",
+            "Keep the less of a tile and a tensor, element by element, or of a value and an "
+            "element, whatever other cores do to it.",
+        ),
+        strict=True,
     )
+}
 
 
-def _rows_added(
-    op: Op, loops: Sequence[For], tiles: Mapping[Buffer, Buffer], names: Mapping[Var, Expr]
-) -> Stmt | None:
-    """The addition of the whole tile, in serial loops where its rows have places of their own."""
-    named = map_own_expressions(op, lambda e: substitute(e, names))
-    assert isinstance(named, Op), "only its expressions change"
-    indices = [s.offset for s in named.region("dst").dims]
-    tile = tiles.get(op.region("src").buffer)
-    if tile is None:
-        return None
-    for outside in range(len(loops)):
-        own = {loop.var: loop for loop in loops[outside:]}
-        dims = _box(indices, own)
-        if dims is None:
-            continue
-        front = [Slice(loop.var - loop.start, Const(1)) for loop in loops[:outside]]
-        rest = [Slice(Const(0), simplify(loop.stop - loop.start)) for loop in own.values()]
-        target = Region(named.region("dst").buffer, tuple(dims))
-        stmt: Stmt = replace(op, operands=(Region(tile, (*front, *rest)), target))
-        for loop in reversed(loops[:outside]):
-            stmt = replace(loop, kind=LoopKind.SERIAL, body=(stmt,))
-        return stmt
-    return None
+def atomic_addx2(dst: Any, value: Any, return_prev: Any = False) -> Pending:
+    """Add two elements behind each other."""
+    return _neighbours(2, dst, value, return_prev)
 
 
-def _box(indices: Sequence[Expr], own: Mapping[Var, For]) -> list[Slice] | None:
-    """The elements over some loops as a box whose dimensions follow them in their order."""
-    dims: list[Slice] = []
-    order: list[Var] = []
-    for index in indices:
-        here = [v for v in own if v in set(walk_expr(index))]
-        if not here:
-            dims.append(Slice(index, Const(1)))
-            continue
-        terms, _ = linear_form(index)
-        others = [atom for atom in terms if atom != here[0]]
-        if len(here) > 1 or terms.get(here[0]) != 1:
-            return None
-        if any(here[0] in set(walk_expr(atom)) for atom in others):
-            return None
-        loop = own[here[0]]
-        start = simplify(substitute(index, {loop.var: loop.start}))
-        dims.append(Slice(start, simplify(loop.stop - loop.start)))
-        order.append(here[0])
-    return dims if order == list(own) else None
+def atomic_addx4(dst: Any, value: Any, return_prev: Any = False) -> Pending:
+    """Add four elements behind each other."""
+    return _neighbours(4, dst, value, return_prev)

@@ -7,11 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op, cut, side_of
+from tile_frontend._arguments.build_op import build_op, cut, only_element, side_of
+from tile_frontend._arguments.element_nests import as_one
+from tile_frontend._arguments.safe_copies import from_safe_tensor
 from tile_frontend._tracing.faults import Fault, placed
-from tile_frontend._tracing.scalars import integer_expr, known_integer, unexpected
+from tile_frontend._tracing.scalars import (
+    Scalar,
+    integer_expr,
+    known_integer,
+    no_packed_scalar,
+    stored_value,
+    unexpected,
+)
 from tile_frontend._tracing.trace import current, traced_number
-from tile_frontend._tracing.values import Pending, Tile, View, shape_words
+from tile_frontend._tracing.values import Cell, Pending, Tile, View, shape_words
 from tile_ir import (
     FRACTAL_ROWS,
     OPS,
@@ -27,6 +36,7 @@ from tile_ir import (
     Op,
     Region,
     Slice,
+    Store,
     active_dims,
     constant_value,
     is_constant,
@@ -57,6 +67,9 @@ def copy(
     if srcN is not None and not _is_own_distance(srcN, src, dst):
         stride = srcN
     options = {"enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value}
+    one = _one_element(src, dst)
+    if one is not None:
+        return one
     extents = {"real_k": real_k, "real_n": real_n}
     if stride is not None or nz:
         sides = side_of(src, "src", "copy"), side_of(dst, "dst", "copy")
@@ -66,11 +79,35 @@ def copy(
     a, b = copy_regions(src, dst, transpose is True)
     registers = RegisterExtents.of(extents, bool(transpose))
     a, b = registers.cut(a, b, b.memory)
-    given = {"src": a, "dst": b, **options}
+    given: Mapping[str, Any] = {"src": a, "dst": b, **options}
+    trace = current("T.copy")
+    if trace.python_names and a.buffer not in trace.reads.values:
+        a, b = trace.reads.placed(a), trace.reads.placed(b)
+        given = {"src": a, "dst": b, **options}
+    if a.buffer in trace.reads.values:
+        given = from_safe_tensor(a, b, options)
     made = checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
     if registers.sizes and b.memory is Memory.FRAGMENT and isinstance(made.stmt, Op):
         current("T.copy").decided_late[made.stmt] = registers.cut_open
     return made
+
+
+def _one_element(src: Any, dst: Any) -> Pending | None:
+    """The assignment that a copy of one element to another, or to a scalar variable, is in text for
+    GPUs."""
+    trace = current("T.copy")
+    if not trace.python_names:
+        return None
+    to = dst.expr if isinstance(dst, Cell) else side_of(dst, "dst", "copy")
+    value = src.expr if isinstance(src, Cell) else side_of(src, "src", "copy")
+    if isinstance(dst, Cell) and isinstance(value, Region):
+        element = only_element(value)
+        value = value if element is None else element
+    if not isinstance(to, Load) or not isinstance(value, Load):
+        return None
+    no_packed_scalar(to.dtype)
+    number = stored_value(Scalar(value), to.dtype)
+    return as_one([Store(to.buffer, to.indices, number, trace.here)], "copy")
 
 
 def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:

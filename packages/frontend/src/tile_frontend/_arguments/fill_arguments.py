@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op
+from tile_frontend._arguments.build_op import build_op, whole_region
+from tile_frontend._arguments.element_nests import as_one, one_after_another, stored
 from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._tracing.scalars import stored_value
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Cell, Pending
-from tile_ir import OPS, Store
+from tile_ir import OPS, Expr, Region, Stmt, Store
 
 
 def fill(dst: Any, value: Any) -> Pending:
@@ -23,14 +24,26 @@ def clear(dst: Any) -> Pending:
 
 
 def _assigned(dst: Any, value: Any) -> Pending | None:
-    """The assignment of a scalar variable; None for anything else."""
+    """The assignment of a scalar variable, or of all elements of a small array in `T.Parallel`;
+    None for anything else."""
+    trace = current("fill")
+    region = whole_region(dst)
+    if region is not None and trace.parallel_depth and trace.private.holds(region.buffer):
+        return as_one([_each(region, (), stored_value(value, region.dtype))], "fill")
     if not isinstance(dst, Cell):
         return None
-    trace = current("fill")
     new = Store(dst.tile.buffer, dst.indices, stored_value(value, dst.tile.element), trace.here)
     pending = Pending(new, "fill", trace.here)
     trace.pending.append(pending)
     return pending
+
+
+def _each(region: Region, places: tuple[Expr, ...], value: Expr) -> Stmt:
+    """The value for every element behind some indices, one after the other."""
+    if len(places) == len(region.dims):
+        return stored(region, places, value)
+    size = region.dims[len(places)].extent
+    return one_after_another(0, size, lambda place: _each(region, (*places, place), value))
 
 
 FUNCTIONS = {

@@ -4,10 +4,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, cut, region_argument
+from tile_frontend._arguments.element_nests import as_one, new_tile
 from tile_frontend._arguments.op_functions import OpFunction
+from tile_frontend._arguments.reduction_nests import (
+    KINDS,
+    ReductionKind,
+    dimension,
+    is_matrix,
+    reduce_by_parts,
+)
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
     describe,
@@ -16,16 +25,18 @@ from tile_frontend._tracing.scalars import (
     scalar_expr,
     unexpected,
 )
-from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending, Tile
+from tile_frontend._tracing.trace import current, traced_number
+from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import (
     BLOCK_BYTES,
     OPS,
     ArgumentDef,
     Const,
     Expr,
+    Load,
     Memory,
     Region,
+    Store,
     constant_value,
     did_you_mean,
     is_constant,
@@ -33,6 +44,8 @@ from tile_ir import (
 )  # fmt: skip
 
 NAMES = tuple(n for n, d in OPS.items() if d.family == "reduce" and d.namespace == "")
+# Without an operation of their own.
+_MORE = {f"reduce_{kind}": k for kind, k in KINDS.items() if f"reduce_{kind}" not in NAMES}
 
 
 class ReductionFunction(OpFunction):
@@ -42,24 +55,52 @@ class ReductionFunction(OpFunction):
 
     def build(self, given: dict[str, Any]) -> Pending | Tile:
         a = self.filled(given)
-        name = a.get("reduce_type", self.opdef.name)
-        if name not in NAMES:
-            raise unexpected(
-                "reduce: reduce_type", name, f"one of {', '.join(NAMES)}",
-                did_you_mean(str(name), NAMES), slug="attribute-value",
-            )  # fmt: skip
+        name = _called(a.get("reduce_type", self.__name__))
         _check_kept(name, a["keepdim"], a["buffer"], a["out"])
-        clear, real_shape = _by_kind(name, a["clear"], a["real_shape"])
+        clear, real_shape = a["clear"], a["real_shape"]
+        if isinstance(real_shape, bool) and "clear" not in given and "reduce_type" in a:
+            clear, real_shape = real_shape, None  # TileLang has it behind dim
+        clear, real_shape = _by_kind(name, clear, real_shape)
         src, axis = region_argument(f"{name}: buffer", a["buffer"]), known_integer(a["dim"])
         if axis is None:
             raise unexpected(f"{name}: dim", a["dim"], "a Python int", slug="attribute-type")
+        if isinstance(a["out"], Cell):
+            return _into_variable(self, a)
         if a["out"] is not None:
             dst = region_argument(f"{name}: out", a["out"])
+            for_gpus = current(f"T.{name}").python_names and real_shape is None
+            if for_gpus or name in _MORE:
+                return _for_gpus(name, src, dst, dimension(name, a["buffer"], src, axis), clear)
             return _reduction(name, src, dst, axis, clear, real_shape)
         if src.static_extents() is None or clear is not True or real_shape is not None:
             message = f"{name}: without `out` the whole of a buffer of fixed size is reduced"
             raise Fault("arity", message, "give it the buffer for the result")
         return _result(name, src, axis)
+
+
+def _into_variable(function: ReductionFunction, given: Mapping[str, Any]) -> Pending:
+    """The reduction to one element, whose value a scalar variable takes."""
+    trace, cell = current("T.reduce"), given["out"]
+    tile = new_tile(cell.tile.element, (Const(1),), "reduced")
+    place = Load(tile.buffer, (Const(0),))
+    if given["clear"] is not True:
+        trace.emit(Store(tile.buffer, place.indices, cell.expr, trace.here))
+    made = function.build({**given, "out": tile})
+    assert isinstance(made, Pending), "it has a buffer for its result"
+    trace.emit_pending(made)
+    return as_one([Store(cell.tile.buffer, cell.indices, place, trace.here)], function.__name__)
+
+
+def _called(kind: Any) -> str:
+    """The name of a reduction, which `reduce_type` may have without its beginning."""
+    names = (*NAMES, *_MORE)
+    name = f"reduce_{kind}" if f"reduce_{kind}" in names else kind
+    if name in names:
+        return str(name)
+    raise unexpected(
+        "reduce: reduce_type", kind, f"one of {', '.join(NAMES)}",
+        did_you_mean(str(kind), NAMES), slug="attribute-value",
+    )  # fmt: skip
 
 
 def _by_kind(name: str, clear: Any, real_shape: Any) -> tuple[Any, Any]:
@@ -100,16 +141,21 @@ def _result(name: str, src: Region, axis: int) -> Tile:
     tile = Tile(src.memory, src.dtype, tuple(Const(n) for n in shape), trace.here)
     trace.allocate(tile)
     trace.name_tile(tile, f"{src.buffer.name}_{name.removeprefix('reduce_')}", trace.ANONYMOUS)
-    trace.emit_pending(_reduction(name, src, Region.whole(tile.buffer), axis, True, None))
+    out = Region.whole(tile.buffer)
+    made = (
+        _for_gpus(name, src, out, axis, True)
+        if trace.python_names or name in _MORE
+        else _reduction(name, src, out, axis, True, None)
+    )
+    trace.emit_pending(made)
     return tile
 
 
 def _reduction(
     name: str, src: Region, dst: Region, axis: int, clear: Any, real_shape: Any
 ) -> Pending:
-    if current(f"T.{name}").python_names:
-        src = _for_gpus(name, src, dst)
-    elif _is_result(src, dst, axis):  # the first versions of the language have the result first
+    # The first versions of the language have the result first.
+    if not current(f"T.{name}").python_names and _is_result(src, dst, axis):
         src, dst = dst, src
     real = src if real_shape is None else _real(name, src, real_shape)
     dst = _fitting(src, real, dst, axis)
@@ -118,16 +164,27 @@ def _reduction(
     return build_op(OPS[name], {"src": real, "dst": dst, "dim": axis, "clear": clear}, name)
 
 
-def _for_gpus(name: str, src: Region, dst: Region) -> Region:
-    """What text for GPUs reduces: all of it, in the type of the result."""
-    if len(src.dims) > 2 and not all(is_constant(s.extent, 1) for s in src.dims[:-2]):
-        message = f"{name}: `{src.buffer.name}` has {len(src.dims)} dimensions"
-        raise Fault("reduce-shape", message, "reduce a matrix at a time, in a loop", "buffer")
-    if src.dtype is dst.dtype:
+def _for_gpus(name: str, src: Region, dst: Region, dim: int, clear: Any) -> Pending:
+    """What text for GPUs reduces: any dimension of any number of them, in the type of the
+    result."""
+    cleared = traced_number(clear)
+    if not isinstance(cleared, bool):
+        raise unexpected(f"{name}: clear", clear, "True or False", slug="attribute-type")
+    known = OPS["reduce_sum_composed"].operands[0].dtypes
+    direct = name in NAMES and src.dtype in known and dst.dtype in known
+    if not direct or not is_matrix(src, dim):
+        return reduce_by_parts(name.removeprefix("reduce_"), name, src, dst, dim, cleared)
+    src = _in_its_type(src, dst)
+    rank = len(src.dims)
+    axis = 0 if rank == 1 else dim - rank + 2
+    return _reduction(name, src, dst, axis, cleared, None)
+
+
+def _in_its_type(src: Region, dst: Region) -> Region:
+    """The region, or a copy of it in the type of the result."""
+    if src.dtype is dst.dtype or src.static_extents() is None or src.memory is Memory.GM:
         return src
-    if src.static_extents() is None or src.memory is Memory.GM:
-        return src
-    trace = current(f"T.{name}")
+    trace = current("T.reduce")
     tile = Tile(src.memory, dst.dtype, src.extents, trace.here)
     trace.allocate(tile)
     trace.name_tile(tile, f"{src.buffer.name}_{dst.dtype.name}", trace.ANONYMOUS)
@@ -198,9 +255,24 @@ def _any() -> ReductionFunction:
     arguments = (
         own["buffer"], ArgumentDef("out", ("dst",)), ArgumentDef("reduce_type"),
         ArgumentDef("dim", ("dim",)), own["real_shape"], own["clear"], own["keepdim"],
+        *(own[n] for n in ("batch", "nan_propagate", "annotations")),
     )  # fmt: skip
     doc = "The reduction named by `reduce_type`."
     return ReductionFunction(OPS[NAMES[0]], None, arguments, "reduce", doc)
 
 
+def _more(name: str, kind: ReductionKind) -> ReductionFunction:
+    """A reduction that no operation does."""
+    own = ReductionFunction(OPS[NAMES[0]]).arguments
+    values = "absolute values" if kind.absolute else "integers"
+    arguments = tuple(ArgumentDef(a.name, (), a.default) for a in own)
+    doc = f"The {_RESULTS[name]} of {values} along dim."
+    return ReductionFunction(OPS[NAMES[0]], None, arguments, name, doc)
+
+
+_RESULTS = {
+    "reduce_abssum": "sum", "reduce_absmax": "maximum", "reduce_bitand": "common bits",
+    "reduce_bitor": "bits of any", "reduce_bitxor": "exclusive or",
+}  # fmt: skip
 FUNCTIONS = {**{name: ReductionFunction(OPS[name]) for name in NAMES}, "reduce": _any()}
+MORE_FUNCTIONS = {name: _more(name, kind) for name, kind in _MORE.items()}

@@ -137,7 +137,7 @@ ERRORS = (
     ),
     _group(
         "no vector instruction computes it", "write it in the operations of elements",
-        "nextafter __fns __ffs q_multiply_shift q_multiply_shift_per_axis",
+        "nextafter __fns q_multiply_shift q_multiply_shift_per_axis",
     ),
     _group(
         "the chip has no such type", _A5,
@@ -157,14 +157,6 @@ ERRORS = (
         "KernelLaunchFrame get_tvm_dtype AnyDType JITFunc break_loop continue_loop",
     ),
     _group(
-        "the indices of a launch are its targets", "write `with T.Kernel(...) as (bx, by)`",
-        "get_block_binding get_block_bindings get_block_extent get_block_extents",
-    ),
-    _group(
-        "a pointer has no extent to check", "pass a T.Tensor, and offsets in one more",
-        "ptr Ptr make_tensor",
-    ),
-    _group(
         "rows lie behind each other in a tensor here", "pass a contiguous T.Tensor",
         "StridedTensor",
     ),
@@ -176,37 +168,20 @@ ERRORS = (
         "the order of blocks is the launch's", "write T.Persistent",
         "BaseTileScheduler PersistentTileScheduler",
     ),
-    _group(
-        "a workspace is a parameter here", "pass a T.Tensor for it",
-        "allocate alloc_buffer sblock_alloc_buffer",
-    ),
-    _group(
-        "reductions have their tile at once", "fill a fragment, update it, and write T.reduce_sum",
-        "alloc_reducer reducer_init reducer_update finalize_reducer",
-    ),
     _group("it has one name here", "write T.im2col", "c2d_im2col"),
-    _group(
-        "only sums are atomic here", "write T.atomic_add, or reduce in one block",
-        "atomic_max atomic_min atomic_addx2 atomic_addx4",
-    ),
     _group(
         "blocks are not ordered with each other, and the copies have no such atomic",
         "write T.atomic_add, or let one block do it", "atomic_or atomic_load atomic_store",
     ),
-    _group(
-        "reads outside a tensor are 0", "choose the value with T.if_then_else",
-        "annotate_safe_value",
-    ),
     _group(f"{_IR}, which kernels do not write", "write T.device_assert", "Assert"),
-    _group("parts of a kernel have no names", "leave it out", "sblock reads writes"),
 )  # fmt: skip
 NO_EFFECT: frozenset[str] = frozenset(
     names(
         "annotate_compile_flags annotate_consumer_reg_alloc annotate_l2_hit_ratio "
         "annotate_min_blocks_per_sm annotate_pass_configs annotate_producer_reg_dealloc "
         "annotate_restrict_buffers annotate_ws_schedule dec_max_nreg disable_warp_group_reg_alloc "
-        "ignore_loop_partition inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger "
-        "set_max_nreg sync_global sync_threads sync_warp"
+        "ignore_loop_partition inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger reads "
+        "set_max_nreg sync_global sync_threads sync_warp writes"
     )
 )
 # What is only handed to a hint.
@@ -221,8 +196,18 @@ LOWERED: dict[str, str] = {
     "Kernel": "the grid is shared out among the cores; threads have no effect",
     "alloc_shared": "ub, l1 or both, by its uses",
     "alloc_fragment": "l0c, ub or both, by its uses",
+    "alloc_local": "an array of the block; T.Parallel has a column for each element",
+    "alloc_reducer": "a fragment", "finalize_reducer": "a copy, where it has a dst",
+    "allocate": "T.alloc_global, or the tile that `scope` names",
+    "alloc_buffer": "T.alloc_global, or the tile that `scope` names",
+    "sblock_alloc_buffer": "T.alloc_global, or the tile that `scope` names",
+    "annotate_safe_value": "what copies pad with, and elements outside are",
+    "ptr": "a tensor, whose shape T.make_tensor says", "Ptr": "a tensor, as T.ptr",
+    "make_tensor": "the shape and type of a parameter T.ptr",
     "gemm": "a product of the cube core, whose result is handed over where it is used",
-    "atomic_add": "a copy that adds",
+    "atomic_add": "a copy that adds", "atomic_max": "a copy that keeps the greater",
+    "atomic_min": "a copy that keeps the less", "atomic_addx2": "T.atomic_add of two elements",
+    "atomic_addx4": "T.atomic_add of four elements",
     "async_copy": "T.copy: loads overlap by T.Pipelined",
     "use_swizzle": "the order of blocks is the launch's",
     "annotate_layout": "of tiles without effect; of tensors ignored, with a remark",

@@ -45,6 +45,8 @@ class TableModule(ModuleType):
         elif self._base is not None and (not name.startswith("__") or name == "__all__"):
             base = import_module(self._base)
             value = dir(base) if name == "__all__" else getattr(base, name)
+            if name not in vars(base):  # it may mean something in some kernels alone
+                return value
         elif name == "__all__":
             value = sorted(self._names)
         else:

@@ -36,8 +36,6 @@ TILELANG_ASCEND = Dialect(
         "": {
             "alloc_local": "allocate with T.alloc_ub, or T.alloc_var for one scalar",
             "dyn": "write T.symbolic(name)",
-            "reduce_abssum": "take T.tile.abs first, then T.reduce_sum",
-            "reduce_absmax": "take T.tile.abs first, then T.reduce_max",
             "block": "write `with T.Kernel(...)`",
             "attr": "write T.Scope, T.annotate_layout or T.annotate_address",
             # What newer versions have for chips that are not here, or outside the language.

@@ -13,6 +13,7 @@ _PLACES = {
     "make_full_bank_swizzled_layout make_half_bank_swizzled_layout "
     "make_quarter_bank_swizzled_layout make_swizzled_layout make_zn_layout next_power_of_2 "
     "reduce reduce_max reduce_min reduce_sum",
+    "tile_frontend._language.tir_expressions": "const",
     "tile_ir": "Layout PrimFunc=Func TVMError=KernelError",
     "tile_runtime": "__version__",
     "tile_runtime.cache.kernel_cache": "get_cache_dir set_cache_dir",
@@ -107,8 +108,8 @@ _NAMES = {
         package + part: text
         for package in ("tilelang.tvm", "tvm")
         for part, text in (
-            ("", "DataType TVMError"), (".error", "TVMError"), (".ir", ""), (".tir", "PrimFunc"),
-            (".transform", "PassContext"),
+            ("", "DataType TVMError const"), (".error", "TVMError"), (".ir", ""),
+            (".tir", "PrimFunc"), (".tirx", "PrimFunc"), (".transform", "PassContext"),
         )
     },
 }  # fmt: skip
@@ -124,9 +125,16 @@ for _module in ("tilelang.tvm.ir", "tvm.ir"):
 IMPORTS = ImportTable(
     _MODULES,
     bases={
-        name: "tile_frontend"
-        for name, text in _NAMES.items()
-        if name.startswith("tilelang.language") and not text
+        **{
+            name: "tile_frontend"
+            for name, text in _NAMES.items()
+            if name.startswith("tilelang.language") and not text
+        },
+        **{
+            name: "tile_frontend._language.tir_expressions"
+            for name in _NAMES
+            if name.endswith((".tir", ".tirx"))
+        },
     },
     # `tilelang.jit` decorates, and `tilelang.jit.adapter` is imported.
     functions={

@@ -19,6 +19,7 @@ from tile_frontend._evaluate.scope import Captured, Scope, capture
 from tile_frontend._evaluate.statements import StatementEvaluator
 from tile_frontend._language.allocation import TensorType
 from tile_frontend._language.conversions import DTypeName
+from tile_frontend._language.pointers import Pointer, PointerType
 from tile_frontend._tracing.dtype_names import element_type
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import Scalar, describe
@@ -111,6 +112,7 @@ class KernelEvaluator(StatementEvaluator):
 
     def __init__(self, trace: Trace, source: Source, captured: Captured) -> None:
         super().__init__(trace, source, Scope(captured), 0)
+        self.pointers: list[Pointer] = []
 
     def function(self, node: ast.FunctionDef, fn: Callable[..., Any]) -> Func | LaunchSequence:
         self._plain_parameters(node)
@@ -121,6 +123,12 @@ class KernelEvaluator(StatementEvaluator):
         self.trace.params = tuple(map(self._parameter, node.args.args, annotations))
         self.trace.in_signature = False
         self.run(node.body)
+        for pointer in self.pointers:
+            if pointer.buffer in self.trace.params:
+                name = pointer.buffer.name
+                hint = f"write `{name} = T.make_tensor({name}, shape, dtype)` above the launch"
+                message = f"nothing says what the pointer `{name}` leads to"
+                raise KernelError("pointer-shape", message, pointer.buffer.loc, hint)
         return self.finish(node)
 
     def _Return(self, stmt: ast.Return) -> Any:
@@ -184,6 +192,11 @@ class KernelEvaluator(StatementEvaluator):
                 buffer = Buffer(name, Memory.GM, dtype, shape, loc)
                 self.scope.bind(name, Tile(Memory.GM, dtype, shape, loc, buffer), loc)
                 return buffer
+            case PointerType():
+                pointer = Pointer(name, loc)
+                self.scope.bind(name, pointer, loc)
+                self.pointers.append(pointer)
+                return pointer.buffer
             case DTypeName():
                 try:
                     var = Var(name, element_type(annotation))

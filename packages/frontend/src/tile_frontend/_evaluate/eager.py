@@ -20,6 +20,7 @@ from tile_frontend._evaluate.decorators import KernelEvaluator, tracing
 from tile_frontend._evaluate.scope import capture
 from tile_frontend._language.allocation import TensorType
 from tile_frontend._language.conversions import DTypeName
+from tile_frontend._language.pointers import PointerType
 from tile_frontend._tracing.source import find_function
 from tile_frontend._tracing.trace import EagerHost, LaunchReached, Trace
 from tile_frontend._tracing.values import Tile
@@ -164,6 +165,10 @@ class EagerEvaluator(KernelEvaluator):
         value = fn.__annotations__.get(arg.arg)
         if isinstance(value, str) and not isinstance(value, DTypeName) and arg.annotation:
             value = self.evaluate(arg.annotation)
+        if isinstance(value, PointerType):
+            message = f"parameter `{arg.arg}` is a pointer, but sizes are read from tensors here"
+            hint = "declare it: `A: T.Tensor(shape, dtype)`"
+            self.fail("parameter-type", message, arg, hint)
         return value if isinstance(value, (TensorType, DTypeName)) else None
 
     def _declare(self, arg: ast.arg, declared: Declared) -> None:

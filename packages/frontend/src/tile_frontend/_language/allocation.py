@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from itertools import takewhile
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 from tile_frontend._language.gpu_hints import ThreadLayout
 from tile_frontend._tracing.dtype_names import element_type, packed_rows
@@ -34,6 +34,7 @@ from tile_ir import (
 )
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +102,11 @@ def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
     return tile
 
 
-def _one_shape(allocate: Callable[P, Tile]) -> Callable[P, Tile]:
+def _one_shape(allocate: Callable[P, R]) -> Callable[P, R]:
     """The function, which tells what to write where sizes stand one after the other."""
 
     @wraps(allocate)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> Tile:
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         check_one_shape(f"T.{allocate.__name__}", args)
         return allocate(*args, **kwargs)
 
@@ -165,10 +166,28 @@ def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Tile:
 
 
 @_one_shape
-def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Tile:
+def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Tile | Cell:
     """A tile in L0A, L0B or L0C, or in UB if only the vector cores use it: the compiler sees which
     from its uses."""
+    if scope == "local" and current("T.alloc_fragment").python_names:
+        return alloc_local(shape, dtype)
     return _allocate(_scope(scope, _FRAGMENT_SCOPES, dtype), shape, dtype)
+
+
+def alloc_local(shape: Any, dtype: Any) -> Tile | Cell:
+    """A small array that the whole block has alike. What `T.Parallel` assigns of it is private to
+    each element of the loops."""
+    check_one_shape("T.alloc_local", (shape, dtype))
+    trace = current("T.alloc_local")
+    dims, element = buffer_dims(shape), stored(element_type(dtype))
+    if len(dims) == 1 and constant_value(dims[0]) == 1:
+        cell = Cell(Tile(Memory.VAR, element, (), trace.here), 0)
+        trace.allocate(cell.tile)
+        trace.private.arrays.append(cell.tile)
+        return cell
+    tile = _allocate(Memory.UB, shape, dtype)
+    trace.private.arrays.append(tile)
+    return tile
 
 
 def _scope(scope: Any, known: Mapping[str, Memory], dtype: Any) -> Memory:

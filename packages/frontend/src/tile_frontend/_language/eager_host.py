@@ -6,10 +6,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tile_frontend._language.allocation import check_one_shape, sizes_of, stored
+from tile_frontend._language.allocation import (
+    alloc_fragment,
+    alloc_shared,
+    check_one_shape,
+    sizes_of,
+    stored,
+)
 from tile_frontend._tracing.dtype_names import element_type, packed_rows
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.scalars import Scalar, describe, python_number
+from tile_frontend._tracing.scalars import Scalar, describe, python_number, unexpected
 from tile_frontend._tracing.trace import EagerHost, Trace, current
 from tile_frontend._tracing.values import Tile
 from tile_ir import Load, Memory, Var, walk_expr
@@ -68,6 +74,28 @@ def alloc_global(shape: Any, dtype: Any = "float32") -> Tile:
             raise Fault("dynamic-shape", message, hint, "shape")
     trace.globals.append(tile)
     return tile
+
+
+def alloc_buffer(
+    shape: Any, dtype: Any = "float32", data: Any = None, strides: Any = None,
+    elem_offset: Any = None, scope: str = "global", align: int = -1, offset_factor: int = 0,
+    buffer_type: str = "default", axis_separators: Any = None,
+) -> Any:  # fmt: skip
+    """A buffer in the memory that `scope` names: `T.alloc_global` unless it says another."""
+    for name, value in (("data", data), ("strides", strides), ("elem_offset", elem_offset)):
+        if value not in (None, (), []):
+            message = f"alloc_buffer: {name} is given, but buffers are compact and have their own "
+            message += "memory here"
+            raise Fault("attribute-value", message, "write T.view for other names of one", name)
+    match str(scope).partition(".")[0]:
+        case "shared":
+            return alloc_shared(shape, dtype, scope)
+        case "local":
+            return alloc_fragment(shape, dtype, scope)
+        case "global" | "":
+            return alloc_global(shape, dtype)
+    known = "global, shared, shared.dyn, local or local.fragment"
+    raise unexpected("scope", scope, f"one of {known}", slug="unknown-scope")
 
 
 def _tensor(trace: Trace, shape: Any, dtype: Any) -> Tile:

@@ -265,6 +265,16 @@ def clz(x: Any) -> Any:
     return _counted("clz", x, zeros)
 
 
+def __ffs(x: Any) -> Any:
+    """The place of the lowest bit of an integer that is set, counted from 1; 0 where none is."""
+
+    def place(e: Expr, width: int) -> Expr:
+        lowest = e & -e
+        return ir.select(ir.equal(e, 0), Const(0, INT32), _set_bits(lowest - 1) + 1)
+
+    return _counted("__ffs", x, place)
+
+
 def _counted(name: str, x: Any, build: Callable[[Expr, int], Expr]) -> Any:
     def count(e: Expr) -> Expr:
         width = e.dtype.bits
@@ -311,5 +321,5 @@ _FORMULAS = (
     _formula("copysign", _with_sign, math.copysign),
 )
 FUNCTIONS: dict[str, Any] = {
-    **{f.__name__: f for f in (*_FORMULAS, ldexp, popcount, clz)},
+    **{f.__name__: f for f in (*_FORMULAS, ldexp, popcount, clz, __ffs)},
 }

@@ -60,9 +60,22 @@ def index_to_coordinates(index: Any, shape: Any) -> list[Any]:
     return found
 
 
-def IntImm(dtype: Any, value: Any) -> Any:
-    """A number of this type."""
-    return cast(value, dtype)
+class TypedNumber(type):
+    """What makes a number of a type, and what numbers that have a `value` are instances of."""
+
+    def __call__(cls, dtype: Any, value: Any, span: Any = None) -> Any:
+        return cast(value, dtype)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, functions.KnownInteger) and cls is IntImm
+
+
+class IntImm(metaclass=TypedNumber):
+    """`T.IntImm(dtype, value)`: an integer of this type."""
+
+
+class FloatImm(metaclass=TypedNumber):
+    """`T.FloatImm(dtype, value)`: a float of this type."""
 
 
 _OPERATORS: dict[str, Function] = {
@@ -81,7 +94,7 @@ SPELLINGS: dict[str, Any] = {
     **{name: _operator(name, apply) for name, apply in _OPERATORS.items()},
     **{name: _rounded(name, apply) for name, apply in _ROUNDED.items()},
     **{f.__name__: f for f in (align_up, likely, index_to_coordinates)},
-    **dict.fromkeys(("IntImm", "FloatImm"), IntImm),
+    "IntImm": IntImm, "FloatImm": FloatImm,
     "fabs": functions.FUNCTIONS["abs"], "PrimExpr": Scalar,
     "fast_rcp": _operator("fast_rcp", lambda x: 1.0 / x),
     **{f"__{n}": functions.FUNCTIONS[n] for n in ("exp", "log", "log2", "log10", "sin", "cos")},

@@ -11,6 +11,7 @@ from tile_frontend._language.loops import product
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.scalars import (
     Scalar,
+    as_python,
     condition,
     integer_hint,
     python_number,
@@ -93,10 +94,11 @@ class KernelFrame(Frame):
         trace.header = Launch(blocks, block, lane, threads, (), (), loc)
         with trace.block() as body:
             if not is_constant(blocks, 0):  # of no blocks, none runs anything
-                if whole:
-                    run((Scalar(block), Scalar(lane))[:expected])
-                else:
-                    run(_indices(trace, block, sizes, names, loc))
+                found = (Scalar(block), Scalar(lane))[:expected]
+                if not whole:
+                    found = _indices(trace, block, sizes, names, loc)
+                trace.grid = tuple(zip(found[: len(sizes)], map(as_python, sizes), strict=True))
+                run(found)
         trace.body = (*trace.prologue, *body)
 
     def _wrong_target(self, names: tuple[str, ...], expected: int, lanes: bool) -> NoReturn:
@@ -278,6 +280,62 @@ def _threads(value: Any) -> int | None:
     return 1 if math.prod(counts) == 1 else 2
 
 
+@dataclass(frozen=True, slots=True)
+class PartFrame(Frame):
+    """A part of a kernel, which means nothing here."""
+
+    def spelling(self) -> str:
+        return "T.sblock"
+
+    def body(self, trace: Trace, loc: Loc, run: Run) -> None:
+        run(())
+
+
+def sblock(name: str = "", no_realize: bool = False, exec_scope: str = "") -> PartFrame:
+    """A part of a kernel by a name, without effect."""
+    return PartFrame()
+
+
+def get_block_binding(dim: int = 0) -> Any:
+    """The index of the block in a dimension of the grid."""
+    return _in_grid("get_block_binding", dim)[0]
+
+
+def get_block_bindings() -> list[Any]:
+    """The indices of the block in all dimensions of the grid."""
+    return [index for index, _ in _grid("get_block_bindings")]
+
+
+def get_block_extent(dim: int = 0) -> Any:
+    """The size of a dimension of the grid."""
+    return _in_grid("get_block_extent", dim)[1]
+
+
+def get_block_extents() -> list[Any]:
+    """The sizes of the grid."""
+    return [size for _, size in _grid("get_block_extents")]
+
+
+def _grid(name: str) -> tuple[tuple[Any, Any], ...]:
+    trace = current(f"T.{name}")
+    if not trace.grid or not trace.in_launch:
+        hint = "call it below `with T.Kernel(...)`"
+        raise Fault("outside-launch", f"T.{name} stands outside the launch of the kernel", hint)
+    return trace.grid
+
+
+def _in_grid(name: str, dim: Any) -> tuple[Any, Any]:
+    grid, number = _grid(name), python_number(dim)
+    if not isinstance(number, int) or not 0 <= number < len(grid):
+        expected = f"0 to {len(grid) - 1}"
+        raise unexpected(f"{name}: dim", dim, expected, slug="attribute-value")
+    return grid[number]
+
+
+GRID_FUNCTIONS = {
+    f.__name__: f
+    for f in (get_block_binding, get_block_bindings, get_block_extent, get_block_extents, sblock)
+}
 SCOPES = {"C": Core.CUBE, "V": Core.VECTOR}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NoReturn
 
-from tile_frontend._arguments.atomic_arguments import behind_the_nest
+from tile_frontend._arguments.atomic_nests import behind_the_nest
 from tile_frontend._tracing.faults import Fault, outside_kernel
 from tile_frontend._tracing.scalars import (
     Scalar,
@@ -177,8 +177,11 @@ class Loop(AnyLoop):
             self._emit_steps(trace, names[0], loc, run)
             return
         variables = tuple(_variable(trace, n, b) for n, b in zip(names, self.bounds, strict=True))
+        parallel = self.kind is LoopKind.PARALLEL
+        trace.parallel_depth += parallel
         with trace.block() as body:
             run(tuple(Scalar(v) for v in variables))
+        trace.parallel_depth -= parallel
         statements = tuple(body)
         given = _given(self, statements)
         loops = [
@@ -187,11 +190,16 @@ class Loop(AnyLoop):
             for var, (start, stop) in zip(variables, self.bounds, strict=True)
         ]  # fmt: skip
         behind: tuple[Stmt, ...] = ()
-        if self.kind is LoopKind.PARALLEL:
+        if parallel:
             statements, behind = behind_the_nest(trace, loops, statements)
         for around in reversed(loops):
             statements = (replace(around, body=statements),)
-        for stmt in (*statements, *behind):
+        for stmt in statements:
+            if parallel and not trace.parallel_depth:
+                trace.emit_nest(stmt)
+            else:
+                trace.emit(stmt)
+        for stmt in behind:
             trace.emit(stmt)
 
     def _emit_steps(self, trace: Trace, name: str, loc: Loc, run: Run) -> None:

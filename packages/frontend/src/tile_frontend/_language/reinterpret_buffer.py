@@ -15,6 +15,7 @@ from tile_ir import Memory
 from tile_ir.layout.footprint import same_places, same_size
 
 IN_UB = (Memory.UB, Memory.SHARED)
+_OPEN = (Memory.SHARED, Memory.FRAGMENT)
 
 
 def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
@@ -63,13 +64,13 @@ def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
     """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
     converted. What is written through one is read through the other.
 
-    Raises Fault for a part of a buffer, where the bytes are not as many, for registers, and for a
-    matrix in l1 whose pieces would have to lie elsewhere.
+    A fragment with two names lies in ub. Raises Fault for a part of a buffer, where the bytes are
+    not as many, for registers, and for a matrix in l1 whose pieces would have to lie elsewhere.
     """
     trace = current("view")
     tile: Tile = src
     if not isinstance(src, Tile) or src.memory is not Memory.GM:
-        tile = _allocated(trace, src, "src", "view", (*IN_UB, Memory.L1))
+        tile = _allocated(trace, src, "src", "view", (*IN_UB, Memory.FRAGMENT, Memory.L1))
     element = tile.element if dtype is None else element_type(dtype, packed=True)
     in_gm = tile.memory is Memory.GM
     sizes = (tile.dims if in_gm else tile.shape) if shape is None else shape
@@ -103,7 +104,7 @@ def _allocated(
         raise unexpected(f"{name}: {argument}", tile, "a buffer allocated in this kernel")
     if tile.memory not in memories:
         message = f"{name}: {argument} `{tile.name}` is in {tile.memory.value}, expected "
-        message += f"{' or '.join(m.value for m in memories if m is not Memory.SHARED)}"
+        message += f"{' or '.join(m.value for m in memories if m not in _OPEN)}"
         hint = "matrices outside ub have an order of elements that depends on the type"
         raise Fault("operand-memory", message, hint, argument)
     return tile

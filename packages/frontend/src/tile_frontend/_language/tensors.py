@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tile_frontend._language.allocation import TensorType, check_one_shape, sizes_of, stored
+from tile_frontend._language.pointers import PointerType
 from tile_frontend._language.reinterpret_buffer import view
 from tile_frontend._tracing.dtype_names import element_type, packed_rows
+from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, python_number
 from tile_frontend._tracing.values import Tile
 
@@ -26,6 +28,9 @@ class _TensorProxy:
         if data is not None:
             return view(data, shape, dtype)
         check_one_shape("T.Tensor", (shape, dtype, *more))
+        if isinstance(dtype, PointerType):
+            message = "T.Tensor of T.ptr: an address in gm has no extent to check"
+            raise Fault("gpu-name", message, "pass one tensor, and offsets in another", "dtype")
         sizes = sizes_of(shape, "a tensor", least=0)
         element = stored(element_type(dtype, packed=True))
         packed_rows(element, sizes, "shape")

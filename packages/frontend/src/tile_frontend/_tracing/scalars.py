@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tile_frontend._tracing.dtype_names import DataType, element_type
-from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_ir import (
     BOOL,
     FLOAT32,
@@ -245,9 +245,7 @@ def scalar_expr(value: Any, like: DType | None = None) -> Expr:
     """The IR expression of a scalar; a Fault if the value is none."""
     if isinstance(value, Scalar):
         expr = value.expr
-        if isinstance(expr, Load) and expr.indices:
-            _check_element(expr)
-        return expr
+        return _read(expr) if isinstance(expr, Load) else expr
     if isinstance(value, Expr):
         return value
     number = python_number(value)
@@ -281,15 +279,21 @@ def no_packed_scalar(dtype: DType) -> None:
         raise Fault("packed-scalar", f"an element of {dtype} has no address of its own", hint)
 
 
-def _check_element(load: Load) -> None:
-    """A tile may hang over the edge of a tensor, an element may not."""
+def _read(load: Load) -> Expr:
+    """The value of an element. A tile may hang over the edge of a tensor, an element may not unless
+    the author says what lies there."""
+    trace = CURRENT.get()
+    value: Expr = load if trace is None else trace.element(load)
     no_packed_scalar(load.dtype)
+    if value is not load:
+        return value
     for position, (index, size) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
         number, limit = constant_value(index), constant_value(size)
         if number is not None and limit is not None and number >= limit:
             message = f"index {position} of `{load.buffer.name}` is {number}, but the dimension "
             message += f"has {limit} elements"
             raise Fault("index-range", message)
+    return load
 
 
 def as_python(expr: Expr) -> Any:

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from tile_frontend._tracing.faults import CURRENT, Fault
+from tile_frontend._tracing.names import Names
+from tile_frontend._tracing.private_arrays import PrivateArrays
+from tile_frontend._tracing.safe_reads import SafeReads
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value
 from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import (
@@ -35,6 +38,7 @@ from tile_ir import (
     Store,
     Target,
     Var,
+    accesses,
     buffers_of,
     chosen_target,
     constant_value,
@@ -49,51 +53,6 @@ from tile_ir import (
 from tile_ir import walk as walk_body
 from tile_ir.analysis import Interval, Ranges, decided, interval
 from tile_ir.diagnostics.errors import Expansion
-
-
-@dataclass(eq=False, slots=True)
-class Names:
-    """Every name of the function, with the place of those that are buffers."""
-
-    _taken: set[str] = field(default_factory=set)
-    _counters: dict[str, int] = field(default_factory=dict)
-    _buffers: dict[tuple[int, str], Loc] = field(default_factory=dict)
-
-    def fresh(self, base: str) -> str:
-        """The name itself, or with the first free number."""
-        if base not in self._taken:
-            self._taken.add(base)
-            return base
-        count = self._counters.get(base, 0) + 1
-        while f"{base}_{count}" in self._taken:
-            count += 1
-        self._counters[base] = count
-        self._taken.add(f"{base}_{count}")
-        return f"{base}_{count}"
-
-    def taken(self) -> frozenset[str]:
-        """All names so far."""
-        return frozenset(self._taken)
-
-    def keep(self, names: Collection[str]) -> None:
-        """Forget all names but these: the text of a launch is over."""
-        self._taken &= set(names)
-        self._counters.clear()
-        self._buffers = {k: loc for k, loc in self._buffers.items() if k[1] in names}
-
-    def forget(self, name: str, expansion: int) -> None:
-        """A buffer is out of sight: another may have its name in the text, and gets a number."""
-        self._buffers.pop((expansion, name), None)
-
-    def buffer(self, name: str, loc: Loc, expansion: int) -> str:
-        """A buffer's name; `expansion` numbers the text it stands in (negative: in none)."""
-        earlier = self._buffers.get((expansion, name))
-        if earlier is not None and expansion >= 0:
-            places = f"one at line {earlier.line}, another at line {loc.line}"
-            hint = "give each buffer of a kernel its own name"
-            raise Fault("duplicate-buffer", f"`{name}` names two buffers: {places}", hint)
-        self._buffers[expansion, name] = loc
-        return self.fresh(name)
 
 
 class LaunchReached(Exception):
@@ -127,6 +86,8 @@ class Trace:
     pending: list[Pending] = field(default_factory=list)
     # What `T.Kernel` said; `body` follows when its block ends.
     header: Launch | None = None
+    # The index of the block and the size, for each dimension of the grid.
+    grid: tuple[tuple[Any, Any], ...] = ()
     # What the variables of loops may be.
     ranges: Ranges = field(default_factory=dict)
     body: Body | None = None
@@ -153,6 +114,12 @@ class Trace:
     lent: set[Buffer] = field(default_factory=set)
     # Tiles of one element each, for values that are added to elements of tensors.
     added: set[Buffer] = field(default_factory=set)
+    # What `T.alloc_local` made, and how many loops of `T.Parallel` are open.
+    private: PrivateArrays = field(default_factory=PrivateArrays)
+    parallel_depth: int = 0
+    reads: SafeReads = field(default_factory=SafeReads)
+    # How the text updates tensors.
+    updates: dict[Buffer, str] = field(default_factory=dict)
     # Operations that are settled by the whole body, each with what settles it.
     decided_late: dict[Stmt, Callable[[Any, Body], Stmt]] = field(default_factory=dict)
     _bodies: list[list[Stmt]] = field(default_factory=list)
@@ -185,7 +152,25 @@ class Trace:
         if not self._bodies:
             message = "a statement stands outside the launch of the kernel"
             raise Fault("outside-launch", message, "put it below `with T.Kernel(...)`")
+        if isinstance(stmt, Op) and self.private.arrays and not self.parallel_depth:
+            for buffer, access in ((r.buffer, a) for r, a in accesses(stmt)):
+                if access.reads:
+                    self.private.check(buffer, self._bodies)
         self._bodies[-1].append(stmt)
+        if self.private.arrays and not self.parallel_depth:
+            self._bodies[-1].extend(self.private.given_on(self, stmt))
+
+    def emit_nest(self, nest: Stmt) -> None:
+        """Add the outermost loop of `T.Parallel`, in which small arrays are each element's own."""
+        if self.private.arrays:
+            nest = self.private.in_nest(self, nest, self._bodies)
+        self.emit(nest)
+
+    def element(self, load: Load) -> Expr:
+        """The value of an element. A Fault for one that is not the block's."""
+        if self.private.arrays and not self.parallel_depth:
+            self.private.check(load.buffer, self._bodies)
+        return self.reads.element(load, self.python_names, self.surely)
 
     def emit_pending(self, pending: Pending, step: bool = False) -> None:
         """Emit what a `T.` call described; `step`: as one of several statements that a single call
@@ -230,6 +215,7 @@ class Trace:
         var = Var(self.names.fresh(name), value.dtype)
         if self.known_number(value) is not None:
             self.known[var] = substitute(value, self.known)
+        self.reads.named(var, value)
         self.emit(Let(var, value, loc))
         return Scalar(var)
 
@@ -314,6 +300,9 @@ class Trace:
         for gathered in (self.allocations, self.prologue, self.remarks):
             gathered.clear()
         self.lent.clear()
+        self.updates.clear()
+        self.reads = SafeReads()
+        self.private = PrivateArrays()
         self.decided_late.clear()
         self.known.clear()
 

@@ -20,22 +20,17 @@ from tile_frontend._tracing.scalars import (
 )
 from tile_ir import (
     Alloc,
-    Break,
     Buffer,
     Const,
     DType,
     Expr,
-    For,
-    If,
     Layout,
-    Let,
     Load,
     Loc,
     Memory,
-    Op,
     Region,
     Slice,
-    Store,
+    Stmt,
     constant_value,
     distance,
     simplify,
@@ -296,7 +291,7 @@ def shape_words(tile: Tile, between: str = ", ") -> str:
 class Pending(Value):
     """A statement a `T.` call describes; the expression statement around the call emits it."""
 
-    stmt: Op | Break | For | If | Let | Store
+    stmt: Stmt
     name: str
     loc: Loc
 

@@ -1,7 +1,10 @@
-"""Tiles added to global memory: movements that accumulate where a copy would overwrite."""
+"""Tiles that global memory is updated with: movements that add, or keep the greater or the less,
+where a copy would overwrite."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT8, INT16, INT32
@@ -10,6 +13,7 @@ from tile_ir.machine import Core, Memory, Pipe, possible
 from tile_ir.nodes import Op
 from tile_ir.opdef import Composite, OpDef, Problem, Rule
 from tile_ir.ops.cast import convert
+from tile_ir.ops.extrema import maximum, minimum
 from tile_ir.ops.movement import (
     aligned_rows,
     clip_tile,
@@ -55,67 +59,94 @@ def _addable(op: Op, target: Target) -> Problem | None:
     )
 
 
-def _added(op: Op, src: Any, dst: Any) -> Any:
-    """The sum, rounded once to the type of the tensor."""
-    source_dtype, dtype = op.region("src").dtype, op.region("dst").dtype
-    values = src if source_dtype == dtype else convert(src, source_dtype, dtype, "cast_rint")
-    with np.errstate(all="ignore"):
-        return dst + np.reshape(values, np.shape(dst))
+@dataclass(frozen=True, slots=True)
+class AtomicUpdate:
+    """What a tile does to the elements of gm: `words` say it of a tile and of rows of a tensor."""
+
+    name: str
+    mode: str
+    words: str
+    of_rows: str
+    combine: Callable[[Any, Any], Any]
+
+
+UPDATES = (
+    AtomicUpdate("add", "SetAtomicAdd", "add a tile to gm", "added to", lambda a, b: a + b),
+    AtomicUpdate(
+        "max", "SetAtomicMax", "keep the greater of a tile and gm", "as maxima in", maximum
+    ),
+    AtomicUpdate("min", "SetAtomicMin", "keep the less of a tile and gm", "as minima in", minimum),
+)
+
+
+def _meaning(update: AtomicUpdate) -> Callable[[Op, Any, Any], Any]:
+    def updated_elements(op: Op, src: Any, dst: Any) -> Any:
+        """The elements of gm behind it, rounded once to the type of the tensor."""
+        source_dtype, dtype = op.region("src").dtype, op.region("dst").dtype
+        values = src if source_dtype == dtype else convert(src, source_dtype, dtype, "cast_rint")
+        with np.errstate(all="ignore"):
+            return update.combine(dst, np.reshape(values, np.shape(dst)))
+
+    return updated_elements
 
 
 def _piece(
-    name: str,
-    doc: str,
-    api: str,
-    memory: frozenset[Memory],
-    shape_rule: Rule,
+    update: AtomicUpdate, path: str, doc: str, api: str, memory: frozenset[Memory], shape_rule: Rule
 ) -> OpDef:
     return OpDef(
-        name=name,
+        name=f"atomic_{path}" if update.name == "add" else f"atomic_{update.name}_{path}",
         family="atomic",
         doc=doc,
-        ascend_c=api,
+        ascend_c=f"{update.mode}, {api}, SetAtomicNone",
+        spelling=f"atomic_{update.name}",
         namespace=None,
         operands=(source("src", memory), updated("dst", GM, *ADDABLE)),
         placement=_placement,
         axes=tile_axes,
-        meaning=_added,
+        meaning=_meaning(update),
         dtype_rule=_addable,
         shape_rule=shape_rule,
         atomic=True,
     )
 
 
-OPS = (
-    OpDef(
-        name="atomic_add",
-        family="atomic",
-        doc="add a tile to gm, whole against what other cores add; what hangs over the tensor is "
-        "cut",
-        ascend_c="SetAtomicAdd, DataCopyPad or Fixpipe, SetAtomicNone",
-        operands=(source("src", UB | L0C), updated("dst", GM, *ADDABLE)),
-        parameters=("dst", "src"),
-        placement=_placement,
-        axes=tile_axes,
-        meaning=_added,
-        composite=Composite.YES,
-        clip=clip_tile,
-        dtype_rule=_addable,
-        shape_rule=same_tile,
-        atomic=True,
-    ),
-    _piece(
-        "atomic_ub_gm",
-        "ub added to gm, rows at any gm pitch",
-        "SetAtomicAdd, DataCopyPad, SetAtomicNone",
-        UB,
-        all_rules(same_size, aligned_rows),
-    ),
-    _piece(
-        "atomic_l0c_gm",
-        "accumulator added to gm rows",
-        "SetAtomicAdd, Fixpipe, SetAtomicNone",
-        L0C,
-        all_rules(same_size, rows_of_elements),
-    ),
-)
+def _family(update: AtomicUpdate) -> tuple[OpDef, ...]:
+    """The operation on tiles, and the transfers it becomes."""
+    return (
+        OpDef(
+            name=f"atomic_{update.name}",
+            family="atomic",
+            doc=f"{update.words}, whole against what other cores {update.name}; what hangs over "
+            "the tensor is cut",
+            ascend_c=f"{update.mode}, DataCopyPad or Fixpipe, SetAtomicNone",
+            operands=(source("src", UB | L0C), updated("dst", GM, *ADDABLE)),
+            parameters=("dst", "src"),
+            placement=_placement,
+            axes=tile_axes,
+            meaning=_meaning(update),
+            composite=Composite.YES,
+            clip=clip_tile,
+            dtype_rule=_addable,
+            shape_rule=same_tile,
+            atomic=True,
+        ),
+        _piece(
+            update,
+            "ub_gm",
+            f"ub {update.of_rows} gm, rows at any gm pitch",
+            "DataCopyPad",
+            UB,
+            all_rules(same_size, aligned_rows),
+        ),
+        _piece(
+            update,
+            "l0c_gm",
+            f"accumulator {update.of_rows} gm rows",
+            "Fixpipe",
+            L0C,
+            all_rules(same_size, rows_of_elements),
+        ),
+    )
+
+
+OPS = tuple(opdef for update in UPDATES for opdef in _family(update))

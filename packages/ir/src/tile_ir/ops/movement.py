@@ -506,7 +506,7 @@ def aligned_rows(op: Op, target: Target) -> Problem | None:
     """The DMA starts every row of UB at a multiple of 32 bytes
     (docs/hardware/movement.md#rows-of-ub)."""
     src, dst = op.region("src"), op.region("dst")
-    word = "copy" if op.opdef.family == "movement" else "atomic_add"
+    word = "copy" if op.opdef.family == "movement" else op.opdef.called
     local = dst if dst.memory is Memory.UB else src
     name = local.buffer.name
     views = transfer_rows(src, dst)

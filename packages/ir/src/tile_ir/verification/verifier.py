@@ -165,7 +165,7 @@ class _Verifier:
             if not (same_size(alloc.buffer, root) and same_places(alloc.buffer, root)):
                 message = f"`{name}` and `{root.name}` lie in different orders"
                 yield Diagnostic("alias", message, alloc.loc)
-        elif not {alloc.buffer.memory, root.memory} <= {Memory.UB, Memory.SHARED}:
+        elif not {alloc.buffer.memory, root.memory} <= {Memory.UB, Memory.SHARED, Memory.FRAGMENT}:
             yield Diagnostic("alias", f"`{name}` and `{root.name}` are not both in ub", alloc.loc)
         elif buffer_bytes(alloc) > buffer_bytes(found):
             message = f"`{name}` has {buffer_bytes(alloc)} bytes, but `{root.name}` only "

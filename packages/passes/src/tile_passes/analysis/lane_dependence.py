@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tile_ir import (
     Body,
@@ -28,7 +28,12 @@ from tile_ir import (
 def done_by_lanes(body: Body, lane: Var) -> frozenset[Store | Op]:
     """Stores and operations whose place, value or execution depends on `lane`, also by way of
     names, scalar variables, conditions and numbers of rounds."""
-    varying: set[Var | Buffer] = {lane}
+    return done_by_values(body, (lane,))
+
+
+def done_by_values(body: Body, values: Collection[Var | Buffer]) -> frozenset[Store | Op]:
+    """The same of any values."""
+    varying = set(values)
     while True:
         known = len(varying)
         found = frozenset(_done(body, varying, False))

@@ -10,7 +10,7 @@ from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.byte_broadcasts import lower_broadcast_bytes
 from tile_passes.lowering.clear_accumulator import lower_clear_accumulator
 from tile_passes.lowering.composed import lower_sigmoid, lower_silu, lower_xor
-from tile_passes.lowering.copies import lower_atomic_add, lower_copy
+from tile_passes.lowering.copies import lower_atomic_update, lower_copy
 from tile_passes.lowering.gathers import lower_gather_elements
 from tile_passes.lowering.gemm import lower_gemm
 from tile_passes.lowering.packed_rows import lower_broadcast_packed
@@ -21,7 +21,9 @@ Lowering = Callable[[Op, Ranges, Builder], Body]
 
 LOWERINGS: dict[str, Lowering] = {
     "copy": lower_copy,
-    "atomic_add": lower_atomic_add,
+    "atomic_add": lower_atomic_update,
+    "atomic_max": lower_atomic_update,
+    "atomic_min": lower_atomic_update,
     "gemm": lower_gemm,
     "gemm_v0": lower_gemm,
     "gemm_v0_bias": lower_gemm,

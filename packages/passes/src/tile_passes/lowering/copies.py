@@ -48,7 +48,15 @@ _MOVEMENT = {
     (Memory.L1, Memory.BT): "copy_l1_bt",
     (Memory.L0C, Memory.GM): "copy_l0c_gm",
 }
-_ADDITION = {Memory.UB: "atomic_ub_gm", Memory.L0C: "atomic_l0c_gm"}
+# The same of an update of gm, by its name.
+_UPDATE = {
+    ("atomic_add", Memory.UB): "atomic_ub_gm",
+    ("atomic_add", Memory.L0C): "atomic_l0c_gm",
+    ("atomic_max", Memory.UB): "atomic_max_ub_gm",
+    ("atomic_max", Memory.L0C): "atomic_max_l0c_gm",
+    ("atomic_min", Memory.UB): "atomic_min_ub_gm",
+    ("atomic_min", Memory.L0C): "atomic_min_l0c_gm",
+}
 
 
 def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
@@ -68,9 +76,10 @@ def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
     return _clipped(op, _MOVEMENT[direction], lambda c: _copy_attrs(op, c), known, builder)
 
 
-def lower_atomic_add(op: Op, known: Ranges, builder: Builder) -> Body:
-    """What is cut off the tile is not added."""
-    return _clipped(op, _ADDITION[op.region("src").memory], lambda c: (), known, builder)
+def lower_atomic_update(op: Op, known: Ranges, builder: Builder) -> Body:
+    """What is cut off the tile takes no part."""
+    name = _UPDATE[op.opdef.name, op.region("src").memory]
+    return _clipped(op, name, lambda c: (), known, builder)
 
 
 def _copy_attrs(op: Op, c: Clipped) -> tuple[AttrValue, ...]:

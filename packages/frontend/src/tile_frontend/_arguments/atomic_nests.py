@@ -1,0 +1,167 @@
+"""Take what a nest of `T.Parallel` adds to elements of tensors behind it, as tiles and their
+places, where indices say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tile_frontend._tracing.trace import Trace
+from tile_frontend._tracing.values import Tile
+from tile_ir import (
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Let,
+    Load,
+    LoopKind,
+    Memory,
+    Op,
+    Region,
+    Slice,
+    Stmt,
+    Store,
+    Var,
+    buffers_of,
+    constant_value,
+    expressions,
+    linear_form,
+    loads,
+    map_own_expressions,
+    simplify,
+    substitute,
+    walk,
+    walk_expr,
+    walk_ops,
+    written_buffers,
+)
+
+
+def behind_the_nest(
+    trace: Trace, loops: Sequence[For], body: Body
+) -> tuple[Body, tuple[Stmt, ...]]:
+    """The body of a nest without what it adds to elements of tensors, and that as additions of
+    tiles behind the nest; the body as it is, where some indices are no rows of a tensor."""
+    names: dict[Var, Expr] = {}
+    inside: list[Stmt] = []
+    behind: list[Stmt] = []
+    written = written_buffers(body)
+    tiles: dict[Buffer, Buffer] = {}
+    extents = [constant_value(simplify(loop.stop - loop.start)) for loop in loops]
+    if None in extents or not any(map(trace.adds, body)):
+        return body, ()
+    for stmt in body:
+        if isinstance(stmt, Let) and not any(x.buffer in written for x in loads(stmt)):
+            names[stmt.var] = substitute(stmt.value, names)
+        if isinstance(stmt, Store) and stmt.buffer in trace.added:
+            if stmt.buffer not in tiles:
+                tiles[stmt.buffer] = _tile_of_all(trace, stmt, extents)
+            inside.append(_in_tile(stmt, loops, tiles[stmt.buffer]))
+        elif trace.adds(stmt):
+            assert isinstance(stmt, Op), "it is an addition"
+            added = _rows_added(stmt, loops, tiles, names)
+            if added is None or _needs(added, body, set(names)):
+                return _as_it_is(trace, tiles, body)
+            behind.append(added)
+        else:
+            inside.append(stmt)
+    targets = {op.region("dst").buffer for op in walk_ops(tuple(behind))}
+    rest = tuple(inside)
+    if any(trace.adds(s) or targets & buffers_of(s) for s in walk(rest)):
+        return _as_it_is(trace, tiles, body)
+    trace.allocations[:] = [t for t in trace.allocations if t.buffer not in tiles]
+    return rest, tuple(behind)
+
+
+def _tile_of_all(trace: Trace, stmt: Store, extents: Sequence[int | None]) -> Buffer:
+    """A tile for what all iterations add: that of one of them has one element, or a row."""
+    width = stmt.buffer.static_shape() or (1,)
+    sizes = [Const(e or 1) for e in extents]
+    tile = Tile(
+        Memory.UB, stmt.buffer.dtype, (*sizes[:-1], simplify(sizes[-1] * width[0])), stmt.loc
+    )
+    trace.allocate(tile)
+    trace.name_tile(tile, "added", trace.ANONYMOUS)
+    return tile.buffer
+
+
+def _in_tile(stmt: Store, loops: Sequence[For], tile: Buffer) -> Store:
+    """The assignment of an element of the row of one iteration, in the tile of all."""
+    (width,) = stmt.buffer.static_shape() or (1,)
+    *front, last = (loop.var - loop.start for loop in loops)
+    place = last if width == 1 else last * width + stmt.indices[0]
+    return Store(tile, (*front, place), stmt.value, stmt.loc)
+
+
+def _as_it_is(trace: Trace, tiles: Mapping[Buffer, Buffer], body: Body) -> tuple[Body, Body]:
+    """The body, element by element, without the tiles that were made for it."""
+    made = set(tiles.values())
+    trace.allocations[:] = [t for t in trace.allocations if t.buffer not in made]
+    return body, ()
+
+
+def _needs(added: Stmt, body: Body, known: set[Var]) -> bool:
+    """Whether the place of an addition depends on what the body computes."""
+    named = {s.var for s in walk(body) if isinstance(s, (Let, For))} - known
+    written = written_buffers(body)
+    return any(
+        part in named or (isinstance(part, Load) and part.buffer in written)
+        for stmt in walk((added,))
+        for e in expressions(stmt)
+        for part in walk_expr(e)
+    )
+
+
+def _rows_added(
+    op: Op, loops: Sequence[For], tiles: Mapping[Buffer, Buffer], names: Mapping[Var, Expr]
+) -> Stmt | None:
+    """The addition of the whole tile, in serial loops where its rows have places of their own."""
+    named = map_own_expressions(op, lambda e: substitute(e, names))
+    assert isinstance(named, Op), "only its expressions change"
+    indices = [s.offset for s in named.region("dst").dims]
+    width = constant_value(named.region("dst").dims[-1].extent) or 1
+    tile = tiles.get(op.region("src").buffer)
+    if tile is None:
+        return None
+    for outside in range(len(loops)):
+        own = {loop.var: loop for loop in loops[outside:]}
+        dims = _box(indices, own, width)
+        if dims is None:
+            continue
+        front = [Slice(loop.var - loop.start, Const(1)) for loop in loops[:outside]]
+        rest = [Slice(Const(0), simplify(loop.stop - loop.start)) for loop in own.values()]
+        rest[-1] = Slice(Const(0), simplify(rest[-1].extent * width))
+        target = Region(named.region("dst").buffer, tuple(dims))
+        stmt: Stmt = replace(op, operands=(Region(tile, (*front, *rest)), target))
+        for loop in reversed(loops[:outside]):
+            stmt = replace(loop, kind=LoopKind.SERIAL, body=(stmt,))
+        return stmt
+    return None
+
+
+def _box(indices: Sequence[Expr], own: Mapping[Var, For], width: int) -> list[Slice] | None:
+    """The elements over some loops as a box whose dimensions follow them in their order; each
+    iteration has `width` of the last dimension."""
+    dims: list[Slice] = []
+    order: list[Var] = []
+    for position, index in enumerate(indices):
+        step = width if position == len(indices) - 1 else 1
+        here = [v for v in own if v in set(walk_expr(index))]
+        if not here:
+            if step > 1:
+                return None
+            dims.append(Slice(index, Const(1)))
+            continue
+        terms, _ = linear_form(index)
+        others = [atom for atom in terms if atom != here[0]]
+        if len(here) > 1 or terms.get(here[0]) != step:
+            return None
+        if any(here[0] in set(walk_expr(atom)) for atom in others):
+            return None
+        loop = own[here[0]]
+        start = simplify(substitute(index, {loop.var: loop.start}))
+        dims.append(Slice(start, simplify((loop.stop - loop.start) * step)))
+        order.append(here[0])
+    return dims if order == list(own) else None
