@@ -81,10 +81,7 @@ def copy(
     a, b = registers.cut(a, b, b.memory)
     given: Mapping[str, Any] = {"src": a, "dst": b, **options}
     trace = current("T.copy")
-    if trace.python_names and a.buffer not in trace.reads.values:
-        a, b = trace.reads.placed(a), trace.reads.placed(b)
-        given = {"src": a, "dst": b, **options}
-    if a.buffer in trace.reads.values:
+    if a.buffer in trace.safe_values:
         given = from_safe_tensor(a, b, options)
     made = checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
     if registers.sizes and b.memory is Memory.FRAGMENT and isinstance(made.stmt, Op):

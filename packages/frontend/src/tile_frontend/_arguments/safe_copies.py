@@ -16,7 +16,7 @@ def from_safe_tensor(src: Region, dst: Region, options: Mapping[str, Any]) -> Ma
     """The operands of a copy from a tensor with a safe value: by way of a tile in ub, where what
     lies outside has that value."""
     trace = current("T.copy")
-    value = trace.reads.values[src.buffer]
+    value = trace.safe_values[src.buffer]
     if options.get("pad_value") is not None:
         return {"src": src, "dst": dst, **options}
     if dst.memory is Memory.GM:

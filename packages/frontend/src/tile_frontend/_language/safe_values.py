@@ -28,6 +28,6 @@ def annotate_safe_value(values: Mapping[Any, Any]) -> None:
             message = f"annotate_safe_value: the value of `{tensor.name}` is {describe(value)}"
             raise Fault("annotation", message, "give a number that is known now", 0)
         dtype = tensor.element
-        trace.reads.values[tensor.buffer] = Const(
+        trace.safe_values[tensor.buffer] = Const(
             float(number) if dtype.is_float else int(number), dtype
         )

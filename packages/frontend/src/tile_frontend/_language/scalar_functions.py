@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 from tile_frontend._language.element_mathematics import away_from_zero
 from tile_frontend._tracing.dtype_names import DataType, element_type
-from tile_frontend._tracing.faults import CURRENT, Fault
+from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
     Scalar,
     as_float,
@@ -137,9 +136,8 @@ def if_then_else(cond: Any, then: Any, orelse: Any, dtype: Any = None) -> Any:
     """`then` where `cond` holds, else `orelse`; only one of them is evaluated."""
     if _numbers(cond):
         return then if cond else orelse
-    test, trace = condition(cond), CURRENT.get()
-    with nullcontext() if trace is None else trace.reads.guarded():
-        return staged(lambda a, b: ir.select(test, a, b), then, orelse)
+    test = condition(cond)
+    return staged(lambda a, b: ir.select(test, a, b), then, orelse)
 
 
 def And(a: Any, b: Any, *more: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.names import Names
 from tile_frontend._tracing.private_arrays import PrivateArrays
-from tile_frontend._tracing.safe_reads import SafeReads
+from tile_frontend._tracing.safe_reads import safe_element
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value
 from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_ir import (
@@ -23,6 +23,7 @@ from tile_ir import (
     Body,
     Break,
     Buffer,
+    Const,
     Core,
     Diagnostic,
     Expr,
@@ -117,7 +118,8 @@ class Trace:
     # What `T.alloc_local` made, and how many loops of `T.Parallel` are open.
     private: PrivateArrays = field(default_factory=PrivateArrays)
     parallel_depth: int = 0
-    reads: SafeReads = field(default_factory=SafeReads)
+    # What tensors are outside of themselves, where their author says it.
+    safe_values: dict[Buffer, Const] = field(default_factory=dict)
     # How the text updates tensors.
     updates: dict[Buffer, str] = field(default_factory=dict)
     # Operations that are settled by the whole body, each with what settles it.
@@ -170,7 +172,8 @@ class Trace:
         """The value of an element. A Fault for one that is not the block's."""
         if self.private.arrays and not self.parallel_depth:
             self.private.check(load.buffer, self._bodies)
-        return self.reads.element(load, self.python_names, self.surely)
+        outside = self.safe_values.get(load.buffer)
+        return load if outside is None else safe_element(load, outside, self.surely)
 
     def emit_pending(self, pending: Pending, step: bool = False) -> None:
         """Emit what a `T.` call described; `step`: as one of several statements that a single call
@@ -215,7 +218,6 @@ class Trace:
         var = Var(self.names.fresh(name), value.dtype)
         if self.known_number(value) is not None:
             self.known[var] = substitute(value, self.known)
-        self.reads.named(var, value)
         self.emit(Let(var, value, loc))
         return Scalar(var)
 
@@ -301,7 +303,7 @@ class Trace:
             gathered.clear()
         self.lent.clear()
         self.updates.clear()
-        self.reads = SafeReads()
+        self.safe_values = {}
         self.private = PrivateArrays()
         self.decided_late.clear()
         self.known.clear()
