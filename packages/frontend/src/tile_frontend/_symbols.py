@@ -10,6 +10,7 @@ from tile_frontend._advice.tiles import recommend_tiles
 from tile_frontend._arguments.copy_arguments import copy
 from tile_frontend._arguments.debug_output import print_value, printf
 from tile_frontend._arguments.grid_barrier import sync_grid
+from tile_frontend._arguments.halves import dual_copy
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
@@ -23,6 +24,9 @@ from tile_frontend._language import (
     gpu_hints,
     kernel_frames,
     loops,
+    next_chip_frames,
+    next_chip_memory,
+    next_chip_order,
     reinterpret_buffer,
     scalar_functions,
     tensors,
@@ -66,6 +70,12 @@ GPU_NAMES: dict[str, Any] = {
     "Unroll": loops.unroll, "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),
     "async_copy": NAMES["copy"], "sync_grid": sync_grid,
+}  # fmt: skip
+# What scripts for the next chip write besides.
+NEXT_CHIP_NAMES: dict[str, Any] = {
+    **gpu_hints.NEXT_CHIP_STOPS, **next_chip_frames.FRAMES, **next_chip_order.FUNCTIONS,
+    **next_chip_memory.ALLOCATORS_OF_NEXT_CHIP,
+    "dual_copy": dual_copy,
 }  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def merge_streams(func: Func, target: Target) -> Func:
     if not found:
         return func  # everything else keeps the order of the text
     # Only kernels with handovers pay for the import of networkx.
-    from tile_passes.streams.merge import Circular, Streams, merged
+    from tile_passes.streams.merge import Circular, Streams, merged, no_order
 
     written = written_in(every)
 
@@ -45,7 +45,7 @@ def merge_streams(func: Func, target: Target) -> Func:
         try:
             new = merged(body, Streams(tuple(found), values, written))
         except Circular:
-            raise _no_order(func, found) from None
+            raise no_order(func, found) from None
     remarks = tuple(_told(h) for h in found if h.by_place)
     return (
         replace(func.with_body(new), remarks=(*func.remarks, *remarks))
@@ -75,16 +75,4 @@ def _told(handover: Handover) -> Diagnostic:
         reader.stmt.loc,
         None,
         "remark",
-    )
-
-
-def _no_order(func: Func, found: list[Handover]) -> KernelError:
-    loc = found[0].pairs[0].reader.stmt.loc if found else func.loc
-    names = ", ".join(f"`{h.buffer.name}`" for h in found)
-    return KernelError(
-        "handover-circular",
-        f"each core would wait for the other: no order of the statements makes {names} before it "
-        "is read",
-        loc,
-        "hand the value over before it is needed",
     )

@@ -81,6 +81,8 @@ _NAMES = {
     "tilelang.jit.adapter.cython": "CythonKernelAdapter",
     "tilelang.jit.adapter.libgen": "LibraryGenerator",
     "tilelang.jit.kernel": "JITKernel",
+    "tilelang.ascend": "",
+    "tilelang.ascend.language": "",
     "tilelang.language": "",
     "tilelang.language.allocate": "",
     "tilelang.language.ascend": "",
@@ -126,7 +128,7 @@ IMPORTS = ImportTable(
     bases={
         name: "tile_frontend"
         for name, text in _NAMES.items()
-        if name.startswith("tilelang.language") and not text
+        if name.startswith(("tilelang.language", "tilelang.ascend.language")) and not text
     },
     # `tilelang.jit` decorates, and `tilelang.jit.adapter` is imported.
     functions={

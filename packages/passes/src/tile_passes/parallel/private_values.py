@@ -40,7 +40,7 @@ def private_variables(body: Body) -> frozenset[Buffer]:
     """The variables that are read only where the same iteration of a nest has assigned them."""
     inside: set[Buffer] = set()
     others: set[Buffer] = set()
-    narrow = {b for b in written_buffers(body) if b.dtype is not BOOL and b.dtype.size <= 4}
+    narrow = {b for b in written_buffers(body) if b.dtype is not BOOL and b.dtype.bits <= 32}
     for stmt, inner in _nests_and_others(body):
         if inner is None:
             others |= _variables_read(stmt)

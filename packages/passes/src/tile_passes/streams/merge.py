@@ -18,6 +18,7 @@ from tile_ir import (
     Core,
     Expr,
     For,
+    Func,
     If,
     KernelError,
     Let,
@@ -233,6 +234,19 @@ def _by_shared_memory(graph: nx.DiGraph, found: Sequence[Item], streams: Streams
             last[buffer, core] = item
             if access.writes:
                 last_write[buffer, core] = item
+
+
+def no_order(func: Func, found: Sequence[Handover]) -> KernelError:
+    """What is told where each core would wait for the other."""
+    loc = found[0].pairs[0].reader.stmt.loc if found else func.loc
+    names = ", ".join(f"`{h.buffer.name}`" for h in found)
+    return KernelError(
+        "handover-circular",
+        f"each core would wait for the other: no order of the statements makes {names} before it "
+        "is read",
+        loc,
+        "hand the value over before it is needed",
+    )
 
 
 def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
