@@ -201,6 +201,48 @@ def test_copies_add_while_a_mode_says_so(operands: tuple[torch.Tensor, torch.Ten
     torch.testing.assert_close(d, want, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_blocks_that_wait_for_each_other(
+    in_turn: bool, operands: tuple[torch.Tensor, torch.Tensor]
+) -> None:
+    """The blocks of one half of k store, the others add to that once all have stored."""
+
+    @T.prim_func
+    def split_k(X: T.Buffer((M, K), "float16"), W: T.Buffer((N, K), "float16"),
+                C: T.Buffer((M, N), "float32")):  # fmt: skip
+        with T.Kernel(4) as bx:
+            part = bx % 2
+            res = T.alloc_l0c((TILE, TILE), "float32")
+            x = T.alloc_l1((TILE, TILE), "float16")
+            w = T.alloc_l1((TILE, TILE), "float16")
+            if part != 0:
+                T.set_atomic("add", "float32")
+            for t in T.Serial(2):
+                T.copy(X[bx // 2 * TILE, part * TILE], x)
+                T.copy(W[t * TILE, part * TILE], w)
+                T.gemm(x, w, res, transpose_B=True, clear_accum=True)
+                if in_turn:
+                    for s in T.Serial(2):
+                        if part == s:
+                            T.copy(res, C[bx // 2 * TILE, t * TILE])
+                        T.ascend_sync_inter_arrive("PIPE_FIX", 0)
+                        T.ascend_sync_inter_wait("PIPE_FIX", 0)
+                else:
+                    with T.PerCoreTask():
+                        if part == 0:
+                            T.copy(res, C[bx // 2 * TILE, t * TILE])
+                        T.ascend_sync_inter_arrive("PIPE_FIX", 0)
+                        T.ascend_sync_inter_wait("PIPE_FIX", 0)
+                        if part != 0:
+                            T.copy(res, C[bx // 2 * TILE, t * TILE])
+            if part != 0:
+                T.set_atomic_none()
+
+    x, w = operands
+    got = compile(split_k, out_idx=[-1])(x, w)
+    torch.testing.assert_close(got, x.float() @ w.float().T, rtol=1e-3, atol=1e-3)
+
+
 def test_vector_code_in_frames() -> None:
     @T.prim_func
     def add(A: T.Tensor((2048,), "float32"), B: T.Tensor((2048,), "float32"),

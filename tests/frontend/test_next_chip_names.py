@@ -66,7 +66,7 @@ def test_hints_do_nothing() -> None:
         ("T.copy(A[0:8, :], u, sub_blockid=0)", "next-chip", "sub_blockid"),
         ("T.copy(A[0:8, :], u, scale=c)", "next-chip", "scale"),
         ('T.set_atomic("max", "float32")', "gpu-name", "only sums are atomic"),
-        ("for i in T.serial(2): T.set_atomic()", "store-mode", "loop or a branch"),
+        ("for i in T.serial(2): T.set_atomic()", "store-mode", "stands in a loop"),
         ('T.set_hf32_mode("nearest")', "operand-kind", "nearest_zero"),
         ("T.dual_copy(c, c)", "shape-mismatch", "twice as long"),
         ("T.dual_copy(u, A[0, 0])", "copy-extent", "an element of `A`"),

@@ -21,6 +21,7 @@ from tile_ir import (
     Core,
     Expr,
     For,
+    If,
     KernelError,
     Load,
     LoopKind,
@@ -29,6 +30,7 @@ from tile_ir import (
     Region,
     Slice,
     active_dims,
+    binary,
     constant_value,
     is_constant,
     k0_elements,
@@ -98,14 +100,23 @@ _LATER = (
 def moved(src: Region, dst: Region, options: Mapping[str, Any]) -> Pending:
     """The copy, or what adds to gm where `T.set_atomic` says so. Raises Fault for options that have
     no such form."""
+    trace = current("copy")
     core = Core.CUBE if src.memory is Memory.L0C else Core.VECTOR
-    if dst.memory is not Memory.GM or core not in current("copy").adding:
+    known = core in trace.adding if trace.adding_when is None else None
+    if dst.memory is not Memory.GM or known is False:
         return build_op(OPS["copy"], {"src": src, "dst": dst, **options}, "copy")
     for name, value in options.items():
         if value is not None and value is not False:
             message = f"copy: {name} is not for copies that add to gm, as T.set_atomic says"
             raise Fault("copy-option", message, argument=name)
-    return build_op(OPS["atomic_add"], {"src": src, "dst": dst}, "copy")
+    adds = build_op(OPS["atomic_add"], {"src": src, "dst": dst}, "copy")
+    if trace.adding_when is None:
+        return adds
+    trace.pending.remove(adds)
+    made = build_op(OPS["copy"], {"src": src, "dst": dst, **options}, "copy")
+    when = binary("==", trace.adding_when, Const(1))
+    made.stmt = If(when, (adds.stmt,), (made.stmt,), made.loc)
+    return made
 
 
 def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:

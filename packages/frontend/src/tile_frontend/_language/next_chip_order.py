@@ -10,9 +10,9 @@ from tile_frontend._arguments.grid_barrier import check_all_blocks_run
 from tile_frontend._tracing.dtype_names import element_type
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import known_integer, unexpected
-from tile_frontend._tracing.trace import current
-from tile_frontend._tracing.values import Pending
-from tile_ir import OPS, Core
+from tile_frontend._tracing.trace import Trace, current
+from tile_frontend._tracing.values import Pending, Tile
+from tile_ir import INT32, OPS, Const, Core, Expr, Load, Memory, Store
 
 _EVENT = 'two pipes, as "MTE2_MTE1"'
 _NEXT = "needs A5"
@@ -79,13 +79,32 @@ def set_atomic_none() -> None:
 
 
 def _stores_add(what: str, adds: bool) -> None:
-    """Say what copies to gm do from here on, where that is sure."""
+    """Say what copies to gm do from here on. In a branch a variable says it, which every copy
+    behind it asks; a loop would change what was traced before."""
     trace = current(what)
-    if not trace.always_runs:
-        message = f"{what} stands in a loop or a branch, but what copies do is decided now"
+    if trace.adding_when is None and trace.always_runs:
+        cores = BOTH if trace.core is Core.EITHER else frozenset({trace.core})
+        trace.adding = trace.adding | cores if adds else trace.adding - cores
+        return
+    mixed = trace.adding not in (frozenset(), BOTH)
+    if trace.core is not Core.EITHER or mixed or (trace.adding_when is None and trace.loop_depth):
+        message = f"{what} stands in a loop or in a branch of one core, where it may not be known "
+        message += "what copies do"
         raise Fault("store-mode", message, "write T.atomic_add for the copies that add")
-    cores = BOTH if trace.core is Core.EITHER else frozenset({trace.core})
-    trace.adding = trace.adding | cores if adds else trace.adding - cores
+    if trace.adding_when is None:
+        before = int(bool(trace.adding))
+        trace.adding, trace.adding_when = frozenset(), _variable(trace, before)
+    assert isinstance(trace.adding_when, Load), "a variable"
+    trace.emit(Store(trace.adding_when.buffer, (), Const(int(adds)), trace.here))
+
+
+def _variable(trace: Trace, first: int) -> Expr:
+    """A scalar variable with this value before all that the kernel does."""
+    tile = Tile(Memory.VAR, INT32, (), trace.here)
+    trace.allocate(tile)
+    trace.name_tile(tile, "adding", trace.ANONYMOUS)
+    trace.prologue.append(Store(tile.buffer, (), Const(first), trace.here))
+    return Load(tile.buffer, ())
 
 
 def _event(event: Any) -> dict[str, str]:

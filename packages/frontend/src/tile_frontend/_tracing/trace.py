@@ -168,6 +168,8 @@ class Trace:
     automatic: frozenset[Automatic] = frozenset()
     # The cores whose copies to gm add to what is there.
     adding: frozenset[Core] = frozenset()
+    # Where that depends on the run: when all of them do.
+    adding_when: Expr | None = None
     # What is known of an eager kernel; None for others.
     eager: EagerHost | None = None
 
@@ -326,7 +328,7 @@ class Trace:
         self.lent.clear()
         self.decided_late.clear()
         self.known.clear()
-        self.adding = frozenset()
+        self.adding, self.adding_when = frozenset(), None
 
     def finish(self) -> Func | LaunchSequence:
         """The traced function, or several where the text has several launches."""
