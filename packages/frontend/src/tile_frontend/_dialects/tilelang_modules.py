@@ -110,7 +110,7 @@ _NAMES = {
         for package in ("tilelang.tvm", "tvm")
         for part, text in (
             ("", "DataType TVMError"), (".error", "TVMError"), (".ir", ""), (".tir", "PrimFunc"),
-            (".transform", "PassContext"),
+            (".tirx", "PrimFunc"), (".transform", "PassContext"),
         )
     },
 }  # fmt: skip
@@ -120,6 +120,11 @@ _MODULES = {
 _MODULES["tilelang.env"].update(
     {name: f"tile_runtime.scripts.environment:{name}" for name in ("disable_cache", "enable_cache")}
 )
+# Expressions are those of the language, under names of their own.
+_TIR = [f"{package}.{part}" for package in ("tilelang.tvm", "tvm") for part in ("tir", "tirx")]
+for _module in _TIR:
+    for theirs, ours in (("all", "And"), ("any", "Or")):
+        _MODULES[_module][theirs] = f"tile_frontend:{ours}"
 for _module in ("tilelang.tvm.ir", "tvm.ir"):
     _MODULES[_module]["transform"] = "tvm.transform"
 
@@ -128,7 +133,8 @@ IMPORTS = ImportTable(
     bases={
         name: "tile_frontend"
         for name, text in _NAMES.items()
-        if name.startswith(("tilelang.language", "tilelang.ascend.language")) and not text
+        if name in _TIR
+        or (name.startswith(("tilelang.language", "tilelang.ascend.language")) and not text)
     },
     # `tilelang.jit` decorates, and `tilelang.jit.adapter` is imported.
     functions={
