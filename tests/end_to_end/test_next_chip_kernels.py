@@ -243,6 +243,36 @@ def test_blocks_that_wait_for_each_other(
     torch.testing.assert_close(got, x.float() @ w.float().T, rtol=1e-3, atol=1e-3)
 
 
+def test_schedulers_deal_out_every_tile_once() -> None:
+    groups, blocks, m, n = 2, 3, 40, 70
+
+    @T.prim_func
+    def kernel(X: T.Buffer((groups, m, K), "float16"), W: T.Buffer((n, K), "float16"),
+               C: T.Buffer((groups, m, n), "float32")):  # fmt: skip
+        with T.Kernel(blocks) as bx:
+            res = T.alloc_l0c((TILE, TILE), "float32")
+            x = T.alloc_l1((TILE, K), "float16")
+            w = T.alloc_l1((TILE, K), "float16")
+            sched = T.AscendBatchedTileScheduler(
+                block_m=TILE, block_n=TILE, num_cores=blocks, shape_m=m, shape_n=n,
+                num_groups=groups, group_m=4, snake=False,
+            )  # fmt: skip
+            sched.init(bx)
+            while sched.valid():
+                i, j = sched.m_idx[0], sched.n_idx[0]
+                batch = sched.get_batch_idx()
+                T.copy(X[batch, i * TILE, 0], x)
+                T.copy(W[j * TILE, 0], w)
+                T.gemm(x, w, res, transpose_B=True, clear_accum=True)
+                if sched.get_actual_m(i) > 0:
+                    T.copy(res, C[batch, i * TILE, j * TILE])
+                sched.next_block()
+
+    x, w = torch.randn(groups, m, K).half(), torch.randn(n, K).half()
+    got = compile(kernel, out_idx=[-1])(x, w)
+    torch.testing.assert_close(got, x.float() @ w.float().T, rtol=1e-3, atol=1e-3)
+
+
 def test_vector_code_in_frames() -> None:
     @T.prim_func
     def add(A: T.Tensor((2048,), "float32"), B: T.Tensor((2048,), "float32"),

@@ -84,6 +84,18 @@ def test_what_has_no_meaning_here_is_told(line: str, slug: str, says: str) -> No
     assert (error.slug, says in error.message) == (slug, True), error
 
 
+def test_a_scheduler_without_state_says_where_a_tile_is() -> None:
+    sizes = "block_m=16, block_n=8, num_cores=2, shape_m=40, shape_n=30"
+    found = traced(
+        f"s = T.AscendTileScheduler({sizes}, stateful=False)",
+        "i, j = s.coord(bx)",
+        "A[i, j] = T.cast(s.get_actual_n(j), 'float32')",
+    )
+    assert "%bx" in print_func(found)
+    error = refused(f"T.AscendTileScheduler({sizes}, stateful=False).init(0)")
+    assert error.slug == "block-order"
+
+
 def test_launches() -> None:
     found = traced("T.fill(u, sid)", launch="T.MixedKernel(3, sids=2) as (bx, sid)")
     assert found.launch.threads is None and found.launch.lane.name == "sid"

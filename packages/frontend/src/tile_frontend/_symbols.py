@@ -18,6 +18,7 @@ from tile_frontend._dialects.gpu_names import SMALL_FLOAT, stops
 from tile_frontend._evaluate.decorators import macro, prim_func
 from tile_frontend._language import (
     allocation,
+    block_orders,
     conversions,
     eager_host,
     element_spellings,
@@ -75,7 +76,7 @@ GPU_NAMES: dict[str, Any] = {
 NEXT_CHIP_NAMES: dict[str, Any] = {
     **gpu_hints.NEXT_CHIP_STOPS, **next_chip_frames.FRAMES, **next_chip_order.FUNCTIONS,
     **next_chip_memory.ALLOCATORS_OF_NEXT_CHIP,
-    "dual_copy": dual_copy,
+    **block_orders.SCHEDULERS, "dual_copy": dual_copy,
 }  # fmt: skip
 
 

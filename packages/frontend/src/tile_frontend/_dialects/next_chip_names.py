@@ -38,8 +38,7 @@ ERRORS = (
     _group(
         "objects of a class hold no state of a kernel here",
         "write T.Persistent, or T.alloc_var and a T.macro",
-        "AscendBaseTileScheduler AscendTileScheduler AscendBatchedTileScheduler "
-        "AscendMGroupedTileScheduler AscendKGroupedTileScheduler",
+        "AscendBaseTileScheduler AscendMGroupedTileScheduler AscendKGroupedTileScheduler",
     ),
 )  # fmt: skip
 # What a scheduler is told there: here the compiler finds it, or products are exact anyhow.
@@ -50,6 +49,8 @@ NO_EFFECT: frozenset[str] = frozenset(
     )
 )
 LOWERED: dict[str, str] = {
+    "AscendTileScheduler": "tiles in the order of their numbers",
+    "AscendBatchedTileScheduler": "tiles in the order of their numbers",
     "Cube": 'T.Scope("C")',
     "Vector": 'T.Scope("V"), whose name is the vector core',
     "MixedKernel": "T.Kernel with the block and the vector core",
