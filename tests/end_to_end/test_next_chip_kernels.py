@@ -175,6 +175,33 @@ def test_products_of_registers(
     torch.testing.assert_close(got, x.float() @ w.float().T, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("registers", [False, True])
+def test_a_copy_from_gm_turns_a_tile(registers: bool) -> None:
+    @T.prim_func
+    def kernel(X: T.Tensor((TILE, K), "float16"), W: T.Tensor((K, N), "float16"),
+               C: T.Tensor((TILE, N), "float32")):  # fmt: skip
+        with T.Kernel(1):
+            res = T.alloc_l0c((TILE, N), "float32")
+            x = T.alloc_l1((TILE, TILE), "float16")
+            w = T.alloc_l1((2, N, TILE), "float16")
+            x0 = T.alloc_l0a((TILE, TILE), "float16")
+            w0 = T.alloc_l0b((N, TILE), "float16")
+            for k in T.serial(K // TILE):
+                T.copy(X[:, k * TILE : (k + 1) * TILE], x)
+                T.copy(W[k * TILE : (k + 1) * TILE, :], w[k, :, :], transpose=True)
+                if registers:
+                    T.copy(x, x0)
+                    T.copy(w[k, :, :], w0)
+                    T.gemm(x0, w0, res, transpose_B=True, clear_accum=k == 0)
+                else:
+                    T.gemm(x, w[k, :, :], res, transpose_B=True, clear_accum=k == 0)
+            T.copy(res, C)
+
+    x, w = torch.randn(TILE, K).half(), torch.randn(K, N).half()
+    got = compile(kernel, out_idx=[-1])(x, w)
+    torch.testing.assert_close(got, x.float() @ w.float(), rtol=1e-3, atol=1e-3)
+
+
 def test_copies_add_while_a_mode_says_so(operands: tuple[torch.Tensor, torch.Tensor]) -> None:
     @T.prim_func
     def split_k(X: T.Buffer((M, K), "float16"), W: T.Buffer((N, K), "float16"),
@@ -271,6 +298,55 @@ def test_schedulers_deal_out_every_tile_once() -> None:
     x, w = torch.randn(groups, m, K).half(), torch.randn(n, K).half()
     got = compile(kernel, out_idx=[-1])(x, w)
     torch.testing.assert_close(got, x.float() @ w.float().T, rtol=1e-3, atol=1e-3)
+
+
+def test_attention_of_both_cores() -> None:
+    rows, columns, d, block, half = 32, 64, 32, 32, 16
+
+    @T.prim_func
+    def kernel(Q: T.Buffer((rows, d), "float16"), V: T.Buffer((columns, d), "float16"),
+               Y: T.Buffer((rows, d), "float32")):  # fmt: skip
+        with T.Kernel(rows // block) as bx:
+            q = T.alloc_l1((block, d), "float16")
+            v = T.alloc_l1((block, d), "float16")
+            p = T.alloc_l1((block, block), "float16")
+            scores = T.alloc_l0c((block, block), "float32")
+            sums = T.alloc_l0c((block, d), "float32")
+            s = T.alloc_shared((half, block), "float32")
+            narrow = T.alloc_shared((half, block), "float16")
+            part = T.alloc_shared((half, d), "float32")
+            total = T.alloc_shared((half, d), "float32")
+            weight = T.alloc_shared((half,), "float32")
+            here = T.alloc_shared((half,), "float32")
+            T.copy(Q[bx * block : (bx + 1) * block, :], q)
+            T.fill(total, 0.0)
+            T.fill(weight, 0.0)
+            for j in T.Pipelined(columns // block, num_stages=2):
+                T.copy(V[j * block : (j + 1) * block, :], v)
+                T.gemm(q, v, scores, transpose_B=True, clear_accum=True)
+                T.dual_copy(scores, s)
+                with T.SimtVF(threads=128):
+                    for i, c in T.Parallel(half, block):
+                        s[i, c] = T.exp(s[i, c] / d)
+                    T.reduce_sum(s, here, dim=1)
+                    for i in T.Parallel(half):
+                        weight[i] = weight[i] + here[i]
+                    for i, c in T.Parallel(half, block):
+                        narrow[i, c] = T.cast(s[i, c], "float16")
+                T.dual_copy(narrow, p)
+                T.gemm(p, v, sums, clear_accum=True)
+                T.dual_copy(sums, part)
+                for i, c in T.Parallel(half, d):
+                    total[i, c] = total[i, c] + part[i, c]
+            for i, c in T.Parallel(half, d):
+                total[i, c] = total[i, c] / weight[i]
+            T.dual_copy(total, Y[bx * block : (bx + 1) * block, :])
+
+    torch.manual_seed(0)
+    q, v = torch.randn(rows, d).half(), torch.randn(columns, d).half()
+    got = compile(kernel, out_idx=[-1])(q, v)
+    want = torch.softmax(q.float() @ v.float().T / d, -1) @ v.float()
+    torch.testing.assert_close(got, want, rtol=1e-2, atol=1e-2)
 
 
 def test_vector_code_in_frames() -> None:
@@ -392,4 +468,4 @@ def test_a_register_has_one_order() -> None:
                 T.gemm(x0, w0, res)
                 T.copy(res, C)
 
-    assert raised.value.slug == "register-order"
+    assert raised.value.slug == "matrix-order"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, cut, side_of
+from tile_frontend._arguments.turned_matrices import turned
 from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import integer_expr, known_integer, unexpected
 from tile_frontend._tracing.trace import current, traced_number
@@ -70,6 +71,8 @@ def copy(
             return copy_with_stride(*sides, stride, options)
         return copy_of_fractals(*sides, options | extents)
     a, b = copy_regions(src, dst, transpose is True)
+    if transpose is True and (a.memory, b.memory) == (Memory.GM, Memory.L1) and len(b.dims) > 1:
+        return moved(a, turned(b), options | {"transpose": False})
     registers = RegisterExtents.of(extents, bool(transpose))
     a, b = registers.cut(a, b, b.memory)
     made = checking_slices((src, dst), (a, b), lambda: moved(a, b, options))

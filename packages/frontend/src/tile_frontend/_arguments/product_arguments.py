@@ -6,7 +6,7 @@ from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, cut, whole_region
 from tile_frontend._arguments.op_functions import OpFunction
-from tile_frontend._arguments.turned_registers import turned
+from tile_frontend._arguments.turned_matrices import turned
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
     Scalar,

@@ -198,11 +198,7 @@ def _copy_direction(op: Op, target: Target) -> Problem | None:
         return Problem("copy-direction", message, "dst", route(direction))
     transpose, relu, pad = op.attr("transpose"), op.attr("enable_relu"), op.attr("pad_value")
     if transpose and direction not in TRANSPOSING:
-        message = "copy: transpose is only for l1 to l0a or l0b"
-        hint = None
-        if direction == (Memory.GM, Memory.L1):
-            hint = "load it as it is, and multiply with transpose_A or transpose_B"
-        return Problem("copy-option", message, "transpose", hint)
+        return Problem("copy-option", "copy: transpose is only for l1 to l0a or l0b", "transpose")
     if relu and direction not in CLAMPING:
         message = "copy: enable_relu is only for l0c to gm or ub"
         return Problem("copy-option", message, "enable_relu")
