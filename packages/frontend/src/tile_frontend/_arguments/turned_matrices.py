@@ -42,7 +42,7 @@ class TurnedMatrix:
         return Region(self.buffer, (*front, columns, rows))
 
     def _use(self, stmt: Stmt) -> Stmt:
-        """The statement with the matrix turned. Raises KernelError for a use that can not turn it."""
+        """The statement with the matrix turned. Raises KernelError for a use that can not."""
         if not isinstance(stmt, Op):
             return stmt
         mine = {
