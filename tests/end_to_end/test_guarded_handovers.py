@@ -119,3 +119,50 @@ def test_inner_loops_share_bytes_in_rounds_of_their_own() -> None:
     a = torch.randint(-3, 4, (2, ROUNDS, N, N)).half()
     got = compile(kernel, out_idx=[-1], pass_configs=AUTOMATIC)(a, torch.zeros(2, N, N))
     torch.testing.assert_close(got, (a.float() @ a.float()).sum(1))
+
+
+def counted(variable: bool) -> Any:
+    """As many rounds as a tensor says, which the vector cores may keep in a variable."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((BLOCKS, ROUNDS, N, N), "float16"), On: T.Tensor((BLOCKS,), "int32"),
+               S: T.Tensor((BLOCKS, N, N), "float32"),
+               Y: T.Tensor((BLOCKS, N, N), "float32")):  # fmt: skip
+        with T.Kernel(BLOCKS) as (cid, vid):
+            a = T.alloc_L1((N, N), "float16")
+            c = T.alloc_L0C((N, N), "float32")
+            part = T.alloc_ub((N // 2, N), "float32")
+            total = T.alloc_ub((N // 2, N), "float32")
+            with T.Scope("C"):
+                rounds = On[cid]
+                for k in T.serial(rounds):
+                    T.copy(A[cid, k, :, :], a)
+                    T.gemm_v0(a, a, c, init=True)
+                    T.copy(c, S[cid, :, :])
+            with T.Scope("V"):
+                T.tile.fill(total, 0.0)
+                times = T.alloc_var("int32", init=0)
+                times = On[cid]
+                for _k in T.serial(times if variable else On[cid]):
+                    T.copy(S[cid, vid * 8 : vid * 8 + 8, :], part)
+                    T.tile.add(total, total, part)
+                T.copy(total, Y[cid, vid * 8 : vid * 8 + 8, :])
+
+    return kernel
+
+
+def test_rounds_that_a_tensor_counts() -> None:
+    torch.manual_seed(0)
+    a = torch.randint(-3, 4, (BLOCKS, ROUNDS, N, N)).half()
+    on, work = torch.tensor([1, 4, 0], dtype=torch.int32), torch.zeros(BLOCKS, N, N)
+    got = compile(counted(False), out_idx=[-1], pass_configs=AUTOMATIC)(a, on, work)
+    products = a.float() @ a.float()
+    torch.testing.assert_close(
+        got, torch.stack([p[:n].sum(0) for p, n in zip(products, on, strict=True)])
+    )
+
+
+def test_rounds_that_may_differ_are_refused() -> None:
+    with pytest.raises(KernelError, match="may not run equally often") as raised:
+        compile(counted(True), out_idx=[-1], pass_configs=AUTOMATIC)
+    assert raised.value.slug == "handover-rounds"

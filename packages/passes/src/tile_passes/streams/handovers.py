@@ -81,11 +81,11 @@ def _takes(reader: GmAccess, writer: GmAccess) -> bool:
 
 
 def _in_step(writer: GmAccess, reader: GmAccess, meanings: Meanings) -> bool:
-    """Whether loops of both touch the same bytes in every round, one round of one for each of the
-    other."""
+    """Whether loops of both touch the same bytes in every round, and may be meant to take a round
+    of one for each of the other: that they do not is told where they are merged."""
     outside = len(common_path(writer.path, reader.path))
     loops = loops_in_step(writer, reader, outside, meanings)
-    return loops is not None and loops.equally_often
+    return loops is not None and loops.maybe_equally_often
 
 
 def written_in(found: Sequence[GmAccess]) -> frozenset[Buffer]:

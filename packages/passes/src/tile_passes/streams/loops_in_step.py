@@ -18,11 +18,13 @@ from tile_ir import (
     Stmt,
     Var,
     bodies,
+    constant_value,
     resolved,
     simplify,
     substitute,
     walk_expr,
 )
+from tile_ir.analysis import trip_count
 from tile_passes.streams.items import GmAccess, mentions, same_run, works_on
 
 
@@ -53,6 +55,12 @@ class LoopsInStep:
     reader: For
     same_guards: bool
     equally_often: bool
+
+    @property
+    def maybe_equally_often(self) -> bool:
+        """Whether they may take as many rounds, by what is known while compiling."""
+        rounds = [constant_value(trip_count(loop)) for loop in (self.writer, self.reader)]
+        return self.equally_often or None in rounds
 
 
 def loops_in_step(

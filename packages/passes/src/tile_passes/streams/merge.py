@@ -269,10 +269,11 @@ def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
 
 def _other_rounds(name: str, loops: LoopsInStep) -> KernelError:
     x, y = loops.writer, loops.reader
+    verb = "may not" if loops.maybe_equally_often else "do not"
     return KernelError(
         "handover-rounds",
         f"`{name}` is written in every round of this loop and read in every round of the loop "
-        f"in line {y.loc.line}, but they do not run equally often "
+        f"in line {y.loc.line}, but they {verb} run equally often "
         f"({_rounds(x)} and {_rounds(y)})",
         x.loc,
         "give both loops the same bounds, or the workspace a place for every round",
