@@ -58,9 +58,9 @@ class LoopsInStep:
 
     @property
     def maybe_equally_often(self) -> bool:
-        """Whether they may take as many rounds, by what is known while compiling."""
-        rounds = [constant_value(trip_count(loop)) for loop in (self.writer, self.reader)]
-        return self.equally_often or None in rounds
+        """Whether they take as many rounds, or how many both do is known only when they run."""
+        rounds = {constant_value(trip_count(loop)) for loop in (self.writer, self.reader)}
+        return self.equally_often or rounds == {None}
 
 
 def loops_in_step(
