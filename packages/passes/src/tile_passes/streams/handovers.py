@@ -85,7 +85,7 @@ def _in_step(writer: GmAccess, reader: GmAccess, meanings: Meanings) -> bool:
     of one for each of the other: that they do not is told where they are merged."""
     outside = len(common_path(writer.path, reader.path))
     loops = loops_in_step(writer, reader, outside, meanings)
-    return loops is not None and loops.maybe_equally_often
+    return loops is not None and (loops.equally_often or loops.unknown)
 
 
 def written_in(found: Sequence[GmAccess]) -> frozenset[Buffer]:

@@ -18,13 +18,11 @@ from tile_ir import (
     Stmt,
     Var,
     bodies,
-    constant_value,
     resolved,
     simplify,
     substitute,
     walk_expr,
 )
-from tile_ir.analysis import trip_count
 from tile_passes.streams.items import GmAccess, mentions, same_run, works_on
 
 
@@ -49,18 +47,14 @@ class Meanings:
 class LoopsInStep:
     """A loop around a writer and one around a reader of the other core, both of which touch the
     same bytes in every round. `same_guards` says whether the branches around them are surely taken
-    together, `equally_often` whether they surely take the same rounds."""
+    together, `equally_often` whether they surely take the same rounds, and `unknown` whether what
+    they count to may change, so that nothing is known of that."""
 
     writer: For
     reader: For
     same_guards: bool
     equally_often: bool
-
-    @property
-    def maybe_equally_often(self) -> bool:
-        """Whether they take as many rounds, or how many both do is known only when they run."""
-        rounds = {constant_value(trip_count(loop)) for loop in (self.writer, self.reader)}
-        return self.equally_often or rounds == {None}
+    unknown: bool
 
 
 def loops_in_step(
@@ -94,7 +88,7 @@ def loops_in_step(
                 if rounds_share(writer, x, meanings.values) and rounds_share(
                     reader, y, meanings.values
                 ):
-                    return LoopsInStep(x, y, guarded, equal)
+                    return LoopsInStep(x, y, guarded, equal, _may_change(x, y, meanings))
                 names[y.var] = x.var
                 places = writer.region, reader.region
                 if not equal or not _same_place(places, (x, y), names, meanings):
@@ -103,6 +97,12 @@ def loops_in_step(
             case _:
                 return None
     return None
+
+
+def _may_change(x: For, y: For, meanings: Meanings) -> bool:
+    """Whether a bound of one of the loops is what something in the kernel changes."""
+    bounds = (x.start, x.stop, y.start, y.stop)
+    return any(meanings.fixed(bound, {}) is None for bound in bounds)
 
 
 def rounds_share(access: GmAccess, loop: For, values: Mapping[Var, Expr]) -> bool:

@@ -269,7 +269,7 @@ def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
 
 def _other_rounds(name: str, loops: LoopsInStep) -> KernelError:
     x, y = loops.writer, loops.reader
-    verb = "may not" if loops.maybe_equally_often else "do not"
+    verb = "may not" if loops.unknown else "do not"
     return KernelError(
         "handover-rounds",
         f"`{name}` is written in every round of this loop and read in every round of the loop "
