@@ -612,3 +612,43 @@ def test_copies_convert_as_casts_of_c_do(kinds: tuple[str, str, str]) -> None:
     first, between, last = (getattr(torch, kind) for kind in kinds)
     x = (torch.randn(20, 24) * 20).to(first)
     assert torch.equal(converted(x, *kinds), x.to(between).to(last))
+
+
+@jit
+def met_between(X, Y):
+    """Lanes store rows of sums, all cores meet, and each lane reads other rows."""
+    S, D = T.const("S D")
+    X: T.Tensor((S, D), "float16")
+    Y: T.Tensor((48, 16), "float32")
+    Z = T.empty((48, 16), "float32")
+    with T.Kernel(24, threads=128) as bx:
+        a = T.alloc_shared((24, D), "float16")
+        s = T.alloc_fragment((24, 24), "float32")
+        r = T.alloc_fragment((24,), "float32")
+        line = T.alloc_fragment((16,), "float32")
+        m = T.alloc_var("float32")
+        if bx < 2:
+            T.copy(X[bx * 24, 0], a)
+            T.gemm(a, a, s, transpose_B=True, clear_accum=True)
+            T.reduce_sum(s, r, dim=1)
+            T.copy(r, Y[bx * 24 : bx * 24 + 24, 3])
+        T.sync_grid()
+        for w in T.serial(2):
+            m = 0
+            for k in T.serial(2):
+                m = T.max(m, Y[24 * w + bx, 3])
+            for k in T.serial(2):
+                m = m + Y[24 * w + bx, 3]
+            for j in T.Parallel(16):
+                line[j] = m + j
+            T.copy(line, Z[24 * w + bx, 0])
+    return Z
+
+
+def test_a_barrier_of_all_cores_parts_what_lanes_share() -> None:
+    x, y = torch.randn(48, 32).half() / 4, torch.zeros(48, 16)
+    halves = (x[:24].float(), x[24:].float())
+    sums = torch.cat([(half @ half.T).sum(1) for half in halves])
+    found = met_between(x, y)
+    close(y[:, 3], sums)
+    close(found, (sums.clamp(min=0) + 2 * sums)[:, None] + torch.arange(16))

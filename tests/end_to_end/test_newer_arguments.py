@@ -212,10 +212,29 @@ def test_names_of_newer_versions_say_what_they_need(name: str) -> None:
         getattr(T, name)
 
 
-@pytest.mark.parametrize("name", ["exp_experiment", "fill_experiment"])
+@pytest.mark.parametrize("name", ["fill_experiment"])
 def test_tile_operations_of_newer_versions_say_what_to_write(name: str) -> None:
     with pytest.raises(AttributeError, match=r"T\.(copy|tile\.)"):
         getattr(T.tile, name)
+
+
+def test_the_exponential_of_some_columns() -> None:
+    @T.prim_func
+    def kernel(X: T.Tensor((32, 256), "float32"), Y: T.Tensor((32, 256), "float32")):
+        with T.Kernel(1) as (cid, vid):
+            a = T.alloc_ub((16, 256), "float32")
+            with T.Scope("V"):
+                T.copy(X[vid * 16, 0], a)
+                for k in T.serial(2):
+                    part = a[:, k * 64 : k * 64 + 64]
+                    T.tile.exp_experiment(part, part)
+                T.copy(a, Y[vid * 16, 0])
+
+    x = torch.randn(32, 256)
+    want = torch.cat([x[:, :128].exp(), x[:, 128:]], 1)
+    configs = {"tl.ascend_auto_sync": True}
+    got = compile(kernel, out_idx=[-1], pass_configs=configs)(x)
+    torch.testing.assert_close(got, want)
 
 
 @T.prim_func

@@ -89,6 +89,28 @@ def test_the_ways_generators_of_source_import() -> None:
     assert all(map(callable, (Layout, do_bench, main, set_random_seed, torch_assert_close)))
 
 
+def test_expressions_by_the_names_of_another_compiler() -> None:
+    import tvm
+    from tilelang.tvm import tirx
+    from tvm import tir
+
+    assert tir is tvm.tir and tir.Select is tirx.Select is tile_frontend.Select
+    assert tir.all is tirx.all and tir.all(True) and not tir.any(False)
+    assert tir.if_then_else is tile_frontend.if_then_else and callable(tir.max)
+
+
+def test_keys_of_other_versions_are_told_where_they_are_used() -> None:
+    import tilelang
+
+    key = tilelang.PassConfigKey.TL_ASCEND_AUTO_SINK
+    assert key == "tl.ascend_auto_sink"
+    with pytest.warns(UserWarning, match="'tl.ascend_auto_sink' is unknown and ignored"):
+        tile_runtime.options.pass_configs.pass_options({key: True})
+    for name in ("AUTO_SYNC", "TL", "tl_simplify"):
+        with pytest.raises(AttributeError, match=f"no key '{name}'"):
+            getattr(tilelang.PassConfigKey, name)
+
+
 def test_element_types_by_their_other_names() -> None:
     import tilelang.language as T
 

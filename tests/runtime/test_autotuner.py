@@ -186,6 +186,12 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
     assert [row.values for row in study.rows] == [{"block": 512}]
 
 
+def test_a_time_in_other_units() -> None:
+    time = do_bench(lambda: None, 1, 1, backend="msprof_detail")
+    assert time.dur_us == time * 1e3 and time.dur_ns == time * 1e6
+    assert time.tflops(2e9) == pytest.approx(2e-3 / (time / 1e3))
+
+
 def test_do_bench_gives_modelled_milliseconds() -> None:
     kernel = jit(out_idx=[-1])(add_one)(N, 512)
     a = torch.randn(N)

@@ -12,6 +12,7 @@ from tile_frontend._arguments.copy_arguments import copy
 from tile_frontend._arguments.debug_output import print_value, printf
 from tile_frontend._arguments.element_questions import all_of, any_of
 from tile_frontend._arguments.grid_barrier import sync_grid
+from tile_frontend._arguments.halves import dual_copy
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
@@ -21,12 +22,16 @@ from tile_frontend._dialects.gpu_names import SMALL_FLOAT, stops
 from tile_frontend._evaluate.decorators import macro, prim_func
 from tile_frontend._language import (
     allocation,
+    block_orders,
     conversions,
     eager_host,
     element_spellings,
     gpu_hints,
     kernel_frames,
     loops,
+    next_chip_frames,
+    next_chip_memory,
+    next_chip_order,
     pointers,
     reducers,
     reinterpret_buffer,
@@ -80,6 +85,12 @@ GPU_NAMES: dict[str, Any] = {
     **dict.fromkeys(("ptr", "Ptr"), pointers.ptr),
     **dict.fromkeys(("alloc_buffer", "allocate", "sblock_alloc_buffer"), eager_host.alloc_buffer),
     "atomic_addx2": atomic_addx2, "atomic_addx4": atomic_addx4,
+}  # fmt: skip
+# What scripts for the next chip write besides.
+NEXT_CHIP_NAMES: dict[str, Any] = {
+    **gpu_hints.NEXT_CHIP_STOPS, **next_chip_frames.FRAMES, **next_chip_order.FUNCTIONS,
+    **next_chip_memory.ALLOCATORS_OF_NEXT_CHIP,
+    **block_orders.SCHEDULERS, "dual_copy": dual_copy,
 }  # fmt: skip
 
 

@@ -42,9 +42,9 @@ def assign_cores(func: Func, target: Target) -> Func:
 
     Needs, gives: TYPED. Idea: an operation runs where its memories are
     (docs/rules/cores.md#which-core); a flag or barrier that could be either core's belongs to the
-    statement before it in the text. Kernels with scopes, or with work for one kind of core, stay as
-    they are. Where the source has no order between the cores, the compiler makes it
-    (`Automatic.CROSS`). Limits: a flag before all work belongs to nobody.
+    statement before it in the text. Kernels with scopes, or with work for one kind of core and no
+    wait for a signal, stay as they are. Where the source has no order between the cores, the
+    compiler makes it (`Automatic.CROSS`). Limits: a flag before all work belongs to nobody.
     """
     body = func.launch.body
     if any(isinstance(s, Section) for s in walk(body)):
@@ -55,11 +55,14 @@ def assign_cores(func: Func, target: Target) -> Func:
     by_vector = done_by_values(body, (func.launch.lane, *tiles))
     ours = _stores_of_nests(body).union(s for s in by_vector if isinstance(s, Store))
     work = [(s, core) for s in walk(body) if (core := _core_of_work(s, ours)) is not None]
-    if len({core for _, core in work}) < 2:
+    effects = {s.opdef.effect for s in walk(body) if isinstance(s, Op)}
+    kinds = {core for _, core in work}
+    # What waits for a signal names no core: of one that has no work nobody thinks.
+    if not kinds or (len(kinds) < 2 and Effect.WAIT_CROSS_FLAG not in effects):
         return func
-    ordered = any(isinstance(s, Op) and s.opdef.effect in CROSS_CORE for s in walk(body))
+    ordered = not effects.isdisjoint(CROSS_CORE)
     automatic = func.automatic if ordered else left_with(func, Automatic.CROSS)
-    division = _Division(ours)
+    division = _Division(ours, kinds.pop() if len(kinds) == 1 else None)
     new = division.body(body)
     remarks = (*func.remarks, *division.remarks)
     launch = replace(func.launch, body=new)

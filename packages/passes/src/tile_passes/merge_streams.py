@@ -8,7 +8,7 @@ from dataclasses import replace
 from tile_ir import Automatic, Diagnostic, Func, KernelError, Phase, Target
 from tile_passes.own_order import own_cross_flag
 from tile_passes.passdef import ir_pass
-from tile_passes.streams.handovers import Handover, find_handovers
+from tile_passes.streams.handovers import Handover, find_handovers, written_in
 from tile_passes.streams.items import definitions, gm_accesses
 
 
@@ -28,21 +28,24 @@ def merge_streams(func: Func, target: Target) -> Func:
     _check_no_flags(func)
     body = func.launch.body
     values = definitions(body)
-    found = find_handovers(list(gm_accesses(body)), values)
+    every = list(gm_accesses(body))
+    found = find_handovers(every, values)
     if not found:
         return func  # everything else keeps the order of the text
     # Only kernels with handovers pay for the import of networkx.
-    from tile_passes.streams.merge import Circular, Streams, merged
+    from tile_passes.streams.merge import Circular, Streams, merged, no_order
+
+    written = written_in(every)
 
     try:
-        new = merged(body, Streams(tuple(found), values))
+        new = merged(body, Streams(tuple(found), values, written))
     except Circular:
         # A tensor that is read, and written with what came of it, means what the text says.
         found = [h for h in found if not h.by_place]
         try:
-            new = merged(body, Streams(tuple(found), values))
+            new = merged(body, Streams(tuple(found), values, written))
         except Circular:
-            raise _no_order(func, found) from None
+            raise no_order(func, found) from None
     remarks = tuple(_told(h) for h in found if h.by_place)
     return (
         replace(func.with_body(new), remarks=(*func.remarks, *remarks))
@@ -72,16 +75,4 @@ def _told(handover: Handover) -> Diagnostic:
         reader.stmt.loc,
         None,
         "remark",
-    )
-
-
-def _no_order(func: Func, found: list[Handover]) -> KernelError:
-    loc = found[0].pairs[0].reader.stmt.loc if found else func.loc
-    names = ", ".join(f"`{h.buffer.name}`" for h in found)
-    return KernelError(
-        "handover-circular",
-        f"each core would wait for the other: no order of the statements makes {names} before it "
-        "is read",
-        loc,
-        "hand the value over before it is needed",
     )

@@ -44,6 +44,7 @@ from tile_ir.ops.movement import goes_through_workspace
 from tile_passes.own_order import left_with, own_cross_flag
 from tile_passes.passdef import ir_pass
 from tile_passes.streams.cube_half import CubeHalf, Guard
+from tile_passes.streams.scoped_tiles import in_step
 
 
 @ir_pass(needs=Phase.TYPED)
@@ -73,7 +74,7 @@ def plan_workspace(func: Func, target: Target) -> Func:
         )
     scoped = _in_a_scope(func.launch.body)
     if scoped is not None:
-        body = func.launch.body
+        body = in_step(func, [s for s in crossing if isinstance(s, Op)])
         opened = func.with_body(rewrite(body, lambda s: s.body if isinstance(s, Section) else s))
         func = replace(opened, remarks=(*func.remarks, _scopes_left_out(scoped)))
     planner = _Planner(func)

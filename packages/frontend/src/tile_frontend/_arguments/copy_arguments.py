@@ -10,6 +10,7 @@ from typing import Any
 from tile_frontend._arguments.build_op import build_op, cut, only_element, side_of
 from tile_frontend._arguments.element_nests import as_one
 from tile_frontend._arguments.safe_copies import from_safe_tensor
+from tile_frontend._arguments.turned_matrices import turned
 from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import (
     Scalar,
@@ -27,8 +28,10 @@ from tile_ir import (
     Body,
     Buffer,
     Const,
+    Core,
     Expr,
     For,
+    If,
     KernelError,
     Load,
     LoopKind,
@@ -38,6 +41,7 @@ from tile_ir import (
     Slice,
     Store,
     active_dims,
+    binary,
     constant_value,
     is_constant,
     k0_elements,
@@ -51,7 +55,7 @@ from tile_ir.ops.movement import is_fractals
 
 def copy(
     src: Any, dst: Any, enable_relu: Any, transpose: Any, pad_value: Any, unit_flag: Any,
-    real_k: Any, real_n: Any, stride: Any, srcN: Any, nz: Any, **of_a_gpu: Any,
+    real_k: Any, real_n: Any, stride: Any, srcN: Any, nz: Any, **elsewhere: Any,
 ) -> Pending:  # fmt: skip
     """Move a tile; the memories of both sides decide how.
 
@@ -61,7 +65,10 @@ def copy(
     reads: its `k_actual` and `n_actual` say the same. With `stride` rows of the tile are so many
     elements apart in gm, from the start index on, whatever the shape of the tensor says. With `nz`
     gm has the matrix in the order of l1: [columns of fractals, rows of fractals, 16, 32 bytes].
+
+    `l2_cache_ctrl` is about time.
     """
+    _check_later_chip(elsewhere)
     if isinstance(enable_relu, int) and not isinstance(enable_relu, bool):
         srcN, enable_relu, transpose = enable_relu, transpose, False
     if srcN is not None and not _is_own_distance(srcN, src, dst):
@@ -77,13 +84,15 @@ def copy(
             return copy_with_stride(*sides, stride, options)
         return copy_of_fractals(*sides, options | extents)
     a, b = copy_regions(src, dst, transpose is True)
+    if transpose is True and (a.memory, b.memory) == (Memory.GM, Memory.L1) and len(b.dims) > 1:
+        return moved(a, turned(b), options | {"transpose": False})
     registers = RegisterExtents.of(extents, bool(transpose))
     a, b = registers.cut(a, b, b.memory)
-    given: Mapping[str, Any] = {"src": a, "dst": b, **options}
-    trace = current("T.copy")
-    if a.buffer in trace.safe_values:
-        given = from_safe_tensor(a, b, options)
-    made = checking_slices((src, dst), (a, b), lambda: build_op(OPS["copy"], given, "copy"))
+    if a.buffer in current("T.copy").safe_values:
+        given = dict(from_safe_tensor(a, b, options))
+        a, b = given.pop("src"), given.pop("dst")
+        options = given
+    made = checking_slices((src, dst), (a, b), lambda: moved(a, b, options))
     if registers.sizes and b.memory is Memory.FRAGMENT and isinstance(made.stmt, Op):
         current("T.copy").decided_late[made.stmt] = registers.cut_open
     return made
@@ -105,6 +114,47 @@ def _one_element(src: Any, dst: Any) -> Pending | None:
     no_packed_scalar(to.dtype)
     number = stored_value(Scalar(value), to.dtype)
     return as_one([Store(to.buffer, to.indices, number, trace.here)], "copy")
+
+
+def _check_later_chip(given: Mapping[str, Any]) -> None:
+    """A Fault for what another chip alone does on the way."""
+    for name, says, write in _LATER:
+        value = given.get(name)
+        if value is not None and value is not False:
+            raise Fault("next-chip", f"copy: {name}: {says}", write, name)
+
+
+_LATER = (
+    ("scale", "block-scaled products need A5", "scale the result of the product"),
+    ("data_select", "what pads has no state here", "write pad_value= in each copy that pads"),
+    (
+        "sub_blockid",
+        "only A5 moves tiles to one vector core alone",
+        "write T.dual_copy, or `if sid == 0:` around the copies of that vector core",
+    ),
+)
+
+
+def moved(src: Region, dst: Region, options: Mapping[str, Any]) -> Pending:
+    """The copy, or what adds to gm where `T.set_atomic` says so. Raises Fault for options that have
+    no such form."""
+    trace = current("copy")
+    core = Core.CUBE if src.memory is Memory.L0C else Core.VECTOR
+    known = core in trace.adding if trace.adding_when is None else None
+    if dst.memory is not Memory.GM or known is False:
+        return build_op(OPS["copy"], {"src": src, "dst": dst, **options}, "copy")
+    for name, value in options.items():
+        if value is not None and value is not False:
+            message = f"copy: {name} is not for copies that add to gm, as T.set_atomic says"
+            raise Fault("copy-option", message, argument=name)
+    adds = build_op(OPS["atomic_add"], {"src": src, "dst": dst}, "copy")
+    if trace.adding_when is None:
+        return adds
+    trace.pending.remove(adds)
+    made = build_op(OPS["copy"], {"src": src, "dst": dst, **options}, "copy")
+    when = binary("==", trace.adding_when, Const(1))
+    made.stmt = If(when, (adds.stmt,), (made.stmt,), made.loc)
+    return made
 
 
 def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:
@@ -251,7 +301,7 @@ def copy_with_stride(
         outside[0]: _row_in_gm(sides[outside[0]], simplify(number), pitch, tile.dims[-1].extent),
         inside: Region(tile.buffer, tuple(dims)),
     }
-    pending = build_op(OPS["copy"], {**regions, **options}, "copy")
+    pending = moved(regions["src"], regions["dst"], options)
     for dim, counter in zip(reversed(rows), reversed(counters), strict=True):
         body, count = (pending.stmt,), tile.dims[dim].extent
         pending.stmt = For(counter, Const(0), count, LoopKind.SERIAL, body, trace.here)

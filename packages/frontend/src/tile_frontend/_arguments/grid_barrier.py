@@ -12,12 +12,17 @@ from tile_ir import OPS
 def sync_grid() -> Pending:
     """`T.sync_all`, as scripts for GPUs write it: every core of the launch waits for all others,
     which is possible only where all blocks run at a time."""
-    trace = current("T.sync_grid")
+    check_all_blocks_run("T.sync_grid")
+    return build_op(OPS["sync_all"], {}, "sync_grid")
+
+
+def check_all_blocks_run(what: str) -> None:
+    """A Fault where what waits for all blocks of a launch waits for some that have not begun."""
+    trace = current(what)
     blocks = None if trace.header is None else trace.known_number(trace.header.blocks)
     if blocks is None or blocks > trace.target.cube_cores:
         found = "a number of blocks that calls decide" if blocks is None else f"{blocks} blocks"
-        message = f"T.sync_grid waits for all blocks, but the launch has {found} and the chip "
+        message = f"{what} waits for all blocks, but the launch has {found} and the chip "
         message += f"{trace.target.cube_cores} cores: blocks run one after another"
         hint = "launch as many blocks as there are cores, each of which loops over its tiles, or "
         raise Fault("sync-grid", message, f"{hint}write a second `with T.Kernel` in its place")
-    return build_op(OPS["sync_all"], {}, "sync_grid")

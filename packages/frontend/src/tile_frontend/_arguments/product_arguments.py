@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op, cut
+from tile_frontend._arguments.build_op import build_op, cut, whole_region
 from tile_frontend._arguments.op_functions import OpFunction
+from tile_frontend._arguments.turned_matrices import turned
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import (
     Scalar,
@@ -25,6 +26,7 @@ from tile_ir import (
     For,
     If,
     LoopKind,
+    Memory,
     Op,
     binary,
     constant_value,
@@ -158,8 +160,24 @@ class MmaFunction(ProductFunction):
         return whole
 
 
+class TileProductFunction(OpFunction):
+    """A product of tiles wherever they lie. Of operands in registers it is one instruction."""
+
+    def build(self, given: dict[str, Any]) -> Pending:
+        filled = self.filled(given)
+        sides = [whole_region(filled[name]) for name in ("A", "B")]
+        if not any(side is not None and side.memory in (Memory.L0A, Memory.L0B) for side in sides):
+            return build_op(OPS["gemm"], self.parts(filled), "gemm")
+        operands = {name: filled[name] for name in ("A", "B", "C")}
+        for name, side in zip(("A", "B"), sides, strict=True):
+            if filled[f"transpose_{name}"] and side is not None:
+                operands[name] = turned(side)
+        parts = {**operands, "init": filled["clear_accum"]}
+        return build_op(OPS["mma"], parts, "gemm")
+
+
 FUNCTIONS = {
     "gemm_v0": GemmFunction(OPS["gemm_v0"]),
-    "gemm": OpFunction(OPS["gemm"]),
+    "gemm": TileProductFunction(OPS["gemm"]),
     "mma": MmaFunction(OPS["mma"]),
 }

@@ -41,8 +41,9 @@ class ImportTable:
 class Dialect:
     """How scripts of another language or version differ.
 
-    `imports` is the place of its ImportTable, `signs` are names of `T`, or arguments `name=`, that
-    tell it from the others in the text of a kernel. `operations` has other names of operations, by
+    `imports` is the place of its ImportTable, `modules` are those of the language that only its
+    scripts import, and `signs` names of `T`, or arguments `name=`, that tell it from the others in
+    the text of a kernel. `operations` has other names of operations, by
     namespace, and `arguments` those of their arguments: an argument is the first of these that the
     operation has and that is not given, and one of `same_arguments` whatever is given.
     `working_memory` names arguments of operations that compute it themselves here. `removed` tells
@@ -51,6 +52,7 @@ class Dialect:
 
     name: str
     imports: str = ""
+    modules: frozenset[str] = frozenset()
     signs: frozenset[str] = frozenset()
     operations: Mapping[str, Names] = field(default_factory=dict)
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

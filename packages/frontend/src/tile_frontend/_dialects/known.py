@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from tile_frontend._dialects.dialect import Dialect
 from tile_frontend._dialects.foreign_names import written_here
 from tile_frontend._dialects.tilelang import TILELANG
 from tile_frontend._dialects.tilelang_ascend import TILELANG_ASCEND
+from tile_frontend._dialects.tilelang_next_chip import TILELANG_NEXT_CHIP
 from tile_ir import OPS
 
-DIALECTS = (TILELANG_ASCEND, TILELANG)
+DIALECTS = (TILELANG_ASCEND, TILELANG, TILELANG_NEXT_CHIP)
 WORKING_MEMORY = tuple(dict.fromkeys(name for d in DIALECTS for name in d.working_memory))
 _NAMESPACES = {"tile_frontend": "", "tilelang.language": "", "tile_frontend.tile": "tile"}
 
@@ -21,20 +22,26 @@ _NAMESPACES = {"tile_frontend": "", "tilelang.language": "", "tile_frontend.tile
 _MOST_LANES = 2
 
 
-def spoken_in(function: ast.FunctionDef) -> Dialect:
-    """The dialect of a kernel by the names in its text: TileLang's where nothing is of Ascend's."""
+def spoken_in(function: ast.FunctionDef, imported: Mapping[str, Any]) -> Dialect:
+    """The dialect of a kernel by the names in its text, and by the modules that its script has
+    imported: TileLang's where nothing is of Ascend's."""
     found = set[str]()
+    modules = set[str]()
     for node in ast.walk(function):
         match node:
+            case ast.Name(id=name):
+                modules.add(getattr(imported.get(name), "__name__", ""))
             case ast.Attribute(value=ast.Name(), attr=name):
                 found.add(name)
             case ast.keyword(arg=str(name)):
                 found.add(f"{name}=")
         if _launches_threads(node):
             found.update(TILELANG.signs)
-    if found & TILELANG.signs and not found & TILELANG_ASCEND.signs:
-        return TILELANG
-    return TILELANG_ASCEND
+    if found & TILELANG_ASCEND.signs:
+        return TILELANG_ASCEND
+    if found & TILELANG_NEXT_CHIP.signs or modules & TILELANG_NEXT_CHIP.modules:
+        return TILELANG_NEXT_CHIP
+    return TILELANG if found & TILELANG.signs else TILELANG_ASCEND
 
 
 def _launches_threads(node: ast.AST) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
+from tile_frontend._dialects import next_chip_names
 from tile_frontend._dialects.gpu_names import (
     ARGUMENTS_WITHOUT_EFFECT,
     HINT_OBJECTS,
@@ -17,6 +18,7 @@ from tile_frontend._dialects.gpu_names import (
     SMALL_FLOAT,
     SMALL_FLOATS,
     STOPPING_ARGUMENTS,
+    NameGroup,
     stops,
 )
 from tile_frontend._dialects.imported_modules import import_table
@@ -25,7 +27,7 @@ from tile_ir import did_you_mean
 
 Outcome = Literal["error", "no effect", "lowered"]
 ORDER: tuple[Outcome, ...] = ("error", "no effect", "lowered")
-_LANGUAGE = ("tilelang.language", "tile_frontend")
+_LANGUAGE = ("tilelang.language", "tilelang.ascend.language", "tile_frontend")
 _PACKAGES = ("tilelang", "tvm")
 
 
@@ -133,22 +135,29 @@ def _position(node: ast.expr) -> tuple[int, int]:
 def _became(position: tuple[int, int], module: str, name: str) -> Iterator[PortedName]:
     prefix = "T.tile" if module.endswith(".tile") else "T"
     shown, language = f"{prefix}.{name}", import_module(module)
-    group = stops(name) if prefix == "T" and not _is_taken(language, name) else None
+    group = _stops(name) if prefix == "T" and not _is_taken(language, name) else None
     if group is not None:
         yield PortedName(*position, shown, "error", group.says, group.write)
     elif prefix == "T" and name in NO_EFFECT | HINT_OBJECTS:
         yield PortedName(*position, shown, "no effect", "a hint for GPUs")
-    elif prefix == "T" and name in LOWERED:
-        yield PortedName(*position, shown, "lowered", LOWERED[name])
+    elif prefix == "T" and name in next_chip_names.NO_EFFECT:
+        yield PortedName(*position, shown, "no effect", "a hint for the scheduler of A5")
+    elif prefix == "T" and name in LOWERED | next_chip_names.LOWERED:
+        says = LOWERED.get(name) or next_chip_names.LOWERED[name]
+        yield PortedName(*position, shown, "lowered", says)
     elif not hasattr(language, name) and not name.startswith("__"):
         instead = advice(module, name) or did_you_mean(name, dir(language)) or ""
         yield PortedName(*position, shown, "error", "it is not among the names here", instead)
 
 
+def _stops(name: str) -> NameGroup | None:
+    return stops(name) or next_chip_names.GROUP_OF.get(name)
+
+
 def _is_taken(language: Any, name: str) -> bool:
     """Whether the language has the name, other than to say that it stops."""
     value = vars(language).get(name)
-    return value is not None and type(value).__name__ != "GpuName"
+    return value is not None and type(value).__name__ not in ("GpuName", "NextChipName")
 
 
 def _arguments(node: ast.Call) -> Iterator[PortedName]:

@@ -17,7 +17,7 @@ TILELANG_ASCEND = Dialect(
         "": names("Max=max Min=min dynamic=symbolic gemm_v1=gemm_v0 npu_gemm=mma"),
         "tile": names(
             "and_tl=bitwise_and brcb=brcb_experiment cast_tl=cast clampMax=clamp_max "
-            "clampMin=clamp_min log=ln not_tl=bitwise_not or_tl=bitwise_or "
+            "clampMin=clamp_min exp_experiment=exp log=ln not_tl=bitwise_not or_tl=bitwise_or "
             "row_expand_mul_nd=row_expand_mul shiftleft=bitwise_lshift shiftright=bitwise_rshift"
         ),
     },
@@ -43,11 +43,11 @@ TILELANG_ASCEND = Dialect(
             "alloc_L1_scale_b": "block-scaled products need an A5 chip",
             "copy_cv_experiment": "only A5 chips move l0c to ub directly: T.copy goes through gm",
             "copy_vc_experiment": "only A5 chips move ub to l1 directly: T.copy goes through gm",
+            "copy_pa": "write T.copy of the rows of each page, `kv[table[b, p], ...]`, in a loop",
             "gemm_mx": "block-scaled products need an A5 chip; T.gemm_v0 takes int8 and float16",
             "_src_code": "pasted source can not be checked or simulated: write operations",
         },
         "tile": {
-            "exp_experiment": "write T.tile.exp on the slice that is meant",
             "fill_experiment": "write T.tile.fill on the slice that is meant",
         },
     },

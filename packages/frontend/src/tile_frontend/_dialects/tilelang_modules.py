@@ -82,6 +82,8 @@ _NAMES = {
     "tilelang.jit.adapter.cython": "CythonKernelAdapter",
     "tilelang.jit.adapter.libgen": "LibraryGenerator",
     "tilelang.jit.kernel": "JITKernel",
+    "tilelang.ascend": "",
+    "tilelang.ascend.language": "",
     "tilelang.language": "",
     "tilelang.language.allocate": "",
     "tilelang.language.ascend": "",
@@ -119,6 +121,8 @@ _MODULES = {
 _MODULES["tilelang.env"].update(
     {name: f"tile_runtime.scripts.environment:{name}" for name in ("disable_cache", "enable_cache")}
 )
+# Expressions are those of the language, under names of their own.
+_TIR = [f"{package}.{part}" for package in ("tilelang.tvm", "tvm") for part in ("tir", "tirx")]
 for _module in ("tilelang.tvm.ir", "tvm.ir"):
     _MODULES[_module]["transform"] = "tvm.transform"
 
@@ -128,13 +132,9 @@ IMPORTS = ImportTable(
         **{
             name: "tile_frontend"
             for name, text in _NAMES.items()
-            if name.startswith("tilelang.language") and not text
+            if name.startswith(("tilelang.language", "tilelang.ascend.language")) and not text
         },
-        **{
-            name: "tile_frontend._language.tir_expressions"
-            for name in _NAMES
-            if name.endswith((".tir", ".tirx"))
-        },
+        **dict.fromkeys(_TIR, "tile_frontend._language.tir_expressions"),
     },
     # `tilelang.jit` decorates, and `tilelang.jit.adapter` is imported.
     functions={

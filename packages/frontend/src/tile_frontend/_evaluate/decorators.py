@@ -14,6 +14,7 @@ from typing import Any
 
 from tile_frontend._dialects.known import spoken_in
 from tile_frontend._dialects.tilelang import TILELANG
+from tile_frontend._dialects.tilelang_next_chip import TILELANG_NEXT_CHIP
 from tile_frontend._evaluate.call_expressions import Expandable
 from tile_frontend._evaluate.scope import Captured, Scope, capture
 from tile_frontend._evaluate.statements import StatementEvaluator
@@ -76,13 +77,18 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
     source, function = find_function(fn)
     loc = source.loc(function)
     trace = Trace(fn.__name__, (), loc, loc)
-    if spoken_in(function) is TILELANG:
-        trace.python_names = True
-        # A block is one program, with a grid and tiles for a chip of many small cores, whose
-        # accesses to tensors are all guarded.
-        trace.automatic = frozenset(
-            {Automatic.CORES, Automatic.BLOCKS, Automatic.TILES, Automatic.BOUNDS}
-        )
+    match spoken_in(function, fn.__globals__):
+        case d if d is TILELANG:
+            trace.python_names = True
+            # A block is one program, with a grid and tiles for a chip of many small cores, whose
+            # accesses to tensors are all guarded.
+            trace.automatic = frozenset(
+                {Automatic.CORES, Automatic.BLOCKS, Automatic.TILES, Automatic.BOUNDS}
+            )
+        case d if d is TILELANG_NEXT_CHIP:
+            trace.python_names = True
+            # Its scheduler orders all that the text does not.
+            trace.automatic = frozenset(Automatic) - {Automatic.TILES, Automatic.STORES}
     token = CURRENT.set(trace)
     shown: TileError
     cause: BaseException | None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NoReturn
 
+from tile_frontend._dialects import next_chip_names
 from tile_frontend._dialects.gpu_names import GROUP_OF, HINT_OBJECTS, LAYOUTS, NO_EFFECT, NameGroup
 from tile_frontend._tracing.faults import Fault
 
@@ -43,7 +44,7 @@ def _hint(name: str) -> Callable[..., None]:
     def without_effect(*arguments: Any, **named: Any) -> None: ...
 
     without_effect.__name__ = without_effect.__qualname__ = name
-    without_effect.__doc__ = "A hint for GPUs, without effect here."
+    without_effect.__doc__ = "A hint for another chip, without effect here."
     return without_effect
 
 
@@ -76,10 +77,21 @@ class GpuName:
         return f"T.{self.__name__}"
 
 
+class NextChipName(GpuName):
+    """A name that only kernels for the next chip, A5, can use."""
+
+    def _stop(self) -> NoReturn:
+        name, group = self.__name__, self._group
+        raise Fault("next-chip", f"T.{name}: {group.says}", group.write)
+
+
 FUNCTIONS: dict[str, Any] = {
-    **{name: _hint(name) for name in sorted(NO_EFFECT)},
+    **{name: _hint(name) for name in sorted(NO_EFFECT | next_chip_names.NO_EFFECT)},
     **dict.fromkeys(sorted(HINT_OBJECTS), ThreadLayout()),
     **dict.fromkeys(("Layout", "Fragment", *LAYOUTS), ThreadLayout),
     "GemmWarpPolicy": GemmWarpPolicy,
 }
 STOPS: dict[str, Any] = {name: GpuName(name, group) for name, group in GROUP_OF.items()}
+NEXT_CHIP_STOPS: dict[str, Any] = {
+    name: NextChipName(name, group) for name, group in next_chip_names.GROUP_OF.items()
+}

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.names import Names
+from tile_frontend._tracing.own_flags import without_own_order
 from tile_frontend._tracing.private_arrays import PrivateArrays
 from tile_frontend._tracing.safe_reads import safe_element
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value
@@ -124,6 +125,8 @@ class Trace:
     updates: dict[Buffer, str] = field(default_factory=dict)
     # Operations that are settled by the whole body, each with what settles it.
     decided_late: dict[Stmt, Callable[[Any, Body], Stmt]] = field(default_factory=dict)
+    # What else the whole body settles.
+    at_the_end: list[Callable[[Body], Body]] = field(default_factory=list)
     _bodies: list[list[Stmt]] = field(default_factory=list)
     # Open `T.If` frames, innermost last; None while inside one of their branches.
     branches: list[Any] = field(default_factory=list)
@@ -132,6 +135,10 @@ class Trace:
     python_names: bool = False
     # What the text leaves to the compiler by its dialect.
     automatic: frozenset[Automatic] = frozenset()
+    # The cores whose copies to gm add to what is there.
+    adding: frozenset[Core] = frozenset()
+    # Where that depends on the run: when all of them do.
+    adding_when: Expr | None = None
     # What is known of an eager kernel; None for others.
     eager: EagerHost | None = None
 
@@ -141,6 +148,11 @@ class Trace:
     @property
     def in_launch(self) -> bool:
         return bool(self._bodies)
+
+    @property
+    def always_runs(self) -> bool:
+        """Whether what stands here stands in no loop or branch."""
+        return len(self._bodies) == (1 if self.core is Core.EITHER else 2)
 
     def emit(self, stmt: Stmt) -> None:
         """Add a statement to the innermost open block. Debug output around the launch is the first
@@ -299,7 +311,7 @@ class Trace:
         lasting = [*self.globals, *(self.eager.outputs if self.eager is not None else ())]
         self.around |= {tile.name for tile in lasting if tile.is_named}
         self.names.keep(self.around)
-        for gathered in (self.allocations, self.prologue, self.remarks):
+        for gathered in (self.allocations, self.prologue, self.remarks, self.at_the_end):
             gathered.clear()
         self.lent.clear()
         self.updates.clear()
@@ -307,6 +319,7 @@ class Trace:
         self.private = PrivateArrays()
         self.decided_late.clear()
         self.known.clear()
+        self.adding, self.adding_when = frozenset(), None
 
     def finish(self) -> Func | LaunchSequence:
         """The traced function, or several where the text has several launches."""
@@ -320,8 +333,8 @@ class Trace:
         funcs = tuple(
             Func(
                 f"{self.name}_{n}" if several else self.name, params, launch, Phase.BUILT, self.loc,
-                automatic=self.automatic, sources=dict(self.sources), remarks=remarks,
-                expansions=tuple(self.calls),
+                automatic=without_own_order(self.automatic, launch.body),
+                sources=dict(self.sources), remarks=remarks, expansions=tuple(self.calls),
             )
             for n, (launch, remarks) in enumerate(launches, 1)
         )  # fmt: skip
@@ -334,6 +347,8 @@ class Trace:
         if late:
             whole = body
             body = rewrite(body, lambda s: late[s](s, whole) if s in late else s)
+        for change in self.at_the_end:
+            body = change(body)
         idle = self._idle(body)
         body = rewrite(body, lambda s: _without_memory(s, idle)) if idle else body
         # The text names a buffer before what aliases it.

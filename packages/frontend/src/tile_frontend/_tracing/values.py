@@ -204,6 +204,10 @@ class Tile(Value):
         self._buffer = replace(self.buffer, dtype=element)
         self.element = element
 
+    def renew(self, buffer: Buffer) -> None:
+        """Another buffer for the name."""
+        self._buffer, self.dims = buffer, buffer.shape
+
     def alloc(self) -> Alloc:
         """The allocation of the traced kernel."""
         alias = None if self.alias_of is None else self.alias_of.buffer

@@ -312,7 +312,7 @@ _PRODUCT_ARGUMENTS: tuple[str | ArgumentDef, ...] = (
     "transpose_B",
     ArgumentDef("policy", default=None),
     ArgumentDef("clear_accum", ("init",), False),
-    *(ArgumentDef(name, default=None) for name in ("k_pack", "mbar", "annotations")),
+    *(ArgumentDef(name, default=None) for name in ("k_pack", "mbar", "annotations", "unit_flag")),
 )
 
 PRODUCT = replace(

@@ -460,6 +460,11 @@ _COPY_ARGUMENTS: tuple[str | ArgumentDef, ...] = (
         for n in ("coalesced_width", "disable_tma", "eviction_policy", "prefer_instruction",
                   "annotations", "loop_layout")
     ),
+    # What a later chip is told besides.
+    *(
+        ArgumentDef(n, default=None)
+        for n in ("l2_cache_ctrl", "sub_blockid", "data_select", "scale")
+    ),
 )  # fmt: skip
 
 COPY = OpDef(

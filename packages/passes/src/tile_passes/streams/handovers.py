@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tile_ir import Buffer, Core, Expr, For, KernelError, Var
+from tile_ir import Buffer, Core, Expr, KernelError, Var
 from tile_ir.analysis import apart, common_path
-from tile_passes.streams.items import GmAccess, mentions, same_run, works_on
+from tile_passes.streams.items import GmAccess
+from tile_passes.streams.loops_in_step import Meanings, loops_in_step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +46,7 @@ def find_handovers(found: Sequence[GmAccess], values: Mapping[Var, Expr]) -> lis
     by_buffer: dict[Buffer, list[GmAccess]] = {}
     for access in found:
         by_buffer.setdefault(access.buffer, []).append(access)
+    meanings = Meanings(values, written_in(found))
     result = []
     for buffer, its in by_buffer.items():
         writers = [a for a in its if a.writes]
@@ -56,12 +58,7 @@ def find_handovers(found: Sequence[GmAccess], values: Mapping[Var, Expr]) -> lis
         early = not any(a.writes for a in its[:first])
         if not early and _of_one_copy(buffer, its):
             continue
-        if early or any(
-            _same_bytes_each_round(w, r, values) and _takes(r, w)
-            for w in writers
-            for r in taken
-            if w.path and r.path
-        ):
+        if early or any(_in_step(w, r, meanings) and _takes(r, w) for w in writers for r in taken):
             pairs = _pairs(its)
             if pairs is not None:
                 result.append(Handover(buffer, pairs, early))
@@ -83,28 +80,17 @@ def _takes(reader: GmAccess, writer: GmAccess) -> bool:
     return not apart(writer.region, reader.region, (), {})
 
 
-def _same_bytes_each_round(writer: GmAccess, reader: GmAccess, values: Mapping[Var, Expr]) -> bool:
-    a, b = outermost_apart(writer, reader)
-    return (
-        isinstance(a, For)
-        and isinstance(b, For)
-        and same_run(a, b)
-        and not works_on(a) & works_on(b)
-        and rounds_share(writer, a, values)
-        and rounds_share(reader, b, values)
-    )
+def _in_step(writer: GmAccess, reader: GmAccess, meanings: Meanings) -> bool:
+    """Whether loops of both touch the same bytes in every round, and may be meant to take a round
+    of one for each of the other: that they do not is told where they are merged."""
+    outside = len(common_path(writer.path, reader.path))
+    loops = loops_in_step(writer, reader, outside, meanings)
+    return loops is not None and (loops.equally_often or loops.unknown)
 
 
-def outermost_apart(a: GmAccess, b: GmAccess) -> tuple[object, object]:
-    """The outermost statements around the two that are not around both."""
-    shared = len(common_path(a.path, b.path))
-    return next(iter(a.path[shared:]), a.stmt), next(iter(b.path[shared:]), b.stmt)
-
-
-def rounds_share(access: GmAccess, loop: For, values: Mapping[Var, Expr]) -> bool:
-    """Whether an access touches the same bytes in every round of a loop around it."""
-    bounds = [part for s in access.region.dims for part in (s.offset, s.extent)]
-    return not any(mentions(part, loop.var, values) for part in bounds)
+def written_in(found: Sequence[GmAccess]) -> frozenset[Buffer]:
+    """The tensors that a kernel writes."""
+    return frozenset(a.buffer for a in found if a.writes)
 
 
 def _pairs(its: Sequence[GmAccess]) -> tuple[Pair, ...] | None:

@@ -18,6 +18,8 @@ from tile_ir import (
     Core,
     Expr,
     For,
+    Func,
+    If,
     KernelError,
     Let,
     Stmt,
@@ -28,6 +30,7 @@ from tile_ir import (
     print_expr,
     reads_memory,
     rewrite,
+    simplify,
     substitute,
     variables_in,
     walk,
@@ -35,7 +38,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import trip_count
 from tile_passes.free_names import FreeNames
-from tile_passes.streams.handovers import Handover, Pair, rounds_share
+from tile_passes.streams.handovers import Handover, Pair
 from tile_passes.streams.items import (
     BOTH,
     GmAccess,
@@ -43,9 +46,9 @@ from tile_passes.streams.items import (
     closed,
     gm_accesses,
     items,
-    same_run,
     variables,
 )
+from tile_passes.streams.loops_in_step import LoopsInStep, Meanings, loops_in_step, path_to
 
 
 class Circular(Exception):
@@ -58,10 +61,15 @@ class Streams:
 
     handovers: tuple[Handover, ...]
     values: Mapping[Var, Expr]
+    written: frozenset[Buffer]
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
         return tuple(p for h in self.handovers for p in h.pairs)
+
+    @property
+    def meanings(self) -> Meanings:
+        return Meanings(self.values, self.written)
 
     def renamed(self, renaming: Renaming) -> Streams:
         """The same in terms of what a loop has got from the one it was fused with."""
@@ -80,7 +88,7 @@ class Streams:
             )
             for h in self.handovers
         )
-        return Streams(handovers, values)
+        return replace(self, handovers=handovers, values=values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +157,7 @@ def _ordered(found: list[Item], streams: Streams) -> tuple[list[Item], Streams]:
                 cube, vector = (a, b) if Core.CUBE in a.cores() else (b, a)
                 _join(partner, cube, vector)
     for cube, vector in partner.items():
-        fused, renaming = _fused(cube, vector)
+        fused, renaming = _fused(cube, vector, streams.meanings)
         graph = nx.relabel_nodes(graph, {cube: fused, vector: fused})
         streams = streams.renamed(renaming)
     graph.remove_edges_from(list(nx.selfloop_edges(graph)))
@@ -228,26 +236,60 @@ def _by_shared_memory(graph: nx.DiGraph, found: Sequence[Item], streams: Streams
                 last_write[buffer, core] = item
 
 
+def no_order(func: Func, found: Sequence[Handover]) -> KernelError:
+    """What is told where each core would wait for the other."""
+    loc = found[0].pairs[0].reader.stmt.loc if found else func.loc
+    names = ", ".join(f"`{h.buffer.name}`" for h in found)
+    return KernelError(
+        "handover-circular",
+        f"each core would wait for the other: no order of the statements makes {names} before it "
+        "is read",
+        loc,
+        "hand the value over before it is needed",
+    )
+
+
 def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
-    """Whether two loops hand over the same bytes in every round."""
-    x, y = a.stmt, b.stmt
-    if not (isinstance(x, For) and isinstance(y, For)) or a.cores() & b.cores():
+    """Whether two loops hand over the same bytes in every round, or two branches that are taken
+    together have such loops in them."""
+    if not isinstance(a.stmt, (For, If)) or not isinstance(b.stmt, (For, If)):
         return False
-    if not rounds_share(pair.writer, x, streams.values):
+    writer = replace(pair.writer, path=path_to(pair.writer.stmt, a.stmt))
+    reader = replace(pair.reader, path=path_to(pair.reader.stmt, b.stmt))
+    loops = loops_in_step(writer, reader, 0, streams.meanings)
+    if loops is None or a.cores() & b.cores():
         return False
-    if not rounds_share(pair.reader, y, streams.values):
-        return False
-    if not same_run(x, y):
-        name = pair.writer.buffer.name
-        raise KernelError(
-            "handover-rounds",
-            f"`{name}` is written in every round of this loop and read in every round of the loop "
-            f"in line {y.loc.line}, but they do not run equally often "
-            f"({_rounds(x)} and {_rounds(y)})",
-            x.loc,
-            "give both loops the same bounds, or the workspace a place for every round",
-        )
+    name = pair.writer.buffer.name
+    if not loops.equally_often:
+        raise _other_rounds(name, loops)
+    if not loops.same_guards:
+        raise _other_guards(name, loops)
     return True
+
+
+def _other_rounds(name: str, loops: LoopsInStep) -> KernelError:
+    x, y = loops.writer, loops.reader
+    verb = "may not" if loops.unknown else "do not"
+    return KernelError(
+        "handover-rounds",
+        f"`{name}` is written in every round of this loop and read in every round of the loop "
+        f"in line {y.loc.line}, but they {verb} run equally often "
+        f"({_rounds(x)} and {_rounds(y)})",
+        x.loc,
+        "give both loops the same bounds, or the workspace a place for every round",
+    )
+
+
+def _other_guards(name: str, loops: LoopsInStep) -> KernelError:
+    return KernelError(
+        "handover-guards",
+        f"`{name}` is written in every round of this loop and read in every round of the loop "
+        f"in line {loops.reader.loc.line}, but the branches around the loops may not be taken "
+        "together",
+        loops.writer.loc,
+        "put both loops under the same conditions, of values that nothing changes, and what only "
+        "one core does under a condition inside its loop",
+    )
 
 
 def _rounds(loop: For) -> str:
@@ -267,19 +309,23 @@ def _several(loop: Item, one: Item, other: Item) -> KernelError:
     )
 
 
-def _fused(cube: Item, vector: Item) -> tuple[Item, Renaming]:
-    """One loop for two that take the same rounds: the statements of the cube core, then the
-    vector cores'; what order they need is found inside. And the names these have now."""
+def _fused(cube: Item, vector: Item, meanings: Meanings) -> tuple[Item, Renaming]:
+    """One loop for two that take the same rounds, one branch for two that are taken together: the
+    statements of the cube core, then the vector cores'; what order they need is found inside. And
+    the names these have now."""
     x, y = cube.stmt, vector.stmt
-    assert isinstance(x, For) and isinstance(y, For), "loops belong together"
     taken = {v.name for s in walk((x,)) for v in _defined(s)}
-    body, changes = _renamed(y.body, y.var, x.var, taken)
-    stmts = {id(old): new for old, new in zip(walk(y.body), walk(body), strict=True)}
-    own = cube.core if cube.core is not Core.EITHER else Core.EITHER
-    parts = [*items(x.body, own), *items(body, vector.core)]
-    stages = max(x.stages, y.stages)
-    loop = replace(x, body=closed(parts), stages=stages, kind=x.kind if x.stages else y.kind)
-    fused = Item(loop, Core.EITHER, min(cube.number, vector.number))
+    same = {y.var: x.var} if isinstance(x, For) and isinstance(y, For) else {}
+    changes = _free_names(y, same, taken)
+    inside = tuple(_renamed(body, changes) for body in bodies(y))
+    olds, news = (walk(sum(part, ())) for part in (bodies(y), inside))
+    stmts = {id(old): new for old, new in zip(olds, news, strict=True)}
+    together = tuple(
+        closed([*items(body, cube.core), *items(other, vector.core)])
+        for body, other in zip(bodies(x), inside, strict=True)
+    )
+    one = with_bodies(_of_both(x, y, meanings), together)
+    fused = Item(one, Core.EITHER, min(cube.number, vector.number))
     return fused, Renaming(changes, stmts)
 
 
@@ -287,22 +333,44 @@ def _defined(stmt: Stmt) -> tuple[Var, ...]:
     return (stmt.var,) if isinstance(stmt, (For, Let)) else ()
 
 
-def _renamed(body: Body, old: Var, new: Var, taken: set[str]) -> tuple[Body, dict[Var, Expr]]:
-    """The body with another loop variable, and other names for what the other loop names too; and
-    what has become of the names."""
-    changes: dict[Var, Expr] = {old: new}
-    free = FreeNames(taken | {v.name for s in walk(body) for v in _defined(s)})
-    for s in walk(body):
+def _of_both(x: Stmt, y: Stmt, meanings: Meanings) -> Stmt:
+    """The loop or the branch of the cube core, as both cores can run it."""
+
+    def visible(own: Expr, other: Expr) -> Expr:
+        # A name of one core alone stands for what both can compute.
+        meant = own if simplify(own) == simplify(other) else meanings.fixed(own, {})
+        return own if meant is None else meant
+
+    match x, y:
+        case If(), If():
+            return replace(x, condition=visible(x.condition, y.condition))
+        case For(), For():
+            start, stop = visible(x.start, y.start), visible(x.stop, y.stop)
+            kind, stages = x.kind if x.stages else y.kind, max(x.stages, y.stages)
+            return replace(x, start=start, stop=stop, kind=kind, stages=stages)
+    raise AssertionError("loops and branches go in step")
+
+
+def _free_names(stmt: Stmt, same: Mapping[Var, Expr], taken: set[str]) -> dict[Var, Expr]:
+    """Other names for what is defined in a statement under a name that is taken."""
+    changes = dict(same)
+    free = FreeNames(taken | {v.name for s in walk((stmt,)) for v in _defined(s)})
+    for s in walk((stmt,)):
         for var in _defined(s):
             if var.name in taken and var not in changes:
                 changes[var] = Var(free.fresh(var.name), var.dtype)
+    return changes
+
+
+def _renamed(body: Body, changes: Mapping[Var, Expr]) -> Body:
+    """The body with other names, where they are defined and where they are used."""
 
     def definition(stmt: Stmt) -> Stmt:
         match stmt:
-            case For(var=var) | Let(var=var) if var in changes and var != old:
+            case For(var=var) | Let(var=var) if var in changes:
                 name = changes[var]
                 assert isinstance(name, Var), "names become names"
                 return replace(stmt, var=name)
         return stmt
 
-    return rewrite(map_expressions(body, lambda e: substitute(e, changes)), definition), changes
+    return rewrite(map_expressions(body, lambda e: substitute(e, changes)), definition)

@@ -10,6 +10,8 @@ from tile_ir.code_generator import CodeGenerator
 # target: the package whose CODE_GENERATOR makes it. The first is what "auto" means.
 GENERATORS = {
     "ascendc": "tile_codegen_ascendc",
+    # As the mainline calls it.
+    "ascend": "tile_codegen_ascendc",
 }
 # Targets of tilelang that nothing here makes. Scripts for them are run all the same, as what "auto"
 # means, for their kernels mean the same; what the two do differently is decided by

@@ -6,7 +6,7 @@ import difflib
 import sys
 import warnings
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, EnumMeta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,24 @@ from tile_ir.switches import SWITCHES, switch
 from tile_passes import Pass, PassOptions
 
 
-class PassConfigKey(str, Enum):
+class _AnyKey(EnumMeta):
+    """Lets scripts name keys of other versions: such a key is a string, which `pass_options` says
+    nothing about but that it is unknown."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name in cls.__members__:
+            return cls.__members__[name]
+        area, found, rest = name.partition("_")
+        if not found or area not in _AREAS or not name.isupper():
+            raise AttributeError(f"PassConfigKey has no key {name!r}")
+        return f"{area.lower()}.{rest.lower()}"
+
+
+# What the names of keys begin with.
+_AREAS = ("TL", "TIR", "TIRX", "CUDA")
+
+
+class PassConfigKey(str, Enum, metaclass=_AnyKey):
     """Keys of `pass_configs`; a member and its string mean the same
     (docs/rules/calls.md#pass-configs)."""
 
@@ -75,6 +92,7 @@ class PassConfigKey(str, Enum):
     TL_DISABLE_PRELOWER_SEMANTIC_CHECK = "tl.disable_prelower_semantic_check"
     TL_DISABLE_SHARED_MEMORY_REUSE = "tl.disable_shared_memory_reuse"
     TL_DUMP_IR_DIR = "tl.dump_ir_path"
+    TL_ENABLE_AUTO_SCHEDULE = "tl.enable_auto_schedule"
     TL_EMIT_LINE_DIRECTIVES = "tl.emit_line_directives"
     TL_ENABLE_DUMP_IR = "tl.enable_dump_ir"
     TL_ENABLE_LOWER_LDGSTG_PREDICATED = "tl.enable_lower_ldgstg_predicated"

@@ -85,7 +85,7 @@ void set_grid_wide(Core& core, int id, const VectorClock& clock, Use use)
     OrderChecks* order = core.block.order();
     std::shared_ptr<const Handover> handover;
     if (order != nullptr) {
-        order->join_round(launch.grid_slot(core.kind, id, use), round, clock);
+        order->join_round(core, launch.grid_slot(core.kind, id, use), round, clock);
         handover = order->hand_over(core, clock);
     }
     launch.arrive(core.kind, id, round, handover.get());

@@ -37,7 +37,7 @@ GlobalFlags::Writer OrderChecks::writer_of(uint32_t block, int agent, uint32_t n
     writer.agent = static_cast<uint8_t>(agent);
     writer.number = number;
     for (int slot = 0; slot < grid_slots; ++slot) {
-        writer.joined[slot] = static_cast<uint32_t>(released_[slot].size());
+        writer.joined[slot] = joined_[agent / agents_per_core][slot];
     }
     return writer;
 }

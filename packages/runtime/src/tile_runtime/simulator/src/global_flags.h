@@ -21,7 +21,7 @@ public:
     static constexpr uint64_t word_bytes = 4;
     static constexpr uint64_t largest_store = 64;  // bytes of one instruction that may be flags
 
-    // Who stores, and the grid-wide rounds its block had joined by then: who knows of a later one is behind the store.
+    // Who stores, and the grid-wide rounds its core had joined by then: who knows of a later one is behind the store.
     struct Writer {
         uint32_t block = 0;
         uint8_t agent = 0;

@@ -42,6 +42,9 @@ void OrderChecks::begin(bool strict, uint32_t block, bool timed)
     for (auto& slot : released_) {
         slot.clear();
     }
+    for (auto& core : joined_) {
+        std::fill(std::begin(core), std::end(core), 0);
+    }
     rounds_known_.assign(1, VectorClock{});
     interval_ = 0;
     log_.clear();
@@ -464,8 +467,9 @@ void OrderChecks::lower_counter(Core& core, int id)
     }
 }
 
-void OrderChecks::join_round(int slot, uint32_t round, const VectorClock& clock)
+void OrderChecks::join_round(const Core& core, int slot, uint32_t round, const VectorClock& clock)
 {
+    joined_[core_index(core)][slot] = round + 1;
     std::vector<VectorClock>& released = released_[slot];
     if (released.size() <= round) {
         released.resize(round + 1);

@@ -71,7 +71,7 @@ public:
     void raise_counter(const Core& target, int id, const VectorClock& clock);
     void lower_counter(Core& core, int id);
     // Grid-wide flags (mode 0): the block's share of a round, and the end of a wait for it.
-    void join_round(int slot, uint32_t round, const VectorClock& clock);
+    void join_round(const Core& core, int slot, uint32_t round, const VectorClock& clock);
     void leave_round(Core& core, int slot, uint32_t round, const Handover& others);
     // The next instructions of the core start after `clock`.
     void start_after(Core& core, const VectorClock& clock);
@@ -141,6 +141,7 @@ private:
     std::map<int, VectorClock> flags_;
     std::deque<VectorClock> counters_[cores_per_block][cross_flags];
     std::vector<VectorClock> released_[grid_slots];
+    uint32_t joined_[cores_per_block][grid_slots] = {};  // grid-wide rounds, by each core
     std::vector<VectorClock> rounds_known_;
     VectorClock units_[cores_per_block][2];  // what unit flags of L0C order: products, results
     uint32_t interval_ = 0;

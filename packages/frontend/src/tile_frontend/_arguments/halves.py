@@ -1,0 +1,80 @@
+"""Build `T.dual_copy`: a tile on one side, the half of each vector core of a block on the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tile_frontend._arguments.build_op import side_of
+from tile_frontend._arguments.copy_arguments import moved
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.trace import current
+from tile_frontend._tracing.values import Pending
+from tile_ir import Expr, Load, Memory, Region, Slice, Var, constant_value, simplify
+
+
+def vector_core(what: str) -> Var:
+    """The number of the vector core, of which the text makes something: the launch is one of both,
+    whether it has a name for it or not. A Fault in a launch of a single one."""
+    trace = current(what)
+    if trace.header is None or trace.header.threads == 1:
+        message = f"{what} is about two vector cores, but the launch has one"
+        raise Fault("launch-threads", message, "write `with T.MixedKernel(n) as (bx, sid)`")
+    trace.header = replace(trace.header, threads=None)
+    return trace.header.lane
+
+
+def dual_copy(
+    src: Any, dst: Any, *, unit_flag_ctrl: Any = None, l2_cache_ctrl: Any = None
+) -> Pending:
+    """Copy the half of each vector core: exactly one of the last two dimensions is twice as long on
+    one side, and there each core has its half. `unit_flag_ctrl` and `l2_cache_ctrl` are about time.
+    """
+    a, b = _sides(src, dst)
+    if a.memory is Memory.L0C and a.dtype != b.dtype:
+        message = f"dual_copy: src `{a.buffer.name}` is {a.dtype}, but dst `{b.buffer.name}` is "
+        message += f"{b.dtype}, and nothing converts on this way"
+        raise Fault("dtype-mismatch", message, "copy it as it is, then write T.tile.cast", "dst")
+    lane, dim = vector_core("T.dual_copy"), _halved(a, b)
+    if _twice(a.extents[dim], b.extents[dim]):
+        a = _half(a, dim, b.extents[dim], lane)
+    else:
+        b = _half(b, dim, a.extents[dim], lane)
+    return moved(a, b, {})
+
+
+def _sides(src: Any, dst: Any) -> tuple[Region, Region]:
+    """Both sides as regions: a start alone does not say whether it is that of a whole tile or of a
+    half."""
+    a, b = side_of(src, "src", "dual_copy"), side_of(dst, "dst", "dual_copy")
+    for side, name in ((a, "src"), (b, "dst")):
+        if isinstance(side, Load):
+            message = f"dual_copy: {name} is an element of `{side.buffer.name}`"
+            raise Fault("copy-extent", message, "slice it: extents say which half is meant", name)
+    assert isinstance(a, Region) and isinstance(b, Region), "neither is an element"
+    return a, b
+
+
+def _halved(a: Region, b: Region) -> int:
+    """The dimension, from the end, in which one side is twice as long."""
+    ranks = len(a.dims), len(b.dims)
+    dims = (-1,) if ranks == (1, 1) else (-2, -1) if min(ranks) >= 2 else ()
+    x, y = a.extents, b.extents
+    found = [d for d in dims if _twice(x[d], y[d]) or _twice(y[d], x[d])]
+    if len(found) == 1:
+        return found[0]
+    sizes = [", ".join(str(constant_value(e) or "?") for e in side.extents) for side in (a, b)]
+    message = f"dual_copy: src `{a.buffer.name}` is [{sizes[0]}], dst `{b.buffer.name}` "
+    message += f"[{sizes[1]}]: exactly one of the last two dimensions is twice as long on one side"
+    raise Fault("shape-mismatch", message, "give one side half the rows or half the columns", "dst")
+
+
+def _twice(whole: Expr, half: Expr) -> bool:
+    return constant_value(simplify(whole - half * 2)) == 0
+
+
+def _half(region: Region, dim: int, extent: Expr, lane: Var) -> Region:
+    """The half of one vector core."""
+    dims = list(region.dims)
+    dims[dim] = Slice(simplify(dims[dim].offset + lane * extent), extent, dims[dim].stride)
+    return Region(region.buffer, tuple(dims))

@@ -1,0 +1,23 @@
+"""What a dialect leaves to the compiler of a text with flags or scopes of its own."""
+
+from __future__ import annotations
+
+from tile_ir import Automatic, Body, Effect, Op, Section, walk
+
+_PIPES = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER})
+_CORES = frozenset({Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG})
+
+
+def without_own_order(automatic: frozenset[Automatic], body: Body) -> frozenset[Automatic]:
+    """All but the order that the text has itself: a flag of pipes is one of a core ordered by hand,
+    a flag of cores one of a block, and with scopes the text is one for each core."""
+    effects, scoped = set[Effect](), False
+    for stmt in walk(body):
+        if isinstance(stmt, Op):
+            effects.add(stmt.opdef.effect)
+        scoped = scoped or isinstance(stmt, Section)
+    if effects & _PIPES:
+        automatic -= {Automatic.SYNC, Automatic.CROSS, Automatic.BLOCKS}
+    if effects & _CORES:
+        automatic -= {Automatic.CROSS, Automatic.BLOCKS}
+    return automatic - {Automatic.CORES} if scoped else automatic
