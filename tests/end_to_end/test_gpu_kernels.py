@@ -635,9 +635,9 @@ def met_between(X, Y):
         T.sync_grid()
         for w in T.serial(2):
             m = 0
-            for k in T.serial(2):
+            for _ in T.serial(2):
                 m = T.max(m, Y[24 * w + bx, 3])
-            for k in T.serial(2):
+            for _ in T.serial(2):
                 m = m + Y[24 * w + bx, 3]
             for j in T.Parallel(16):
                 line[j] = m + j

@@ -247,7 +247,7 @@ def alloc_L0C(shape: _Shape, dtype: _DType) -> Tensor:
 def alloc_L1(shape: _Shape, dtype: _DType) -> Tensor:
     """Matrices in L1, in fractal order: the last two dimensions; those before number them."""
 
-def alloc_fragment(shape: _Shape, dtype: _DType, scope: _str = 'local.fragment') -> Tensor:
+def alloc_fragment(shape: _Shape, dtype: _DType, scope: _str = 'local.fragment') -> Any:
     """A tile in L0A, L0B or L0C, or in UB if only the vector cores use it: the compiler sees which
     from its uses."""
 
@@ -336,6 +336,10 @@ def copy(
     prefer_instruction: Any | None = None,
     annotations: Any | None = None,
     loop_layout: Any | None = None,
+    l2_cache_ctrl: Any | None = None,
+    sub_blockid: Any | None = None,
+    data_select: Any | None = None,
+    scale: Any | None = None,
 ) -> None:
     """Move a tile; the memories of both sides decide how.
 
@@ -351,6 +355,8 @@ def copy(
       `nz`
     gm has the matrix in the order of l1: [columns of fractals, rows of fractals, 16, 32 bytes].
 
+    `l2_cache_ctrl` is about time.
+
     src: a buffer in bt, fragment, gm, l0a, l0b, l0c, l1, shared or ub, read
     dst: a buffer in bt, fragment, gm, l0a, l0b, l0c, l1, shared or ub, written
     enable_relu: a Python bool (False)
@@ -360,7 +366,13 @@ def copy(
 def cos(x: _Value, dtype: _DType | None = None) -> Any:
     """The cosine of `x`."""
 
-def cumsum(src: _Tile, dst: _Tile | None = None, dim: _Value = 0, reverse: _bool = False) -> None:
+def cumsum(
+    src: _Tile,
+    dst: _Tile | None = None,
+    dim: _Value = 0,
+    reverse: _bool = False,
+    annotations: Any | None = None,
+) -> None:
     """running sums of src along dim, from the end on with reverse; halves are added in float, and
       the order of additions is not that of the elements.
 
@@ -440,6 +452,7 @@ def gemm(
     k_pack: Any | None = None,
     mbar: Any | None = None,
     annotations: Any | None = None,
+    unit_flag: Any | None = None,
 ) -> None:
     """C += op(A) @ op(B) on tiles in any memory; clear_accum overwrites C instead of adding to it;
       how a GPU divides the work has no effect.
@@ -649,6 +662,9 @@ def reduce(
     real_shape: Any | None = None,
     clear: _bool = True,
     keepdim: Any | None = None,
+    batch: Any | None = None,
+    nan_propagate: Any | None = None,
+    annotations: Any | None = None,
 ) -> Any:
     """The reduction named by `reduce_type`.
 
@@ -907,9 +923,9 @@ def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -
     """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
     converted. What is written through one is read through the other.
 
-    Raises Fault for a part of a buffer, where the bytes are not as many, for registers, and for
-      a
-    matrix in l1 whose pieces would have to lie elsewhere."""
+    A fragment with two names lies in ub. Raises Fault for a part of a buffer, where the bytes
+      are
+    not as many, for registers, and for a matrix in l1 whose pieces would have to lie elsewhere."""
 
 def wait_cross_flag(flag: _Value, pipe: _str = '') -> None:
     """wait for a signal of another core and consume it.

@@ -44,7 +44,35 @@ def atomic_add(
     return_prev: Any = False,
 ) -> None:
     """Add a tile to a tensor, or a value to an element of it, in its place among what other cores
-    add. `memory_order`, `use_tma` and `annotations` have no effect.
+      add. `memory_order`, `use_tma` and `annotations` have no effect.
+
+    dst: a buffer in gm, read and written; int8, int16, float16, bfloat16, int32, float32
+    src: a buffer in l0c or ub, read"""
+
+def atomic_max(
+    dst: _Tile,
+    src: _Tile,
+    memory_order: Any | None = None,
+    use_tma: Any | None = None,
+    annotations: Any | None = None,
+    return_prev: Any = False,
+) -> None:
+    """Keep the greater of a tile and a tensor, element by element, or of a value and an element,
+      whatever other cores do to it. `memory_order`, `use_tma` and `annotations` have no effect.
+
+    dst: a buffer in gm, read and written; int8, int16, float16, bfloat16, int32, float32
+    src: a buffer in l0c or ub, read"""
+
+def atomic_min(
+    dst: _Tile,
+    src: _Tile,
+    memory_order: Any | None = None,
+    use_tma: Any | None = None,
+    annotations: Any | None = None,
+    return_prev: Any = False,
+) -> None:
+    """Keep the less of a tile and a tensor, element by element, or of a value and an element,
+      whatever other cores do to it. `memory_order`, `use_tma` and `annotations` have no effect.
 
     dst: a buffer in gm, read and written; int8, int16, float16, bfloat16, int32, float32
     src: a buffer in l0c or ub, read"""
@@ -824,8 +852,8 @@ def wholereducesum(
     src_rep_stride: a Python int"""
 
 __all__ = [
-    "abs", "abs_experiment", "add", "arith_progression", "atomic_add", "axpy",
-    "bilinear_interpolation", "bitwise_and", "bitwise_lshift", "bitwise_not", "bitwise_or",
+    "abs", "abs_experiment", "add", "arith_progression", "atomic_add", "atomic_max", "atomic_min",
+    "axpy", "bilinear_interpolation", "bitwise_and", "bitwise_lshift", "bitwise_not", "bitwise_or",
     "bitwise_rshift", "bitwise_xor", "block_reduce_max", "block_reduce_min", "block_reduce_sum",
     "brcb_experiment", "broadcast", "cast", "clamp", "clamp_max", "clamp_min", "clear",
     "column_expand_add", "column_expand_div", "column_expand_max", "column_expand_min",

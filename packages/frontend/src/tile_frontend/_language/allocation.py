@@ -166,7 +166,7 @@ def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Tile:
 
 
 @_one_shape
-def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Tile | Cell:
+def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Any:
     """A tile in L0A, L0B or L0C, or in UB if only the vector cores use it: the compiler sees which
     from its uses."""
     if scope == "local" and current("T.alloc_fragment").python_names:
@@ -174,7 +174,7 @@ def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Til
     return _allocate(_scope(scope, _FRAGMENT_SCOPES, dtype), shape, dtype)
 
 
-def alloc_local(shape: Any, dtype: Any) -> Tile | Cell:
+def alloc_local(shape: Any, dtype: Any) -> Any:
     """A small array that the whole block has alike. What `T.Parallel` assigns of it is private to
     each element of the loops."""
     check_one_shape("T.alloc_local", (shape, dtype))
