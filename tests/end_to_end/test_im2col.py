@@ -10,7 +10,7 @@ import torch
 
 import tile_frontend as T
 from tile_ir import KernelError
-from tile_runtime import compile
+from tile_runtime import compile, jit
 
 from .automatic import ORDERED
 
@@ -170,3 +170,48 @@ def test_what_is_no_window(given: Any, slug: str, text: str) -> None:
     with pytest.raises(KernelError) as caught:
         T.prim_func(k)
     assert caught.value.slug == slug and text in caught.value.message
+
+
+@jit
+def of_pixels(X, W, size: int, step: int, apart: int, around: int):
+    """As text for GPUs has it: views of tensors, and rows of pixels for a product."""
+    N, H, V, C = T.const("N H V C")
+    F = T.const("F")
+    X: T.Tensor((N, H, V, C), "float16")
+    W: T.Tensor((size, size, C, F), "float16")
+    down = (H + 2 * around - apart * (size - 1) - 1) // step + 1
+    across = (V + 2 * around - apart * (size - 1) - 1) // step + 1
+    Y = T.empty((N, down, across, F), "float32")
+    with T.Kernel(T.ceildiv(F, 16), T.ceildiv(N * down * across, 32), threads=128) as (bx, by):
+        a = T.alloc_shared((32, 16), "float16")
+        b = T.alloc_shared((16, 16), "float16")
+        c = T.alloc_fragment((32, 16), "float32")
+        flat = T.Tensor((size * size * C, F), "float16", W.data)
+        out = T.Tensor((N * down * across, F), "float32", Y.data)
+        T.clear(c)
+        for k in T.Pipelined(size * size * C // 16, num_stages=2):
+            T.im2col(X, a, by, k, size, step, apart, around)
+            T.copy(flat[k * 16, bx * 16], b)
+            T.gemm(a, b, c)
+        T.copy(c, out[by * 32, bx * 16])
+    return Y
+
+
+@pytest.mark.parametrize(
+    ("shape", "form"),
+    [
+        ((1, 8, 8, 16, 32), (3, 1, 1, 1)),
+        ((2, 9, 7, 32, 16), (3, 2, 1, 0)),
+        ((1, 10, 10, 16, 16), (3, 1, 2, 2)),
+    ],
+)
+def test_rows_of_pixels_in_text_for_gpus(
+    shape: tuple[int, ...], form: tuple[int, int, int, int]
+) -> None:
+    torch.manual_seed(0)
+    size, step, apart, around = form
+    x, w = torch.randn(shape[:4]).half() / 4, torch.randn(size, size, *shape[3:]).half() / 4
+    expected = torch.nn.functional.conv2d(
+        x.float().permute(0, 3, 1, 2), w.float().permute(3, 2, 0, 1), None, step, around, apart
+    ).permute(0, 2, 3, 1)
+    torch.testing.assert_close(of_pixels(x, w, *form), expected, rtol=1e-2, atol=1e-2)

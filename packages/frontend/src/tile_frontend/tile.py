@@ -7,6 +7,7 @@ from tile_frontend._arguments import counted_call as _counted
 from tile_frontend._arguments import sort_arguments as _sort
 from tile_frontend._arguments.atomic_arguments import FUNCTIONS as _ATOMICS
 from tile_frontend._arguments.fill_arguments import FUNCTIONS as _FILLS
+from tile_frontend._arguments.image_columns import FUNCTIONS as _IMAGES
 from tile_frontend._arguments.online_softmax import softmax_flash_v2 as _softmax_flash_v2
 from tile_frontend._arguments.op_functions import OpFunction as _OpFunction
 from tile_frontend._arguments.op_functions import table_functions as _table_functions
@@ -27,6 +28,7 @@ _FUNCTIONS: dict[str, _Callable[..., _Any]] = {
     **_sort.FUNCTIONS,
     **_FILLS,
     **_TURNS,
+    **_IMAGES,
     **_ATOMICS,
     "gather_mask": _OpFunction(_OPS["gather_mask"], _counted.gather_mask, buffers=3),
     "softmax_flash_v2": _softmax_flash_v2,

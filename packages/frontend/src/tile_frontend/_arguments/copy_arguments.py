@@ -7,31 +7,26 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op, cut, only_element, side_of
-from tile_frontend._arguments.element_nests import as_one
+from tile_frontend._arguments.build_op import build_op, cut, side_of
+from tile_frontend._arguments.copied_elements import moved, one_element
 from tile_frontend._arguments.safe_copies import from_safe_tensor
 from tile_frontend._arguments.turned_matrices import turned
 from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import (
-    Scalar,
     integer_expr,
     known_integer,
-    no_packed_scalar,
-    stored_value,
     unexpected,
 )
 from tile_frontend._tracing.trace import current, traced_number
-from tile_frontend._tracing.values import Cell, Pending, Tile, View, shape_words
+from tile_frontend._tracing.values import Pending, Tile, View, shape_words
 from tile_ir import (
     FRACTAL_ROWS,
     OPS,
     Body,
     Buffer,
     Const,
-    Core,
     Expr,
     For,
-    If,
     KernelError,
     Load,
     LoopKind,
@@ -39,9 +34,7 @@ from tile_ir import (
     Op,
     Region,
     Slice,
-    Store,
     active_dims,
-    binary,
     constant_value,
     is_constant,
     k0_elements,
@@ -74,7 +67,7 @@ def copy(
     if srcN is not None and not _is_own_distance(srcN, src, dst):
         stride = srcN
     options = {"enable_relu": enable_relu, "transpose": transpose, "pad_value": pad_value}
-    one = _one_element(src, dst)
+    one = one_element(src, dst)
     if one is not None:
         return one
     extents = {"real_k": real_k, "real_n": real_n}
@@ -98,24 +91,6 @@ def copy(
     return made
 
 
-def _one_element(src: Any, dst: Any) -> Pending | None:
-    """The assignment that a copy of one element to another, or to a scalar variable, is in text for
-    GPUs."""
-    trace = current("T.copy")
-    if not trace.python_names:
-        return None
-    to = dst.expr if isinstance(dst, Cell) else side_of(dst, "dst", "copy")
-    value = src.expr if isinstance(src, Cell) else side_of(src, "src", "copy")
-    if isinstance(dst, Cell) and isinstance(value, Region):
-        element = only_element(value)
-        value = value if element is None else element
-    if not isinstance(to, Load) or not isinstance(value, Load):
-        return None
-    no_packed_scalar(to.dtype)
-    number = stored_value(Scalar(value), to.dtype)
-    return as_one([Store(to.buffer, to.indices, number, trace.here)], "copy")
-
-
 def _check_later_chip(given: Mapping[str, Any]) -> None:
     """A Fault for what another chip alone does on the way."""
     for name, says, write in _LATER:
@@ -133,28 +108,6 @@ _LATER = (
         "write T.dual_copy, or `if sid == 0:` around the copies of that vector core",
     ),
 )
-
-
-def moved(src: Region, dst: Region, options: Mapping[str, Any]) -> Pending:
-    """The copy, or what adds to gm where `T.set_atomic` says so. Raises Fault for options that have
-    no such form."""
-    trace = current("copy")
-    core = Core.CUBE if src.memory is Memory.L0C else Core.VECTOR
-    known = core in trace.adding if trace.adding_when is None else None
-    if dst.memory is not Memory.GM or known is False:
-        return build_op(OPS["copy"], {"src": src, "dst": dst, **options}, "copy")
-    for name, value in options.items():
-        if value is not None and value is not False:
-            message = f"copy: {name} is not for copies that add to gm, as T.set_atomic says"
-            raise Fault("copy-option", message, argument=name)
-    adds = build_op(OPS["atomic_add"], {"src": src, "dst": dst}, "copy")
-    if trace.adding_when is None:
-        return adds
-    trace.pending.remove(adds)
-    made = build_op(OPS["copy"], {"src": src, "dst": dst, **options}, "copy")
-    when = binary("==", trace.adding_when, Const(1))
-    made.stmt = If(when, (adds.stmt,), (made.stmt,), made.loc)
-    return made
 
 
 def _is_own_distance(distance: Any, src: Any, dst: Any) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_frontend._arguments.build_op import side_of
-from tile_frontend._arguments.copy_arguments import moved
+from tile_frontend._arguments.copied_elements import moved
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
