@@ -27,6 +27,7 @@ class TableModule(ModuleType):
             name, "Part of tilelang, as scripts import it; see tile_frontend._dialects."
         )
         self.__spec__ = ModuleSpec(name, None, is_package=True)
+        self.__file__ = __file__  # scripts print where they have it from
         # A package without folders: importing an unknown part of it fails as it should.
         self.__path__: list[str] = []
         # A part of a module (`tilelang.cache` of `tilelang`) is its attribute.
