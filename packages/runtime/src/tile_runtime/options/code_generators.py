@@ -8,11 +8,9 @@ from tile_ir import Diagnostic, KernelError, Loc, warn
 from tile_ir.code_generator import CodeGenerator
 
 # target: the package whose CODE_GENERATOR makes it. The first is what "auto" means.
-GENERATORS = {
-    "ascendc": "tile_codegen_ascendc",
-    # As the mainline calls it.
-    "ascend": "tile_codegen_ascendc",
-}
+GENERATORS = {"ascendc": "tile_codegen_ascendc"}
+# What scripts for the next chip call the usual one.
+_OTHER_WORDS = ("auto", "ascend")
 # Targets of tilelang that nothing here makes. Scripts for them are run all the same, as what "auto"
 # means, for their kernels mean the same; what the two do differently is decided by
 # docs/rules/operations.md#reductions.
@@ -30,7 +28,7 @@ def code_generator(target: str = "auto", loc: Loc | None = None) -> CodeGenerato
     Raises KernelError for a target that nothing makes. One of tilelang's gets what "auto" means,
     and a warning that says so.
     """
-    if target == "auto":
+    if target in _OTHER_WORDS:
         return named_generator(usual_target())
     if target in tuple(GENERATORS):  # what scripts hand over may have no hash
         return named_generator(target)
