@@ -3,6 +3,7 @@ that are kernels themselves. Each runs at `strict` against torch."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -652,3 +653,23 @@ def test_a_barrier_of_all_cores_parts_what_lanes_share() -> None:
     found = met_between(x, y)
     close(y[:, 3], sums)
     close(found, (sums.clamp(min=0) + 2 * sums)[:, None] + torch.arange(16))
+
+
+@jit
+def product_where_positive(A, B, size: int):
+    N = T.const("N")
+    A: T.Tensor((N,), "float16")
+    B: T.Tensor((N,), "float16")
+    C = T.empty((N,), "float16")
+    with T.Kernel(T.ceildiv(N, size), threads=128) as bx:
+        for i in T.Parallel(size):
+            at = bx * size + i
+            C[at] = T.if_then_else(A[at] * B[at] > 0, A[at] * B[at], 0)
+    return C
+
+
+def test_a_line_without_room_is_computed_in_parts() -> None:
+    a, b = torch.randn(1 << 20).half(), torch.randn(1 << 20).half()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="(?s).*scalar loop")
+        assert torch.equal(product_where_positive(a, b, 1024), torch.relu(a * b))

@@ -58,6 +58,7 @@ from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.inner_loops import rounds_outside
 from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, domain_of, leaves
 from tile_passes.parallel.nest_form import (
+    LEAST_PART,
     MOST_DIMENSIONS,
     is_loop_of_lines,
     is_parallel,
@@ -228,13 +229,13 @@ class _Vectorizer:
             return self.vector(stmt, leaf, known, by_cases=True)
         except Unsuitable as found:
             problem = found
-        if len(leaf.loops) == 2:
-            try:
-                if isinstance(problem, NoRoom):
-                    return self.some_rows(stmt, leaf, known, problem)
+        try:
+            if isinstance(problem, NoRoom):
+                return self.in_parts(stmt, leaf, known, problem)
+            if len(leaf.loops) == 2:
                 return self.rows(stmt, leaf, known)
-            except Unsuitable as found:
-                problem = found
+        except Unsuitable as found:
+            problem = found
         steps = self.element_by_element(stmt, leaf, known, problem)
         self.remark(stmt.loc, problem.reason)
         return steps
@@ -333,33 +334,34 @@ class _Vectorizer:
         copied = self.attempts.values_copied(store, leaf.loops, inside)
         return copied or [*stored_by_copies((loop,), known, self.attempts.element_copied)]
 
-    def some_rows(self, store: Store, leaf: Leaf, known: Ranges, problem: NoRoom) -> list[Stmt]:
-        """As many rows at a time as there is room for, with a remark."""
-        outer, inner = leaf.loops
+    def in_parts(self, store: Store, leaf: Leaf, known: Ranges, problem: NoRoom) -> list[Stmt]:
+        """As many rows at a time as there is room for, or elements of a line, with a remark. Raises
+        Unsuitable."""
+        outer, *inner = leaf.loops
         trips = constant_trips(outer) or 1
-        for count in (n for n in range(trips // 2, 0, -1) if trips % n == 0):
+        least = 2 if inner else LEAST_PART
+        for count in (n for n in range(trips // 2, least - 1, -1) if trips % n == 0):
             made = len(self.temporaries.allocs)
             part, row = (self.builder.scalar(outer.var.name) for _ in range(2))
             place = simplify(outer.start + part * count + row)
             several = replace(outer, var=row, start=as_expr(0), stop=as_expr(count))
             (moved,) = map_expressions((store,), partial(substitute, values={outer.var: place}))
             assert isinstance(moved, Store)
-            pieces = Leaf((several, inner), (), moved)
-            number = as_expr(trips // count)
-            loop = For(part, as_expr(0), number, LoopKind.SERIAL, (), outer.loc)
+            loop = For(part, as_expr(0), as_expr(trips // count), LoopKind.SERIAL, (), outer.loc)
             inside = {**known, part: loop_range(loop, known)}
             try:
-                steps = (
-                    self.vector(moved, pieces, inside)
-                    if count > 1
-                    else self.rows(store, leaf, known)
-                )
+                steps = self.vector(moved, Leaf((several, *inner), (), moved), inside)
             except NoRoom:
                 self.temporaries.forget_since(made)
                 continue
-            self.remarks.append(in_pieces(store, count, trips, problem, self.func))
-            return steps if count == 1 else [replace(loop, body=tuple(steps))]
-        return self.rows(store, leaf, known)
+            if inner:  # of lines, instructions take parts in any case
+                self.remarks.append(in_pieces(store, count, trips, problem, self.func))
+            return [replace(loop, body=tuple(steps))]
+        if not inner:
+            raise problem
+        steps = self.rows(store, leaf, known)
+        self.remarks.append(in_pieces(store, 1, trips, problem, self.func))
+        return steps
 
     def rows(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
         """The outer variable as a serial loop around vectors along the inner one."""

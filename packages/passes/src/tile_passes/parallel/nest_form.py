@@ -10,6 +10,8 @@ from tile_passes.parallel.nest import Leaf, loads_of
 
 # The dimensions of a tile: the inner ones of a nest that has more.
 MOST_DIMENSIONS = 2
+# The elements in a part of a line that has no room as a whole: shorter instructions take longer.
+LEAST_PART = 64
 
 
 def is_parallel(stmt: Stmt) -> bool:
