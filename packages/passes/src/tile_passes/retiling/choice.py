@@ -34,6 +34,7 @@ from tile_ir import (
     replace_buffers,
     rewrite,
     simplify,
+    walk,
     walk_expr,
 )
 from tile_ir.analysis import constant_trips
@@ -42,6 +43,7 @@ from tile_ir.costs.timing import DEFAULT_TIMING as TIMING
 from tile_ir.layout.geometry import REPEAT_BYTES
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
 from tile_passes.lanes.plan import plan_lanes
+from tile_passes.parallel.nest_form import is_parallel
 from tile_passes.retiling.block_axis import (
     Against,
     BlockAxis,
@@ -58,6 +60,10 @@ MOST_TILES = 128
 LEAST_GAIN = 0.95
 # Versions of a tile that loads and stores overlap with the work on.
 VERSIONS = {Memory.L1: 2, Memory.L0C: 1, Memory.UB: 1}
+
+# The part of ub that expressions of T.Parallel keep: what has no room as a whole is computed in
+# parts of it, which instructions of a few KB are (docs/hardware/vector.md).
+OWN_SHARE = 8
 
 Factors = Mapping[Var, int]
 
@@ -195,14 +201,16 @@ def _divisors(count: int) -> list[int]:
 
 
 def has_room(func: Func, target: Target) -> bool:
-    """Whether all tiles lie side by side, and operands of products twice. Two lanes that share the
-    rows have as much room each."""
+    """Whether all tiles lie side by side, and operands of products twice, with room for values
+    between operations. Two lanes that share the rows have as much room each."""
     used: Counter[Memory] = Counter()
     for alloc in func.launch.allocs:
         memory = alloc.buffer.memory
         if alloc.alias_of is None and memory in target.capacity:
             used[memory] += VERSIONS.get(memory, 1) * buffer_bytes(alloc)
     room = {memory: target.capacity[memory] for memory in used}
+    if Memory.UB in room and any(map(is_parallel, walk(func.launch.body))):
+        room[Memory.UB] -= room[Memory.UB] // OWN_SHARE
     if func.launch.threads == 2 and used[Memory.UB] > room.get(Memory.UB, 0):
         room[Memory.UB] *= 2 if plan_lanes(func, target).alone is None else 1
     return all(size <= room[memory] for memory, size in used.items())
