@@ -198,10 +198,21 @@ def _conflict(buffer: Buffer, accesses: list[SharedAccess]) -> Conflict | None:
 
 def _own_lines(buffer: Buffer, access: SharedAccess) -> bool:
     """Whether the scalar units of the lanes store to lines of their own: a line goes back to gm
-    whole."""
-    assert access.share is not None, "asked of what is shared out"
-    step = constant_value(simplify(strides(buffer)[access.share.dim] * access.share.step))
-    return step is not None and step * buffer.dtype.bits % (8 * CACHE_LINE_BYTES) == 0
+    whole. Each place has whole lines, or each half has."""
+    share = access.share
+    assert share is not None, "asked of what is shared out"
+    unit = constant_value(simplify(strides(buffer)[share.dim] * buffer.dtype.bits))
+    if unit is None:
+        return False
+
+    def whole(places: int) -> bool:
+        return places * unit % (8 * CACHE_LINE_BYTES) == 0
+
+    if whole(share.step):
+        return True
+    terms, constant = share.start
+    begins = share.exact and whole(constant) and all(whole(factor) for _, factor in terms)
+    return begins and share.count % 2 == 0 and whole(share.count // 2 * share.step)
 
 
 def _meeting(buffer: Buffer, accesses: list[SharedAccess]) -> Conflict | None:
