@@ -8,7 +8,9 @@ from tile_ir import Diagnostic, KernelError, Loc, warn
 from tile_ir.code_generator import CodeGenerator
 
 # target: the package whose CODE_GENERATOR makes it. The first is what "auto" means.
-GENERATORS = {"ascendc": "tile_codegen_ascendc"}
+GENERATORS = {
+    "ascendc": "tile_codegen_ascendc",
+}
 # What scripts for the next chip call the usual one.
 _OTHER_WORDS = ("auto", "ascend")
 # Targets of tilelang that nothing here makes. Scripts for them are run all the same, as what "auto"
