@@ -584,6 +584,14 @@ def not_equal(left: Operable, right: Operable) -> Expr:
     return binary("!=", left, right)
 
 
+def conjunction(conditions: Iterable[Expr]) -> Expr:
+    """Whether all of the conditions hold; true if there are none."""
+    every: Expr = Const(True, BOOL)
+    for condition in conditions:
+        every = binary("and", every, condition)
+    return every
+
+
 def ceildiv(left: Operable, right: Operable) -> Expr:
     """The quotient rounded up, as the language's `T.ceildiv`. Sizes and indices are far from the
     ends of their type; elements are whatever a tensor holds, and nothing of theirs may wrap."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from tile_ir import (
-    BOOL,
     INT32,
     ONE,
     OPS,
-    ZERO,
     Automatic,
     Body,
     Const,
@@ -22,7 +20,6 @@ from tile_ir import (
     Let,
     Load,
     Loc,
-    LoopKind,
     Memory,
     Op,
     Phase,
@@ -33,9 +30,9 @@ from tile_ir import (
     Target,
     Var,
     While,
-    binary,
     bodies,
     cast,
+    conjunction,
     constant_value,
     difference,
     generated,
@@ -62,7 +59,7 @@ from tile_ir.analysis import (
 )
 from tile_ir.layout.tile_copy import clamped_dims, match_copy
 from tile_passes.free_names import FreeNames
-from tile_passes.lowering.region_parts import element_of, part_along, with_dim
+from tile_passes.lowering.region_parts import element_of, in_loops, part_along, with_dim
 from tile_passes.passdef import ir_pass
 
 _UNKNOWN = INT32.limits()[0]
@@ -116,7 +113,7 @@ class _Known:
     def all_inside(self, indices: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
         """The condition under which an element lies in its tensor, without what is known."""
         pairs = list(zip(indices, shape, strict=True))
-        return _all(t for i, n in pairs for t in _tests(i, n, *self.ends(i, n)))
+        return conjunction(t for i, n in pairs for t in _tests(i, n, *self.ends(i, n)))
 
     def begins_early(self, s: Slice) -> bool:
         """Whether the index arithmetic of a tile leads before its tensor."""
@@ -197,15 +194,15 @@ class _Guards:
                 tests += _tests(at, size, low, high)
         early = [d for d in cuts if known.begins_early(gm.dims[d])]
         if op.opdef.clip is None:
-            return (_where(_all(tests), _with_region(op, side, gm)),)
+            return (_where(conjunction(tests), _with_region(op, side, gm)),)
         if not tests:
             return self.from_the_start(op, side, early)
-        without = _with_rows(gm, _all(tests))
+        without = _with_rows(gm, conjunction(tests))
         if _is_row_of_both(without, op, side):
             return self.from_the_start(_with_region(op, side, without), side, early)
         orelse: Body = (_emptied(op, _region(op, 1)),) if side == 0 else ()
         inside = self.from_the_start(_with_region(op, side, gm), side, early)
-        return (If(_all(tests), inside, tuple(map(generated, orelse)), op.loc),)
+        return (If(conjunction(tests), inside, tuple(map(generated, orelse)), op.loc),)
 
     def from_the_start(self, op: Op, side: int, early: Sequence[int]) -> Body:
         """The movement of a tile that may begin before its tensor in some dimensions: as it is
@@ -249,13 +246,10 @@ class _Guards:
         gm = _region(op, side)
         index = element_of(gm, places[side])
         ends = zip(index, gm.buffer.shape, strict=True)
-        test = _all(t for i, n in ends for t in _tests(i, n, True, True))
+        test = conjunction(t for i, n in ends for t in _tests(i, n, True, True))
         load = Load(src.buffer, element_of(src, places[0]))
         store = Store(dst.buffer, element_of(dst, places[1]), cast(load, dst.dtype), op.loc)
-        body: Body = (If(test, (store,), (), op.loc),)
-        for var, extent in reversed(loops):
-            body = (For(var, ZERO, extent, LoopKind.SERIAL, body, op.loc),)
-        return body
+        return in_loops(loops, (If(test, (store,), (), op.loc),), op.loc)
 
 
 def _emptied(op: Op, local: Region) -> Op:
@@ -309,13 +303,6 @@ def _is_row_of_both(gm: Region, op: Op, side: int) -> bool:
     sides = (gm, _region(op, 1)) if side == 0 else (_region(op, 0), gm)
     pairs = ((p.src_dim, p.dst_dim) for p in match_copy(*sides))
     return any(p[side] == row and p[1 - side] is not None for p in pairs)
-
-
-def _all(tests: Iterable[Expr]) -> Expr:
-    every: Expr = Const(True, BOOL)
-    for test in tests:
-        every = binary("and", every, test)
-    return every
 
 
 def _where(test: Expr, stmt: Stmt) -> Stmt:

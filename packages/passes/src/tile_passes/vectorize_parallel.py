@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 
 from tile_ir import (
     BOOL,
@@ -29,6 +29,7 @@ from tile_ir import (
     binary,
     bodies,
     buffers_of,
+    conjunction,
     map_expressions,
     select,
     simplify,
@@ -308,9 +309,7 @@ class _Vectorizer:
             return found.steps
         if not by_cases:
             raise Unsuitable("the rows may start inside a block of 32 bytes")
-        test = found.conditions[0]
-        for condition in found.conditions[1:]:
-            test = binary("and", test, condition)
+        test = conjunction(found.conditions)
         self.temporaries.give_back_all()
         odd = Unsuitable("it may start inside a block of 32 bytes")
         orelse = self.element_by_element(store, leaf, inside, odd)
@@ -395,4 +394,4 @@ def _under(guards: Sequence[Expr], steps: list[Stmt], loc: Loc) -> list[Stmt]:
     """The steps where all conditions hold."""
     if not guards or not steps:
         return steps
-    return [If(reduce(partial(binary, "and"), guards), tuple(steps), (), loc)]
+    return [If(conjunction(guards), tuple(steps), (), loc)]

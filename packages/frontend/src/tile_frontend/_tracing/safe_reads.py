@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tile_ir import Const, Expr, Load, binary, select
+from tile_ir import Const, Expr, Load, conjunction, select
 
 
 def safe_element(load: Load, outside: Const, surely: Callable[[Expr], bool | None]) -> Expr:
     """The value of an element, or what is outside its tensor; `surely` tells what is known now."""
     places = zip(load.indices, load.buffer.shape, strict=True)
     tests = [t for index, size in places for t in (index >= 0, index < size)]
-    inside: Expr | None = None
-    for test in tests:
-        if surely(test) is not True:
-            inside = test if inside is None else binary("and", inside, test)
-    return load if inside is None else select(inside, load, outside)
+    left = [test for test in tests if surely(test) is not True]
+    return select(conjunction(left), load, outside) if left else load

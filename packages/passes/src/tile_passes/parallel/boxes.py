@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 
 from tile_ir import (
     Binary,
@@ -16,6 +15,7 @@ from tile_ir import (
     binary,
     cast,
     ceildiv,
+    conjunction,
     difference,
     linear_form,
     maximum,
@@ -49,10 +49,10 @@ def _sides(leaf: Leaf, known: Ranges, written: frozenset[object]) -> list[Leaf] 
         sides.append((negated(stmt.condition), stmt.orelse))
     found: list[Leaf] = []
     for condition, body in sides:
-        loops, rest = narrowed(leaf.loops, condition)
+        loops, rest = _narrowed(leaf.loops, condition)
         if rest is not None:
             return None
-        guards = (*leaf.guards, *have_rounds(loops, leaf.loops, known))
+        guards = (*leaf.guards, *_have_rounds(loops, leaf.loops, known))
         for inner in body:
             parts = _sides(Leaf(loops, guards, inner), known, written)
             if parts is None:
@@ -61,10 +61,10 @@ def _sides(leaf: Leaf, known: Ranges, written: frozenset[object]) -> list[Leaf] 
     return found
 
 
-Bounds = Mapping[Var, tuple[Expr, Expr]]
+_Bounds = Mapping[Var, tuple[Expr, Expr]]
 
 
-def narrowed(loops: Sequence[For], condition: Expr) -> tuple[tuple[For, ...], Expr | None]:
+def _narrowed(loops: Sequence[For], condition: Expr) -> tuple[tuple[For, ...], Expr | None]:
     """The loops over the elements for which the conditions on bounds hold, and what is left of the
     condition."""
     bounds, rest = _bounded({loop.var: (loop.start, loop.stop) for loop in loops}, condition)
@@ -93,10 +93,10 @@ def part_of(domain: Domain, condition: Expr) -> Domain | None:
 def has_elements(part: Domain, known: Ranges) -> Expr | None:
     """The condition under which a part of a domain is not empty; None if it never is."""
     tests = [n > 0 for n in part.extents if interval(n, known).low < 1]
-    return reduce(lambda a, b: binary("and", a, b), tests) if tests else None
+    return conjunction(tests) if tests else None
 
 
-def _bounded(bounds: Bounds, condition: Expr) -> tuple[Bounds, Expr | None]:
+def _bounded(bounds: _Bounds, condition: Expr) -> tuple[_Bounds, Expr | None]:
     """The bounds where those conditions hold that say something of one variable, and the rest."""
     found, left = dict(bounds), list[Expr]()
     for part in _conjuncts(condition):
@@ -111,10 +111,10 @@ def _bounded(bounds: Bounds, condition: Expr) -> tuple[Bounds, Expr | None]:
         if end is not None:
             stop = simplify(minimum(stop, cast(end, stop.dtype)))
         found[var] = start, stop
-    return found, reduce(lambda a, b: binary("and", a, b), left) if left else None
+    return found, conjunction(left) if left else None
 
 
-def have_rounds(new: Sequence[For], old: Sequence[For], known: Ranges) -> Iterator[Expr]:
+def _have_rounds(new: Sequence[For], old: Sequence[For], known: Ranges) -> Iterator[Expr]:
     """Conditions under which no narrower loop is empty."""
     for loop, before in zip(new, old, strict=True):
         if loop is not before and at_least(difference(loop.stop, loop.start), known, ()) < 1:

@@ -35,7 +35,9 @@ def choice(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Re
 
 
 def leaves_a_side(s: VectorSteps, e: Select, domain: Domain) -> bool:
-    """Whether one side of a choice is not evaluated for all elements."""
+    """Whether one side of a choice loads elements of gm, and is not evaluated for all elements."""
+    if not any(_loads(side, domain) for side in (e.then, e.orelse)):
+        return False
     return s.is_scalar(e.condition, domain) or _part_read(s, e, domain) is not None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 
 from tile_ir import (
     Binary,
@@ -22,8 +21,8 @@ from tile_ir import (
     Memory,
     Store,
     Var,
-    binary,
     cast,
+    conjunction,
     select,
     substitute,
     unary,
@@ -144,7 +143,7 @@ def _store(choice: _Choice) -> Store:
             f"the condition leaves elements of `{store.buffer.name}` in "
             f"{store.buffer.memory.value} as they are; choose with T.if_then_else"
         )
-    condition = reduce(lambda a, b: binary("and", a, b), choice.conditions)
+    condition = conjunction(choice.conditions)
     kept = Load(store.buffer, store.indices)
     value = select(condition, cast(store.value, store.buffer.dtype), kept)
     return Store(store.buffer, store.indices, value, store.loc)
