@@ -11,7 +11,7 @@ from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, element_region, side_of, whole_region
 from tile_frontend._arguments.copy_arguments import copy_regions
-from tile_frontend._arguments.element_nests import as_one, element, for_each, stored
+from tile_frontend._arguments.element_nests import as_one, element, for_each, new_tile, stored
 from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value, unexpected
@@ -120,9 +120,7 @@ def _elements(kind: AtomicKind, place: Load, values: list[Any]) -> Pending:
     if place.buffer.memory is not Memory.GM and trace.python_names:
         return as_one([_updated(kind, at, v) for at, v in _from(place, made)], kind.name)
     _one_kind(kind, place.buffer)
-    tile = Tile(Memory.UB, dtype, (Const(len(made)),), trace.here)
-    trace.allocate(tile)
-    trace.name_tile(tile, "added", trace.ANONYMOUS)
+    tile = new_tile(dtype, (Const(len(made)),), "added")
     trace.added.add(tile.buffer)
     for position, value in enumerate(made):
         trace.emit(Store(tile.buffer, (Const(position),), value, trace.here))
