@@ -73,8 +73,9 @@ def guard_accesses(func: Func, target: Target) -> Func:
     and a store to one does nothing. An element gets a test of its indices. A tile is cut at the
     ends of rows and columns when it is lowered; here it gets no rows where another index is
     outside, and begins at 0 where it would begin before. What intervals prove inside is left alone.
-    Limits: a tile whose start is loaded from a tensor begins where it says; a tile of l1 or l0c may
-    begin before the rows of a tensor, not before its columns.
+    Limits: a tile whose start is loaded from a tensor begins where it says, and is cut in two
+    dimensions only; a tile of l1 or l0c may begin before the rows of a tensor, not before its
+    columns.
     """
     if Automatic.BOUNDS not in func.automatic:
         return func
