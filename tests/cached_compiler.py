@@ -24,6 +24,8 @@ FOLDER = "TILE_TEST_COMPILED"
 COUNTED = "TILE_TEST_COUNTED"
 HIT, MISS = b"h", b"m"
 SOURCES = (".cpp", ".h")
+# Raise it when an entry holds something else, so that no folder's old entries are found.
+ENTRIES = 2
 
 
 def compiled_folder() -> str:
@@ -93,7 +95,9 @@ class Compilation:
     def _key(self) -> str:
         program = os.path.realpath(self.command[0])
         about = os.stat(program)
-        digest = hashlib.sha256(f"{program} {about.st_size} {about.st_mtime_ns}\n".encode())
+        digest = hashlib.sha256(
+            f"{ENTRIES} {program} {about.st_size} {about.st_mtime_ns}\n".encode()
+        )
         for word in self.command[1:]:
             digest.update(self.marked(word).encode() + b"\n")
         for source in self.sources:

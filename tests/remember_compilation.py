@@ -85,20 +85,18 @@ def compile_and_keep(compilation: Compilation) -> int:
     folder = os.path.dirname(compilation.entry)
     os.makedirs(folder, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as own:
-        listed, more = compilation.listed, []
-        if not listed:
-            listed = os.path.join(own, "dependencies")
-            more = ["-MMD", "-MF", listed]
-        command = [*compilation.command, *more]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        # Where no list was asked for: this one has a rule for each source, that of -MF the last only.
+        listed = compilation.listed or os.path.join(own, "dependencies")
+        noting = {**os.environ, "DEPENDENCIES_OUTPUT": listed}
+        done = subprocess.run(
+            compilation.command, capture_output=True, text=True, check=False, env=noting
+        )
         sys.stdout.write(done.stdout)
         sys.stderr.write(done.stderr)
         if done.returncode or done.stdout or not os.path.isfile(listed):
             return done.returncode
-        with open(listed) as file:
-            dependencies = file.read()
-        words = re.split(r"(?<!\\)\s+", dependencies.replace("\\\n", " ").strip())[1:]
-        files = [word.replace("\\ ", " ") for word in words]
+        dependencies = Path(listed).read_text()
+        files = _prerequisites(dependencies)
         if not all(map(os.path.isfile, files)):
             return 0
         # Sources are in the key; names of folders of ours say what is in them.
@@ -117,6 +115,12 @@ def compile_and_keep(compilation: Compilation) -> int:
         with suppress(OSError):  # another process was faster
             os.rename(new, compilation.entry)
     return 0
+
+
+def _prerequisites(rules: str) -> list[str]:
+    """The files that rules of make name behind their targets."""
+    words = re.split(r"(?<!\\)\s+", rules.replace("\\\n", " ").strip())
+    return [word.replace("\\ ", " ") for word in words if not word.endswith(":")]
 
 
 def forget_old(folder: str, most: int = MOST_BYTES) -> None:

@@ -74,6 +74,21 @@ def test_a_header_beside_the_source_moves_with_it(command: str, tmp_path: Path) 
     assert objects[0] == objects[1] != objects[2]
 
 
+def test_headers_of_every_source_are_looked_at(command: str, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.cpp").write_text(
+            f'#include "{name}.h"\nint {name}() {{ return ONE; }}\n'
+        )
+        (tmp_path / "headers" / f"{name}.h").write_text("#include <cstdint>\n#define ONE 1\n")
+    sources = [f"{tmp_path}/first.cpp", f"{tmp_path}/second.cpp"]
+    words = [command, "-shared", "-fPIC", f"-I{tmp_path}/headers", *sources]
+    for count, changed in ((1, ""), (1, ""), (2, "first"), (3, "second"), (3, "")):
+        if changed:
+            (tmp_path / "headers" / f"{changed}.h").write_text("#define ONE 2\n")
+        assert run([*words, "-o", f"{tmp_path}/both.so"]).returncode == 0
+        assert calls(tmp_path) == count
+
+
 def test_this_process_finds_what_was_made(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
