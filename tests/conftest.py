@@ -106,6 +106,13 @@ def _kept(cases: list[pytest.Item]) -> list[pytest.Item]:
     return sorted(cases, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest())[:number]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def kernels_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What fixtures of modules compile goes to no developer's cache either."""
+    with override(cache_dir=str(tmp_path_factory.mktemp("cache"))):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def fresh_switches(
     monkeypatch: pytest.MonkeyPatch,

@@ -11,22 +11,19 @@ import example_kernels
 import pytest
 import torch
 
-from tile_ir.switches import override
-
 SCRIPT = example_kernels.EXAMPLES / "torch" / "decoder_block.py"
 # One token, less than a tile, just a tile, ragged tiles and more tiles than one core has.
 LENGTHS = (1, 5, 64, 100, 193)
 
 
 @pytest.fixture(scope="module")
-def example(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+def example() -> ModuleType:
     """Registered once: a process has one operator of a name."""
     spec = importlib.util.spec_from_file_location("decoder_block", SCRIPT)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["decoder_block"] = module
-    with override(cache_dir=str(tmp_path_factory.mktemp("cache"))):
-        spec.loader.exec_module(module)
+    spec.loader.exec_module(module)
     return module
 
 
