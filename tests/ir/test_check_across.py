@@ -102,6 +102,16 @@ def test_a_true_alarm_of_fewer_rounds_stays(monkeypatch: pytest.MonkeyPatch) -> 
     assert "cross-sync-missing" in slugs
 
 
+def test_remainders_by_every_divisor_are_chosen() -> None:
+    for divisor in (2, 8, 9, 16, 17):
+        func = parse(
+            ROUNDS.replace("for %i", f"if (%n + 1) % {divisor} == 0 @0:5:5 {{ for %i")
+            .replace("for %j", f"if (%n + 1) % {divisor} == 0 @0:11:5 {{ for %j")
+            .replace("      }\n    }", "      } }\n    }")
+        )
+        assert not [d for d in check_across(func, DEFAULT_TARGET) if d.severity == "error"]
+
+
 LANES = """file 0 "k.py"
 func "k" phase synced automatic cross @0:1:1 {
   tensor $W: float32 [1, 4096] @0:1:1

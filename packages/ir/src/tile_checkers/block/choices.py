@@ -27,8 +27,9 @@ from tile_ir import (
     simplify,
     walk_expr,
 )
-from tile_ir.analysis import MOST_RESIDUES, Interval, Ranges, decided
+from tile_ir.analysis import Interval, Ranges, decided
 from tile_ir.analysis.branch_feasibility import at_least, implied, three_valued
+from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS
 
 # A condition of a loop is tried both ways so many times.
 MOST_TIMES = 2
@@ -276,7 +277,7 @@ class Path:
         if found is None:
             return None
         (base, modulus), shift = found
-        for m in range(modulus, MOST_RESIDUES + 1, modulus):
+        for m in range(modulus, MOST_RESIDUES_OF_EVENTS + 1, modulus):
             made = self.by_key.get(base % m)
             if made is not None:
                 return Const((made.answer + shift) % modulus, expr.dtype)
