@@ -35,13 +35,13 @@ from tile_ir import (
     buffer_bytes,
     buffers_of,
     constant_value,
-    element_limit,
     pipe_of,
     simplify,
     walk,
 )
 from tile_ir.analysis import Ranges, Sharing, Touch, launch_ranges
-from tile_ir.analysis.accesses import touches
+from tile_ir.analysis.accesses import is_filled, touches
+from tile_ir.opdef import defined_operands
 from tile_ir.verification.verifier import problems
 
 _PLACEMENT = frozenset({"phase-address", "address-alignment", "address-range", "alias"})
@@ -288,8 +288,8 @@ class _Check:
                     root, partner, stmt.loc, stmt.loc, max(t.low, r.low), min(t.high, r.high)
                 )
         state.written |= {root}
-        if isinstance(stmt, Op) and (
-            element_limit(stmt) is not None or stmt.opdef.uses is not None
+        if isinstance(stmt, Op) and not all(
+            is_filled(stmt, d, t.region) for d, o in defined_operands(stmt) if o == t.region
         ):
             return
         region = spelled(t.region, here)

@@ -14,10 +14,10 @@ from functools import lru_cache
 from tile_ir.analysis.intervals import Ranges, interval
 from tile_ir.expr import ONE, Const, Expr, constant_value
 from tile_ir.layout.footprint import is_run, k0_elements, round_up, stored_matrix
-from tile_ir.layout.geometry import BLOCK_BYTES, strides
+from tile_ir.layout.geometry import BLOCK_BYTES, element_count, strides
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt, Store
-from tile_ir.opdef import Access, Effect, accesses, pipe_of
+from tile_ir.opdef import Access, Effect, OperandDef, accesses, element_limit, pipe_of
 from tile_ir.quick_init import quick_init
 from tile_ir.scalars.affine import NO_VALUES, Values, linear_form, resolved, simplify
 from tile_ir.traversal import loads
@@ -53,6 +53,15 @@ class Touch:
         """Whether the two need an order if hulls that overlap do meet."""
         ordered = (self.writes or other.writes) and not (self.unordered and other.unordered)
         return ordered and self.overlaps(other)
+
+
+def is_filled(op: Op, definition: OperandDef, region: Region) -> bool:
+    """Whether an operation that writes the region of an operand writes all its elements."""
+    if element_limit(op) is not None:
+        return False
+    used = op.opdef.uses(op) if op.opdef.uses is not None else {}
+    name = definition.name
+    return name not in used or simplify(used[name]) == simplify(element_count(region))
 
 
 @dataclass(slots=True)

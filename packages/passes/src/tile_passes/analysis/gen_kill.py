@@ -36,17 +36,15 @@ from tile_ir import (
     bodies,
     buffer_bytes,
     buffers_of,
-    element_count,
-    element_limit,
     loads,
     map_expressions,
     reads_memory,
     replace_in,
-    simplify,
     walk,
     walk_expr,
 )
 from tile_ir.analysis import constant_trips, element, narrow, surely_runs
+from tile_ir.analysis.accesses import is_filled
 from tile_passes.analysis.byte_sets import BufferStorage, ByteSet
 from tile_passes.analysis.path_context import Iterations, PathContext
 from tile_passes.analysis.region_bytes import linear_start, region_bytes, with_open_ends
@@ -286,7 +284,7 @@ class GenKill:
                     continue
                 if access.reads and not (access.writes and replaces):
                     exposed |= self.reached(with_open_ends(region), here)
-                if access.writes and _is_filled(stmt, definition.name, region):
+                if access.writes and is_filled(stmt, definition, region):
                     written |= self.filled(region, here)
         return Effects(exposed, written)
 
@@ -335,14 +333,6 @@ def _condition(stmt: Stmt) -> Expr | None:
             found = stmt.opdef.overwrites(stmt)
             return None if isinstance(found, Const) else found
     return None
-
-
-def _is_filled(op: Op, name: str, region: Region) -> bool:
-    """Whether an operation writes all elements of an operand."""
-    if element_limit(op) is not None:
-        return False
-    used = op.opdef.uses(op) if op.opdef.uses is not None else {}
-    return name not in used or simplify(used[name]) == simplify(element_count(region))
 
 
 def _end_of_group(
