@@ -33,7 +33,8 @@ def merge_streams(func: Func, target: Target) -> Func:
     if not found:
         return func  # everything else keeps the order of the text
     # Only kernels with handovers pay for the import of networkx.
-    from tile_passes.streams.merge import Circular, Streams, merged, no_order
+    from tile_passes.streams.merge import Circular, Streams, merged
+    from tile_passes.streams.merge_errors import no_order
 
     written = written_in(every)
 

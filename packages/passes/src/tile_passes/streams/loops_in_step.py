@@ -18,11 +18,14 @@ from tile_ir import (
     Stmt,
     Var,
     bodies,
+    constant_value,
+    linear_form,
     resolved,
     simplify,
     substitute,
     walk_expr,
 )
+from tile_ir.analysis import INF
 from tile_passes.streams.items import GmAccess, mentions, same_run, works_on
 
 
@@ -109,6 +112,40 @@ def rounds_share(access: GmAccess, loop: For, values: Mapping[Var, Expr]) -> boo
     """Whether an access touches the same bytes in every round of a loop around it."""
     bounds = [part for s in access.region.dims for part in (s.offset, s.extent)]
     return not any(mentions(part, loop.var, values) for part in bounds)
+
+
+def comes_too_early(
+    first: GmAccess, then: GmAccess, loops: tuple[For, For], meanings: Meanings
+) -> bool:
+    """Whether `then`, which the text runs behind all rounds of the loop of `first`, would meet
+    places of its later rounds, were the two loops one.
+
+    Places that are the same in every round are handed over from round to round, and nothing is
+    known of those that differ by no constant: neither comes too early.
+    """
+    one, other = loops
+    nearest, farthest = 1, INF
+    depends = False
+    for s, t in zip(first.region.dims, then.region.dims, strict=True):
+        its, others = meanings.fixed(s.offset, {}), meanings.fixed(t.offset, {other.var: one.var})
+        size, taken = constant_value(s.extent), constant_value(t.extent)
+        if its is None or others is None or size is None or taken is None:
+            return False
+        step, others_step = (linear_form(e)[0].get(one.var, 0) for e in (its, others))
+        ahead = constant_value(simplify(others - its - one.var * (others_step - step)))
+        if ahead is None:
+            return False
+        depends = depends or bool(step or others_step)
+        if step == others_step:
+            low, high = ahead - size + 1, ahead + taken - 1
+            if step < 0:
+                low, high = -high, -low
+            if step:
+                nearest = max(nearest, -(-low // abs(step)))
+                farthest = min(farthest, high // abs(step))
+            elif not low <= 0 <= high:
+                return False
+    return depends and nearest <= farthest
 
 
 def path_to(stmt: Stmt, outer: Stmt) -> tuple[Stmt, ...]:

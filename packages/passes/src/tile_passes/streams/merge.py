@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import networkx as nx
 
@@ -18,16 +18,13 @@ from tile_ir import (
     Core,
     Expr,
     For,
-    Func,
     If,
-    KernelError,
     Let,
     Stmt,
     Var,
     bodies,
     map_expressions,
     map_region,
-    print_expr,
     reads_memory,
     rewrite,
     simplify,
@@ -36,7 +33,6 @@ from tile_ir import (
     walk,
     with_bodies,
 )
-from tile_ir.analysis import trip_count
 from tile_passes.free_names import FreeNames
 from tile_passes.streams.handovers import Handover, Pair
 from tile_passes.streams.items import (
@@ -48,7 +44,18 @@ from tile_passes.streams.items import (
     items,
     variables,
 )
-from tile_passes.streams.loops_in_step import LoopsInStep, Meanings, loops_in_step, path_to
+from tile_passes.streams.loops_in_step import (
+    Meanings,
+    comes_too_early,
+    loops_in_step,
+    path_to,
+)
+from tile_passes.streams.merge_errors import (
+    later_round,
+    other_guards,
+    other_rounds,
+    several_loops,
+)
 
 
 class Circular(Exception):
@@ -157,6 +164,7 @@ def _ordered(found: list[Item], streams: Streams) -> tuple[list[Item], Streams]:
                 cube, vector = (a, b) if Core.CUBE in a.cores() else (b, a)
                 _join(partner, cube, vector)
     for cube, vector in partner.items():
+        _check_rounds(cube, vector, streams)
         fused, renaming = _fused(cube, vector, streams.meanings)
         graph = nx.relabel_nodes(graph, {cube: fused, vector: fused})
         streams = streams.renamed(renaming)
@@ -176,10 +184,27 @@ def _places(found: Sequence[Item]) -> dict[int, Item]:
 def _join(partner: dict[Item, Item], cube: Item, vector: Item) -> None:
     """Two loops become one, unless one of them belongs to a third."""
     if partner.setdefault(cube, vector) is not vector:
-        raise _several(cube, partner[cube], vector)
+        raise several_loops(cube, partner[cube], vector)
     other = next((c for c, v in partner.items() if v is vector and c is not cube), None)
     if other is not None:
-        raise _several(vector, other, cube)
+        raise several_loops(vector, other, cube)
+
+
+def _check_rounds(cube: Item, vector: Item, streams: Streams) -> None:
+    """One loop for two must do in each round what the text says of all rounds."""
+    one, other = (cube, vector) if cube.number < vector.number else (vector, cube)
+    x, y = one.stmt, other.stmt
+    if not (isinstance(x, For) and isinstance(y, For)):
+        return
+    readers = {id(p.reader.stmt) for p in streams.pairs}
+    for a, b in product(gm_accesses((x,), one.core), gm_accesses((y,), other.core)):
+        if a.buffer is not b.buffer or not (a.writes or b.writes):
+            continue
+        # What is handed over is read behind its writer, wherever that stands in the text.
+        taken = b.writes and not a.writes and id(a.stmt) in readers
+        order = ((b, a), (y, x)) if taken else ((a, b), (x, y))
+        if comes_too_early(*order[0], order[1], streams.meanings):
+            raise later_round(*order[0])
 
 
 def _in_core_order(graph: nx.DiGraph, found: Sequence[Item]) -> None:
@@ -236,19 +261,6 @@ def _by_shared_memory(graph: nx.DiGraph, found: Sequence[Item], streams: Streams
                 last_write[buffer, core] = item
 
 
-def no_order(func: Func, found: Sequence[Handover]) -> KernelError:
-    """What is told where each core would wait for the other."""
-    loc = found[0].pairs[0].reader.stmt.loc if found else func.loc
-    names = ", ".join(f"`{h.buffer.name}`" for h in found)
-    return KernelError(
-        "handover-circular",
-        f"each core would wait for the other: no order of the statements makes {names} before it "
-        "is read",
-        loc,
-        "hand the value over before it is needed",
-    )
-
-
 def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
     """Whether two loops hand over the same bytes in every round, or two branches that are taken
     together have such loops in them."""
@@ -261,52 +273,10 @@ def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
         return False
     name = pair.writer.buffer.name
     if not loops.equally_often:
-        raise _other_rounds(name, loops)
+        raise other_rounds(name, loops)
     if not loops.same_guards:
-        raise _other_guards(name, loops)
+        raise other_guards(name, loops)
     return True
-
-
-def _other_rounds(name: str, loops: LoopsInStep) -> KernelError:
-    x, y = loops.writer, loops.reader
-    verb = "may not" if loops.unknown else "do not"
-    return KernelError(
-        "handover-rounds",
-        f"`{name}` is written in every round of this loop and read in every round of the loop "
-        f"in line {y.loc.line}, but they {verb} run equally often "
-        f"({_rounds(x)} and {_rounds(y)})",
-        x.loc,
-        "give both loops the same bounds, or the workspace a place for every round",
-    )
-
-
-def _other_guards(name: str, loops: LoopsInStep) -> KernelError:
-    return KernelError(
-        "handover-guards",
-        f"`{name}` is written in every round of this loop and read in every round of the loop "
-        f"in line {loops.reader.loc.line}, but the branches around the loops may not be taken "
-        "together",
-        loops.writer.loc,
-        "put both loops under the same conditions, of values that nothing changes, and what only "
-        "one core does under a condition inside its loop",
-    )
-
-
-def _rounds(loop: For) -> str:
-    return print_expr(trip_count(loop))
-
-
-def _several(loop: Item, one: Item, other: Item) -> KernelError:
-    its, others = "the cube core", "the vector cores"
-    if Core.CUBE not in loop.cores():
-        its, others = others, its
-    return KernelError(
-        "handover-unclear",
-        f"this loop of {its} hands values to and from two loops of {others}, in "
-        f"lines {one.stmt.loc.line} and {other.stmt.loc.line}",
-        loop.stmt.loc,
-        "hand everything over in one loop, or divide this one",
-    )
 
 
 def _fused(cube: Item, vector: Item, meanings: Meanings) -> tuple[Item, Renaming]:

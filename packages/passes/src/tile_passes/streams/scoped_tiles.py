@@ -26,7 +26,8 @@ def in_step(func: Func, copies: Sequence[Op]) -> Body:
     if not pairs:
         return body
     # Only kernels with handovers pay for the import of networkx.
-    from tile_passes.streams.merge import Circular, Streams, merged, no_order
+    from tile_passes.streams.merge import Circular, Streams, merged
+    from tile_passes.streams.merge_errors import no_order
 
     by_tile = groupby(sorted(pairs, key=_name), key=_name)
     handed = tuple(Handover(p[0].writer.buffer, p, False) for p in (tuple(g) for _, g in by_tile))
