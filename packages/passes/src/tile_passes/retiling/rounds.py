@@ -13,6 +13,7 @@ from tile_ir import (
     Expr,
     For,
     Func,
+    LoopKind,
     Op,
     Region,
     Stmt,
@@ -36,6 +37,17 @@ from tile_passes.retiling.block_axis import longer_buffer, longer_region
 # many elements: rows are loaded in runs of that length from there on.
 PLACES = 8
 STRETCH = 512
+
+
+def open_stages(func: Func) -> Func:
+    """The function whose pipelined loops leave to the compiler how far their rounds overlap."""
+
+    def opened(stmt: Stmt) -> Stmt:
+        if isinstance(stmt, For) and stmt.kind is LoopKind.PIPELINED and not stmt.given:
+            return replace(stmt, stages=0) if stmt.stages else stmt
+        return stmt
+
+    return func.with_body(rewrite(func.launch.body, opened))
 
 
 def joined_rounds(func: Func) -> Func:
