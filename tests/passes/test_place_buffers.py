@@ -106,7 +106,7 @@ class Programs:
         r, pick = self.random, self.random.choice
         c, a = pick(SUMS), pick(OPERANDS)
         match r.choice(("clear", "product", "product", "product", "scale", "set", "load", "store",
-                        "change", "take", "part", "read", "copy")):  # fmt: skip
+                        "change", "take", "part", "read", "copy", "either")):  # fmt: skip
             case "clear":
                 value = Const(r.choice((0.0, 0.0, 1.0)), FLOAT32)
                 return Op(OPS["fill"], (Region.whole(c), value), (), HERE)
@@ -131,6 +131,11 @@ class Programs:
                 return self.nest(a, lambda i, j: Const(1.0, FLOAT16), SIZE // 2)
             case "read":
                 return self.nest(c, lambda i, j: Cast(Load(a, (i, j)), FLOAT32))
+            case "either":
+                zeros = Op(OPS["fill"], (Region.whole(c), Const(0.0, FLOAT32)), (), HERE)
+                made = self.nest(c, lambda i, j: Cast(Load(a, (i, j)), FLOAT32))
+                then, orelse = r.choice(((zeros, made), (made, zeros)))
+                return If(self.condition(), (then,), (orelse,), HERE)
         return copy(Region.whole(pick([b for b in OPERANDS if b is not a])), Region.whole(a))
 
     def body(self, depth: int, length: int) -> Body:

@@ -29,6 +29,7 @@ from tile_passes.plan_memory import plan_memory
 from tile_passes.plan_workspace import plan_workspace
 from tile_passes.remove_dead import remove_dead
 from tile_passes.retile_blocks import retile_blocks
+from tile_passes.settle_choices import settle_choices
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.split_vector_lanes import split_vector_lanes
@@ -39,6 +40,7 @@ from tile_passes.vectorize_parallel import vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
     simplify,
+    settle_choices,
     place_buffers,
     infer_memory,
     stage_copies,

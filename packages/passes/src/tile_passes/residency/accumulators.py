@@ -37,6 +37,7 @@ from tile_ir import (
     equal,
     generated,
     is_constant,
+    reads_memory,
     replace_buffers,
     simplify,
     walk,
@@ -46,6 +47,7 @@ from tile_ir.analysis import surely_runs
 from tile_ir.ops.cube import accumulator_type, is_tile_product
 from tile_ir.ops.movement import converts
 from tile_passes.free_names import FreeNames
+from tile_passes.parallel.boxes import negated
 from tile_passes.parallel.nest_form import is_parallel
 from tile_passes.residency.handover import handover
 from tile_passes.residency.value_uses import (
@@ -64,10 +66,12 @@ TRUE, FALSE = Const(True, BOOL), Const(False, BOOL)
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What an accumulator consists of: whether there is a `tile` in ub, and when the part in l0c
-    still counts as zeros, so that the next product overwrites it; None without such a part."""
+    still counts as zeros, so that the next product overwrites it; None without such a part. The
+    tile counts only `where` a condition holds, which is TRUE but in the block behind a branch."""
 
     tile: bool
     zero: Expr | None
+    where: Expr = TRUE
 
 
 NOTHING = Parts(False, None)
@@ -123,8 +127,14 @@ class Accumulator:
         in which the value may be read behind the body."""
         result: list[Stmt] = []
         for stmt, later in self.uses.each(body, wanted):
+            if parts.where is not TRUE and not isinstance(stmt, Op) and touches(stmt, self.buffer):
+                result.extend(self._in_tile(parts, stmt.loc))
+                parts = IN_TILE
             new, parts = self._stmt(stmt, parts, later)
             result.extend(new)
+        if parts.where is not TRUE:
+            result.extend(self._in_tile(parts, self.buffer.loc) if wanted else ())
+            parts = IN_TILE if wanted else NOTHING
         return tuple(result), parts
 
     def _stmt(self, stmt: Stmt, parts: Parts, later: frozenset[str]) -> tuple[list[Stmt], Parts]:
@@ -183,7 +193,7 @@ class Accumulator:
             init = FALSE
         operands = (*op.operands[:2], Region(self.product, region.dims), init, *op.operands[4:])
         made = [*before, replace(op, operands=operands)]
-        parts = Parts(parts.tile, FALSE)
+        parts = replace(parts, zero=FALSE)
         if self.in_ub:  # the next sum needs the room
             return [*made, *self._in_tile(parts, op.loc)], IN_TILE
         return made, parts
@@ -291,6 +301,10 @@ class Accumulator:
         ends = [self._body(body, parts, later) for body in (stmt.then, stmt.orelse)]
         self._keeps_tile = outer
         (then, one), (orelse, other) = ends
+        made = self._made_in_one_branch(stmt, (then, one), (orelse, other))
+        if made is not None and later:
+            branch, parts = made
+            return [*before, branch], parts
         if one != other and later:
             then = (*then, *self._in_tile(one, stmt.loc))
             orelse = (*orelse, *self._in_tile(other, stmt.loc))
@@ -299,19 +313,42 @@ class Accumulator:
         new = with_bodies(stmt, (then, orelse))
         return [*before, new], one
 
+    def _made_in_one_branch(
+        self, stmt: If, then: tuple[Body, Parts], orelse: tuple[Body, Parts]
+    ) -> tuple[If, Parts] | None:
+        """The branch in which a tile is made anew, where the other one has zeros. It is made apart:
+        products are handed over to the tile itself, to which it is added where it was made."""
+        if reads_memory(stmt.condition):
+            return None
+        sides = (
+            (stmt.then, then, orelse, stmt.condition),
+            (stmt.orelse, orelse, then, negated(stmt.condition)),
+        )
+        for old, (body, parts), (nothing, cleared), condition in sides:
+            use = self.uses.of_body(old)
+            anew = use.ends and not use.reads
+            if parts != IN_TILE or cleared != CLEARED or nothing or not anew:
+                continue
+            apart = {self.tile: self._new("part", Memory.UB)}
+            made = replace(stmt, condition=condition, then=replace_buffers(body, apart), orelse=())
+            return made, Parts(True, TRUE, condition)
+        return None
+
     def _in_tile(self, parts: Parts, loc: Loc) -> list[Stmt]:
         """What adds the part in l0c to the tile in ub."""
         if parts.zero is None:
             return []
-        whole = Region.whole(self.tile)
+        part = self._new("part", Memory.UB) if parts.tile else self.tile
+        add = generated(Op(OPS["add"], _whole(self.tile, self.tile, part), (), loc))
         if is_constant(parts.zero, True):
-            return [] if parts.tile else [self._fill(loc)]
+            if parts.where is TRUE:
+                return [] if parts.tile else [self._fill(loc)]
+            taken = handover(part, self.tile, loc)
+            return [If(parts.where, (taken,), (self._fill(loc),), loc)]
         assert is_constant(parts.zero, False), "a first iteration has had its product"
-        if not parts.tile:
-            return [handover(self.product, self.tile, loc)]
-        part = self._new("part", Memory.UB)
-        add = Op(OPS["add"], (whole, whole, Region.whole(part)), (), loc)
-        return [handover(self.product, part, loc), generated(add)]
+        if parts.where is not TRUE:
+            return [handover(self.product, self.tile, loc), If(parts.where, (add,), (), loc)]
+        return [handover(self.product, part, loc), *([add] if parts.tile else [])]
 
     def _fill(self, loc: Loc) -> Stmt:
         zero = cast(ZERO, self.buffer.dtype)
@@ -323,6 +360,10 @@ class Accumulator:
             return []
         clear = generated(Op(OPS["clear_l0c"], (Region.whole(self.product),), (), loc))
         return [clear] if is_constant(zero, True) else [If(zero, (clear,), (), loc)]
+
+
+def _whole(*buffers: Buffer) -> tuple[Region, ...]:
+    return tuple(map(Region.whole, buffers))
 
 
 def _is_zero(op: Op) -> bool:

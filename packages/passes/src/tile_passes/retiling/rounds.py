@@ -17,6 +17,8 @@ from tile_ir import (
     Op,
     Region,
     Stmt,
+    bodies,
+    breaks,
     constant_value,
     equal,
     map_own_expressions,
@@ -26,6 +28,9 @@ from tile_ir import (
     simplify,
     substitute,
     variables_of,
+    walk,
+    with_bodies,
+    with_statements,
 )
 from tile_ir.ops.cube import is_tile_product
 from tile_ir.ops.movement import loads_l1
@@ -40,14 +45,24 @@ STRETCH = 512
 
 
 def open_stages(func: Func) -> Func:
-    """The function whose pipelined loops leave to the compiler how far their rounds overlap."""
+    """The function whose pipelined loops, and others with products, leave to the compiler how far
+    their rounds overlap."""
+    return func.with_body(_opened(func.launch.body))
 
-    def opened(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, For) and stmt.kind is LoopKind.PIPELINED and not stmt.given:
-            return replace(stmt, stages=0) if stmt.stages else stmt
-        return stmt
 
-    return func.with_body(rewrite(func.launch.body, opened))
+def _opened(body: Body) -> Body:
+    return with_statements(body, (_with_open_stages(stmt) for stmt in body))
+
+
+def _with_open_stages(stmt: Stmt) -> Stmt:
+    if isinstance(stmt, For) and stmt.kind is LoopKind.PIPELINED:
+        return replace(stmt, stages=0) if stmt.stages and not stmt.given else stmt
+    if isinstance(stmt, For) and stmt.kind is LoopKind.SERIAL and not any(breaks(stmt.body)):
+        inside = tuple(walk(stmt.body))
+        loops = [s for s in inside if isinstance(s, For) and s.kind is LoopKind.PIPELINED]
+        if not loops and any(isinstance(s, Op) and is_tile_product(s) for s in inside):
+            return replace(stmt, kind=LoopKind.PIPELINED)
+    return with_bodies(stmt, tuple(map(_opened, bodies(stmt))))
 
 
 def joined_rounds(func: Func) -> Func:
