@@ -309,7 +309,8 @@ def test_most_handovers_are_needed() -> None:
     for seed in kept(range(60), least=40):
         func, programs = Programs(seed).func(), Programs(seed + 1000)
         start, end = func.launch.body[:5], func.launch.body[-2:]
-        func = func.with_body((*start, *(programs.leaf() for _ in range(8)), *end))
+        leaves = [leaf for leaf in (programs.leaf() for _ in range(12)) if not isinstance(leaf, If)]
+        func = func.with_body((*start, *leaves[:8], *end))
         placed = place_buffers.run(func, TARGET)
         with np.errstate(all="ignore"):
             expected = results(typed(placed), 1)

@@ -164,8 +164,9 @@ class Accumulator:
         return [*before, *replace_buffers((stmt,), {self.buffer: self.tile})], IN_TILE
 
     def _op(self, op: Op, parts: Parts, later: frozenset[str]) -> tuple[list[Stmt], Parts]:
-        if is_tile_product(op) and roles(op, self.buffer) == {SUM}:
-            return self._product(op, parts)
+        if is_tile_product(op):
+            summed = roles(op, self.buffer) == {SUM}
+            return self._product(op, parts) if summed else self._operand(op, parts)
         if _is_zero(op) and op.region("dst").is_whole():
             return [], CLEARED
         taken = self._straight_from_l0c(op, parts)
@@ -197,6 +198,13 @@ class Accumulator:
         if self.in_ub:  # the next sum needs the room
             return [*made, *self._in_tile(parts, op.loc)], IN_TILE
         return made, parts
+
+    def _operand(self, op: Op, parts: Parts) -> tuple[list[Stmt], Parts]:
+        """A product that reads the value, which goes to l1 by the tile in ub."""
+        twin = self._new("l1", Memory.L1)
+        taken = handover(self.tile, twin, op.loc)
+        reads = replace_buffers((op,), {self.buffer: twin})
+        return [*self._in_tile(parts, op.loc), taken, *reads], IN_TILE
 
     def _straight_from_l0c(self, op: Op, parts: Parts) -> Op | None:
         """A copy of an accumulator that is nothing but products."""
@@ -325,11 +333,11 @@ class Accumulator:
             (stmt.orelse, orelse, then, negated(stmt.condition)),
         )
         for old, (body, parts), (nothing, cleared), condition in sides:
-            use = self.uses.of_body(old)
-            anew = use.ends and not use.reads
+            use, part = self.uses.of_body(old), self._new("part", Memory.UB)
+            anew = use.ends and not use.reads and not any(touches(s, part) for s in body)
             if parts != IN_TILE or cleared != CLEARED or nothing or not anew:
                 continue
-            apart = {self.tile: self._new("part", Memory.UB)}
+            apart = {self.tile: part}
             made = replace(stmt, condition=condition, then=replace_buffers(body, apart), orelse=())
             return made, Parts(True, TRUE, condition)
         return None
