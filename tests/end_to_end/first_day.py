@@ -127,8 +127,8 @@ def threads_that_synchronise():
     @T.prim_func
     def k(X: T.Tensor((64,), "float32")):
         with T.Kernel(4) as (cid, vid):
-            T.sync_threads()
-            # ^ unknown-name: `T.sync_threads` is not defined | there are no threads; T.barrier_all() waits for all pipes of the core
+            T.barrier_wait(0, 0)
+          # ^ gpu-name: T.barrier_wait: order inside a block is the compiler's | leave it out
 
 
 # Arrays of the host --------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def choosing_elements():
             x = T.alloc_ub((64,), "float32")
             for i in T.Parallel(64):
                 x[i] = T.where(x[i] > 0, x[i], 0.0)
-                #        ^ unknown-name: `T.where` is not defined | write T.tile.select(dst, selMask, src0, src1, selMode) for tiles, T.if_then_else(condition, x, y) for elements
+                #      ^ gpu-name: T.where: a condition of a compiler's inner form | write T.if_then_else(condition, x, y)
 
 
 def the_gemm_of_gpus():
@@ -388,16 +388,6 @@ def elements_of_a_buffer_one_by_one():
             for value in x:
             #            ^ not-a-loop: a kernel cannot iterate over the buffer `x` | loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or T.Persistent, or over a Python list
                 T.printf("%f\n", value)
-
-
-def python_choice():
-    @T.prim_func
-    def k(X: T.Tensor((64,), "float32")):
-        with T.Kernel(1) as (cid, vid):
-            x = T.alloc_ub((64,), "float32")
-            for i in T.Parallel(64):
-                x[i] = x[i] if x[i] > 0 else 0.0
-                #              ^ runtime-condition: `a if c else b` chooses while the kernel is traced, but the condition is known only when it runs | write T.if_then_else(c, a, b)
 
 
 # Kernels, factories and calls ----------------------------------------------------------------------
@@ -561,7 +551,7 @@ def arguments_that_overlap():
         with T.Kernel(1, threads=2) as cid:
             x = T.alloc_shared((64,), "float32")
             T.copy(X, x)
-           #^ race: aiv0 MTE3 writes bytes [124, 128) of GM buffer 'Y' (DataCopyPad at first_day.py:601 (kernel.cpp:N)), aiv1 MTE2 reads them (DataCopyPad at first_day.py:597 (kernel.cpp:N)), and nothing orders the two (DataCopyPad, block 0, aiv1, kernel.cpp:N) | both vector cores reach these bytes: keep what is read apart from what is written, in the arguments of the call too, or write `threads=1`
+           #^ race: aiv0 MTE3 writes bytes [124, 128) of GM buffer 'Y' (DataCopyPad at first_day.py:557 (kernel.cpp:N)), aiv1 MTE2 reads them (DataCopyPad at first_day.py:553 (kernel.cpp:N)), and nothing orders the two (DataCopyPad, block 0, aiv1, kernel.cpp:N) | both vector cores reach these bytes: keep what is read apart from what is written, in the arguments of the call too, or write `threads=1`
             for i in T.Parallel(64):
                 x[i] = x[i] * 2.0
             T.copy(x, Y)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from tile_ir import (
-    INT32,
     ONE,
     OPS,
     Automatic,
@@ -59,10 +58,9 @@ from tile_ir.analysis import (
 )
 from tile_ir.layout.tile_copy import clamped_dims, match_copy
 from tile_passes.free_names import FreeNames
+from tile_passes.lowering.alignment import starts_at_blocks
 from tile_passes.lowering.region_parts import element_of, in_loops, part_along, with_dim
 from tile_passes.passdef import ir_pass
-
-_UNKNOWN = INT32.limits()[0]
 
 
 @ir_pass(needs=Phase.TYPED)
@@ -73,13 +71,12 @@ def guard_accesses(func: Func, target: Target) -> Func:
     and a store to one does nothing. An element gets a test of its indices. A tile is cut at the
     ends of rows and columns when it is lowered; here it gets no rows where another index is
     outside, and begins at 0 where it would begin before. What intervals prove inside is left alone.
-    Limits: a tile whose start is loaded from a tensor begins where it says, and is cut in two
-    dimensions only; a tile of l1 or l0c may begin before the rows of a tensor, not before its
-    columns.
+    Limits: tiles are cut in two dimensions only; one of l1 or l0c may begin before the rows of a
+    tensor, not before its columns.
     """
     if Automatic.BOUNDS not in func.automatic:
         return func
-    guards = _Guards(FreeNames.of(func))
+    guards = _Guards(FreeNames.of(func), target)
     body = guards.body(func.launch.body, _Known(launch_ranges(func)))
     return func if body is func.launch.body else func.with_body(body)
 
@@ -116,16 +113,21 @@ class _Known:
         pairs = list(zip(indices, shape, strict=True))
         return conjunction(t for i, n in pairs for t in _tests(i, n, *self.ends(i, n)))
 
+    def hangs_over(self, region: Region, dim: int) -> bool:
+        """Whether a tile may have elements outside of its tensor along a dimension."""
+        return any(at_least_by_cases(e, self.ranges, self.facts) < 0 for e in _room(region, dim))
+
     def begins_early(self, s: Slice) -> bool:
         """Whether the index arithmetic of a tile leads before its tensor."""
         if constant_value(simplify(s.extent)) == 1:
             return False
-        return _UNKNOWN < at_least_by_cases(s.offset, self.ranges, self.facts) < 0
+        return at_least_by_cases(s.offset, self.ranges, self.facts) < 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Guards:
     names: FreeNames
+    target: Target
 
     def body(self, body: Body, known: _Known) -> Body:
         result: list[Stmt] = []
@@ -184,52 +186,87 @@ class _Guards:
         side = 0 if _region(op, 0).memory is Memory.GM else 1
         gm = _region(op, side)
         cuts = clamped_dims(gm) if op.opdef.clip is not None else ()
-        tests: list[Expr] = []
+        tests: dict[int, list[Expr]] = {}
         for dim, (s, size) in enumerate(zip(gm.dims, gm.buffer.shape, strict=True)):
             if constant_value(simplify(s.extent)) != 1:
-                continue
+                continue  # of these below
             low, high = known.ends(s.offset, size)
             if low or (high and dim not in cuts):
                 at = self.by_name(s.offset, before, op.loc)
                 gm = with_dim(gm, dim, Slice(at, s.extent, s.stride))
-                tests += _tests(at, size, low, high)
+                tests[dim] = _tests(at, size, low, high)
+        long = [d for d, s in enumerate(gm.dims) if constant_value(simplify(s.extent)) != 1]
+        odd = [d for d in long if d not in cuts and known.hangs_over(gm, d)]
         early = [d for d in cuts if known.begins_early(gm.dims[d])]
+        for dim in (*odd, *early):
+            at = self.by_name(gm.dims[dim].offset, before, op.loc)
+            gm = with_dim(gm, dim, replace(gm.dims[dim], offset=at))
+        op = _with_region(op, side, gm)
         if op.opdef.clip is None:
-            return (_where(conjunction(tests), _with_region(op, side, gm)),)
-        if not tests:
-            return self.from_the_start(op, side, early)
-        without = _with_rows(gm, conjunction(tests))
-        if _is_row_of_both(without, op, side):
-            return self.from_the_start(_with_region(op, side, without), side, early)
-        orelse: Body = (_emptied(op, _region(op, 1)),) if side == 0 else ()
-        inside = self.from_the_start(_with_region(op, side, gm), side, early)
-        return (If(conjunction(tests), inside, tuple(map(generated, orelse)), op.loc),)
+            return (_where(_all(tests), op),)
+        if odd and _by_elements(op, _region(op, 1 - side)):
+            inside = conjunction(t for d in odd for t in _inside(gm, d))
+            slow = tuple(map(generated, self.element_by_element(op, side)))
+            return (If(inside, self.cut(op, side, tests, early), slow, op.loc),)
+        return self.cut(op, side, tests, early)
 
-    def from_the_start(self, op: Op, side: int, early: Sequence[int]) -> Body:
+    def cut(
+        self, op: Op, side: int, tests: Mapping[int, Sequence[Expr]], early: Sequence[int]
+    ) -> Body:
+        """The movement of a tile under tests of its single indices, by dimension, which may begin
+        before its tensor in others."""
+        if not tests:
+            return self.from_the_start(op, side, early, op)
+        without = _with_rows(_region(op, side), tests)
+        if _is_row_of_both(without, op, side):
+            return self.from_the_start(_with_region(op, side, without), side, early, op)
+        orelse = self.emptied(op, _region(op, 1)) if side == 0 else ()
+        inside = self.from_the_start(op, side, early, op)
+        return (If(_all(tests), inside, tuple(map(generated, orelse)), op.loc),)
+
+    def from_the_start(self, op: Op, side: int, early: Sequence[int], original: Op) -> Body:
         """The movement of a tile that may begin before its tensor in some dimensions: as it is
-        where it does not, and else of the rest, or element by element along columns."""
+        where it does not, and else of the rest, or of the elements of the original where the rest
+        begins inside of a block."""
         if not early:
             return (op,)
         dim, *others = early
         gm, local = _region(op, side), _region(op, 1 - side)
         sides = [(p.src_dim, p.dst_dim) for p in match_copy(_region(op, 0), _region(op, 1))]
         partner = next((pair[1 - side] for pair in sides if pair[side] == dim), None)
-        whole = self.from_the_start(op, side, others)
-        along_columns = dim == len(gm.dims) - 1
-        if partner is None or (along_columns and not _by_elements(op, local)):
-            return whole
-        if along_columns:
-            moved = self.by_element(op, side)
+        whole = self.from_the_start(op, side, others, original)
+        cut = simplify(maximum(-gm.dims[dim].offset, 0))
+        rest = simplify(maximum(gm.dims[dim].extent - cut, 0))
+        part = None if partner is None else part_along(local, partner, cut, rest)
+        if dim == len(gm.dims) - 1 or part is None or not starts_at_blocks(part, self.target):
+            if not _by_elements(op, local):
+                return whole
+            steps = self.element_by_element(original, side)
         else:
-            cut = simplify(maximum(-gm.dims[dim].offset, 0))
-            rest = simplify(maximum(gm.dims[dim].extent - cut, 0))
-            parts = [part_along(local, partner, cut, rest)] * 2
+            parts = [part, part]
             parts[side] = part_along(gm, dim, cut, rest)
-            op = replace(op, operands=(*parts, *op.operands[2:]))
-            moved = self.from_the_start(op, side, others)
-        before: Body = (_emptied(op, local),) if side == 0 else ()
-        steps = tuple(map(generated, (*before, *moved)))
-        return (If(gm.dims[dim].offset >= 0, whole, steps, op.loc),)
+            moved = replace(op, operands=(*parts, *op.operands[2:]))
+            before = self.emptied(op, local) if side == 0 else ()
+            steps = (*before, *self.from_the_start(moved, side, others, original))
+        return (If(gm.dims[dim].offset >= 0, whole, tuple(map(generated, steps)), op.loc),)
+
+    def element_by_element(self, op: Op, side: int) -> Body:
+        """The movement with a test for each element, and what the others hold."""
+        before = self.emptied(op, _region(op, 1)) if side == 0 else ()
+        return (*before, *self.by_element(op, side))
+
+    def emptied(self, op: Op, local: Region) -> Body:
+        """What a tile holds where its tensor has nothing; element by element where its rows begin
+        at no blocks."""
+        if local.memory is Memory.L1:
+            return (Op(OPS["clear_l1"], (local,), (), op.loc),)
+        pad = op.attr("pad_value") if "pad_value" in {a.name for a in op.opdef.attrs} else None
+        value = cast(Const(pad or 0), local.dtype)
+        if starts_at_blocks(local, self.target):
+            return (Op(OPS["fill"], (local, value), (), op.loc),)
+        loops = [(Var(self.names.fresh("e")), s.extent) for s in local.dims]
+        places = element_of(local, {d: var for d, (var, _) in enumerate(loops)})
+        return in_loops(loops, (Store(local.buffer, places, value, op.loc),), op.loc)
 
     def by_element(self, op: Op, side: int) -> Body:
         """The movement element by element, each with its own test."""
@@ -247,18 +284,12 @@ class _Guards:
         gm = _region(op, side)
         index = element_of(gm, places[side])
         ends = zip(index, gm.buffer.shape, strict=True)
-        test = conjunction(t for i, n in ends for t in _tests(i, n, True, True))
+        test = simplify(conjunction(t for i, n in ends for t in _tests(i, n, True, True)))
+        if is_constant(test, False):
+            return ()
         load = Load(src.buffer, element_of(src, places[0]))
         store = Store(dst.buffer, element_of(dst, places[1]), cast(load, dst.dtype), op.loc)
         return in_loops(loops, (If(test, (store,), (), op.loc),), op.loc)
-
-
-def _emptied(op: Op, local: Region) -> Op:
-    """What a tile holds where its tensor has nothing."""
-    if local.memory is Memory.L1:
-        return Op(OPS["clear_l1"], (local,), (), op.loc)
-    pad = op.attr("pad_value") if "pad_value" in {a.name for a in op.opdef.attrs} else None
-    return Op(OPS["fill"], (local, cast(Const(pad or 0), local.dtype)), (), op.loc)
 
 
 def _moves_gm(op: Op) -> bool:
@@ -284,18 +315,20 @@ def _with_region(op: Op, position: int, region: Region) -> Op:
     return replace(op, operands=tuple(operands))
 
 
-def _with_rows(gm: Region, test: Expr) -> Region:
-    """The tile of gm with its indices inside: none of its rows where the test fails."""
-    dims = [
-        replace(s, offset=simplify(minimum(maximum(s.offset, 0), size - 1)))
-        if constant_value(simplify(s.extent)) == 1
-        else s
-        for s, size in zip(gm.dims, gm.buffer.shape, strict=True)
-    ]
+def _with_rows(gm: Region, tests: Mapping[int, Sequence[Expr]]) -> Region:
+    """The tile of gm with its tested indices inside: none of its rows where a test fails."""
+    dims = list(gm.dims)
+    for d in tests:
+        first = minimum(maximum(dims[d].offset, 0), gm.buffer.shape[d] - 1)
+        dims[d] = replace(dims[d], offset=simplify(first))
     row = clamped_dims(gm)[0]
-    extent = dims[row].extent
-    dims[row] = replace(dims[row], extent=select(test, extent, cast(Const(0), extent.dtype)))
+    extent, none = dims[row].extent, cast(Const(0), dims[row].extent.dtype)
+    dims[row] = replace(dims[row], extent=select(_all(tests), extent, none))
     return Region(gm.buffer, tuple(dims))
+
+
+def _all(tests: Mapping[int, Sequence[Expr]]) -> Expr:
+    return conjunction(test for its in tests.values() for test in its)
 
 
 def _is_row_of_both(gm: Region, op: Op, side: int) -> bool:
@@ -312,6 +345,17 @@ def _where(test: Expr, stmt: Stmt) -> Stmt:
 
 def _tests(index: Expr, size: Expr, low: bool, high: bool) -> list[Expr]:
     return [t for t, wanted in ((index >= 0, low), (index < size, high)) if wanted]
+
+
+def _room(region: Region, dim: int) -> tuple[Expr, Expr]:
+    """The elements of a tensor before a tile and behind it, along a dimension."""
+    s = region.dims[dim]
+    behind = difference(region.buffer.shape[dim], simplify(s.offset + (s.extent - 1) * s.stride))
+    return s.offset, simplify(behind - 1)
+
+
+def _inside(region: Region, dim: int) -> list[Expr]:
+    return [e >= 0 for e in _room(region, dim)]
 
 
 def _reads_gm(expr: Expr) -> bool:

@@ -33,20 +33,18 @@ from tile_ir import (
     cast,
     ceildiv,
     constant_value,
-    element_offset,
     generated,
     is_contiguous,
-    linear_form,
     minimum,
     rewrite,
     round_up,
     simplify,
-    strides,
 )
 from tile_ir.layout.tile_copy import CopyPair, match_copy
 from tile_ir.ops.cast import DEQUANTIZING
 from tile_ir.ops.movement import cast_mode_of_copy, goes_through_workspace, type_between_cores
 from tile_passes.free_names import FreeNames
+from tile_passes.lowering.alignment import starts_at_blocks
 from tile_passes.passdef import ir_pass
 
 # A copy from gm to gm moves pieces of so many bytes: transfers are at full rate from there on
@@ -93,7 +91,7 @@ class _Stages:
             return self.between_cores(stmt)
         if way == (Memory.GM, Memory.GM):
             return self.pieces(stmt)
-        if self.foreign and not all(map(self.starts_at_blocks, (src, dst))):
+        if self.foreign and not all(starts_at_blocks(r, self.target) for r in (src, dst)):
             match way:
                 case (Memory.UB, Memory.UB):
                     return self.nest(dst, src, stmt)
@@ -139,21 +137,6 @@ class _Stages:
         tile = self.tile(dst, dtype, copy)
         return generated(replace(copy, operands=(src, tile))), self.cast(dst, tile, copy)
 
-    def starts_at_blocks(self, region: Region) -> bool:
-        """Whether all rows of a region in ub surely start at whole blocks."""
-        if region.memory is not Memory.UB or region.is_whole():
-            return True
-        unit = region.dtype.elements_in(self.target.alignment[Memory.UB])
-        terms, start = linear_form(element_offset(region))
-        steps = [start, *terms.values()]
-        last = len(region.dims) - 1
-        if not is_contiguous(region):
-            steps += [constant_value(strides(region.buffer)[d]) or 1 for d in active_dims(region)
-                      if d != last]  # fmt: skip
-            if active_dims(region) and active_dims(region)[-1] != last:
-                return False
-        return all(step % unit == 0 for step in steps)
-
     def takes_steps(self, dtype: str, to: str) -> bool:
         """Whether a conversion is no single cast that gives what the language does."""
         a, b = DTYPES[dtype], DTYPES[to]
@@ -164,7 +147,7 @@ class _Stages:
         return narrows or truncates or (dtype, to) not in self.target.conversions
 
     def cast(self, dst: Region, src: Region, copy: Op) -> Op | For:
-        inside = self.foreign and not all(map(self.starts_at_blocks, (src, dst)))
+        inside = self.foreign and not all(starts_at_blocks(r, self.target) for r in (src, dst))
         if inside or self.takes_steps(src.dtype.name, dst.dtype.name):
             return self.nest(dst, src, copy)
         mode = cast_mode_of_copy(src.dtype, dst.dtype, self.target)
@@ -172,10 +155,10 @@ class _Stages:
 
     def nest(self, dst: Region, src: Region, copy: Op) -> For:
         """The conversion element by element, as a parallel loop."""
-        active = active_dims(dst)
+        active = active_dims(dst) or (len(dst.dims) - 1,)
         names = {i: Var(self.names.fresh("i")) for i in active}
         places = _indices(dst, names)
-        pairs = zip(active_dims(src), active, strict=True)
+        pairs = zip(active_dims(src) or (len(src.dims) - 1,), active, strict=True)
         values = _indices(src, {i: names[j] for i, j in pairs})
         body: Body = (
             Store(dst.buffer, places, Cast(Load(src.buffer, values), dst.dtype), copy.loc),

@@ -150,11 +150,14 @@ ERRORS = (
     ),
     _group(
         f"{_IR}, which kernels do not write", "write the statement it stands for",
-        "var SizeVar Var boolean void attr func_name func_ret arg target init where axis "
+        "var SizeVar Var boolean void attr func_name func_ret arg target init axis "
         "sblock_attr block_name_suffix_context iter_var meta_var type_annotation constexpr Any "
         "StringImm BufferLoad IterVar Range Call CallEffectKind Let let bind Reduce CommReducer "
         "comm_reducer ProducerLoad index_map evaluate buffer_store undef While ret "
         "KernelLaunchFrame get_tvm_dtype AnyDType JITFunc break_loop continue_loop",
+    ),
+    _group(
+        "a condition of a compiler's inner form", "write T.if_then_else(condition, x, y)", "where",
     ),
     _group(
         "rows lie behind each other in a tensor here", "pass a contiguous T.Tensor",

@@ -11,14 +11,18 @@ from tile_ir import (
     Memory,
     Op,
     Region,
+    Target,
     Var,
+    active_dims,
     constant_value,
     element_offset,
     is_constant,
+    is_contiguous,
     k0_elements,
     linear_form,
     misalignment,
     simplify,
+    strides,
     substitute,
 )
 from tile_passes.lowering.builder import Builder
@@ -51,6 +55,22 @@ def check_alignment(op: Op, region: Region, builder: Builder, rows: Sequence[Var
         op.loc,
         f"start slices and rows at multiples of {unit} elements",
     )
+
+
+def starts_at_blocks(region: Region, target: Target) -> bool:
+    """Whether all rows of a region in ub surely start at whole blocks."""
+    if region.memory is not Memory.UB or region.is_whole():
+        return True
+    unit = region.dtype.elements_in(target.alignment[Memory.UB])
+    terms, start = linear_form(element_offset(region))
+    steps = [start, *terms.values()]
+    last = len(region.dims) - 1
+    if not is_contiguous(region):
+        active = active_dims(region)
+        steps += [constant_value(strides(region.buffer)[d]) or 1 for d in active if d != last]
+        if active and active[-1] != last:
+            return False
+    return all(step % unit == 0 for step in steps)
 
 
 def row_step(region: Region, row: Var) -> int:
