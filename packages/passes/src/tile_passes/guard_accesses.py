@@ -59,7 +59,13 @@ from tile_ir.analysis import (
 )
 from tile_ir.layout.tile_copy import clamped_dims, match_copy
 from tile_passes.free_names import FreeNames
-from tile_passes.lowering.region_parts import element_of, in_loops, part_along, with_dim
+from tile_passes.lowering.region_parts import (
+    each_matrix,
+    element_of,
+    in_loops,
+    part_along,
+    with_dim,
+)
 from tile_passes.passdef import ir_pass
 
 _UNKNOWN = INT32.limits()[0]
@@ -71,10 +77,10 @@ def guard_accesses(func: Func, target: Target) -> Func:
 
     Needs, gives: TYPED. Idea: in the dialect for GPUs an element outside of its tensor reads as 0,
     and a store to one does nothing. An element gets a test of its indices. A tile is cut at the
-    ends of rows and columns when it is lowered; here it gets no rows where another index is
-    outside, and begins at 0 where it would begin before. What intervals prove inside is left alone.
-    Limits: a tile whose start is loaded from a tensor begins where it says, and is cut in two
-    dimensions only; a tile of l1 or l0c may begin before the rows of a tensor, not before its
+    ends of rows and columns when it is lowered; here it is cut at the end of other dimensions, gets
+    no rows where another index is outside, and begins at 0 where it would begin before. What
+    intervals prove inside is left alone. Limits: a tile whose start is loaded from a tensor begins
+    where it says; a tile of l1 or l0c may begin before the rows of a tensor, not before its
     columns.
     """
     if Automatic.BOUNDS not in func.automatic:
@@ -121,6 +127,14 @@ class _Known:
         if constant_value(simplify(s.extent)) == 1:
             return False
         return _UNKNOWN < at_least_by_cases(s.offset, self.ranges, self.facts) < 0
+
+    def ends_late(self, gm: Region, dim: int) -> bool:
+        """Whether a tile may end behind its tensor in a dimension."""
+        s = gm.dims[dim]
+        if constant_value(simplify(s.extent)) == 1:
+            return False
+        _, late = self.ends(simplify(s.offset + (s.extent - 1) * s.stride), gm.buffer.shape[dim])
+        return late
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,28 +207,48 @@ class _Guards:
                 at = self.by_name(s.offset, before, op.loc)
                 gm = with_dim(gm, dim, Slice(at, s.extent, s.stride))
                 tests += _tests(at, size, low, high)
-        early = [d for d in cuts if known.begins_early(gm.dims[d])]
         if op.opdef.clip is None:
             return (_where(conjunction(tests), _with_region(op, side, gm)),)
+        early = [d for d, s in enumerate(gm.dims) if known.begins_early(s)]
+        late = [d for d in range(len(gm.dims)) if d not in cuts and known.ends_late(gm, d)]
         if not tests:
-            return self.from_the_start(op, side, early)
+            return self.from_the_start(op, side, early, late)
         without = _with_rows(gm, conjunction(tests))
         if _is_row_of_both(without, op, side):
-            return self.from_the_start(_with_region(op, side, without), side, early)
-        orelse: Body = (_emptied(op, _region(op, 1)),) if side == 0 else ()
-        inside = self.from_the_start(_with_region(op, side, gm), side, early)
+            return self.from_the_start(_with_region(op, side, without), side, early, late)
+        orelse = self.emptied(op, _region(op, 1)) if side == 0 else ()
+        inside = self.from_the_start(_with_region(op, side, gm), side, early, late)
         return (If(conjunction(tests), inside, tuple(map(generated, orelse)), op.loc),)
 
-    def from_the_start(self, op: Op, side: int, early: Sequence[int]) -> Body:
+    def to_the_end(self, op: Op, side: int, late: Sequence[int]) -> Body:
+        """The movement of a tile that may end behind its tensor in some dimensions before its rows:
+        as it is where it does not, and else of what is there."""
+        if not late:
+            return (op,)
+        dim, *others = late
+        gm, local = _region(op, side), _region(op, 1 - side)
+        partner = _partner(op, side, dim)
+        whole = self.to_the_end(op, side, others)
+        if partner is None:
+            return whole
+        room = simplify(gm.buffer.shape[dim] - gm.dims[dim].offset)
+        rest = simplify(minimum(maximum(room, 0), gm.dims[dim].extent))
+        parts = [part_along(local, partner, Const(0), rest)] * 2
+        parts[side] = part_along(gm, dim, Const(0), rest)
+        moved = self.to_the_end(replace(op, operands=(*parts, *op.operands[2:])), side, others)
+        before = self.emptied(op, local) if side == 0 else ()
+        steps = tuple(map(generated, (*before, *moved)))
+        return (If(room >= gm.dims[dim].extent, whole, steps, op.loc),)
+
+    def from_the_start(self, op: Op, side: int, early: Sequence[int], late: Sequence[int]) -> Body:
         """The movement of a tile that may begin before its tensor in some dimensions: as it is
         where it does not, and else of the rest, or element by element along columns."""
         if not early:
-            return (op,)
+            return self.to_the_end(op, side, late)
         dim, *others = early
         gm, local = _region(op, side), _region(op, 1 - side)
-        sides = [(p.src_dim, p.dst_dim) for p in match_copy(_region(op, 0), _region(op, 1))]
-        partner = next((pair[1 - side] for pair in sides if pair[side] == dim), None)
-        whole = self.from_the_start(op, side, others)
+        partner = _partner(op, side, dim)
+        whole = self.from_the_start(op, side, others, late)
         along_columns = dim == len(gm.dims) - 1
         if partner is None or (along_columns and not _by_elements(op, local)):
             return whole
@@ -226,10 +260,19 @@ class _Guards:
             parts = [part_along(local, partner, cut, rest)] * 2
             parts[side] = part_along(gm, dim, cut, rest)
             op = replace(op, operands=(*parts, *op.operands[2:]))
-            moved = self.from_the_start(op, side, others)
-        before: Body = (_emptied(op, local),) if side == 0 else ()
+            moved = self.from_the_start(op, side, others, late)
+        before = self.emptied(op, local) if side == 0 else ()
         steps = tuple(map(generated, (*before, *moved)))
         return (If(gm.dims[dim].offset >= 0, whole, steps, op.loc),)
+
+    def emptied(self, op: Op, local: Region) -> Body:
+        """What a tile holds where its tensor has nothing."""
+        if local.memory is Memory.L1:
+            slots, matrix = each_matrix(local, lambda: Var(self.names.fresh("slot")))
+            return in_loops(slots, (Op(OPS["clear_l1"], (matrix,), (), op.loc),), op.loc)
+        pad = op.attr("pad_value") if "pad_value" in {a.name for a in op.opdef.attrs} else None
+        value = cast(Const(pad or 0), local.dtype)
+        return (Op(OPS["fill"], (local, value), (), op.loc),)
 
     def by_element(self, op: Op, side: int) -> Body:
         """The movement element by element, each with its own test."""
@@ -253,14 +296,6 @@ class _Guards:
         return in_loops(loops, (If(test, (store,), (), op.loc),), op.loc)
 
 
-def _emptied(op: Op, local: Region) -> Op:
-    """What a tile holds where its tensor has nothing."""
-    if local.memory is Memory.L1:
-        return Op(OPS["clear_l1"], (local,), (), op.loc)
-    pad = op.attr("pad_value") if "pad_value" in {a.name for a in op.opdef.attrs} else None
-    return Op(OPS["fill"], (local, cast(Const(pad or 0), local.dtype)), (), op.loc)
-
-
 def _moves_gm(op: Op) -> bool:
     """Whether the operation moves a tile from or to gm, element for element."""
     regions = [o for o in op.operands[:2] if isinstance(o, Region)]
@@ -270,6 +305,13 @@ def _moves_gm(op: Op) -> bool:
 
 def _by_elements(op: Op, local: Region) -> bool:
     return local.memory is Memory.UB and not op.opdef.atomic
+
+
+def _partner(op: Op, side: int, dim: int) -> int | None:
+    """The dimension of the tile on chip that goes with one of the tile in gm."""
+    pairs = match_copy(_region(op, 0), _region(op, 1))
+    sides = ((p.src_dim, p.dst_dim) for p in pairs)
+    return next((pair[1 - side] for pair in sides if pair[side] == dim), None)
 
 
 def _region(op: Op, position: int) -> Region:
