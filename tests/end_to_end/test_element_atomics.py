@@ -70,3 +70,54 @@ def test_nothing_is_returned() -> None:
         def k(A: T.Tensor((8,), "int32")):
             with T.Kernel(1, threads=128) as bx:
                 T.atomic_add(A[0], 1, return_prev=True)
+
+
+@jit
+def added_where_told(A, R, C, D, E, F, limit: int):
+    """Rows whose number is told and small enough, with tests of rows, of elements, of both."""
+    A: T.Tensor((16, 32), T.float32)
+    R: T.Tensor((16,), T.int32)
+    C: T.Tensor((20, 32), T.float32)
+    D: T.Tensor((20, 32), T.float32)
+    E: T.Tensor((20, 32), T.float32)
+    F: T.Tensor((20, 32), T.float32)
+    with T.Kernel(1, threads=128) as _:
+        a = T.alloc_fragment((16, 32), T.float32)
+        rows = T.alloc_shared((16,), T.int32)
+        T.copy(A, a)
+        T.copy(R, rows)
+        for i, j in T.Parallel(16, 32):
+            row = rows[i]
+            if (row > -1) & (row <= limit):
+                T.atomic_add(C[row, j], a[i, j] * 2)
+        for i, j in T.Parallel(16, 32):
+            if i >= 4:
+                at = rows[i - 4]
+                if at >= 0:
+                    T.atomic_add(D[at, j], a[i, j])
+        for i, j in T.Parallel(16, 32):
+            if rows[i] >= 0 and j != 3:
+                T.atomic_add(E[rows[i], j], a[i, j])
+        for i, j in T.Parallel(16, 32):
+            if i >= 4:
+                up = rows[i - 4] + 1
+                T.atomic_add(F[up, j], a[i, j])
+
+
+def test_rows_that_are_added_under_a_condition() -> None:
+    a, rows = torch.randn(16, 32), torch.randperm(19)[:16].int()
+    rows[2], rows[9] = -1, -1
+    found = [torch.randn(20, 32) for _ in range(4)]
+    wanted = [f.clone() for f in found]
+    for i, row in enumerate(rows.tolist()):
+        if -1 < row <= 12:
+            wanted[0][row] += 2 * a[i]
+        if i >= 4 and rows[i - 4] >= 0:
+            wanted[1][rows[i - 4]] += a[i]
+        if row >= 0:
+            wanted[2][row] += torch.where(torch.arange(32) == 3, 0, a[i])
+        if i >= 4:
+            wanted[3][rows[i - 4] + 1] += a[i]
+    added_where_told(a, rows, *found, 12)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)

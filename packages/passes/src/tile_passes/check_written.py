@@ -1,24 +1,34 @@
-"""Finds buffers that are read although nothing ever gives them a value."""
+"""Finds buffers that are read although nothing ever gives them a value, or may not have."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tile_ir import (
+    OPS,
+    ZERO,
     Access,
     Alloc,
+    Automatic,
     Buffer,
+    Diagnostic,
     Effect,
     Func,
     KernelError,
     Memory,
     Op,
     Phase,
+    Region,
     Store,
     Target,
     accesses,
+    cast,
+    generated,
     overwriting,
     walk,
     walk_ops,
 )
+from tile_passes.analysis.unwritten_parts import unwritten_parts
 from tile_passes.passdef import ir_pass
 
 
@@ -26,11 +36,12 @@ from tile_passes.passdef import ir_pass
 def check_written(func: Func, target: Target) -> Func:
     """Report the first use of an on-chip buffer that no statement of the kernel writes.
 
-    Needs, gives: TYPED; changes nothing. Idea: an operation that accumulates, such as `gemm_v0`
+    Needs, gives: TYPED. Idea: an operation that accumulates, such as `gemm_v0`
     without `init`, gives no first value; everything else that writes does. Limits: looks at
     operands of operations, at whole buffers and not at the order of statements; what is written
     too late, or in part, is found when the kernel runs. Buffers at an address the kernel chose may
-    be written through another name.
+    be written through another name. Text for GPUs reads tiles whole that it writes in branches or
+    part by part, and leaves out what they hold elsewhere: zeros, which a warning tells of.
     """
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs if _is_watched(a)}
     body = func.launch.body
@@ -43,7 +54,29 @@ def check_written(func: Func, target: Target) -> Func:
             buffer = region.buffer
             if not _gives(op, access) and buffer in roots and roots[buffer] not in written:
                 raise _never_written(op, buffer)
-    return func
+    return _filled(func) if Automatic.CORES in func.automatic else func
+
+
+def _filled(func: Func) -> Func:
+    """The function with zeros in tiles that may be read where nothing has written them."""
+    tiles = unwritten_parts(func)
+    if not tiles:
+        return func
+    fills = tuple(
+        generated(Op(OPS["fill"], (Region.whole(t), cast(ZERO, t.dtype)), (), t.loc)) for t in tiles
+    )
+    new = func.with_body((*fills, *func.launch.body))
+    return replace(new, remarks=(*new.remarks, *map(_partly_written, tiles)))
+
+
+def _partly_written(tile: Buffer) -> Diagnostic:
+    return Diagnostic(
+        "partly-written",
+        f"`{tile.name}` may be read where nothing has written it: it holds zeros there",
+        tile.loc,
+        "fill it where the block begins, with what should count there",
+        "warning",
+    )
 
 
 def _is_watched(alloc: Alloc) -> bool:

@@ -59,7 +59,13 @@ from tile_ir.analysis import (
 from tile_ir.layout.tile_copy import clamped_dims, match_copy
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import starts_at_blocks
-from tile_passes.lowering.region_parts import element_of, in_loops, part_along, with_dim
+from tile_passes.lowering.region_parts import (
+    each_matrix,
+    element_of,
+    in_loops,
+    part_along,
+    with_dim,
+)
 from tile_passes.passdef import ir_pass
 
 
@@ -69,9 +75,9 @@ def guard_accesses(func: Func, target: Target) -> Func:
 
     Needs, gives: TYPED. Idea: in the dialect for GPUs an element outside of its tensor reads as 0,
     and a store to one does nothing. An element gets a test of its indices. A tile is cut at the
-    ends of rows and columns when it is lowered; here it gets no rows where another index is
-    outside, and begins at 0 where it would begin before. What intervals prove inside is left alone.
-    Limits: tiles are cut in two dimensions only; one of l1 or l0c may begin before the rows of a
+    ends of rows and columns when it is lowered; here it is cut at the end of other dimensions, gets
+    no rows where another index is outside, and begins at 0 where it would begin before. What
+    intervals prove inside is left alone. Limits: a tile of l1 or l0c may begin before the rows of a
     tensor, not before its columns.
     """
     if Automatic.BOUNDS not in func.automatic:
@@ -113,15 +119,29 @@ class _Known:
         pairs = list(zip(indices, shape, strict=True))
         return conjunction(t for i, n in pairs for t in _tests(i, n, *self.ends(i, n)))
 
-    def hangs_over(self, region: Region, dim: int) -> bool:
-        """Whether a tile may have elements outside of its tensor along a dimension."""
-        return any(at_least_by_cases(e, self.ranges, self.facts) < 0 for e in _room(region, dim))
-
     def begins_early(self, s: Slice) -> bool:
         """Whether the index arithmetic of a tile leads before its tensor."""
         if constant_value(simplify(s.extent)) == 1:
             return False
         return at_least_by_cases(s.offset, self.ranges, self.facts) < 0
+
+    def ends_late(self, gm: Region, dim: int) -> bool:
+        """Whether a tile may end behind its tensor in a dimension."""
+        s = gm.dims[dim]
+        if constant_value(simplify(s.extent)) == 1:
+            return False
+        _, late = self.ends(simplify(s.offset + (s.extent - 1) * s.stride), gm.buffer.shape[dim])
+        return late
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The dimensions in which a tile may begin before its tensor, and end behind it; and its
+    movement before it is cut in any."""
+
+    early: Sequence[int]
+    late: Sequence[int]
+    original: Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,71 +215,85 @@ class _Guards:
                 at = self.by_name(s.offset, before, op.loc)
                 gm = with_dim(gm, dim, Slice(at, s.extent, s.stride))
                 tests[dim] = _tests(at, size, low, high)
-        long = [d for d, s in enumerate(gm.dims) if constant_value(simplify(s.extent)) != 1]
-        odd = [d for d in long if d not in cuts and known.hangs_over(gm, d)]
-        early = [d for d in cuts if known.begins_early(gm.dims[d])]
-        for dim in (*odd, *early):
+        early = [d for d, s in enumerate(gm.dims) if known.begins_early(s)]
+        late = [d for d in range(len(gm.dims)) if d not in cuts and known.ends_late(gm, d)]
+        for dim in (*early, *late):
             at = self.by_name(gm.dims[dim].offset, before, op.loc)
             gm = with_dim(gm, dim, replace(gm.dims[dim], offset=at))
         op = _with_region(op, side, gm)
         if op.opdef.clip is None:
             return (_where(_all(tests), op),)
-        if odd and _by_elements(op, _region(op, 1 - side)):
-            inside = conjunction(t for d in odd for t in _inside(gm, d))
-            slow = tuple(map(generated, self.element_by_element(op, side)))
-            return (If(inside, self.cut(op, side, tests, early), slow, op.loc),)
-        return self.cut(op, side, tests, early)
-
-    def cut(
-        self, op: Op, side: int, tests: Mapping[int, Sequence[Expr]], early: Sequence[int]
-    ) -> Body:
-        """The movement of a tile under tests of its single indices, by dimension, which may begin
-        before its tensor in others."""
+        ends = _Ends(early, late, op)
         if not tests:
-            return self.from_the_start(op, side, early, op)
-        without = _with_rows(_region(op, side), tests)
+            return self.from_the_start(op, side, ends)
+        without = _with_rows(gm, tests)
         if _is_row_of_both(without, op, side):
-            return self.from_the_start(_with_region(op, side, without), side, early, op)
+            return self.from_the_start(_with_region(op, side, without), side, ends)
         orelse = self.emptied(op, _region(op, 1)) if side == 0 else ()
-        inside = self.from_the_start(op, side, early, op)
+        inside = self.from_the_start(op, side, ends)
         return (If(_all(tests), inside, tuple(map(generated, orelse)), op.loc),)
 
-    def from_the_start(self, op: Op, side: int, early: Sequence[int], original: Op) -> Body:
+    def from_the_start(self, op: Op, side: int, ends: _Ends) -> Body:
         """The movement of a tile that may begin before its tensor in some dimensions: as it is
-        where it does not, and else of the rest, or of the elements of the original where the rest
-        begins inside of a block."""
-        if not early:
-            return (op,)
-        dim, *others = early
-        gm, local = _region(op, side), _region(op, 1 - side)
-        sides = [(p.src_dim, p.dst_dim) for p in match_copy(_region(op, 0), _region(op, 1))]
-        partner = next((pair[1 - side] for pair in sides if pair[side] == dim), None)
-        whole = self.from_the_start(op, side, others, original)
-        cut = simplify(maximum(-gm.dims[dim].offset, 0))
-        rest = simplify(maximum(gm.dims[dim].extent - cut, 0))
-        part = None if partner is None else part_along(local, partner, cut, rest)
-        if dim == len(gm.dims) - 1 or part is None or not starts_at_blocks(part, self.target):
-            if not _by_elements(op, local):
-                return whole
-            steps = self.element_by_element(original, side)
-        else:
-            parts = [part, part]
-            parts[side] = part_along(gm, dim, cut, rest)
-            moved = replace(op, operands=(*parts, *op.operands[2:]))
-            before = self.emptied(op, local) if side == 0 else ()
-            steps = (*before, *self.from_the_start(moved, side, others, original))
-        return (If(gm.dims[dim].offset >= 0, whole, tuple(map(generated, steps)), op.loc),)
+        where it does not, and else of the rest."""
+        if not ends.early:
+            return self.to_the_end(op, side, ends)
+        dim, *others = ends.early
+        rest = replace(ends, early=others)
+        s = _region(op, side).dims[dim]
+        cut = simplify(maximum(-s.offset, 0))
+        whole = self.from_the_start(op, side, rest)
+        part = self.part(op, side, dim, cut, simplify(maximum(s.extent - cut, 0)))
+        steps = self.from_the_start(part, side, rest) if part is not None else None
+        return self.either(s.offset >= 0, whole, steps, op, side, ends)
 
-    def element_by_element(self, op: Op, side: int) -> Body:
-        """The movement with a test for each element, and what the others hold."""
-        before = self.emptied(op, _region(op, 1)) if side == 0 else ()
-        return (*before, *self.by_element(op, side))
+    def to_the_end(self, op: Op, side: int, ends: _Ends) -> Body:
+        """The movement of a tile that may end behind its tensor in some dimensions before its rows:
+        as it is where it does not, and else of what is there."""
+        if not ends.late:
+            return (op,)
+        dim, *others = ends.late
+        rest = replace(ends, late=others)
+        gm = _region(op, side)
+        s, room = gm.dims[dim], simplify(gm.buffer.shape[dim] - gm.dims[dim].offset)
+        whole = self.to_the_end(op, side, rest)
+        there = simplify(minimum(maximum(room, 0), s.extent))
+        part = self.part(op, side, dim, Const(0), there)
+        steps = self.to_the_end(part, side, rest) if part is not None else None
+        return self.either(room >= s.extent, whole, steps, op, side, ends)
+
+    def part(self, op: Op, side: int, dim: int, start: Expr, extent: Expr) -> Op | None:
+        """The movement of so many elements along a dimension; None where the tile on chip has no
+        such dimension, or that part of it begins inside of a block."""
+        pairs = ((p.src_dim, p.dst_dim) for p in match_copy(_region(op, 0), _region(op, 1)))
+        partner = next((pair[1 - side] for pair in pairs if pair[side] == dim), None)
+        gm, local = _region(op, side), _region(op, 1 - side)
+        if partner is None:
+            return None
+        parts = [part_along(local, partner, start, extent)] * 2
+        if not starts_at_blocks(parts[1 - side], self.target):
+            return None
+        parts[side] = part_along(gm, dim, start, extent)
+        return replace(op, operands=(*parts, *op.operands[2:]))
+
+    def either(
+        self, inside: Expr, whole: Body, part: Body | None, op: Op, side: int, ends: _Ends
+    ) -> Body:
+        """The whole tile where it lies in its tensor, and else the part that does, or elements
+        where there is no such part."""
+        local = _region(op, 1 - side)
+        if part is None and (local.memory is not Memory.UB or op.opdef.atomic):
+            return whole
+        empty = self.emptied(op, local) if side == 0 else ()
+        steps = (*empty, *(self.by_element(ends.original, side) if part is None else part))
+        return (If(inside, whole, tuple(map(generated, steps)), op.loc),)
 
     def emptied(self, op: Op, local: Region) -> Body:
         """What a tile holds where its tensor has nothing; element by element where its rows begin
         at no blocks."""
         if local.memory is Memory.L1:
-            return (Op(OPS["clear_l1"], (local,), (), op.loc),)
+            slots, matrix = each_matrix(local, lambda: Var(self.names.fresh("slot")))
+            return in_loops(slots, (Op(OPS["clear_l1"], (matrix,), (), op.loc),), op.loc)
         pad = op.attr("pad_value") if "pad_value" in {a.name for a in op.opdef.attrs} else None
         value = cast(Const(pad or 0), local.dtype)
         if starts_at_blocks(local, self.target):
@@ -297,10 +331,6 @@ def _moves_gm(op: Op) -> bool:
     regions = [o for o in op.operands[:2] if isinstance(o, Region)]
     turned = any(a.name == "transpose" and op.attr(a.name) for a in op.opdef.attrs)
     return len(regions) == 2 and sum(r.memory is Memory.GM for r in regions) == 1 and not turned
-
-
-def _by_elements(op: Op, local: Region) -> bool:
-    return local.memory is Memory.UB and not op.opdef.atomic
 
 
 def _region(op: Op, position: int) -> Region:
@@ -345,17 +375,6 @@ def _where(test: Expr, stmt: Stmt) -> Stmt:
 
 def _tests(index: Expr, size: Expr, low: bool, high: bool) -> list[Expr]:
     return [t for t, wanted in ((index >= 0, low), (index < size, high)) if wanted]
-
-
-def _room(region: Region, dim: int) -> tuple[Expr, Expr]:
-    """The elements of a tensor before a tile and behind it, along a dimension."""
-    s = region.dims[dim]
-    behind = difference(region.buffer.shape[dim], simplify(s.offset + (s.extent - 1) * s.stride))
-    return s.offset, simplify(behind - 1)
-
-
-def _inside(region: Region, dim: int) -> list[Expr]:
-    return [e >= 0 for e in _room(region, dim)]
 
 
 def _reads_gm(expr: Expr) -> bool:

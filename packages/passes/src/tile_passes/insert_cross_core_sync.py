@@ -14,14 +14,11 @@ from tile_passes.order.core_dependences import find_dependences
 from tile_passes.order.counters import allocate_counters, credit, propose
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.flow_graph import core_flow_graph
+from tile_passes.order.shared_counters import AHEAD
 from tile_passes.order.tree import Block, Item, Repeat, Tree
 from tile_passes.order.unroll import core_tree
 from tile_passes.order.write import written
 from tile_passes.passdef import ir_pass
-
-# How many signals a core may be ahead where nothing else holds it back, and how many credits: both
-# together are what a counter holds at most.
-AHEAD = 7
 
 
 @ir_pass(needs=Phase.LOWERED)

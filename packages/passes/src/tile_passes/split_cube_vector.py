@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from tile_ir import (
     CORE_OF_MEMORY,
     TOLD,
     Body,
+    Buffer,
     Core,
     Diagnostic,
     Effect,
@@ -36,6 +37,7 @@ from tile_ir import (
     variables_of,
     walk_expr,
     with_bodies,
+    written_buffers,
 )
 from tile_ir import walk as walk_body
 from tile_ir.ops.sync import cores_with
@@ -142,64 +144,117 @@ def _store_core(stmt: Store, core: Core, vector_works: bool) -> Core:
     return CORE_OF_MEMORY.get(stmt.buffer.memory, core)
 
 
-def _foreign_value(stmt: Stmt, core: Core, foreign: Mapping[Var, Stmt]) -> KernelError:
+@dataclass(eq=False)
+class _ForeignValues:
+    """What one core can not know, of the names and the scalar variables of its statements: what is
+    made from elements that only the other core can read, or set where those decide. Each has a
+    statement that makes it so."""
+
+    core: Core
+    names: dict[Var, Stmt] = field(default_factory=dict)
+    variables: dict[Buffer, Stmt] = field(default_factory=dict)
+
+    @staticmethod
+    def of(body: Body, core: Core) -> _ForeignValues:
+        found = _ForeignValues(core)
+        known = -1
+        while known < (known := len(found.names) + len(found.variables)):
+            found._visit(body, None)
+        return found
+
+    def _visit(self, body: Body, decided: Stmt | None) -> None:
+        """Add what statements make; `decided` is what around them branches on a foreign value."""
+        for stmt in body:
+            reason = stmt if self.used_by(stmt) else decided
+            if reason is not None:
+                if isinstance(stmt, Let):
+                    self.names.setdefault(stmt.var, reason)
+                for buffer in _variables_set((stmt,)):
+                    self.variables.setdefault(buffer, reason)
+            for inner in bodies(stmt):
+                self._visit(inner, reason)
+
+    def used_by(self, stmt: Stmt) -> bool:
+        """Whether a statement itself uses such a value."""
+        return not self.names.keys().isdisjoint(variables_of(stmt)) or any(
+            self._is_read(load.buffer) for load in loads(stmt)
+        )
+
+    def _is_read(self, buffer: Buffer) -> bool:
+        foreign = CORE_OF_MEMORY.get(buffer.memory, self.core) is not self.core
+        return foreign or buffer in self.variables
+
+    def source(self, stmt: Stmt) -> str:
+        """Where the value comes from that a statement uses."""
+        return next(self._sources(stmt, set()), "a value")
+
+    def _sources(self, stmt: Stmt, seen: set[Stmt]) -> Iterator[str]:
+        seen.add(stmt)
+        parts = [p for e in expressions(stmt) for p in walk_expr(e)]
+        read = [part.buffer for part in parts if isinstance(part, Load)]
+        yield from (
+            f"an element of `{b.name}`"
+            for b in read
+            if self._is_read(b) and b not in self.variables
+        )
+        made = [self.names.get(part) for part in parts if isinstance(part, Var)]
+        made += [self.variables.get(buffer) for buffer in read]
+        for earlier in made:
+            if earlier is not None and earlier not in seen:
+                yield from self._sources(earlier, seen)
+
+
+def _variables_set(body: Body) -> Iterator[Buffer]:
+    return (b for b in written_buffers(body) if b.memory is Memory.VAR)
+
+
+def _foreign_value(stmt: Stmt, foreign: _ForeignValues) -> KernelError:
     """The error for a statement of a core that uses what only the other core can read."""
+    core = foreign.core
     other = "cube" if core is Core.VECTOR else "vector"
     to_gm = f"store it to a tensor in gm on the {other} core, and load it from there on this one"
     tells = isinstance(stmt, Op) and stmt.opdef.effect in TOLD
     return KernelError(
         "foreign-value",
         f"this statement runs on the {core.value} core, but uses "
-        f"{_source(stmt, core, foreign)}, which only the {other} core can read",
+        f"{foreign.source(stmt)}, which only the {other} core can read",
         stmt.loc,
         f"move it to the scope of the {other} core" if tells else to_gm,
     )
 
 
-def _source(stmt: Stmt, core: Core, foreign: Mapping[Var, Stmt]) -> str:
-    """Where the value of the other core comes from that a statement uses."""
-    for part in (p for e in expressions(stmt) for p in walk_expr(e)):
-        if isinstance(part, Var) and part in foreign:
-            return _source(foreign[part], core, foreign)
-        if isinstance(part, Load) and CORE_OF_MEMORY.get(part.buffer.memory, core) is not core:
-            return f"an element of `{part.buffer.name}`"
-    return "a value"
-
-
 def _own_values(body: Body, core: Core, anybodys: frozenset[Stmt]) -> Body:
-    """The statements without names for values only the other core can read, and without what
-    branches on them and does nothing; what is printed of them outside any scope (`anybodys`) is
-    left to the other core, and whatever else depends on such a value is an error."""
-    foreign: dict[Var, Stmt] = {}
-
-    def is_foreign(stmt: Stmt) -> bool:
-        return not foreign.keys().isdisjoint(variables_of(stmt)) or any(
-            CORE_OF_MEMORY.get(load.buffer.memory, core) is not core for load in loads(stmt)
-        )
+    """The statements without names and variables for values only the other core can read, and
+    without what branches on them and does nothing; what is printed of them outside any scope
+    (`anybodys`) is left to the other core. What else depends on such a value is an error."""
+    foreign = _ForeignValues.of(body, core)
 
     def prints_foreign(stmt: Stmt) -> bool:
         """The address of a buffer counts, too."""
         return stmt in anybodys and (
-            is_foreign(stmt)
+            foreign.used_by(stmt)
             or any(CORE_OF_MEMORY.get(b.memory, core) is not core for b in buffers_of(stmt))
         )
 
+    def sets_foreign(stmt: Stmt) -> bool:
+        return isinstance(stmt, Store) and stmt.buffer in foreign.variables
+
+    def works(stmt: Stmt) -> bool:
+        return any(_is_work(s, True, anybodys) for b in bodies(stmt) for s in walk_body(b))
+
     for stmt in walk_body(body):
-        if not is_foreign(stmt):
+        if not foreign.used_by(stmt) or isinstance(stmt, Let) or sets_foreign(stmt):
             continue
-        if isinstance(stmt, Let):
-            foreign[stmt.var] = stmt
-        elif stmt not in anybodys and (
-            not isinstance(stmt, (If, For))
-            or any(_is_work(s, True, anybodys) for s in walk_body((stmt,)))
-        ):
-            raise _foreign_value(stmt, core, foreign)
+        if stmt not in anybodys and (not isinstance(stmt, (If, For, While)) or works(stmt)):
+            raise _foreign_value(stmt, foreign)
 
     def own(stmt: Stmt) -> Stmt | Body:
         match stmt:
-            case Let(var=var) if var in foreign:
+            case Let(var=var) if var in foreign.names:
                 return ()
-            case If() | For() if is_foreign(stmt):
+            case Store() if sets_foreign(stmt):
+                return ()
+            case If() | For() | While() if foreign.used_by(stmt):
                 return ()
             case Op() if prints_foreign(stmt):
                 return ()

@@ -155,10 +155,10 @@ class _Stages:
 
     def nest(self, dst: Region, src: Region, copy: Op) -> For:
         """The conversion element by element, as a parallel loop."""
-        active = active_dims(dst) or (len(dst.dims) - 1,)
+        active = _counted(dst)
         names = {i: Var(self.names.fresh("i")) for i in active}
         places = _indices(dst, names)
-        pairs = zip(active_dims(src) or (len(src.dims) - 1,), active, strict=True)
+        pairs = zip(_counted(src), active, strict=True)
         values = _indices(src, {i: names[j] for i, j in pairs})
         body: Body = (
             Store(dst.buffer, places, Cast(Load(src.buffer, values), dst.dtype), copy.loc),
@@ -167,7 +167,7 @@ class _Stages:
             extent = cast(dst.dims[i].extent, names[i].dtype)
             body = (For(names[i], Const(0), extent, LoopKind.PARALLEL, body, copy.loc),)
         (nest,) = body
-        assert isinstance(nest, For), "a tile has more than one element"
+        assert isinstance(nest, For), "at least one dimension is counted"
         return nest
 
     def tile(self, local: Region, dtype: DType, copy: Op) -> Region:
@@ -238,6 +238,11 @@ def _extent(src: Region, dst: Region, pair: CopyPair) -> Expr:
 
 def _as_body(steps: Stmt | Body) -> Body:
     return steps if isinstance(steps, tuple) else (steps,)
+
+
+def _counted(region: Region) -> list[int]:
+    """The dimensions along which elements are counted: the last one where there is only one."""
+    return [*active_dims(region)] or [len(region.dims) - 1]
 
 
 def _indices(region: Region, variables: dict[int, Var]) -> tuple[Expr, ...]:

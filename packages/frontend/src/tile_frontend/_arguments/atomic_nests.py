@@ -3,8 +3,9 @@ places, where indices say so."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tile_frontend._tracing.trace import Trace
 from tile_frontend._tracing.values import Tile
@@ -14,6 +15,7 @@ from tile_ir import (
     Const,
     Expr,
     For,
+    If,
     Let,
     Load,
     LoopKind,
@@ -44,35 +46,73 @@ def behind_the_nest(
 ) -> tuple[Body, tuple[Stmt, ...]]:
     """The body of a nest without what it adds to elements of tensors, and that as additions of
     tiles behind the nest; the body as it is, where some indices are no rows of a tensor."""
-    names: dict[Var, Expr] = {}
-    inside: list[Stmt] = []
-    behind: list[Stmt] = []
-    written = written_buffers(body)
-    tiles: dict[Buffer, Buffer] = {}
     extents = [constant_value(simplify(loop.stop - loop.start)) for loop in loops]
-    if None in extents or not any(map(trace.adds, body)):
+    if None in extents or not any(trace.adds(s) for s in walk(body)):
         return body, ()
-    for stmt in body:
-        if isinstance(stmt, Let) and not any(x.buffer in written for x in loads(stmt)):
-            names[stmt.var] = substitute(stmt.value, names)
-        if isinstance(stmt, Store) and stmt.buffer in trace.added:
-            if stmt.buffer not in tiles:
-                tiles[stmt.buffer] = _tile_of_all(trace, stmt, extents)
-            inside.append(_in_tile(stmt, loops, tiles[stmt.buffer]))
-        elif trace.adds(stmt):
-            assert isinstance(stmt, Op), "it is an addition"
-            added = _rows_added(stmt, loops, tiles, names)
-            if added is None or _needs(added, body, set(names)):
-                return _as_it_is(trace, tiles, body)
-            behind.append(added)
-        else:
-            inside.append(stmt)
-    targets = {op.region("dst").buffer for op in walk_ops(tuple(behind))}
-    rest = tuple(inside)
+    taken = _Taken(trace, loops, extents, body)
+    if not all(taken.take(stmt, None) for stmt in body):
+        return _as_it_is(trace, taken.tiles, body)
+    targets = {op.region("dst").buffer for op in walk_ops(tuple(taken.behind))}
+    rest = tuple(taken.inside)
     if any(trace.adds(s) or targets & buffers_of(s) for s in walk(rest)):
-        return _as_it_is(trace, tiles, body)
-    trace.allocations[:] = [t for t in trace.allocations if t.buffer not in tiles]
-    return rest, tuple(behind)
+        return _as_it_is(trace, taken.tiles, body)
+    trace.allocations[:] = [t for t in trace.allocations if t.buffer not in taken.tiles]
+    return rest, tuple(taken.behind)
+
+
+@dataclass(eq=False)
+class _Taken:
+    """Divides the body of a nest: what stays `inside`, and the additions `behind` it."""
+
+    trace: Trace
+    loops: Sequence[For]
+    extents: Sequence[int | None]
+    body: Body
+    names: dict[Var, Expr] = field(default_factory=dict)
+    inside: list[Stmt] = field(default_factory=list)
+    behind: list[Stmt] = field(default_factory=list)
+    tiles: dict[Buffer, Buffer] = field(default_factory=dict)
+
+    def take(self, stmt: Stmt, condition: Expr | None) -> bool:
+        """Take one statement, which is done where a condition holds; False if that can not be."""
+        trace = self.trace
+        if isinstance(stmt, Let) and not any(x.buffer in self.written for x in loads(stmt)):
+            self.names[stmt.var] = substitute(stmt.value, self.names)
+        if isinstance(stmt, Store) and stmt.buffer in trace.added:
+            if condition is not None and not self._is_harmless(stmt):
+                return False
+            if stmt.buffer not in self.tiles:
+                self.tiles[stmt.buffer] = _tile_of_all(trace, stmt, self.extents)
+            self.inside.append(_in_tile(stmt, self.loops, self.tiles[stmt.buffer]))
+            return True
+        if trace.adds(stmt):
+            assert isinstance(stmt, Op), "it is an addition"
+            added = _rows_added(stmt, self.loops, self.tiles, self.names, condition)
+            if added is None or _needs(added, self.body, set(self.names)):
+                return False
+            self.behind.append(added)
+            return True
+        if isinstance(stmt, If) and any(trace.adds(s) for s in walk((stmt,))):
+            if stmt.orelse or condition is not None:
+                return False
+            holds = substitute(stmt.condition, self.names)
+            return all(self.take(s, holds) for s in stmt.then)
+        if condition is None:
+            self.inside.append(stmt)
+        return condition is None or isinstance(stmt, Let)
+
+    @cached_property
+    def written(self) -> Collection[Buffer]:
+        return written_buffers(self.body)
+
+    def _is_harmless(self, store: Store) -> bool:
+        """Whether what is added may be read as well where it is not added."""
+        own = {loop.var for loop in self.loops}
+        return all(
+            isinstance(index, Const) or index in own
+            for load in loads(store)
+            for index in load.indices
+        ) and not any(isinstance(e, Var) and e not in own for e in walk_expr(store.value))
 
 
 def _tile_of_all(trace: Trace, stmt: Store, extents: Sequence[int | None]) -> Buffer:
@@ -115,9 +155,14 @@ def _needs(added: Stmt, body: Body, known: set[Var]) -> bool:
 
 
 def _rows_added(
-    op: Op, loops: Sequence[For], tiles: Mapping[Buffer, Buffer], names: Mapping[Var, Expr]
+    op: Op,
+    loops: Sequence[For],
+    tiles: Mapping[Buffer, Buffer],
+    names: Mapping[Var, Expr],
+    condition: Expr | None,
 ) -> Stmt | None:
-    """The addition of the whole tile, in serial loops where its rows have places of their own."""
+    """The addition of the whole tile, in serial loops where its rows have places of their own, or
+    some of them are left out."""
     named = map_own_expressions(op, lambda e: substitute(e, names))
     assert isinstance(named, Op), "only its expressions change"
     indices = [s.offset for s in named.region("dst").dims]
@@ -125,7 +170,9 @@ def _rows_added(
     tile = tiles.get(op.region("src").buffer)
     if tile is None:
         return None
-    for outside in range(len(loops)):
+    decide = set(walk_expr(condition)) if condition is not None else set()
+    least = max((n for n, loop in enumerate(loops, 1) if loop.var in decide), default=0)
+    for outside in range(least, len(loops)):
         own = {loop.var: loop for loop in loops[outside:]}
         dims = _box(indices, own, width)
         if dims is None:
@@ -135,6 +182,8 @@ def _rows_added(
         rest[-1] = Slice(Const(0), simplify(rest[-1].extent * width))
         target = Region(named.region("dst").buffer, tuple(dims))
         stmt: Stmt = replace(op, operands=(Region(tile, (*front, *rest)), target))
+        if condition is not None:
+            stmt = If(condition, (stmt,), (), op.loc)
         for loop in reversed(loops[:outside]):
             stmt = replace(loop, kind=LoopKind.SERIAL, body=(stmt,))
         return stmt

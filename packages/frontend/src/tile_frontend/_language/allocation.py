@@ -157,6 +157,11 @@ _FRAGMENT_SCOPES = {
     "local.fragment": Memory.FRAGMENT, "wmma.matrix_a": Memory.L0A, "wmma.matrix_b": Memory.L0B,
     "wmma.accumulator": Memory.L0C,
 }  # fmt: skip
+# What it names in text for GPUs, whichever function has it: shared memory is one, and for the block
+# a fragment is a tile like another.
+_SCOPES_OF_GPUS = {
+    "shared.dyn": Memory.SHARED, "shared": Memory.SHARED, "local.fragment": Memory.FRAGMENT,
+}  # fmt: skip
 
 
 @_one_shape
@@ -192,6 +197,8 @@ def alloc_local(shape: Any, dtype: Any) -> Any:
 
 def _scope(scope: Any, known: Mapping[str, Memory], dtype: Any) -> Memory:
     """The memory a scope names; what lies in UB only is there wherever it is asked for."""
+    if current("a scope").python_names:
+        known = {**known, **_SCOPES_OF_GPUS}
     if not isinstance(scope, str) or scope not in known:
         expected = f"one of {', '.join(map(repr, known))}"
         raise unexpected("scope", scope, expected, slug="unknown-scope")

@@ -673,6 +673,14 @@ COPY_L0C_GM = _movement(
     shape_rule=all_rules(same_size, rows_of_elements),
 )
 
+
+def _one_matrix_cleared(op: Op, target: Target) -> Problem | None:
+    """One matrix of several is cleared at a time."""
+    if all(is_constant(e, 1) for e in op.region("dst").extents[:-2]):
+        return None
+    return op.problem("dst", "shape-mismatch", "is several matrices", "clear one after another")
+
+
 MOVEMENTS = (
     _movement(
         "copy_gm_ub",
@@ -762,6 +770,7 @@ MOVEMENTS = (
         placement=on(Core.CUBE, Pipe.MTE2),
         axes=whole,
         meaning=lambda op, dst: np.zeros_like(dst),
+        shape_rule=_one_matrix_cleared,
     ),
 )
 

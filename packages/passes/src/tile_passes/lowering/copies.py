@@ -34,7 +34,7 @@ from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.fills import lower_fill
 from tile_passes.lowering.matrix_parts import fitted_to_matrix
 from tile_passes.lowering.partial_loads import load_exactly, overwrites_others
-from tile_passes.lowering.region_parts import in_loops, slice_at
+from tile_passes.lowering.region_parts import each_matrix, in_loops, slice_at
 from tile_passes.lowering.short_rows import has_slow_path, is_column, move_by_element
 from tile_passes.lowering.vector import lower_vector_op
 
@@ -151,11 +151,7 @@ def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
 
 def _cleared(op: Op, part: Region, builder: Builder) -> Body:
     """Zeros in the same part of one matrix or several."""
-    slots: list[tuple[Var, Expr]] = []
-    for dim in active_dims(part):
-        if dim < len(part.dims) - 2:
-            slots.append((builder.scalar("slot"), part.dims[dim].extent))
-            part = slice_at(part, dim, slots[-1][0])
+    slots, part = each_matrix(part, lambda: builder.scalar("slot"))
     return in_loops(slots, (builder.op("clear_l1", (part,), op.loc),), op.loc)
 
 

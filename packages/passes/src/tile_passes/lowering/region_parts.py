@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from tile_ir import ONE, ZERO, Body, Expr, For, Loc, LoopKind, Region, Slice, Var, simplify
+from tile_ir.layout.geometry import active_dims
 
 
 def with_dim(region: Region, dim: int, part: Slice) -> Region:
@@ -24,6 +25,16 @@ def slice_at(region: Region, dim: int, index: Expr) -> Region:
     """One element of one dimension."""
     s = region.dims[dim]
     return with_dim(region, dim, Slice(simplify(s.offset + index * s.stride), ONE))
+
+
+def each_matrix(part: Region, variable: Callable[[], Var]) -> tuple[list[tuple[Var, Expr]], Region]:
+    """The same part of one matrix, and the loops over those there are."""
+    slots: list[tuple[Var, Expr]] = []
+    for dim in active_dims(part):
+        if dim < len(part.dims) - 2:
+            slots.append((variable(), part.dims[dim].extent))
+            part = slice_at(part, dim, slots[-1][0])
+    return slots, part
 
 
 def element_of(region: Region, steps: Mapping[int, Expr]) -> tuple[Expr, ...]:

@@ -8,22 +8,18 @@ loop, and the last ones awaited behind it. Not here: which signals are needed (`
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TypeAlias
 
 import networkx as nx
 
 from tile_ir import KernelError, Pipe
-from tile_passes.order.channels import Counter, Do, Flag, Place, Plan, Reason
+from tile_passes.order.channels import Counter, Flag, Place, Plan, Reason
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.event_ids import Allocation
+from tile_passes.order.shared_counters import AHEAD, can_share, concerning, passed
 from tile_passes.order.tree import Block, Repeat, Tree, place_in
-
-# The signal, and whether it is set here.
-_Event: TypeAlias = tuple[Counter, bool]
 
 
 def propose(tree: Tree, found: Iterable[CoreDependence]) -> list[Counter]:
@@ -89,28 +85,31 @@ def allocate_counters(
 
     Signals of one pipe between the same cores share a counter where the order in which they are set
     is the order in which they are awaited. Where even that needs too many counters, neighbouring
-    signals become one: set where the later one was, awaited where the earlier one was. Raises
-    KernelError where the kernel needs more.
+    signals become one: set where the later one was, awaited where the earlier one was. Where that
+    does not help either, the checkers are left to say whether the cores keep up with each other in
+    loops. Raises KernelError where the kernel needs more.
     """
-    current = [*signals]
-    while (ids := _coloured(current, root, count, limit)) is None:
-        if (coarser := _coarser(current)) is None:
-            last = current[-1]
-            raise KernelError(
-                "cross-flags-exhausted",
-                f"the order between the cores needs {len(current)} cross-core flags, and there are "
-                f"{count}",
-                last.block.items[last.wait_before].loc,
-                "hand over fewer values in one kernel, or several in one workspace",
-            )
-        current = coarser
-    return Allocation(Plan(ids), ids)
+    current: list[Counter] | None = [*signals]
+    while current is not None:
+        if (ids := _coloured(current, root, count, limit, AHEAD)) is not None:
+            return Allocation(Plan(ids), ids)
+        current = _coarser(current)
+    if (ids := _coloured(signals, root, count, limit, 1)) is not None:
+        return Allocation(Plan(ids), ids)
+    last = signals[-1]
+    raise KernelError(
+        "cross-flags-exhausted",
+        f"the order between the cores needs {len(signals)} cross-core flags, and there are {count}",
+        last.block.items[last.wait_before].loc,
+        "hand over fewer values in one kernel, or several in one workspace",
+    )
 
 
 def _coloured(
-    signals: Sequence[Counter], root: Block, count: int, limit: int
+    signals: Sequence[Counter], root: Block, count: int, limit: int, rounds: int
 ) -> dict[Flag, int] | None:
     """Return a counter for each signal, those of one counter in a row; None if there are too few.
+    Loops are taken to go round at most `rounds` times without a wait for the other core.
 
     A signal interferes with all signals of a counter that it cannot share, which depends on all of
     them: the edges are added when the signal is coloured.
@@ -119,61 +118,19 @@ def _coloured(
         return {s: n for n, s in enumerate(signals)}
     graph: nx.Graph[Counter] = nx.Graph()
     graph.add_nodes_from(signals)
-    events = [*_events(Plan(s for s in signals if not s.carried), root)]
+    events = passed(signals, root, rounds)
+    by_kind = {kind: concerning(events, kind) for kind in {s.kind for s in signals}}
 
     def in_order(graph: nx.Graph[Counter], ids: dict[Counter, int]) -> Iterator[Counter]:
         for s in signals:
-            # What concerns signals of a kind: their own, and those by which their source waits for
-            # their sink.
-            back = s.target, s.source
-            concerned = [
-                (other, is_set)
-                for other, is_set in events
-                if other.kind == s.kind or (not is_set and other.kind[:2] == back)
-            ]
             for number in {*ids.values()}:
                 group = [other for other, n in ids.items() if n == number]
-                if not _can_share(group, s, concerned, limit):
+                if not can_share((*group, s), by_kind[s.kind], limit):
                     graph.add_edges_from((s, other) for other in group)
             yield s
 
     ids = sorted(nx.greedy_color(graph, in_order).items(), key=lambda entry: entry[1])
     return dict(ids) if ids[-1][1] < count else None
-
-
-def _events(plan: Plan, block: Block) -> Iterator[_Event]:
-    """Yield every set and wait once, in the order of the text."""
-    for item in block.items:
-        for behind in (False, True):
-            for do, op in plan.gaps.get((block, item.position, behind), ()):
-                assert isinstance(op, Counter), "cores have counters"
-                yield op, do is Do.SET
-            if not behind:
-                for inner in item.blocks:
-                    yield from _events(plan, inner)
-
-
-def _can_share(group: list[Counter], new: Counter, events: list[_Event], limit: int) -> bool:
-    """Whether all of them, on one counter, are taken in the order in which they are set; by the
-    events that concern their kind."""
-    if new.carried or group[0].carried or group[0].kind != new.kind:
-        return False
-    members = {*group, new}
-    queue: deque[Counter] = deque()
-    # The source may be ahead of the sink until it waits for it; then it has been taken.
-    outstanding = 0
-    for signal, is_set in events:
-        if signal in members:
-            if is_set:
-                queue.append(signal)
-                outstanding += 1
-                if outstanding > limit:
-                    return False
-            elif not queue or queue.popleft() is not signal:
-                return False
-        elif not is_set and not queue and signal.kind[:2] == (new.target, new.source):
-            outstanding = 0
-    return True
 
 
 def _coarser(signals: Sequence[Counter]) -> list[Counter] | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from tile_ir import (
     Access,
     Alloc,
+    AttrValue,
     Automatic,
     Body,
     Buffer,
@@ -218,7 +219,8 @@ def own_in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
     new = map_own_expressions(stmt, element)
     match new:
         case Op(operands=operands):
-            return replace(new, operands=tuple(_operand(o, version) for o in operands))
+            versions = tuple(_operand(o, version) for o in operands)
+            return replace(new, operands=versions, attrs=_attrs(new, version))
         case Store(buffer=buffer, indices=indices) if buffer in version:
             whole, number = version[buffer]
             return replace(new, buffer=whole, indices=(number, *indices))
@@ -230,6 +232,17 @@ def _operand(operand: Operand, version: Mapping[Buffer, Version]) -> Operand:
         return operand
     buffer, number = version[operand.buffer]
     return Region(buffer, (Slice(number, Const(1)), *operand.dims))
+
+
+def _attrs(op: Op, version: Mapping[Buffer, Version]) -> tuple[AttrValue, ...]:
+    """The attributes of an operation, where the only dimension of its source becomes the last."""
+    names = [a.name for a in op.opdef.attrs]
+    if "dim" not in names:
+        return op.attrs
+    src = op.region("src")
+    if len(src.dims) > 1 or src.buffer not in version:
+        return op.attrs
+    return tuple(-1 if n == "dim" else v for n, v in zip(names, op.attrs, strict=True))
 
 
 def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:

@@ -87,8 +87,10 @@ class OperandTile:
                 return self._loop(stmt, valid, later)
             case If():
                 parts = [self._body(b, valid, later) for b in (stmt.then, stmt.orelse)]
-                common = parts[0][1] & parts[1][1]
-                if not common and all(p[1] for p in parts):
+                one, other = parts[0][1], parts[1][1]
+                # Where nothing was written nothing is read that counts.
+                common = one & other if one and other else one | other
+                if not common and (one or other):
                     parts = [self._with_operand(*p, stmt.loc) for p in parts]
                     common = frozenset({OPERAND})
                 branch = condition_on(self.tile, self.buffer, stmt)

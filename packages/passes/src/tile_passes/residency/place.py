@@ -41,6 +41,11 @@ def _placed(func: Func, target: Target, in_ub: frozenset[Buffer]) -> tuple[Func,
                 total = Accumulator(tile, target, names, in_ub=tile in in_ub)
                 body, split[tile] = total.rewritten(body), total.added
                 kept += [tile] * total.kept
+                if OPERAND in roles_in(body, total.tile):  # a sum that products read as well
+                    operand = OperandTile(total.tile, names)
+                    body = operand.rewritten(body)
+                    others = (a for a in total.added if a.buffer is not total.tile)
+                    split[tile] = [*others, *operand.added]
             else:
                 operand = OperandTile(tile, names)
                 body, split[tile] = operand.rewritten(body), operand.added

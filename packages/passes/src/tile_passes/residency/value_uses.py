@@ -11,8 +11,10 @@ from tile_ir import (
     Body,
     Break,
     Buffer,
+    Expr,
     For,
     If,
+    Load,
     Op,
     Region,
     Section,
@@ -20,6 +22,7 @@ from tile_ir import (
     Store,
     Var,
     While,
+    bodies,
     buffers_of,
     constant_value,
     is_constant,
@@ -153,9 +156,23 @@ class ValueUses:
         return ValueUse(frozenset(reads), ends)
 
     def _of_nest(self, nest: For) -> ValueUse:
-        read = any(load.buffer is self.buffer for s in walk((nest,)) for load in loads(s))
         whole = stores_all(nest, self.buffer)
+        read = any(load.indices not in made for load, made in _loads_of_nest(nest, self.buffer))
         return ValueUse(frozenset({TILE} if read or not whole else ()), whole)
+
+
+def _loads_of_nest(nest: For, buffer: Buffer) -> Iterator[tuple[Load, set[tuple[Expr, ...]]]]:
+    """The loads of a buffer, each with the places that every element has stored to before."""
+    body: Body = (nest,)
+    made: set[tuple[Expr, ...]] = set()
+    while len(body) == 1 and is_parallel(body[0]):
+        yield from ((load, made) for load in loads(body[0]) if load.buffer is buffer)
+        (body,) = bodies(body[0])
+    for stmt in body:
+        for part in walk((stmt,)):
+            yield from ((load, made) for load in loads(part) if load.buffer is buffer)
+        if isinstance(stmt, Store) and stmt.buffer is buffer:
+            made.add(stmt.indices)
 
 
 def stores_all(nest: For, buffer: Buffer) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tile_ir import Buffer, BuildError, Func, KernelError, Target, warn
+from tile_ir import Automatic, Buffer, BuildError, Func, KernelError, Target, warn
 from tile_ir.costs.timing import timing_of
 from tile_ir.switches import OVERRIDES, switch
 from tile_runtime.cache.fingerprint import compiler_identity
@@ -26,6 +26,7 @@ from tile_runtime.simulator.simulation_error import (
     Fault,
     SimulationError,
     concerns_the_kernel,
+    is_waste_of_blocks,
     simulation_error,
     simulation_warning,
 )
@@ -119,11 +120,30 @@ class SimulatorLaunch:
             sys.stdout.write(text)
             sys.stdout.flush()
         if error is not None:
-            first, *others = (self._error(e, call) for e in (error, *self._others()))
-            raise first.with_others(others)
-        self._warn()
+            self._raise([self._error(e, call) for e in (error, *self._others())])
+        else:
+            self._warn()
         if set(self._fresh(call)).intersection(call.returned):
             self._look_for_gaps(call, strict=switch("check") == "strict")
+
+    def _raise(self, found: Sequence[SimulationError]) -> None:
+        """Raise the first error with all others; what is only waste is told as a warning."""
+        for_gpus = Automatic.CORES in self._func.automatic
+        waste = [e for e in found if for_gpus and is_waste_of_blocks(e.fault)]
+        errors = [e for e in found if e not in waste]
+        if errors:
+            raise errors[0].with_others(errors[1:])
+        for error in waste:
+            if self._is_new(error.fault):
+                warn([replace(error.diagnostic, severity="warning")])
+
+    def _is_new(self, fault: Fault) -> bool:
+        """Whether the line was not told of in the life of the kernel; from now on it was."""
+        key = fault.kind, fault.file, fault.line
+        if key in self._told:
+            return False
+        self._told.add(key)
+        return True
 
     def _error(self, found: Any, call: Bound) -> SimulationError:
         fault = _fault(found)
@@ -155,10 +175,7 @@ class SimulatorLaunch:
         line once in the life of the kernel."""
         for warning in self._others():
             fault = _fault(warning)
-            if (fault.kind, fault.file, fault.line) in self._told:
-                continue
-            self._told.add((fault.kind, fault.file, fault.line))
-            if concerns_the_kernel(fault, self._source, self._func):
+            if self._is_new(fault) and concerns_the_kernel(fault, self._source, self._func):
                 warn([simulation_warning(fault, self._source, self._func)])
 
     def timeline(self) -> Timeline | None:

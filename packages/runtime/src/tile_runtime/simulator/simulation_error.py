@@ -36,6 +36,11 @@ class Fault:
     hint: str = ""
 
 
+def is_waste_of_blocks(fault: Fault) -> bool:
+    """Whether blocks only do the same work: they store equal values, and nobody reads between."""
+    return fault.kind == "redundant-store" and fault.text.startswith("blocks ")
+
+
 # A place in a message: `Adds at add.py:12`.
 _MENTIONED = re.compile(r"\bat (\S+:\d+)")
 

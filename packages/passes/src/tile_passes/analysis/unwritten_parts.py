@@ -1,0 +1,168 @@
+"""Find tiles that may be read where nothing has written them: they are written in branches, or part
+by part, and read as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tile_ir import (
+    OPS,
+    ZERO,
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Func,
+    If,
+    Load,
+    Memory,
+    Op,
+    Region,
+    Section,
+    Slice,
+    Stmt,
+    Store,
+    Var,
+    accesses,
+    bodies,
+    constant_value,
+    is_constant,
+    loads,
+    walk,
+    written_buffers,
+)
+from tile_ir.analysis import surely_runs
+from tile_passes.parallel.nest_form import is_parallel
+from tile_passes.residency.value_uses import ValueUses
+
+
+def unwritten_parts(func: Func) -> list[Buffer]:
+    """Tiles in ub of which an author can not mean what they hold where a block begins, in the order
+    of their allocations."""
+    allocs = func.launch.allocs
+    renamed = {a.alias_of for a in allocs if a.alias_of}
+    plain = (
+        a.buffer
+        for a in allocs
+        if a.address is None and a.alias_of is None and a.buffer not in renamed and not a.scratch
+    )
+    return [b for b in plain if b.memory is Memory.UB and _is_unwritten(func.launch.body, b)]
+
+
+def _is_unwritten(body: Body, tile: Buffer) -> bool:
+    if tile.dtype not in (OPS["fill"].operands[0].dtypes or ()):
+        return False
+    writes = [w for w in _writes(body, tile, False) if not w.covers]
+    if not any(w.in_branch or w.moves for w in writes):
+        return False
+    return bool(ValueUses(tile).of_body(body).reads) and _is_read_whole(body, tile)
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """`in_branch`: only on some ways; `moves`: to a part that is computed; `covers`: together with
+    its loops the whole tile, on every way."""
+
+    in_branch: bool
+    moves: bool
+    covers: bool
+
+
+def _writes(
+    body: Body, tile: Buffer, in_branch: bool, loops: tuple[For, ...] = ()
+) -> Iterator[_Write]:
+    for stmt in body:
+        if tile not in written_buffers((stmt,)):
+            continue
+        match stmt:
+            case For() if not is_parallel(stmt):
+                surely = surely_runs(stmt, {})
+                yield from _writes(stmt.body, tile, in_branch, (*loops, stmt) if surely else ())
+            case If():
+                for side in bodies(stmt):
+                    yield from _writes(side, tile, True)
+            case Section():
+                yield from _writes(stmt.body, tile, in_branch, loops)
+            case _ if bodies(stmt) and not is_parallel(stmt):
+                for inner in bodies(stmt):
+                    yield from _writes(inner, tile, in_branch)
+            case _:
+                yield _write(stmt, tile, in_branch, loops)
+
+
+def _write(stmt: Stmt, tile: Buffer, in_branch: bool, loops: tuple[For, ...]) -> _Write:
+    regions = [*_stored(stmt, tile)]
+    if isinstance(stmt, Op):
+        regions = [r for r, a in accesses(stmt) if a.writes and r.buffer is tile]
+    moves = any(constant_value(s.offset) is None for r in regions for s in r.dims)
+    covers = any(_fills(r, loops) for r in regions)
+    return _Write(in_branch, moves, covers and not in_branch)
+
+
+def _stored(stmt: Stmt, tile: Buffer) -> Iterator[Region]:
+    """What a nest of parallel loops stores of a tile, or a single statement; of a branch inside
+    only places."""
+    around = {s.var: s for s in walk((stmt,)) if isinstance(s, For) and is_constant(s.start, 0)}
+    in_branches = {id(s) for b in walk((stmt,)) if isinstance(b, If) for s in walk((b,))}
+    for store in walk((stmt,)):
+        if isinstance(store, Store) and store.buffer is tile:
+            counted = {} if id(store) in in_branches else around
+            yield Region(tile, tuple(_side(i, counted) for i in store.indices))
+
+
+def _side(index: Expr, counted: Mapping[Var, For]) -> Slice:
+    if isinstance(index, Var) and index in counted:
+        return Slice(ZERO, counted[index].stop)
+    return Slice(index, Const(1))
+
+
+def _fills(region: Region, loops: Iterable[For]) -> bool:
+    """Whether the loops go through all parts of the tile of this size."""
+    shape = region.buffer.static_shape()
+    if shape is None:
+        return False
+    counted = {loop.var: loop for loop in loops}
+    for part, size in zip(region.dims, shape, strict=True):
+        extent = constant_value(part.extent)
+        if extent is None:
+            return False
+        if extent == size and is_constant(part.offset, 0):
+            continue
+        loop = next((v for v in counted if part.offset in (v, v * extent)), None)
+        if loop is None:
+            return False
+        found = counted[loop]
+        stop = constant_value(found.stop)
+        if not is_constant(found.start, 0) or stop is None or stop * extent < size:
+            return False
+    return True
+
+
+def _is_read_whole(body: Body, tile: Buffer) -> bool:
+    """Whether a statement reads all of the tile."""
+    for stmt in walk(body):
+        if isinstance(stmt, Op):
+            if any(a.reads and r.buffer is tile and r.is_whole() for r, a in accesses(stmt)):
+                return True
+        elif is_parallel(stmt) and isinstance(stmt, For) and _loads_all(stmt, tile):
+            return True
+    return False
+
+
+def _loads_all(nest: For, tile: Buffer) -> bool:
+    extents: dict[Var, int | None] = {}
+    for loop in walk((nest,)):
+        if isinstance(loop, For) and is_constant(loop.start, 0):
+            extents[loop.var] = constant_value(loop.stop)
+    shape = tile.static_shape() or ()
+
+    def whole(load: Load) -> bool:
+        used = [i for i in load.indices if isinstance(i, Var)]
+        return len(set(used)) == len(used) and all(
+            (isinstance(i, Var) and extents.get(i) == n) or (n == 1 and is_constant(i, 0))
+            for i, n in zip(load.indices, shape, strict=True)
+        )
+
+    return any(load.buffer is tile and whole(load) for s in walk((nest,)) for load in loads(s))
