@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tile_ir import Automatic, Func, Target
+from tile_ir import Automatic, Func, KernelError, Target, TileError
 from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.adopt_scratch import adopt_scratch
 from tile_passes.assign_cores import assign_cores
@@ -73,9 +74,37 @@ PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
 
 
 def run_pipeline(func: Func, target: Target, options: PassOptions | None = None) -> PassResult:
-    """From a traced kernel to IR that can be emitted."""
+    """From a traced kernel to IR that can be emitted. Where tiles of the compiler's have no room,
+    some of their rows are done at a time."""
     options = options or PassOptions()
-    return run_passes(left_by(func, options), PIPELINE, target, options)
+    func = left_by(func, options)
+    try:
+        return run_passes(func, PIPELINE, target, options)
+    except KernelError as error:
+        if error.slug != "memory-overflow" or Automatic.TILES not in func.automatic:
+            raise
+        found = _run_in_parts(func, target, options)
+        if found is None:
+            raise
+        return found
+
+
+def _run_in_parts(func: Func, target: Target, options: PassOptions) -> PassResult | None:
+    from tile_passes.retiling.split_tiles import splits  # most kernels need none of it
+
+    at = PIPELINE.index(retile_blocks)
+    before = run_passes(func, PIPELINE[:at], target).func
+    for split in splits(before, target):
+
+        def instead(_: Func, __: Target, found: Func = split) -> Func:
+            return found
+
+        passes = (*PIPELINE[:at], replace(retile_blocks, run=instead), *PIPELINE[at + 1 :])
+        try:
+            return run_passes(func, passes, target, options)
+        except TileError:
+            continue
+    return None
 
 
 def taken_to(func: Func, last: Pass, target: Target) -> Func:

@@ -14,10 +14,12 @@ def retile_blocks(func: Func, target: Target) -> Func:
     neighbours share an operand, and rows that are alone in their block share instructions. The
     dimensions of tiles that follow a place in the grid are found by the labels of operations; where
     all that the place decides follows them, they may be longer. How much is chosen by the time
-    model and the room in each memory. How far rounds of pipelined loops overlap is left open for
-    later passes, as by `num_stages="auto"`: a number for another chip is a hint. Only where the
-    kernel leaves it to the compiler (`Automatic.TILES`). Limits: grids of constant size, tiles of
-    constant sizes, numbers of neighbours that divide the grid.
+    model and the room in each memory. Where tiles have no room, it is the other way round: what
+    their rows have to do with no other row is done for some of them at a time, by more blocks or in
+    a loop; a remark says so. How far rounds of pipelined loops overlap is left open for later
+    passes, as by `num_stages="auto"`: a number for another chip is a hint. Only where the kernel
+    leaves it to the compiler (`Automatic.TILES`). Limits: grids of constant size, tiles of constant
+    sizes, numbers of neighbours that divide the grid.
     """
     if Automatic.TILES not in func.automatic:
         return func

@@ -193,6 +193,8 @@ def _nest(stmt: Stmt) -> _Nest | None:
             return None
         loops[inner.var] = inner.start, count
         body = inner.body
+    if not body:
+        return None
     *names, last = body
     values: dict[Var, Expr] = {}
     for name in names:

@@ -67,7 +67,13 @@ from tile_passes.parallel.nest_form import (
 )
 from tile_passes.parallel.private_values import private_variables, with_private_tiles
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
-from tile_passes.parallel.serial_forms import around, in_pieces, serial_nest, what_it_is
+from tile_passes.parallel.serial_forms import (
+    around,
+    in_pieces,
+    serial_nest,
+    stays_scalar,
+    what_it_is,
+)
 from tile_passes.parallel.statement_order import in_statement_order
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.tile_steps import most_extents
@@ -80,9 +86,10 @@ def vectorize_parallel(func: Func, target: Target) -> Func:
 
     Needs, gives: TYPED. Idea: iterations are independent, so each store runs over the whole domain
     before the next; its expression becomes operations through tiles of the compiler's, row by row
-    where the whole domain does not fit an operation. What is legal is asked of the op table and of
-    the lowering rules. Limits: a store that no vector operation reaches, or a nest whose iterations
-    may use each other's elements, is a serial loop, and a remark says why.
+    where the whole domain does not fit an operation; lines that no block starts with, and those of
+    elements apart, are gathered. What is legal is asked of the op table and the lowering rules.
+    Limits: a store that no vector operation reaches, or a nest whose iterations may use each
+    other's elements, is a serial loop, and a remark says why.
     """
     if not any(is_parallel(s) for s in walk(func.launch.body)):
         return func
@@ -142,7 +149,7 @@ class _Vectorizer:
             self.temporaries.let_go()
             serial = serial_nest(loop)
             check_scalar_unit(serial, problem.reason)
-            self.remark(problem.loc or loop.loc, problem.reason)
+            self.remarks.append(stays_scalar(problem.loc or loop.loc, problem.reason))
             steps = stored_by_copies((serial,), known, self.attempts.element_copied)
             self.temporaries.let_go()
             return steps
@@ -238,16 +245,15 @@ class _Vectorizer:
         except Unsuitable as found:
             problem = found
         steps = self.element_by_element(stmt, leaf, known, problem)
-        self.remark(stmt.loc, problem.reason)
+        self.remarks.append(stays_scalar(stmt.loc, problem.reason))
         return steps
 
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """A branch that differs from element to element: boxes, choices, or a scalar loop."""
         boxes = leaves_in_boxes(leaf, known)
-        if boxes is not None:
-            found = self.in_boxes(boxes, known, earlier)
-            if found is not None:
-                return found
+        found = None if boxes is None else self.in_boxes(boxes, known, earlier)
+        if found is not None:
+            return found
         made = len(self.temporaries.allocs)
         before = [around(e) for e in earlier if not e.guards]
 
@@ -302,18 +308,25 @@ class _Vectorizer:
     def vector(self, store: Store, leaf: Leaf, known: Ranges, by_cases: bool = False) -> list[Stmt]:
         """The store over its whole domain; element by element where an offset turns out to lie
         inside a block, if it may be done `by_cases`. Raises Unsuitable."""
-        domain = domain_of(leaf.loops)
         inside = leaf.ranges(known)
-        found = self.attempts.statement(store, domain, inside)
+        try:
+            found = self.attempts.statement(store, domain_of(leaf.loops), inside)
+        except NoRoom:
+            raise
+        except Unsuitable as problem:
+            return self.attempts.with_gathers(store, leaf.loops, inside, problem)
         if not found.conditions:
             return found.steps
-        if not by_cases:
-            raise Unsuitable("the rows may start inside a block of 32 bytes")
-        test = conjunction(found.conditions)
+        odd = Unsuitable(f"{'it' if by_cases else 'the rows'} may start inside a block of 32 bytes")
         self.temporaries.give_back_all()
-        odd = Unsuitable("it may start inside a block of 32 bytes")
-        orelse = self.element_by_element(store, leaf, inside, odd)
-        return [If(test, tuple(found.steps), tuple(orelse), store.loc)]
+        try:
+            orelse = self.attempts.with_gathers(store, leaf.loops, inside, odd)
+        except Unsuitable:
+            if not by_cases:
+                raise
+            self.temporaries.give_back_all()
+            orelse = self.element_by_element(store, leaf, inside, odd)
+        return [If(conjunction(found.conditions), tuple(found.steps), tuple(orelse), store.loc)]
 
     def element_by_element(
         self, store: Store, leaf: Leaf, known: Ranges, problem: Unsuitable
@@ -375,19 +388,9 @@ class _Vectorizer:
         unit cannot."""
         loop = around(leaf)
         check_scalar_unit(loop, reason)
-        self.remark(leaf.stmt.loc, reason)
+        self.remarks.append(stays_scalar(leaf.stmt.loc, reason))
         (result,) = stored_by_copies((loop,), known, self.attempts.element_copied)
         return result
-
-    def remark(self, loc: Loc, reason: str) -> None:
-        self.remarks.append(
-            Diagnostic(
-                "scalar-loop",
-                f"this statement of T.Parallel stays a scalar loop: {reason}",
-                loc,
-                severity="warning",
-            )
-        )
 
 
 def _under(guards: Sequence[Expr], steps: list[Stmt], loc: Loc) -> list[Stmt]:

@@ -3,7 +3,7 @@ places, where indices say so."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -32,6 +32,7 @@ from tile_ir import (
     linear_form,
     loads,
     map_own_expressions,
+    replace_buffers,
     simplify,
     substitute,
     walk,
@@ -57,7 +58,7 @@ def behind_the_nest(
     if any(trace.adds(s) or targets & buffers_of(s) for s in walk(rest)):
         return _as_it_is(trace, taken.tiles, body)
     trace.allocations[:] = [t for t in trace.allocations if t.buffer not in taken.tiles]
-    return rest, tuple(taken.behind)
+    return _from_where_they_are(trace, taken.tiles.values(), rest, tuple(taken.behind))
 
 
 @dataclass(eq=False)
@@ -113,6 +114,39 @@ class _Taken:
             for load in loads(store)
             for index in load.indices
         ) and not any(isinstance(e, Var) and e not in own for e in walk_expr(store.value))
+
+
+def _from_where_they_are(
+    trace: Trace, tiles: Iterable[Buffer], body: Body, behind: Body
+) -> tuple[Body, Body]:
+    """The body and what follows it without tiles that have what another one has at the same
+    places."""
+    same: dict[Buffer, Buffer] = {}
+    written = written_buffers(body)
+    for tile in tiles:
+        stores = [s for s in body if isinstance(s, Store) and s.buffer == tile]
+        source = _copied(stores)
+        everywhere = [s for s in walk(body) if tile in buffers_of(s)]
+        if source is not None and source not in written and len(everywhere) == len(stores):
+            same[tile] = source
+    if not same:
+        return body, behind
+    trace.allocations[:] = [t for t in trace.allocations if t.buffer not in same]
+    body = tuple(s for s in body if not (isinstance(s, Store) and s.buffer in same))
+    return body, replace_buffers(behind, same)
+
+
+def _copied(stores: Sequence[Store]) -> Buffer | None:
+    """The tile on the chip whose elements are stored, each to its own place in another."""
+    found: set[Buffer] = set()
+    for store in stores:
+        value = store.value
+        if not isinstance(value, Load) or value.buffer.memory in (Memory.GM, Memory.VAR):
+            return None
+        if tuple(map(simplify, value.indices)) != tuple(map(simplify, store.indices)):
+            return None
+        found.add(value.buffer)
+    return found.pop() if len(found) == 1 else None
 
 
 def _tile_of_all(trace: Trace, stmt: Store, extents: Sequence[int | None]) -> Buffer:

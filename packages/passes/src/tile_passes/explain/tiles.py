@@ -17,6 +17,7 @@ def explain_tiles(func: Func, target: Target) -> str:
 
 def _lines(func: Func, target: Target) -> Iterator[str]:
     from tile_passes.retiling.choice import plan_tiles
+    from tile_passes.retiling.split_tiles import has_no_room, splits
 
     plan = plan_tiles(func, target)
     for place, factor in plan.factors.items():
@@ -30,3 +31,7 @@ def _lines(func: Func, target: Target) -> Iterator[str]:
     if plan.after < plan.before:
         share = plan.after / plan.before
         yield f"the launch is modelled to take {share:.0%} of the cycles it took"
+    if has_no_room(plan.func, target):
+        split = next(splits(func, target), None)
+        if split is not None:
+            yield split.remarks[-1].message

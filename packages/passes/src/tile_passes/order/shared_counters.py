@@ -106,7 +106,7 @@ class _Sharing:
     def fits(self, events: Sequence[Passed], count: _Count) -> bool:
         """Whether all are taken in order and the limit is kept; what was passed is counted."""
         return all(
-            self._event(e, count) if isinstance(e, SignalStep) else self._ways(e, count)
+            self._signal(e, count) if isinstance(e, SignalStep) else self._ways(e, count)
             for e in events
         )
 

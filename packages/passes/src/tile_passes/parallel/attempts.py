@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tile_ir import Body, Buffer, For, LoopKind, Memory, Stmt, Store, cast, loads, walk
-from tile_ir.analysis import Ranges
+from tile_ir.analysis import Ranges, loop_range
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
 from tile_passes.parallel.narrow_integers import fitted
@@ -35,6 +35,7 @@ class Attempts:
         domain: Domain,
         known: Ranges,
         by_element: bool = False,
+        by_gather: bool = False,
         build: Callable[[VectorStatement], object] = VectorStatement.build,
     ) -> VectorStatement:
         """The steps with rows between operations packed, or else with rows at whole blocks. Raises
@@ -44,7 +45,7 @@ class Attempts:
         reason: Unsuitable | None = None
         for dense in (True, False) if len(domain.vars) == 2 else (True,):
             statement = VectorStatement(
-                store, domain, known, self.temporaries, self.trial, dense, by_element
+                store, domain, known, self.temporaries, self.trial, dense, by_element, by_gather
             )
             made = len(self.temporaries.allocs)
             try:
@@ -55,6 +56,31 @@ class Attempts:
                 self.temporaries.forget_since(made)
         assert reason is not None, "at least one attempt was made"
         raise reason
+
+    def with_gathers(
+        self, store: Store, loops: tuple[For, ...], known: Ranges, problem: Unsuitable
+    ) -> list[Stmt]:
+        """The store with those lines gathered that no block starts with, or whose elements lie
+        apart; row by row, where it is no operation on all rows. Raises Unsuitable, for the reason
+        why it is not done without."""
+        for outside in range(len(loops)):
+            made = len(self.temporaries.allocs)
+            here = dict(known)
+            for loop in loops[:outside]:
+                here[loop.var] = loop_range(loop, here)
+            try:
+                domain = domain_of(loops[outside:])
+                found = self.statement(store, domain, here, by_gather=True)
+            except Unsuitable:
+                found = None
+            if found is not None and not found.conditions:
+                steps = found.steps
+                for loop in reversed(loops[:outside]):
+                    steps = [replace(loop, kind=LoopKind.SERIAL, body=tuple(steps))]
+                return steps
+            self.temporaries.give_back_all()
+            self.temporaries.forget_since(made)
+        raise problem
 
     def may_be_copied(self, store: Store) -> bool:
         """Whether the store is to gm, and the data cache of the scalar unit surely does not have

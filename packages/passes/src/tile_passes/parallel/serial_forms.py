@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_ir import Diagnostic, For, Func, LoopKind, Memory, Stmt, Store, buffer_bytes
+from tile_ir import Diagnostic, For, Func, Loc, LoopKind, Memory, Stmt, Store, buffer_bytes
 from tile_passes.parallel.nest import Leaf, NoRoom
 
 
@@ -29,6 +29,12 @@ def what_it_is(stmt: Stmt) -> str:
         case For():
             return f"a loop over `{stmt.var.name}` stands inside"
     return "it is no store to an element"
+
+
+def stays_scalar(loc: Loc, reason: str) -> Diagnostic:
+    """What to say of a statement that the scalar unit runs."""
+    message = f"this statement of T.Parallel stays a scalar loop: {reason}"
+    return Diagnostic("scalar-loop", message, loc, severity="warning")
 
 
 def in_pieces(store: Store, count: int, trips: int, problem: NoRoom, func: Func) -> Diagnostic:

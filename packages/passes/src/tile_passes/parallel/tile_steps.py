@@ -52,7 +52,8 @@ COPY_DEFAULTS: tuple[AttrValue, ...] = (False, False, None)
 
 class TileSteps:
     """Collects steps. `dense` says that matrices between operations have no gaps between their
-    rows; `conditions` must hold at run time for the steps to be legal."""
+    rows; `conditions` must hold at run time for the steps to be legal. What no operation reaches is
+    carried by the scalar unit (`by_element`) or gathered (`by_gather`)."""
 
     def __init__(
         self,
@@ -63,10 +64,11 @@ class TileSteps:
         trial: Builder,
         dense: bool,
         by_element: bool = False,
+        by_gather: bool = False,
     ) -> None:
         self.store, self.domain, self.known = store, domain, known
         self.temporaries, self.trial, self.dense = temporaries, trial, dense
-        self.by_element = by_element
+        self.by_element, self.by_gather = by_element, by_gather
         self.loc: Loc = store.loc
         self.steps: list[Stmt] = []
         self.conditions: list[Expr] = []

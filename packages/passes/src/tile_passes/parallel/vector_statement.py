@@ -54,6 +54,7 @@ from tile_passes.parallel.operators import (
     UNARY,
 )
 from tile_passes.parallel.packed_lines import counted_line, is_packed, picked_line
+from tile_passes.parallel.picked_elements import picked
 from tile_passes.parallel.tile_steps import check_inside
 from tile_passes.parallel.vector_steps import Value, VectorSteps
 
@@ -204,6 +205,8 @@ class VectorStatement(VectorSteps):
     def load(self, e: Load, domain: Domain, into: Region | None = None) -> Region:
         if self.by_element and not reachable(self, e.buffer, e.indices, domain):
             return gathered(self, e, domain)
+        if self.by_gather and not reachable(self, e.buffer, e.indices, domain):
+            return picked(self, e, domain)
         found = access(e.buffer, e.indices, domain).region
         check_inside(found)
         if found.memory is Memory.UB:
