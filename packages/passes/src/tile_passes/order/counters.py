@@ -14,9 +14,8 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TypeAlias
 
-import networkx as nx
-
 from tile_ir import KernelError, Pipe
+from tile_passes.graphs import nx
 from tile_passes.order.channels import Counter, Do, Flag, Place, Plan, Reason
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.event_ids import Allocation

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import networkx as nx
-
 from tile_ir import (
     Body,
     Buffer,
@@ -38,6 +36,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import trip_count
 from tile_passes.free_names import FreeNames
+from tile_passes.graphs import nx
 from tile_passes.streams.handovers import Handover, Pair
 from tile_passes.streams.items import (
     BOTH,
