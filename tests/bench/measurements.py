@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 
-from bench.developer import developer_lowering, developer_times
+from bench.developer import developer_lowering, developer_times, lower_and_emit
+from bench.fresh_process import first_kernel, import_frontend
 from bench.launch_path import call_overhead, cold_start
 from bench.order import memory_peaks, order_of_slots, order_quality, order_scale
 from bench.row import (
@@ -42,20 +43,6 @@ from tile_runtime.jit_kernels.build import Timings
 from tile_runtime.jit_kernels.jit_compile import compile
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.scripts.module import load_script
-
-
-def import_frontend(examples: Examples) -> list[Row]:
-    """`import tile_frontend` in a fresh process, without the start of Python itself; time of the
-    processor, so that other work on the machine does not count."""
-    code = (
-        "import time; t = time.process_time(); import tile_frontend; print(time.process_time() - t)"
-    )
-    command = [sys.executable, "-c", code]
-    seconds = [
-        float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        for _ in range(RUNS + 2)
-    ]
-    return [summary("import tile_frontend, fresh process", seconds, "ms", 150)]
 
 
 def first_run(examples: Examples) -> list[Row]:
@@ -258,6 +245,7 @@ ROWS: dict[str, Measurement] = {
     row.__name__: row
     for row in (
         import_frontend,
+        first_kernel,
         cold_start,
         first_run,
         cold_compile,
@@ -272,6 +260,7 @@ ROWS: dict[str, Measurement] = {
         memory_peaks,
         row_loops,
         developer_lowering,
+        lower_and_emit,
         developer_times,
     )
 }

@@ -48,7 +48,8 @@ from tile_ir import (
     Var,
     While,
     buffer_bytes,
-    expressions,
+    buffers_of,
+    variables_in,
     walk,
     walk_expr,
     walk_ops,
@@ -138,6 +139,7 @@ class _Emitter:
         self.func = func
         self.target = target
         self.lines_of = {file: text.splitlines() for file, text in func.sources.items()}
+        self.symbols = frozenset(func.symbols)
         self.sections = [s for s in func.launch.body if isinstance(s, Section)]
         self.synchronised = {
             s.core
@@ -241,7 +243,7 @@ class _Emitter:
             )
 
     def known(self, ranges: Ranges) -> Known:
-        return Known(ranges, frozenset(self.func.symbols))
+        return Known(ranges, self.symbols)
 
     def body(self, body: Body, ranges: Ranges, depth: int, core: Core) -> list[str]:
         lines: list[str] = []
@@ -357,18 +359,12 @@ def _names_in(expr: Expr) -> set[str]:
 
 def _names_used(body: Body) -> set[str]:
     """Names of scalars and buffers that a body mentions."""
-    names: set[str] = set()
+    names = {var.name for var in variables_in(body)}
     for stmt in walk(body):
-        for expr in expressions(stmt):
-            for part in walk_expr(expr):
-                if isinstance(part, Load):
-                    names.add(part.buffer.name)
-            names |= _names_in(expr)
+        names.update([buffer.name for buffer in buffers_of(stmt)])
         if isinstance(stmt, Op):
-            names.update(o.buffer.name for o in stmt.operands if isinstance(o, Region))
-            for region in (o for o in stmt.operands if isinstance(o, Region)):
-                for dim in region.buffer.shape:
-                    names.update(p.name for p in walk_expr(dim) if isinstance(p, Var))
-        if isinstance(stmt, Store):
-            names.add(stmt.buffer.name)
+            for operand in stmt.operands:
+                if isinstance(operand, Region) and operand.buffer.static_shape() is None:
+                    for dim in operand.buffer.shape:
+                        names |= _names_in(dim)
     return names

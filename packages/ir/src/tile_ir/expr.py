@@ -392,10 +392,8 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
     a = left if isinstance(left, Expr) else as_expr(left, _type_of(right))
     b = right if isinstance(right, Expr) else as_expr(right, _type_of(left))
     if op in _INDEXING and a.dtype is INT32 and b.dtype is INT32:  # nearly always: places, sizes
-        dtype, result = INT32, _INDEXING[op]
-        if isinstance(b, Const) and b.value == 0 and (problem := unfit(op, a, b, dtype)):
-            raise problem
-    elif op in LOGICAL:
+        return _indexing(op, a, b)
+    if op in LOGICAL:
         dtype = result = BOOL
     else:
         dtype = computed_in(op, a.dtype, b.dtype)
@@ -403,6 +401,19 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
         if (problem := unfit(op, a, b, dtype)) is not None:
             raise problem
         result = BOOL if op in COMPARISONS else dtype
+    return _simplest(op, a, b, dtype, result)
+
+
+@lru_cache(maxsize=32768)
+def _indexing(op: str, a: Expr, b: Expr) -> Expr:
+    """`a op b` of int32, which `binary` is asked for again and again. Raises ExprError."""
+    if isinstance(b, Const) and b.value == 0 and (problem := unfit(op, a, b, INT32)):
+        raise problem
+    return _simplest(op, a, b, INT32, _INDEXING[op])
+
+
+def _simplest(op: str, a: Expr, b: Expr, dtype: DType, result: DType) -> Expr:
+    """`a op b` computed in `dtype`: a constant or an operand where that says the same."""
     if isinstance(a, Const):
         if isinstance(b, Const):
             known = _folded(op, a, b, dtype)

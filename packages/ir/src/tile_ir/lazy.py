@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
 else:
 
-    class _LazyModule:
+    class LazyModule:
         def __init__(self, name: str) -> None:
             self._name = name
 
@@ -18,6 +18,6 @@ else:
             setattr(self, attribute, value)
             return value
 
-    np = _LazyModule("numpy")
+    np = LazyModule("numpy")
 
 __all__ = ["np"]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tile_ir.dtypes import BOOL, INT32, INT64, DType
 from tile_ir.expr import (
+    COMPARISONS,
     LOGICAL,
     Binary,
     Cast,
@@ -21,6 +22,7 @@ from tile_ir.expr import (
     cast,
     computed_in,
     rebuild,
+    walk_expr,
 )
 from tile_ir.nodes import Body, For, Func, If, Let, Stmt
 from tile_ir.scalars.affine import difference, simplify
@@ -173,19 +175,40 @@ def always_at_most(small: Expr, large: Expr, ranges: Mapping[Var, Interval]) -> 
     return interval(difference(large, small), ranges).low >= 0
 
 
-def narrow(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
-    """The expression without the minima, maxima and comparisons that the ranges decide."""
-    found: dict[Expr, Expr] = {}  # names put in make the same parts stand at many places
+def narrow(
+    expr: Expr, ranges: Mapping[Var, Interval], found: dict[Expr, Expr] | None = None
+) -> Expr:
+    """The expression without the minima, maxima and comparisons that the ranges decide. `found` has
+    what parts became in the same ranges, for who asks about several that share them."""
+    if isinstance(expr, (Const, Var)):
+        return expr
+    whatever = _in_any_ranges(expr)
+    if whatever is not None:
+        return whatever
+    return _narrowed(expr, ranges, {} if found is None else found)
 
+
+@lru_cache(maxsize=32768)
+def _in_any_ranges(expr: Expr) -> Expr | None:
+    """What an expression becomes in which ranges have nothing to decide; None for others."""
+    if any(isinstance(part, Binary) and part.op in _DECIDED for part in walk_expr(expr)):
+        return None
+    return _narrowed(expr, {}, {})
+
+
+def _narrowed(expr: Expr, ranges: Mapping[Var, Interval], found: dict[Expr, Expr]) -> Expr:
     def part(expr: Expr) -> Expr:
         if isinstance(expr, (Const, Var)):
             return expr
-        known = found.get(expr)
+        known = found.get(expr)  # names put in make the same parts stand at many places
         if known is None:
             known = found[expr] = _decided(rebuild(simplify(expr), part), ranges)
         return known
 
     return part(expr)
+
+
+_DECIDED = {"min", "max", *COMPARISONS}
 
 
 def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:

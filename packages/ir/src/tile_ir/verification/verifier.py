@@ -21,7 +21,8 @@ anything that depends on run-time values (the simulator).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from functools import lru_cache
 from typing import NamedTuple
 
 from tile_ir.chips import DEFAULT_TARGET
@@ -53,7 +54,7 @@ from tile_ir.nodes import (
 from tile_ir.opdef import Composite, Effect, check_op, core_of
 from tile_ir.ops.sync import cores_with, pipes_named
 from tile_ir.target import Target
-from tile_ir.traversal import expressions
+from tile_ir.traversal import buffers_of, expressions, variables_of
 from tile_ir.verification.phases import PHASES, PhaseRule
 
 # The scalar unit has no way to the registers of the cube core.
@@ -61,13 +62,26 @@ REGISTERS = (Memory.L0A, Memory.L0B, Memory.L0C, Memory.BT)
 
 
 class Scope(NamedTuple):
-    """What a statement sees: defined scalars, the enclosing section, whether a loop is open, and
-    whether it stands in a parallel loop, where elements may still become tile operations."""
+    """What a statement sees: declared buffers, defined scalars, the enclosing section, whether a
+    loop is open, and whether it stands in a parallel loop, where elements may still become tile
+    operations."""
 
+    buffers: Set[Buffer]
     scalars: frozenset[str]
     core: Core | None = None
     in_loop: bool = False
     parallel: bool = False
+
+    def defining(self, name: str) -> Scope:
+        """What is seen once one more scalar is defined."""
+        return self._replace(scalars=self.scalars | {name})
+
+
+class Named(NamedTuple):
+    """What a statement that is right by itself needs to be declared and defined around it."""
+
+    buffers: frozenset[Buffer]
+    scalars: frozenset[str]
 
 
 def verify(func: Func, target: Target = DEFAULT_TARGET) -> None:
@@ -87,7 +101,7 @@ class _Verifier:
     def __init__(self, func: Func, target: Target) -> None:
         self.func, self.target = func, target
         self.rule: PhaseRule = PHASES[func.phase]
-        self.buffers: dict[Buffer, None] = {}
+        self.buffers: set[Buffer] = set()
         self.names: set[str] = set()
 
     def run(self) -> Iterator[Diagnostic]:
@@ -100,7 +114,8 @@ class _Verifier:
         scalars = {p.name for p in func.params if isinstance(p, Var)}
         scalars |= {s.name for s in func.symbols}
         launch = func.launch
-        yield from self.expression(launch.blocks, Scope(frozenset(scalars)), launch.loc)
+        around = Scope(self.buffers, frozenset(scalars))
+        yield from _expression(launch.blocks, around, launch.loc)
         scalars |= {launch.block.name, launch.lane.name}
         if launch.threads == 2 and not self.rule.compiler_lanes:
             message = "the split over two vector cores is still open"
@@ -119,13 +134,13 @@ class _Verifier:
                 yield from self.alias(alloc, alloc.alias_of)
             if alloc.address is not None and alloc.buffer.static_shape() is not None:
                 yield from self.placement(alloc.buffer, alloc.address, buffer_bytes(alloc))
-        yield from self.body(launch.body, Scope(frozenset(scalars)))
+        yield from self.body(launch.body, Scope(self.buffers, frozenset(scalars)))
 
     def declare(self, buffer: Buffer) -> Iterator[Diagnostic]:
         if buffer.name in self.names:
             yield Diagnostic("name-twice", f"buffer `{buffer.name}` is declared twice", buffer.loc)
         self.names.add(buffer.name)
-        self.buffers[buffer] = None
+        self.buffers.add(buffer)
 
     def allocation(self, buffer: Buffer, address: int | None, loc: Loc) -> Iterator[Diagnostic]:
         if buffer.memory is Memory.GM:
@@ -184,48 +199,33 @@ class _Verifier:
 
     def body(self, body: Body, scope: Scope) -> Iterator[Diagnostic]:
         for stmt in body:
-            yield from self.own(stmt, scope)
-            yield from self.stmt(stmt, scope)
-            if isinstance(stmt, Let):
+            named = _named(stmt)
+            if named is None or not (
+                named.scalars <= scope.scalars and named.buffers <= scope.buffers
+            ):
+                yield from _own(stmt, scope)
+            if not isinstance(stmt, (Let, Store)):
+                yield from self.stmt(stmt, scope)
+            elif isinstance(stmt, Let):
                 if stmt.var.name in scope.scalars:
                     message = f"scalar `{stmt.var.name}` is defined twice"
                     yield Diagnostic("name-twice", message, stmt.loc)
-                scalars = scope.scalars | {stmt.var.name}
-                scope = Scope(scalars, scope.core, scope.in_loop, scope.parallel)
-
-    def own(self, stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
-        """What is wrong with the expressions and regions of a statement itself."""
-        for expr in expressions(stmt):
-            if expr.dtype is INT32:  # nearly always, and simple
-                if isinstance(expr, Const):
-                    continue
-                if isinstance(expr, Var) and expr.name in scope.scalars:
-                    continue
-            yield from self.expression(expr, scope, stmt.loc)
-        match stmt:
-            case Op(operands=operands):
-                for operand in operands:
-                    if isinstance(operand, Region):
-                        yield from self.region(operand, stmt.loc)
-            case Store(buffer=buffer, indices=indices):
-                yield from self.element(buffer, indices, stmt.loc)
-                if buffer.memory in REGISTERS and not scope.parallel:
-                    message = f"the scalar unit cannot write `{buffer.name}` in "
-                    message += f"{buffer.memory.value}"
-                    yield Diagnostic("scalar-access", message, stmt.loc)
+                scope = scope.defining(stmt.var.name)
 
     def stmt(self, stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
         match stmt:
+            case Op():
+                yield from self.op(stmt, scope)
             case For(var=var, kind=kind, body=body):
                 yield from self.loop_kind(kind, stmt)
                 if var.name in scope.scalars:
                     message = f"scalar `{var.name}` is defined twice"
                     yield Diagnostic("name-twice", message, stmt.loc)
                 parallel = scope.parallel or kind is LoopKind.PARALLEL
-                scalars = scope.scalars | {var.name}
-                yield from self.body(body, Scope(scalars, scope.core, True, parallel))
+                inside = scope.defining(var.name)._replace(in_loop=True, parallel=parallel)
+                yield from self.body(body, inside)
             case While(body=body):
-                yield from self.body(body, Scope(scope.scalars, scope.core, True, scope.parallel))
+                yield from self.body(body, scope._replace(in_loop=True))
             case If(then=then, orelse=orelse):
                 yield from self.body(then, scope)
                 yield from self.body(orelse, scope)
@@ -234,10 +234,7 @@ class _Verifier:
                     yield Diagnostic("section-nested", "a scope stands inside a scope", stmt.loc)
                 if core is Core.EITHER:
                     yield Diagnostic("section-core", "a section names one core", stmt.loc)
-                inside = Scope(scope.scalars, core, scope.in_loop, scope.parallel)
-                yield from self.body(body, inside)
-            case Op():
-                yield from self.op(stmt, scope)
+                yield from self.body(body, scope._replace(core=core))
             case Break():
                 if not scope.in_loop:
                     yield Diagnostic("break-outside", "break stands outside a loop", stmt.loc)
@@ -253,83 +250,122 @@ class _Verifier:
             return
         if op.opdef.composite is Composite.YES and not self.rule.composites:
             yield Diagnostic("phase-composite", f"{op.opdef.name} is not lowered", op.loc)
-        core = core_of(op)
-        if scope.core is not None and Core.EITHER not in (core, scope.core) and core != scope.core:
-            yield Diagnostic(
-                "section-core",
-                f"{op.opdef.name} runs on the {core.value} core, "
-                f"but stands in a {scope.core.value} section",
-                op.loc,
-                f'move it to a T.Scope("{"C" if core is Core.CUBE else "V"}")',
-            )
-        if scope.core is not None and scope.core not in cores_with(op, self.target):
-            pipes = pipes_named(op)
-            what = "flag from" if len(pipes) == 2 else "pipe"
-            yield Diagnostic(
-                "section-core",
-                f"{op.opdef.name}: the {scope.core.value} core of {self.target.name} has no {what} "
-                + " to ".join(pipe.value for pipe in pipes),
-                op.loc,
-            )
-        if scope.core is None and not self.rule.unsectioned:
+        if scope.core is not None:
+            yield from _in_section(op, scope.core, self.target)
+        elif not self.rule.unsectioned:
             yield Diagnostic("phase-section", f"{op.opdef.name} stands in no section", op.loc)
         if self.func.phase >= Phase.LOWERED and op.opdef.effect is Effect.DATA:
             yield from machine_form(op, self.target)
 
-    def region(self, region: Region, loc: Loc) -> Iterator[Diagnostic]:
-        buffer = region.buffer
-        if buffer not in self.buffers:
-            yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
-        if len(region.dims) != buffer.rank:
-            yield Diagnostic(
-                "rank-mismatch",
-                f"`{buffer.name}` has {buffer.rank} dimensions, found {len(region.dims)} slices",
-                loc,
-            )
-            return
-        on_chip = buffer.memory is not Memory.GM
-        for dim, (s, size) in enumerate(zip(region.dims, buffer.shape, strict=True)):
-            offset, extent = constant_value(s.offset), constant_value(s.extent)
-            if (offset is not None and offset < 0) or (extent is not None and extent < 0):
-                message = f"dimension {dim} of `{buffer.name}` starts below zero"
+
+@lru_cache(maxsize=32768)
+def _named(stmt: Stmt) -> Named | None:
+    """What the expressions and regions of a statement itself name; None if one of them may be wrong
+    whatever is declared around the statement."""
+    names = frozenset(var.name for var in variables_of(stmt))
+    named = Named(buffers_of(stmt), names)
+    return None if any(_own(stmt, Scope(*named))) else named
+
+
+def _own(stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
+    """What is wrong with the expressions and regions of a statement itself."""
+    for expr in expressions(stmt):
+        if expr.dtype is INT32:  # nearly always, and simple
+            if isinstance(expr, Const):
+                continue
+            if isinstance(expr, Var) and expr.name in scope.scalars:
+                continue
+        yield from _expression(expr, scope, stmt.loc)
+    match stmt:
+        case Op(operands=operands):
+            for operand in operands:
+                if isinstance(operand, Region):
+                    yield from _region(operand, scope, stmt.loc)
+        case Store(buffer=buffer, indices=indices):
+            yield from _element(buffer, indices, scope, stmt.loc)
+            if buffer.memory in REGISTERS and not scope.parallel:
+                message = f"the scalar unit cannot write `{buffer.name}` in "
+                message += f"{buffer.memory.value}"
+                yield Diagnostic("scalar-access", message, stmt.loc)
+
+
+@lru_cache(maxsize=32768)
+def _in_section(op: Op, section: Core, target: Target) -> tuple[Diagnostic, ...]:
+    """What is wrong with an operation in a section of these cores."""
+    found: list[Diagnostic] = []
+    core = core_of(op)
+    if Core.EITHER not in (core, section) and core != section:
+        message = f"{op.opdef.name} runs on the {core.value} core, but stands in a "
+        message += f"{section.value} section"
+        hint = f'move it to a T.Scope("{"C" if core is Core.CUBE else "V"}")'
+        found.append(Diagnostic("section-core", message, op.loc, hint))
+    if section not in cores_with(op, target):
+        pipes = pipes_named(op)
+        what = "flag from" if len(pipes) == 2 else "pipe"
+        message = f"{op.opdef.name}: the {section.value} core of {target.name} has no {what} "
+        message += " to ".join(pipe.value for pipe in pipes)
+        found.append(Diagnostic("section-core", message, op.loc))
+    return tuple(found)
+
+
+def _region(region: Region, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
+    buffer = region.buffer
+    if buffer not in scope.buffers:
+        yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
+    if len(region.dims) != buffer.rank:
+        yield Diagnostic(
+            "rank-mismatch",
+            f"`{buffer.name}` has {buffer.rank} dimensions, found {len(region.dims)} slices",
+            loc,
+        )
+        return
+    on_chip = buffer.memory is not Memory.GM
+    for dim, (s, size) in enumerate(zip(region.dims, buffer.shape, strict=True)):
+        offset, extent = constant_value(s.offset), constant_value(s.extent)
+        if (offset is not None and offset < 0) or (extent is not None and extent < 0):
+            message = f"dimension {dim} of `{buffer.name}` starts below zero"
+            yield Diagnostic("slice-range", message, loc)
+        elif on_chip and offset is not None and extent is not None:
+            last, limit = offset + (extent - 1) * s.stride + 1, constant_value(size)
+            if limit is not None and last > limit:
+                message = f"dimension {dim} of `{buffer.name}` has {limit} elements, but the "
+                message += f"slice ends at {last}"
                 yield Diagnostic("slice-range", message, loc)
-            elif on_chip and offset is not None and extent is not None:
-                last, limit = offset + (extent - 1) * s.stride + 1, constant_value(size)
-                if limit is not None and last > limit:
-                    message = f"dimension {dim} of `{buffer.name}` has {limit} elements, but the "
-                    message += f"slice ends at {last}"
-                    yield Diagnostic("slice-range", message, loc)
 
-    def element(self, buffer: Buffer, indices: tuple[Expr, ...], loc: Loc) -> Iterator[Diagnostic]:
-        if buffer not in self.buffers:
-            yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
-        if not buffer.dtype.whole_bytes:
-            message = f"elements of `{buffer.name}` have no address: they are {buffer.dtype}"
-            yield Diagnostic("packed-scalar", message, loc)
-        if len(indices) != buffer.rank:
-            message = f"`{buffer.name}` has {buffer.rank} dimensions, found {len(indices)} indices"
-            yield Diagnostic("rank-mismatch", message, loc)
-            return
-        for dim, (index, size) in enumerate(zip(indices, buffer.shape, strict=True)):
-            i, limit = constant_value(index), constant_value(size)
-            if i is not None and (i < 0 or (limit is not None and i >= limit)):
-                message = f"index {i} is outside dimension {dim} of `{buffer.name}`, which has "
-                message += f"{limit if limit is not None else 'run-time'} elements"
-                yield Diagnostic("index-range", message, loc)
 
-    def expression(self, expr: Expr, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
-        for part in walk_expr(expr):
-            dtype = part.dtype
-            if dtype is not INT32 and not dtype.whole_bytes:
-                yield Diagnostic("packed-scalar", f"there are no scalars of type {dtype}", loc)
-            if isinstance(part, Var) and part.name not in scope.scalars:
-                yield Diagnostic("name-unknown", f"scalar `{part.name}` is not defined here", loc)
-            elif isinstance(part, Load):
-                yield from self.element(part.buffer, part.indices, loc)
-                if part.buffer.memory in REGISTERS and not scope.parallel:
-                    message = f"the scalar unit cannot read `{part.buffer.name}` in "
-                    message += f"{part.buffer.memory.value}"
-                    yield Diagnostic("scalar-access", message, loc)
+def _element(
+    buffer: Buffer, indices: tuple[Expr, ...], scope: Scope, loc: Loc
+) -> Iterator[Diagnostic]:
+    if buffer not in scope.buffers:
+        yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
+    if not buffer.dtype.whole_bytes:
+        message = f"elements of `{buffer.name}` have no address: they are {buffer.dtype}"
+        yield Diagnostic("packed-scalar", message, loc)
+    if len(indices) != buffer.rank:
+        message = f"`{buffer.name}` has {buffer.rank} dimensions, found {len(indices)} indices"
+        yield Diagnostic("rank-mismatch", message, loc)
+        return
+    for dim, (index, size) in enumerate(zip(indices, buffer.shape, strict=True)):
+        i, limit = constant_value(index), constant_value(size)
+        if i is not None and (i < 0 or (limit is not None and i >= limit)):
+            message = f"index {i} is outside dimension {dim} of `{buffer.name}`, which has "
+            message += f"{limit if limit is not None else 'run-time'} elements"
+            yield Diagnostic("index-range", message, loc)
+
+
+def _expression(expr: Expr, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
+    for part in walk_expr(expr):
+        dtype = part.dtype
+        if dtype is not INT32 and not dtype.whole_bytes:
+            yield Diagnostic("packed-scalar", f"there are no scalars of type {dtype}", loc)
+        if isinstance(part, Var) and part.name not in scope.scalars:
+            yield Diagnostic("name-unknown", f"scalar `{part.name}` is not defined here", loc)
+        elif isinstance(part, Load):
+            yield from _element(part.buffer, part.indices, scope, loc)
+            if part.buffer.memory in REGISTERS and not scope.parallel:
+                message = f"the scalar unit cannot read `{part.buffer.name}` in "
+                message += f"{part.buffer.memory.value}"
+                yield Diagnostic("scalar-access", message, loc)
 
 
 def packed_rows(buffer: Buffer) -> Iterator[Diagnostic]:

@@ -7,10 +7,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import networkx as nx
-
 from tile_ir import Buffer, Func, Memory, Target
 from tile_passes.analysis.memory_demands import Demand, choices, demands, is_open
+from tile_passes.graphs import nx
 
 Memories = frozenset[Memory]
 

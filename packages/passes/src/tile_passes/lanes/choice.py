@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 
-import networkx as nx
-
 from tile_ir import For, LoopKind, Memory, constant_value
+from tile_passes.graphs import nx
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site
 
 BLOCK_BITS = 256

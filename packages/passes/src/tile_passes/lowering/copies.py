@@ -120,15 +120,13 @@ def _narrowed(c: Clipped, known: Ranges) -> Clipped:
     found: dict[Expr, Expr] = {}  # both sides have the same extents
 
     def narrowed(expr: Expr) -> Expr:
-        if expr not in found:
-            found[expr] = narrow(expr, known)
-        return found[expr]
+        return narrow(expr, known, found)
 
     def region(r: Region) -> Region:
         dims = [Slice(simplify(s.offset), narrowed(s.extent), s.stride) for s in r.dims]
         return Region(r.buffer, tuple(dims))
 
-    exists, complete = narrow(c.exists, known), narrow(c.complete, known)
+    exists, complete = narrowed(c.exists), narrowed(c.complete)
     fill = None if is_constant(complete, True) else c.fill
     return replace(
         c, src=region(c.src), dst=region(c.dst), exists=exists, complete=complete, fill=fill

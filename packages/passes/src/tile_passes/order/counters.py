@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-import networkx as nx
-
 from tile_ir import KernelError, Pipe
+from tile_passes.graphs import nx
 from tile_passes.order.channels import Counter, Flag, Place, Plan, Reason
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.event_ids import Allocation

@@ -17,8 +17,7 @@ from enum import IntEnum
 from itertools import count, permutations
 from typing import TYPE_CHECKING, TypeAlias
 
-import networkx as nx
-
+from tile_passes.graphs import nx
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.dependence_graph import Edge

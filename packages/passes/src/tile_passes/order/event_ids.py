@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-import networkx as nx
-
 from tile_ir import Effect, IRError, Op, Pipe, Target
+from tile_passes.graphs import nx
 from tile_passes.order.channels import Flag, Pair, Plan
 from tile_passes.order.completion import Completion
 from tile_passes.order.eliminate_redundant import reduce as reduced

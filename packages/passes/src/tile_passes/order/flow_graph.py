@@ -13,9 +13,8 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple, TypeAlias
 
-import networkx as nx
-
 from tile_ir import Break, Effect, Op, Pipe, pipe_of
+from tile_passes.graphs import nx
 from tile_passes.order.channels import AROUND, Barrier, Counter, Flag, Place
 from tile_passes.order.core_dependences import CoreDependence, Facts
 from tile_passes.order.dependence_graph import Relations

@@ -11,10 +11,9 @@ from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
-import networkx as nx
-
 from tile_ir import Buffer, Const, Core, For, Loc, Pipe, Region, Stmt, While, map_region, walk_expr
 from tile_ir.analysis import INF, Bounds, Interval, Ranges, Touch, visible, widened
+from tile_passes.graphs import nx
 
 Residues = tuple[int, ...]
 CORES = (Core.CUBE, Core.VECTOR)

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Set
 
-import networkx as nx
-
 from tile_ir import Buffer, Target
 from tile_ir.costs.timing import DEFAULT_TIMING
 from tile_passes.clock.occupancy import times_of_statement
+from tile_passes.graphs import nx
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
 from tile_passes.pipelining.modulo_schedule import Arrangement, initiation_interval
 from tile_passes.pipelining.schedule import OneStage

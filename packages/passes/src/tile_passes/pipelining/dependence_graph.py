@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple
 
-import networkx as nx
-
 from tile_ir import (
     Body,
     Buffer,
@@ -38,6 +36,7 @@ from tile_ir import (
     walk,
 )
 from tile_ir.analysis import apart, launch_ranges, regions_of
+from tile_passes.graphs import nx
 from tile_passes.streams.items import Step
 
 

@@ -13,10 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import networkx as nx
-
 from tile_ir import Buffer, Pipe
 from tile_passes.clock.occupancy import Occupancy, Resource, Times
+from tile_passes.graphs import nx
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
 
 # Places to cut an iteration in two that are tried.

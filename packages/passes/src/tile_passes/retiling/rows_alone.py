@@ -86,7 +86,7 @@ class _RowPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class _SawRow:
+class _Walk:
     names: Names
     loops: tuple[For, ...] = ()
     unknown: frozenset[Var] = frozenset()
@@ -114,7 +114,7 @@ def rows_alone(func: Func, run: Body, buffer: Buffer, dim: int) -> RowsAlone:
             while known != (known := len(found.dims) + len(found.loops)):
                 reader.places.clear()
                 found.slices.clear()
-                reader.body(run, _SawRow({}))
+                reader.body(run, _Walk({}))
         except NeededWhole as reason:
             if reason.buffer == buffer or reason.buffer in whole:
                 raise
@@ -177,7 +177,7 @@ class _RowReader:
     places: dict[Buffer, list[_RowPlace | None]] = field(default_factory=lambda: defaultdict(list))
     stored: set[Buffer] = field(default_factory=set)
 
-    def body(self, body: Body, seen: _SawRow) -> None:
+    def body(self, body: Body, seen: _Walk) -> None:
         for stmt in body:
             self.stmt(stmt, seen)
             if isinstance(stmt, Let):
@@ -185,7 +185,7 @@ class _RowReader:
                 unknown = seen.unknown if stmt.var in names else seen.unknown | {stmt.var}
                 seen = replace(seen, names=names, unknown=unknown)
 
-    def stmt(self, stmt: Stmt, seen: _SawRow) -> None:
+    def stmt(self, stmt: Stmt, seen: _Walk) -> None:
         if isinstance(stmt, Op):
             self.op(stmt, seen)
             return
@@ -210,7 +210,7 @@ class _RowReader:
         for inner in bodies(stmt):
             self.body(inner, seen)
 
-    def joined(self, seen: _SawRow) -> For | None:
+    def joined(self, seen: _Walk) -> For | None:
         """The loop around a statement whose rounds are the rows."""
         found = [loop for loop in seen.loops if loop in self.found.loops]
         if len(found) > 1:
@@ -219,7 +219,7 @@ class _RowReader:
 
     # Elements ------------------------------------------------------------------------------------
 
-    def value(self, expr: Expr, seen: _SawRow) -> None:
+    def value(self, expr: Expr, seen: _Walk) -> None:
         if isinstance(expr, Load):
             for index in expr.indices:
                 self.value(index, seen)
@@ -235,16 +235,14 @@ class _RowReader:
         for part in parts:
             self.value(part, seen)
 
-    def element(
-        self, buffer: Buffer, indices: tuple[Expr, ...], seen: _SawRow, writes: bool
-    ) -> None:
+    def element(self, buffer: Buffer, indices: tuple[Expr, ...], seen: _Walk, writes: bool) -> None:
         whole = tuple(Slice(index, Const(1)) for index in indices)
         if buffer.memory is Memory.GM:
             self.in_tensor(buffer, whole, None, seen, writes)
         elif not self.rows_of(buffer, whole, seen) and writes:
             self.written_whole(buffer, seen)
 
-    def rows_of(self, buffer: Buffer, dims: Sequence[Slice], seen: _SawRow) -> bool:
+    def rows_of(self, buffer: Buffer, dims: Sequence[Slice], seen: _Walk) -> bool:
         """Whether a place in a tile is one of the round's own row."""
         along = False
         for number, s in enumerate(dims):
@@ -260,7 +258,7 @@ class _RowReader:
                 along = True
         return along
 
-    def round_of(self, s: Slice, seen: _SawRow) -> For | None:
+    def round_of(self, s: Slice, seen: _Walk) -> For | None:
         """The loop over all rows whose round a place is."""
         if not is_constant(s.extent, 1):
             return None
@@ -275,7 +273,7 @@ class _RowReader:
             return False
         return constant_value(buffer.shape[dim]) == self.found.size
 
-    def written_whole(self, buffer: Buffer, seen: _SawRow) -> None:
+    def written_whole(self, buffer: Buffer, seen: _Walk) -> None:
         """A value that has no rows, written in the run."""
         if buffer not in self.found.own:
             raise Against(f"`{buffer.name}` is used elsewhere too")
@@ -288,7 +286,7 @@ class _RowReader:
         buffer: Buffer,
         dims: Sequence[Slice],
         own: int | None,
-        seen: _SawRow,
+        seen: _Walk,
         writes: bool,
     ) -> None:
         """A part of a tensor; `own` is the dimension in which its rows are those of the run."""
@@ -299,7 +297,7 @@ class _RowReader:
                 raise Against(f"`{buffer.name}` is stored to in each part")
         self.places[buffer].append(place)
 
-    def place(self, dims: Sequence[Slice], own: int | None, seen: _SawRow) -> _RowPlace | None:
+    def place(self, dims: Sequence[Slice], own: int | None, seen: _Walk) -> _RowPlace | None:
         """Where the rows lie in a tensor, if they follow each other there."""
         loop = self.joined(seen)
         around = tuple(x for x in seen.loops if x not in self.found.loops)
@@ -321,7 +319,7 @@ class _RowReader:
 
     # Operations ----------------------------------------------------------------------------------
 
-    def op(self, op: Op, seen: _SawRow) -> None:
+    def op(self, op: Op, seen: _Walk) -> None:
         if op.opdef.effect is not Effect.DATA:
             raise Against(f"{op.opdef.called} is done once")
         for expr in expressions(op):
@@ -344,7 +342,7 @@ class _RowReader:
             raise Against(f"{op.opdef.called} stands in a loop over rows")
         self.others(op, marks, rounds, seen)
 
-    def others(self, op: Op, marks: Mapping[int, int], rounds: set[int], seen: _SawRow) -> None:
+    def others(self, op: Op, marks: Mapping[int, int], rounds: set[int], seen: _Walk) -> None:
         """What goes along in the operands of an operation, some dimensions of which do."""
         together = self.together(op, marks) if marks else {}
         written = {r for r, access in accesses(op) if access.writes}
@@ -363,7 +361,7 @@ class _RowReader:
         region: Region,
         dim: int | None,
         writes: bool,
-        seen: _SawRow,
+        seen: _Walk,
     ) -> None:
         buffer = region.buffer
         if region.memory is Memory.GM:

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
-import networkx as nx
-
 from tile_ir import (
     Body,
     Buffer,
@@ -34,6 +32,7 @@ from tile_ir import (
     with_bodies,
 )
 from tile_passes.free_names import FreeNames
+from tile_passes.graphs import nx
 from tile_passes.streams.handovers import Handover, Pair
 from tile_passes.streams.items import (
     BOTH,
