@@ -127,5 +127,6 @@ class Temporaries:
             waiting[:] = [b for b in waiting if b not in gone]
 
     def give_back_all(self) -> None:
-        for buffer in list(self.taken):
-            self.give_back(buffer)
+        for alloc in self.allocs:  # sets of buffers have another order in every process
+            self.give_back(alloc.buffer)
+        self.taken.clear()
