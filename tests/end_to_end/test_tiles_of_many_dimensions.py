@@ -20,8 +20,7 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> None:
 @jit
 def doubled(A, x: int, y: int, z: int, shift: int):
     """Twice the elements, which lie `shift` planes further up, and their sums by atomics."""
-    L = T.dynamic("L")
-    M, N = T.const("M, N")
+    L, M, N = T.dynamic("L, M, N")
     A: T.Tensor((L, M, N), "float32")
     B = T.empty((L, M, N), "float32")
     with T.Kernel(T.ceildiv(N, z), T.ceildiv(M, y), T.ceildiv(L, x), threads=128) as (k, j, i):

@@ -132,9 +132,10 @@ def _combine(op: str, a: Interval, b: Interval) -> Interval:
                 return a
             stride = math.gcd(a.stride, int(b.low))
             return Interval(0, b.low - stride, stride)
-        case "%" if b.low > 0:
+        # What is divided by zero has no value.
+        case "%" if b.low >= 0 and b.high > 0:
             return Interval(0, b.high - 1)
-        case "//" if b.low > 0 and a.low >= 0:
+        case "//" if b.low >= 0 and a.low >= 0:
             return Interval(0, a.high)
         case "&" if a.low >= 0 and b.low >= 0:
             return Interval(0, min(a.high, b.high))

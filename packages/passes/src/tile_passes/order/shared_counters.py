@@ -18,7 +18,7 @@ AHEAD = 7
 
 
 @dataclass(frozen=True, slots=True)
-class SignalStep:
+class Passage:
     """A signal is set, or awaited."""
 
     signal: Counter
@@ -34,7 +34,7 @@ class Ways:
     rounds: int = 1
 
 
-Passed: TypeAlias = SignalStep | Ways
+Passed: TypeAlias = Passage | Ways
 
 
 def passed(signals: Iterable[Counter], root: Block, rounds: int) -> tuple[Passed, ...]:
@@ -48,7 +48,7 @@ def _in_block(plan: Plan, block: Block, rounds: int) -> Iterator[Passed]:
         for behind in (False, True):
             for do, op in plan.gaps.get((block, item.position, behind), ()):
                 assert isinstance(op, Counter), "cores have counters"
-                yield SignalStep(op, do is Do.SET)
+                yield Passage(op, do is Do.SET)
             if not behind and item.blocks:
                 sides = tuple(tuple(_in_block(plan, inner, rounds)) for inner in item.blocks)
                 if any(sides):
@@ -65,7 +65,7 @@ def concerning(events: Sequence[Passed], kind: tuple[Place, Place, Pipe]) -> tup
     found: list[Passed] = []
     for event in events:
         match event:
-            case SignalStep(signal):
+            case Passage(signal):
                 if signal.kind == kind or signal.pair == (target, source):
                     found.append(event)
             case Ways(sides):
@@ -106,11 +106,11 @@ class _Sharing:
     def fits(self, events: Sequence[Passed], count: _Count) -> bool:
         """Whether all are taken in order and the limit is kept; what was passed is counted."""
         return all(
-            self._signal(e, count) if isinstance(e, SignalStep) else self._ways(e, count)
+            self._event(e, count) if isinstance(e, Passage) else self._ways(e, count)
             for e in events
         )
 
-    def _signal(self, event: SignalStep, count: _Count) -> bool:
+    def _event(self, event: Passage, count: _Count) -> bool:
         signal = event.signal
         if signal not in self.members:
             if signal.pair != self.back:
