@@ -76,3 +76,32 @@ def test_bytes_that_hold_an_operand_and_then_a_sum() -> None:
     torch.manual_seed(0)
     a, b = torch.randint(-3, 4, (32, 96)).half(), torch.randint(-3, 4, (96, 32)).half()
     torch.testing.assert_close(reused(a, b), 2 * a.float() @ b.float())
+
+
+@jit
+def read_as_a_line(A, B):
+    """A sum is handed over to one name and read by the other."""
+    M, K, N = T.const("M, K, N")
+    A: T.Tensor((M, K), T.float16)
+    B: T.Tensor((K, N), T.float16)
+    Y = T.empty((M * N,), T.float32)
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((M, K), T.float16)
+        b = T.alloc_shared((K, N), T.float16)
+        c = T.alloc_fragment((M, N), T.float32)
+        s = T.alloc_shared((M, N), T.float32)
+        line = T.reshape(s, (M * N,))
+        T.copy(A, a)
+        T.copy(B, b)
+        T.gemm(a, b, c, clear_accum=True)
+        T.copy(c, s)
+        for i in T.Parallel(M * N):
+            line[i] = line[i] + 1
+        T.copy(line, Y)
+    return Y
+
+
+def test_a_sum_that_is_read_by_its_second_name() -> None:
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (32, 32)).half(), torch.randint(-3, 4, (32, 32)).half()
+    torch.testing.assert_close(read_as_a_line(a, b), (a.float() @ b.float() + 1).flatten())

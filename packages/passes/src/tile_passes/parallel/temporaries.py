@@ -127,5 +127,5 @@ class Temporaries:
             waiting[:] = [b for b in waiting if b not in gone]
 
     def give_back_all(self) -> None:
-        for buffer in list(self.taken):
+        for buffer in sorted(self.taken, key=lambda b: (len(b.name), b.name)):
             self.give_back(buffer)
