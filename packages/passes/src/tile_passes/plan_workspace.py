@@ -112,7 +112,7 @@ class _Planner:
             staying = [h for h in halves if around is None or not self.leaves(h, around, body)]
             leaving.extend(h for h in halves if h not in staying)
             result.extend(s for h in staying if h.sends for s in h.placed(self.func))
-            if isinstance(stmt, Op) and _crosses(stmt) and _sends(stmt):
+            if isinstance(stmt, Op) and self.may_wait(stmt):
                 fetched.append((kept, stmt.region("dst").buffer))  # where it is first used
             else:
                 result.append(kept)
@@ -125,6 +125,16 @@ class _Planner:
                 self.written |= written_buffers((stmt,))
         result.extend(op for op, _ in fetched)
         return with_statements(body, result), leaving
+
+    def may_wait(self, op: Op) -> bool:
+        """Whether a tile is fetched where it is first used, by the one name that it has."""
+        if not _crosses(op) or not _sends(op):
+            return False
+        dst = op.region("dst").buffer
+        return not any(
+            a.alias_of is not None and dst in (a.buffer, a.alias_of)
+            for a in self.func.launch.allocs
+        )
 
     def place(
         self,

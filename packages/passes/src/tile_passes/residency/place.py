@@ -9,6 +9,7 @@ from tile_passes.free_names import FreeNames
 from tile_passes.residency.accumulators import Accumulator
 from tile_passes.residency.forwarding import forward_copies, open_tiles
 from tile_passes.residency.operands import OperandTile
+from tile_passes.residency.second_names import with_own_tiles
 from tile_passes.residency.tensor_reads import read_tensors
 from tile_passes.residency.value_uses import OPERAND, SUM, roles_in
 
@@ -17,7 +18,7 @@ def placed(func: Func, target: Target) -> Func:
     """The function with a buffer in each memory for every open tile of a product. Where l0c can not
     hold all sums that stay there over a loop, the largest of them are added up in ub, as long as
     that helps."""
-    func = read_tensors(forward_copies(func))
+    func = read_tensors(with_own_tiles(forward_copies(func)))
     first, kept = _placed(func, target, frozenset())
     new, in_ub = first, frozenset[Buffer]()
     while kept and _is_too_full(new, target):

@@ -1,0 +1,107 @@
+"""Tiles with two names of which products use one and vector code the other. Each runs at `strict`
+against torch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import tile_frontend as T
+from tile_runtime import jit
+
+pytestmark = pytest.mark.usefixtures("strict")
+
+
+@pytest.fixture
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILE_CHECK", "strict")
+
+
+@jit
+def windows_times(X, K):
+    """An operand that is filled in three dimensions."""
+    N, L, W, F = T.const("N, L, W, F")
+    X: T.Tensor((N, L), T.float16)
+    K: T.Tensor((W, F), T.float16)
+    Y = T.empty((N * L, F), T.float32)
+    with T.Kernel(1, threads=128):
+        x = T.alloc_shared((N, L, W), T.float16)
+        k = T.alloc_shared((W, F), T.float16)
+        y = T.alloc_fragment((N * L, F), T.float32)
+        for i, j, w in T.Parallel(N, L, W):
+            x[i, j, w] = T.if_then_else(j + w < L, X[i, j + w], 0)
+        flat = T.reshape(x, (N * L, W))
+        T.copy(K, k)
+        T.gemm(flat, k, y, clear_accum=True)
+        T.copy(y, Y)
+    return Y
+
+
+def test_an_operand_in_another_shape() -> None:
+    torch.manual_seed(0)
+    x, k = torch.randint(-3, 4, (2, 16)).half(), torch.randint(-3, 4, (16, 16)).half()
+    padded = torch.nn.functional.pad(x, (0, 15)).float().unfold(1, 16, 1)
+    torch.testing.assert_close(windows_times(x, k), (padded @ k.float()).flatten(0, 1))
+
+
+@jit
+def reused(A, B):
+    """The bytes of an operand hold a sum in another type afterwards, in every round."""
+    M, K, N = T.const("M, K, N")
+    A: T.Tensor((M, K), T.float16)
+    B: T.Tensor((K, N), T.float16)
+    Y = T.empty((M, N), T.float32)
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((32, 32), T.float16)
+        s = T.view(a, shape=(16, 32), dtype=T.float32)
+        b = T.alloc_shared((32, N), T.float16)
+        c = T.alloc_fragment((32, N), T.float32)
+        y = T.alloc_fragment((32, N), T.float32)
+        T.clear(y)
+        for k in T.serial(K // 32):
+            for i, j in T.Parallel(32, 32):
+                a[i, j] = A[i, k * 32 + j] * 2
+            T.copy(B[k * 32, 0], b)
+            T.gemm(a, b, c, clear_accum=True)
+            for half in range(2):
+                for i, j in T.Parallel(16, N):
+                    s[i, j] = c[i + half * 16, j]
+                for i, j in T.Parallel(16, N):
+                    y[i + half * 16, j] += s[i, j]
+        T.copy(y, Y)
+    return Y
+
+
+def test_bytes_that_hold_an_operand_and_then_a_sum() -> None:
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (32, 96)).half(), torch.randint(-3, 4, (96, 32)).half()
+    torch.testing.assert_close(reused(a, b), 2 * a.float() @ b.float())
+
+
+@jit
+def read_as_a_line(A, B):
+    """A sum is handed over to one name and read by the other."""
+    M, K, N = T.const("M, K, N")
+    A: T.Tensor((M, K), T.float16)
+    B: T.Tensor((K, N), T.float16)
+    Y = T.empty((M * N,), T.float32)
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((M, K), T.float16)
+        b = T.alloc_shared((K, N), T.float16)
+        c = T.alloc_fragment((M, N), T.float32)
+        s = T.alloc_shared((M, N), T.float32)
+        line = T.reshape(s, (M * N,))
+        T.copy(A, a)
+        T.copy(B, b)
+        T.gemm(a, b, c, clear_accum=True)
+        T.copy(c, s)
+        for i in T.Parallel(M * N):
+            line[i] = line[i] + 1
+        T.copy(line, Y)
+    return Y
+
+
+def test_a_sum_that_is_read_by_its_second_name() -> None:
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (32, 32)).half(), torch.randint(-3, 4, (32, 32)).half()
+    torch.testing.assert_close(read_as_a_line(a, b), (a.float() @ b.float() + 1).flatten())
