@@ -7,12 +7,12 @@ from pathlib import Path
 from unittest import mock
 
 import golden
-import networkx as nx
 import pytest
 
 import tile_ir
 from order_steps.random_sections import flow_of_slots, straight_line
 from tile_ir import DEFAULT_TARGET
+from tile_passes.graphs import nx
 from tile_passes.insert_cross_core_sync import find_signals
 from tile_passes.insert_sync import place_all
 from tile_passes.order.conflicts import conflicts

@@ -1,4 +1,5 @@
-"""NumPy, imported when first touched: `import tile_frontend` must not pay for it."""
+"""Modules that are imported when first touched: NumPy is, for `import tile_frontend` must not pay for
+it."""
 
 from __future__ import annotations
 

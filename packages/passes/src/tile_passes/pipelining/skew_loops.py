@@ -166,7 +166,8 @@ class _LoopWriter:
         def alone(number: Expr, stages: range) -> Iterator[Stmt]:
             for stmts, stage in units:
                 if stage in stages:
-                    yield from self.elsewhere(self.shifted(loop, stmts, number, stage, stmts))
+                    shifted = self.shifted(loop, stmts, number, stage, stmts)
+                    yield from self.elsewhere(rewrite(shifted, _taken))
 
         for turn in range(last):
             yield from alone(loop.start + turn, range(turn + 1))
@@ -207,6 +208,14 @@ class _LoopWriter:
             self.added.append(replace(self.scratch[buffer], buffer=new[buffer]))
             self.scratch[new[buffer]] = self.added[-1]
         return rewrite(replace_buffers(body, new) if new else body, replace)
+
+
+def _taken(stmt: Stmt) -> Stmt | Body:
+    """What a branch comes to whose condition the number of an iteration decides: the other side may
+    be nothing for this one."""
+    if isinstance(stmt, If) and isinstance(stmt.condition, Const):
+        return stmt.then if stmt.condition.value else stmt.orelse
+    return stmt
 
 
 def _guard(loop: For, stage: int, last: int, body: Body) -> Body:

@@ -36,7 +36,7 @@ def with_own_tiles(func: Func) -> Func:
         if not all(b.memory in CHOICES_OF_OPEN for b in group):
             continue
         if any(OPERAND in roles(s, b) for s in walk_ops(body) for b in group):
-            writer = _Writer(frozenset(group), names)
+            writer = _NameWriter(frozenset(group), names)
             body = writer.body(body)
             allocs += writer.allocs
     if body is func.launch.body:
@@ -55,7 +55,7 @@ class _Run:
 
 
 @dataclass(slots=True)
-class _Writer:
+class _NameWriter:
     group: frozenset[Buffer]
     names: FreeNames
     allocs: list[Alloc] = field(default_factory=list)
