@@ -11,7 +11,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 from conformance.reference_packages import provide
 
@@ -24,6 +26,8 @@ LIMITS = {
           "kv_ctx", "cache_seqlen", "kv_len", "max_seqlen", "seq_len_kv", "s", "sq", "skv", "q_len",
           "kv_seqlen", "kvlen", "qlen"),
     512: ("m", "n", "k", "hidden_size", "hidden"),
+    # How often a benchmark of the script's own calls a kernel.
+    3: ("repeats", "warmups"),
 }  # fmt: skip
 
 
@@ -48,6 +52,32 @@ def reduced(tree: ast.Module, limits: Mapping[str, int]) -> ast.Module:
                 for name, number in _pairs(target, value):
                     _reduce(name, number, limits)
     return tree
+
+
+class ReducedModule(SourceFileLoader):
+    """A module that the script imports from its checkout, with smaller numbers too. Nothing of it is
+    written beside it."""
+
+    limits: Mapping[str, int] = {}
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        tree = reduced(ast.parse(self.get_data(path), path), self.limits)
+        return compile(tree, path, "exec", dont_inherit=True)
+
+
+def reduce_imports(checkout: Path, limits: Mapping[str, int]) -> None:
+    """Let modules of a folder be imported with smaller numbers."""
+    ReducedModule.limits = limits
+    found = FileFinder.path_hook((ReducedModule, SOURCE_SUFFIXES))
+
+    def finder(folder: str) -> FileFinder:
+        if not Path(folder).resolve().is_relative_to(checkout):
+            raise ImportError
+        return found(folder)
+
+    sys.path_hooks.insert(0, finder)
+    sys.path_importer_cache.clear()
 
 
 def _host_nodes(node: ast.AST) -> Iterator[ast.AST]:
@@ -110,7 +140,9 @@ def main(arguments: list[str]) -> None:
         name, number = arguments.pop(0).split("=")
         sizes[name] = int(number)
     path = Path(arguments[0])
-    tree = reduced(ast.parse(path.read_text(), str(path)), limits_of(sizes))
+    limits = limits_of(sizes)
+    tree = reduced(ast.parse(path.read_text(), str(path)), limits)
+    reduce_imports(path.resolve().parents[1], limits)
     provide()
     sys.argv = arguments
     sys.path.insert(0, str(path.parent))

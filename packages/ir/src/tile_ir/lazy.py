@@ -1,5 +1,4 @@
-"""Modules that are imported when first touched: NumPy is, for `import tile_frontend` must not pay for
-it."""
+"""Modules imported when first touched, as NumPy: `import tile_frontend` must not pay for it."""
 
 from __future__ import annotations
 
