@@ -25,6 +25,7 @@ from tile_ir import (
     Var,
     While,
     constant_value,
+    linear_form,
     resolved,
     simplify,
 )
@@ -196,7 +197,10 @@ def plan_of(its: LoopFacts, context: Context, confirming: bool) -> LoopPlan:
     # Where there are too many residues, events count before slots, and slots before branches.
     modulus = joint_period(events, MOST_RESIDUES_OF_EVENTS)
     modulus = joint_period(its.periods(WAY), found=joint_period(slots, found=modulus))
-    starts = ends = frozenset(range(modulus))
+    ends = frozenset(range(modulus))
+    terms, constant = linear_form(start)
+    step = math.gcd(modulus, *terms.values())  # of `2 * n` every second residue
+    starts = frozenset(r for r in ends if (r - constant) % step == 0)
     residue = constant_value(simplify(start % modulus)) if modulus > 1 else 0
     if residue is not None:
         starts = frozenset({residue})
