@@ -105,3 +105,44 @@ def test_a_sum_that_is_read_by_its_second_name() -> None:
     torch.manual_seed(0)
     a, b = torch.randint(-3, 4, (32, 32)).half(), torch.randint(-3, 4, (32, 32)).half()
     torch.testing.assert_close(read_as_a_line(a, b), (a.float() @ b.float() + 1).flatten())
+
+
+@jit
+def sums_in_another_shape(X, K, O, rounds: int, begins: bool):  # noqa: E741
+    """A sum that is set, changed and stored by another name, and added to in rounds."""
+    N, L, W, F = T.const("N, L, W, F")
+    X: T.Tensor((N * L, W), T.float16)
+    K: T.Tensor((W, F), T.float16)
+    O: T.Tensor((N, L, F), T.float32)  # noqa: E741
+    with T.Kernel(1, threads=128):
+        x = T.alloc_shared((N * L, W), T.float16)
+        k = T.alloc_shared((W, F), T.float16)
+        y = T.alloc_fragment((N * L, F), T.float32)
+        tiles = T.reshape(y, (N, L, F))
+        T.copy(X, x)
+        T.copy(K, k)
+        for n, i, j in T.Parallel(N, L, F):
+            tiles[n, i, j] = n + i - j
+        for _ in T.Pipelined(rounds, num_stages=2):
+            if begins:
+                T.gemm(x, k, y, clear_accum=True)
+            else:
+                T.gemm(x, k, y)
+            T.gemm(x, k, y)
+            for n, i, j in T.Parallel(N, L, F):
+                tiles[n, i, j] = tiles[n, i, j] * 2 + 1
+        T.copy(tiles, O)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_sum_in_another_shape(rounds: int, begins: bool) -> None:
+    torch.manual_seed(0)
+    x, k = torch.randint(-3, 4, (32, 16)).half(), torch.randint(-3, 4, (16, 16)).half()
+    n, i, j = (torch.arange(m).reshape(s) for m, s in ((2, (2, 1, 1)), (16, (16, 1)), (16, (16,))))
+    want, product = (n + i - j).float(), (x.float() @ k.float()).reshape(2, 16, 16)
+    for _ in range(rounds):
+        want = (want * (not begins) + 2 * product) * 2 + 1
+    found = torch.zeros(2, 16, 16)
+    sums_in_another_shape(x, k, found, rounds, begins)
+    torch.testing.assert_close(found, want)

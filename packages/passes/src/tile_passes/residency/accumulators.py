@@ -164,9 +164,8 @@ class Accumulator:
         return [*before, *replace_buffers((stmt,), {self.buffer: self.tile})], IN_TILE
 
     def _op(self, op: Op, parts: Parts, later: frozenset[str]) -> tuple[list[Stmt], Parts]:
-        if is_tile_product(op):
-            summed = roles(op, self.buffer) == {SUM}
-            return self._product(op, parts) if summed else self._operand(op, parts)
+        if is_tile_product(op) and roles(op, self.buffer) == {SUM}:
+            return self._product(op, parts)
         if _is_zero(op) and op.region("dst").is_whole():
             return [], CLEARED
         taken = self._straight_from_l0c(op, parts)
@@ -198,13 +197,6 @@ class Accumulator:
         if self.in_ub:  # the next sum needs the room
             return [*made, *self._in_tile(parts, op.loc)], IN_TILE
         return made, parts
-
-    def _operand(self, op: Op, parts: Parts) -> tuple[list[Stmt], Parts]:
-        """A product that reads the value, which goes to l1 by the tile in ub."""
-        twin = self._new("l1", Memory.L1)
-        taken = handover(self.tile, twin, op.loc)
-        reads = replace_buffers((op,), {self.buffer: twin})
-        return [*self._in_tile(parts, op.loc), taken, *reads], IN_TILE
 
     def _straight_from_l0c(self, op: Op, parts: Parts) -> Op | None:
         """A copy of an accumulator that is nothing but products."""

@@ -1,5 +1,6 @@
-"""Tiles with two names that products read: each run of products has a tile of its own, without a
-second name, that is copied from the bytes of both names."""
+"""Tiles with two names that products use: each run of products has a tile of its own, without a
+second name, that is copied from the bytes of both names, and back to them where products add to
+it."""
 
 from __future__ import annotations
 
@@ -21,21 +22,22 @@ from tile_ir import (
     walk_ops,
     with_bodies,
     with_statements,
+    written_buffers,
 )
 from tile_passes.free_names import FreeNames
 from tile_passes.residency.handover import handover
-from tile_passes.residency.value_uses import OPERAND, roles
+from tile_passes.residency.value_uses import OPERAND, SUM, ValueUses, roles
 
 
 def with_own_tiles(func: Func) -> Func:
-    """The function whose products read no tile that has two names."""
+    """The function whose products use no tile that has two names."""
     body, allocs = func.launch.body, list(func.launch.allocs)
     names = FreeNames.of(func)
     for root in dict.fromkeys(a.alias_of for a in allocs if a.alias_of is not None):
         group = {root, *(a.buffer for a in allocs if a.alias_of == root)}
         if not all(b.memory in CHOICES_OF_OPEN for b in group):
             continue
-        if any(OPERAND in roles(s, b) for s in walk_ops(body) for b in group):
+        if any(roles(s, b) & {OPERAND, SUM} for s in walk_ops(body) for b in group):
             writer = _NameWriter(frozenset(group), names)
             body = writer.body(body)
             allocs += writer.allocs
@@ -46,8 +48,8 @@ def with_own_tiles(func: Func) -> Func:
 
 @dataclass(slots=True)
 class _Run:
-    """Statements that use one name, as an operand of products. `behind` follows them and uses no
-    name, as long as the run may go on."""
+    """Statements that use one name, in products. `behind` follows them and uses no name, as long as
+    the run may go on."""
 
     name: Buffer
     stmts: list[Stmt]
@@ -68,7 +70,7 @@ class _NameWriter:
             if not touched:
                 (found if run is None else run.behind).append(stmt)
                 continue
-            name = _operand(stmt, touched)
+            name = _of_products(stmt, touched)
             if run is not None and run.name == name:
                 run.stmts += [*run.behind, stmt]
                 run.behind.clear()
@@ -87,15 +89,20 @@ class _NameWriter:
         name = run.name
         tile = replace(name, name=self.names.fresh(f"{name.name}_alone"))
         self.allocs.append(Alloc(tile, name.loc))
-        copy = handover(name, tile, run.stmts[0].loc)
-        return (copy, *replace_buffers(tuple(run.stmts), {name: tile}), *run.behind)
+        stmts = tuple(run.stmts)
+        inside = replace_buffers(stmts, {name: tile})
+        before = (
+            [handover(name, tile, stmts[0].loc)] if ValueUses(name).of_body(stmts).reads else []
+        )
+        after = [handover(tile, name, stmts[-1].loc)] if name in written_buffers(stmts) else []
+        return (*before, *inside, *after, *run.behind)
 
 
-def _operand(stmt: Stmt, touched: set[Buffer]) -> Buffer | None:
-    """The one name that is used, if only products read it."""
+def _of_products(stmt: Stmt, touched: set[Buffer]) -> Buffer | None:
+    """The one name that is used, if only products use it, in one way."""
     if len(touched) != 1:
         return None
     (name,) = touched
     uses = [s for s in walk((stmt,)) if name in buffers_of(s)]
-    only = all(isinstance(s, Op) and roles(s, name) == {OPERAND} for s in uses)
+    only = all(isinstance(s, Op) and roles(s, name) in ({OPERAND}, {SUM}) for s in uses)
     return name if only else None
