@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import tile_frontend as T
 from doubling import N, doubled
-from tile_ir import CallError
+from tile_ir import CallError, KernelWarning
 from tile_ir.switches import override
 from tile_runtime import compile
 
@@ -214,6 +214,14 @@ def test_transforms_of_torch_func(add: Any, double: Any) -> None:
 
     assert (torch.vmap(aside)(batch) == 2 * N).all() and (y == 2).all()
     assert (torch.func.grad(aside)(x) == 3).all()
+
+
+def test_lax_calls_write_beside_gradients(built: Callable[..., Any]) -> None:
+    """As scripts for GPUs call kernels: what is written is no part of the graph."""
+    x, y = wanting(N), torch.ones(N)
+    with override(lax_calls=True), pytest.warns(KernelWarning, match="no-gradient"):
+        built(added, 0)(x, y)
+    assert (y == 2).all() and not y.requires_grad
 
 
 @pytest.mark.filterwarnings("ignore:.*Dynamo:UserWarning")

@@ -74,7 +74,8 @@ SWITCHES: dict[str, Switch] = {
         Switch(
             "lax_calls",
             False,
-            "accept surplus arguments, shapes not as declared, and counts beyond a buffer",
+            "accept surplus arguments, shapes not as declared, counts beyond a buffer, and tensors "
+            "that want gradients where a kernel writes in place",
         ),
         Switch("cxx", "", "host C++ compiler; empty means $CXX, then g++, then clang++"),
     )

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from tile_ir import CallError, Func
+from tile_ir import CallError, Diagnostic, Func, warn
+from tile_ir.switches import switch
 from tile_runtime.launcher.recording_modes import in_forward_mode
 
 
@@ -55,21 +56,21 @@ def written_without_gradient(
     what: str, arguments: Iterable[tuple[str, Any]], written: Sequence[str], func: Func
 ) -> None:
     """Raises CallError for a call that writes in place while one of the named arguments wants a
-    gradient: torch would not follow it."""
+    gradient: torch would not follow it. With the switch `lax_calls` that is a warning."""
     wanting = [
         name
         for name, value in arguments
         if wants_gradient(value) or (name in written and _is_part_of_wanting(value))
     ]
-    if wanting:
-        raise CallError(
-            "no-gradient",
-            f"{what} writes in place and has no gradient, but "
-            f"{', '.join(f'`{n}`' for n in wanting)} wants one",
-            func.loc,
-            "call it under torch.no_grad() or pass `.detach()`",
-            sources=func.sources,
-        )
+    if not wanting:
+        return
+    names = ", ".join(f"`{n}`" for n in wanting)
+    message = f"{what} writes in place and has no gradient, but {names} wants one"
+    hint = "call it under torch.no_grad() or pass `.detach()`"
+    if switch("lax_calls"):
+        warn([Diagnostic("no-gradient", message, func.loc, hint, "warning")])
+        return
+    raise CallError("no-gradient", message, func.loc, hint, sources=func.sources)
 
 
 def _is_part_of_wanting(value: Any) -> bool:
