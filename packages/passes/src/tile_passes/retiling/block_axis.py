@@ -205,7 +205,9 @@ class _AxisReader:
                 continue
             if isinstance(atom, Var):
                 raise Against("a value is computed from the place of an element in its tile")
-            self.value(atom, seen)
+            # A product of two values is an atom itself.
+            for part in (atom,) if isinstance(atom, Load) else _parts(atom):
+                self.value(part, seen)
 
     def join(self, loop: For) -> None:
         if not (is_constant(loop.start, 0) and is_constant(loop.stop, self.axis.size)):
