@@ -84,6 +84,9 @@ def tasks(examples: Path, only: str = "*") -> Iterator[Task]:
 SIZES = {
     "*/example_gemm.py": ("m=1024", "n=1024", "k=1024"),
     "online_softmax/*": ("m=512", "n=8192"),
+    "dsa_sparse_finetune/sparse_mla_fwd.py": ("topk=128", "h=64", "s=512"),
+    "dsa_sparse_finetune/sparse_mla_topk_reducesum.py": ("s=1168",),
+    "dsa_sparse_finetune/indexer_bwd.py": ("s=1088",),
     "*/sparse_mla_*": ("topk=128", "h=64"),
     "deepseek_mla/*": ("heads=64", "h_q=64"),
     "convolution/*": ("h=16", "w=16", "c=64", "n=1"),
