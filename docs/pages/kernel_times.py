@@ -1,5 +1,6 @@
-"""Modelled times of the examples in developer style: which kernels, at which sizes, and what a run
-says about the pipes. The page and its pictures are made of it elsewhere.
+"""Modelled times of the examples in developer style and of those that are written as for a GPU:
+which kernels, at which sizes, and what a run says about the pipes. The page and its pictures are
+made of it elsewhere.
 
 Sizes keep all cores busy and take seconds to run. Tensors are small random numbers, but for those
 that choose what a kernel does.
@@ -7,7 +8,8 @@ that choose what a kernel does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from tile_runtime.tools.report.roofline import Roofline, roofline
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
 
 FOLDER = ROOT / "examples" / "developer"
+GPU_FOLDER = ROOT / "examples" / "gpu"
 SOC = "Ascend910B2"
 # Kind of core and pipe, in the order in which work passes through them.
 PIPES = (
@@ -120,33 +123,71 @@ CASES = (
          {"M": 3072, "N": 4096, "rows": 8}, {"labels": _scattered(3072, 4096)}),
 )  # fmt: skip
 
+GPU_CASES = (
+    Case("matmul, relu", "matmul_relu", "matmul_relu", "1536 x 1024 x 1024 float16",
+         {"M": 1536, "N": 1024, "K": 1024}),
+    Case("dequantised matmul", "dequantised_matmul", "dequantised_matmul",
+         "1536 x 1024 x 1024, weights of int8", {"M": 1536, "N": 1024, "K": 1024}),
+    Case("split-k matmul", "split_k_matmul", "split_k_matmul", "256 x 512 x 8192 float16",
+         {"M": 256, "N": 512, "K": 8192}),
+    Case("softmax", "softmax", "softmax", "3072 x 4096 float32", {"M": 3072, "N": 4096}),
+    Case("rms norm", "rms_norm", "rms_norm", "3072 x 2048 float32", {"M": 3072, "N": 2048}),
+    Case("layer norm", "layer_norm", "layer_norm", "3072 x 2048 float16", {"M": 3072, "N": 2048}),
+    Case("rotary embedding", "rotary", "rotary", "3072 tokens, 16 heads of 128 float16",
+         {"tokens": 3072, "heads": 16, "dim": 128}),
+    Case("attention", "attention", "attention", "1 x 12 x 1024 x 128 float16",
+         {"batch": 1, "heads": 12, "length": 1024, "dim": 128}),
+    Case("flash decode", "flash_decode", "flash_decode",
+         "6 x 32 heads of 128, 16 a key, 2048 long, float16",
+         {"batch": 6, "heads": 32, "groups": 2, "length": 2048, "dim": 128}),
+    Case("linear attention", "linear_attention", "linear_attention", "2 x 12 x 1024 x 128 float16",
+         {"batch": 2, "heads": 12, "length": 1024, "dim": 128}),
+)  # fmt: skip
 
-def measured() -> Iterator[Measured]:
-    """A run of every case, in their order."""
-    for case in CASES:
+
+def measured(cases: Iterable[Case], folder: Path) -> Iterator[Measured]:
+    """A run of every case of the scripts in a folder, in their order."""
+    for case in cases:
         with override(soc=SOC, time=True, check="off", timeout=0):
-            yield _measured(case)
+            yield _measured(case, folder)
 
 
-def _measured(case: Case) -> Measured:
-    module = load_script(Path(FOLDER / f"{case.script}.py"))
-    kernel = getattr(module, case.factory)(**case.arguments)
+def _measured(case: Case, folder: Path) -> Measured:
+    factory = getattr(load_script(folder / f"{case.script}.py"), case.factory)
+    # A function that is a kernel itself takes its sizes by `compile`.
+    build = factory.compile if getattr(factory, "mode", "") == "eager" else factory
+    kernel = build(**case.arguments)
     runs: list[TimedRun] = []
     with watch_timed_runs(runs.append):
         results = kernel(*supply_arguments(kernel, case.given, {}))
-    (run,) = runs
-    line = run.timeline
+    line = runs[0].timeline
     made = results if isinstance(results, (list, tuple)) else [results]
     kept = min(sum(t.numel() * t.element_size() for t in made), kernel.target.l2_bytes)
-    busy = {pipe: us / line.microseconds for pipe, us in line.busy().items()}
+    whole = _one_after_another([roofline(run) for run in runs])
+    busy: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for run in runs:
+        for pipe, us in run.timeline.busy().items():
+            busy[pipe] += us
+    microseconds = sum(run.timeline.microseconds for run in runs)
     return Measured(
         case,
-        line.microseconds,
-        busy,
-        _without(kept, roofline(run), line.hbm_bandwidth * 1e9),
+        microseconds,
+        {pipe: us / microseconds for pipe, us in busy.items()},
+        _without(kept, whole, line.hbm_bandwidth * 1e9),
         line.peak_flops,
         line.vector_cores * 64 * line.mhz * 1e6,
         line.hbm_bandwidth * 1e9,
+    )
+
+
+def _one_after_another(launches: list[Roofline]) -> Roofline:
+    """The roofline of a kernel of several launches: all work and all time of them."""
+    parts = launches[0].least
+    return Roofline(
+        sum(r.operations for r in launches),
+        sum(r.bytes for r in launches),
+        sum(r.seconds for r in launches),
+        {part: sum(r.least[part] for r in launches) for part in parts},
     )
 
 

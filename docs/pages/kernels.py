@@ -1,9 +1,19 @@
-"""kernels.md and its pictures: how fast the examples in developer style are, by the time model."""
+"""kernels.md and its pictures: how fast the examples in developer style are, and those that are
+written as for a GPU, by the time model."""
 
 from __future__ import annotations
 
 from pages.kernel_pictures import pipes_picture, roofline_picture
-from pages.kernel_times import PIPES, SOC, Measured, measured
+from pages.kernel_times import (
+    CASES,
+    FOLDER,
+    GPU_CASES,
+    GPU_FOLDER,
+    PIPES,
+    SOC,
+    Measured,
+    measured,
+)
 from pages.markdown import cell, table
 
 HEAD = f"""\
@@ -35,30 +45,42 @@ pipe fills is waiting: `tile-ascend report` of a kernel says for what ([reports]
 
 ![How busy each pipe is](pictures/pipes.svg)
 """
+GPU = """\
+## Written as for a GPU
+
+The [examples as for a GPU](../examples/gpu), with tiles, grids and threads of a GPU. What the
+compiler makes of them is said in [coming from GPUs](coming_from_gpus.md); the columns are those of
+the first table. Times of several launches are added up.
+"""
 CORES = {"aic": "cube", "aiv": "vector"}
 
 
 def kernel_files() -> dict[str, str]:
     """The page and its pictures, by their paths below docs/."""
-    kernels = list(measured())
+    kernels = list(measured(CASES, FOLDER))
+    foreign = list(measured(GPU_CASES, GPU_FOLDER))
     return {
-        "kernels.md": _page(kernels),
+        "kernels.md": _page(kernels, foreign),
         "pictures/roofline.svg": roofline_picture(kernels),
         "pictures/pipes.svg": pipes_picture(kernels),
     }
 
 
-def _page(kernels: list[Measured]) -> str:
+def _page(kernels: list[Measured], foreign: list[Measured]) -> str:
     head = ("kernel", "size", "µs", "bound by", "of it", "operations a byte", "TFLOP/s")
     pipes = ("kernel", *(f"{CORES[core]} {pipe}" for core, pipe in PIPES))
     busy = ((k.case.name, *(_busy(k, pipe) for pipe in PIPES)) for k in kernels)
-    return "\n".join([HEAD, table(head, map(_row, kernels)), PARTS, table(pipes, busy)])
+    rows = (_row(k, "developer") for k in kernels)
+    gpu_rows = (_row(k, "gpu") for k in foreign)
+    return "\n".join(
+        [HEAD, table(head, rows), PARTS, table(pipes, busy), GPU, table(head, gpu_rows)]
+    )
 
 
-def _row(k: Measured) -> tuple[str, ...]:
+def _row(k: Measured, folder: str) -> tuple[str, ...]:
     line = k.roofline
     return (
-        f"[{cell(k.case.name)}](../examples/developer/{k.case.script}.py)",
+        f"[{cell(k.case.name)}](../examples/{folder}/{k.case.script}.py)",
         k.case.size,
         f"{k.microseconds:.1f}",
         line.bound,

@@ -68,6 +68,15 @@ def test_every_developer_example_is_measured() -> None:
             assert f">{case.name}</text>" in (generate.DOCS / picture).read_text(), case.name
 
 
+def test_every_example_as_for_a_gpu_is_measured() -> None:
+    page = (generate.DOCS / "kernels.md").read_text()
+    scripts = {p.stem for p in kernel_times.GPU_FOLDER.glob("*.py")}
+    assert {c.script for c in kernel_times.GPU_CASES} == scripts
+    for case in kernel_times.GPU_CASES:
+        row = f"| [{case.name}](../examples/gpu/{case.script}.py) | {case.size} | "
+        assert row in page, f"{case.name}: run `make docs`"
+
+
 def test_links_lead_somewhere(page: Path) -> None:
     outside = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
     wrong = []

@@ -26,4 +26,4 @@ def test_script_matches_torch(script: Path) -> None:
 
 
 def test_there_are_scripts() -> None:
-    assert len(SCRIPTS) >= 4
+    assert len(SCRIPTS) >= 10
