@@ -6,12 +6,15 @@ from collections.abc import Iterator
 
 from tile_ir import Automatic, Func, Target
 from tile_passes.explain.wording import page
+from tile_passes.pipeline import taken_to
+from tile_passes.retile_blocks import retile_blocks
 
 
 def explain_tiles(func: Func, target: Target) -> str:
     """A line for each dimension of the grid of a kernel whose tiles are the compiler's."""
     if Automatic.TILES not in func.automatic:
         return "the tiles of this kernel are its own\n"
+    func = taken_to(func, retile_blocks, target)
     return page(func, ["", *_lines(func, target)], "")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from tile_ir import (
+    OPS,
     Body,
     Buffer,
     Const,
@@ -36,6 +37,7 @@ from tile_ir import (
     simplify,
     walk,
     walk_expr,
+    walk_ops,
 )
 from tile_ir.analysis import constant_trips
 from tile_ir.costs.instruction_cost import Assumed, cost
@@ -58,7 +60,7 @@ from tile_passes.retiling.rounds import begun_elsewhere, joined_rounds
 MOST_TILES = 128
 # What the launch must gain at least, for a model that leaves out how pipes wait for each other.
 LEAST_GAIN = 0.95
-# Versions of a tile that loads and stores overlap with the work on.
+# Versions of a tile that loads and stores overlap with the work on; what is loaded has two.
 VERSIONS = {Memory.L1: 2, Memory.L0C: 1, Memory.UB: 1}
 
 # The part of ub that expressions of T.Parallel keep: what has no room as a whole is computed in
@@ -201,13 +203,19 @@ def _divisors(count: int) -> list[int]:
 
 
 def has_room(func: Func, target: Target) -> bool:
-    """Whether all tiles lie side by side, and operands of products twice, with room for values
-    between operations. Two lanes that share the rows have as much room each."""
+    """Whether all tiles lie side by side, and what is loaded twice, with room for values between
+    operations. Two lanes that share the rows have as much room each."""
     used: Counter[Memory] = Counter()
+    loaded = {
+        op.region("dst").buffer
+        for op in walk_ops(func.launch.body)
+        if op.opdef is OPS["copy"] and op.region("src").memory is Memory.GM
+    }
     for alloc in func.launch.allocs:
         memory = alloc.buffer.memory
         if alloc.alias_of is None and memory in target.capacity:
-            used[memory] += VERSIONS.get(memory, 1) * buffer_bytes(alloc)
+            versions = 2 if alloc.buffer in loaded else VERSIONS.get(memory, 1)
+            used[memory] += versions * buffer_bytes(alloc)
     room = {memory: target.capacity[memory] for memory in used}
     if Memory.UB in room and any(map(is_parallel, walk(func.launch.body))):
         room[Memory.UB] -= room[Memory.UB] // OWN_SHARE
