@@ -39,11 +39,11 @@ from tile_ir import (
     accesses,
     bodies,
     check_op,
+    children,
     constant_value,
     expressions,
     is_constant,
     linear_form,
-    rebuild,
     resolved,
     walk_expr,
 )
@@ -186,7 +186,7 @@ class _AxisReader:
             case Var() | Binary(op="+" | "-" | "*") if not expr.dtype.is_float:
                 self.sum(expr, seen)
             case _:
-                for part in _parts(expr):
+                for part in children(expr):
                     self.value(part, seen)
 
     def sum(self, expr: Expr, seen: _Seen) -> None:
@@ -206,7 +206,7 @@ class _AxisReader:
             if isinstance(atom, Var):
                 raise Against("a value is computed from the place of an element in its tile")
             # A product of two values is an atom itself.
-            for part in (atom,) if isinstance(atom, Load) else _parts(atom):
+            for part in (atom,) if isinstance(atom, Load) else children(atom):
                 self.value(part, seen)
 
     def join(self, loop: For) -> None:
@@ -369,14 +369,3 @@ def longer_region(region: Region, dim: int, times: int, grow: bool) -> Region:
 def longer_buffer(buffer: Buffer, dim: int, times: int) -> Buffer:
     size = Const((constant_value(buffer.shape[dim]) or 1) * times)
     return replace(buffer, shape=(*buffer.shape[:dim], size, *buffer.shape[dim + 1 :]))
-
-
-def _parts(expr: Expr) -> list[Expr]:
-    found: list[Expr] = []
-
-    def note(part: Expr) -> Expr:
-        found.append(part)
-        return part
-
-    rebuild(expr, note)
-    return found

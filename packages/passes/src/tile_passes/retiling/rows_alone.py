@@ -36,11 +36,11 @@ from tile_ir import (
     accesses,
     bodies,
     buffers_of,
+    children,
     constant_value,
     expressions,
     is_constant,
     linear_form,
-    rebuild,
     simplify,
     walk,
     walk_expr,
@@ -225,14 +225,7 @@ class _RowReader:
                 self.value(index, seen)
             self.element(expr.buffer, expr.indices, seen, False)
             return
-        parts: list[Expr] = []
-
-        def note(part: Expr) -> Expr:
-            parts.append(part)
-            return part
-
-        rebuild(expr, note)
-        for part in parts:
+        for part in children(expr):
             self.value(part, seen)
 
     def element(self, buffer: Buffer, indices: tuple[Expr, ...], seen: _Walk, writes: bool) -> None:
