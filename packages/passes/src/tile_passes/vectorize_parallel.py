@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tile_ir import (
-    BOOL,
-    FLOAT16,
     Body,
     Buffer,
     Diagnostic,
@@ -26,12 +24,10 @@ from tile_ir import (
     Store,
     Target,
     as_expr,
-    binary,
     bodies,
     buffers_of,
     conjunction,
     map_expressions,
-    select,
     simplify,
     substitute,
     walk,
@@ -65,7 +61,13 @@ from tile_passes.parallel.nest_form import (
     is_parallel,
     takes_element_of_row,
 )
-from tile_passes.parallel.private_values import private_variables, with_private_tiles
+from tile_passes.parallel.private_values import (
+    as_kept,
+    kept_in,
+    private_variables,
+    read_back,
+    with_private_tiles,
+)
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
 from tile_passes.parallel.serial_forms import (
     around,
@@ -190,14 +192,10 @@ class _Vectorizer:
     ) -> tuple[Store, Expr]:
         """A tile for the value of every element, and how it is read. Raises Unsuitable."""
         domain = domain_of(loops)
-        kind = FLOAT16 if value.dtype is BOOL else value.dtype
-        tile = self.spread(known, value, loops, loc, kind)
+        tile = self.spread(known, value, loops, loc, kept_in(value.dtype))
         places = tuple(v - start for v, start in zip(domain.vars, domain.starts, strict=True))
-        load = Load(tile, places)
-        if value.dtype is BOOL:
-            value = select(value, as_expr(1, kind), as_expr(0, kind))
-            return Store(tile, places, value, loc), binary("!=", load, as_expr(0, kind))
-        return Store(tile, places, value, loc), load
+        kept = Store(tile, places, as_kept(value), loc)
+        return kept, read_back(Load(tile, places), value.dtype)
 
     def spread(
         self,

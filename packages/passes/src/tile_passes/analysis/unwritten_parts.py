@@ -3,12 +3,13 @@ by part, and read as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tile_ir import (
     OPS,
     ZERO,
+    Alloc,
     Body,
     Buffer,
     Const,
@@ -34,6 +35,8 @@ from tile_ir import (
     written_buffers,
 )
 from tile_ir.analysis import surely_runs
+from tile_passes.analysis.gen_kill import GenKill, storages_of
+from tile_passes.analysis.path_context import PathContext
 from tile_passes.parallel.nest_form import is_parallel
 from tile_passes.residency.value_uses import ValueUses
 
@@ -43,12 +46,25 @@ def unwritten_parts(func: Func) -> list[Buffer]:
     of their allocations."""
     allocs = func.launch.allocs
     renamed = {a.alias_of for a in allocs if a.alias_of}
-    plain = (
-        a.buffer
+    plain = [
+        a
         for a in allocs
-        if a.address is None and a.alias_of is None and a.buffer not in renamed and not a.scratch
-    )
-    return [b for b in plain if b.memory is Memory.UB and _is_unwritten(func.launch.body, b)]
+        if a.address is None
+        and a.alias_of is None
+        and a.buffer not in renamed
+        and not a.scratch
+        and a.buffer.memory is Memory.UB
+        and _is_unwritten(func.launch.body, a.buffer)
+    ]
+    return _exposed(plain, func.launch.body) if plain else []
+
+
+def _exposed(allocs: Sequence[Alloc], body: Body) -> list[Buffer]:
+    """Those with a byte that is not surely written, by all statements before it together, where it
+    is read."""
+    storages = storages_of(allocs)
+    found = GenKill.of(storages, body, {}).block(body, PathContext()).exposed
+    return [buffer for buffer, storage in storages.items() if storage in found.parts]
 
 
 def _is_unwritten(body: Body, tile: Buffer) -> bool:

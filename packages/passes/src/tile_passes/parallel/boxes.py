@@ -99,7 +99,7 @@ def has_elements(part: Domain, known: Ranges) -> Expr | None:
 def _bounded(bounds: _Bounds, condition: Expr) -> tuple[_Bounds, Expr | None]:
     """The bounds where those conditions hold that say something of one variable, and the rest."""
     found, left = dict(bounds), list[Expr]()
-    for part in _conjuncts(condition):
+    for part in operands("and", condition):
         limit = _limit(part, tuple(bounds))
         if limit is None:
             left.append(part)
@@ -128,10 +128,11 @@ def negated(condition: Expr) -> Expr:
     return unary("not", condition)
 
 
-def _conjuncts(condition: Expr) -> Iterator[Expr]:
-    if isinstance(condition, Binary) and condition.op == "and":
-        yield from _conjuncts(condition.left)
-        yield from _conjuncts(condition.right)
+def operands(op: str, condition: Expr) -> Iterator[Expr]:
+    """What a chain of one logical operator joins."""
+    if isinstance(condition, Binary) and condition.op == op:
+        yield from operands(op, condition.left)
+        yield from operands(op, condition.right)
     else:
         yield condition
 

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from tile_ir import Expr, If, Memory, Region, Select, Slice, cast, simplify
+from functools import partial, reduce
+
+from tile_ir import (
+    LOGICAL,
+    Binary,
+    Expr,
+    If,
+    Memory,
+    Region,
+    Select,
+    Slice,
+    binary,
+    cast,
+    simplify,
+)
 from tile_passes.parallel.accesses import access, reads, variables_in
-from tile_passes.parallel.boxes import has_elements, negated, part_of
+from tile_passes.parallel.boxes import has_elements, negated, operands, part_of
 from tile_passes.parallel.conditions import demand_inside, mask_of
 from tile_passes.parallel.nest import Domain, Unsuitable, loads_in
 from tile_passes.parallel.vector_steps import VectorSteps
@@ -14,6 +28,7 @@ def choice(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Re
     """The chosen values. A condition that is the same for all elements is a branch; one that holds
     in a part of the domain has the other side overwritten there, where elements outside of it may
     not be read or would be loaded for nothing. Raises Unsuitable."""
+    e = _uniform_outside(s, e, domain)
     if s.is_scalar(e.condition, domain):
         return _branch(s, e, domain, _room(s, e, domain, into))
     part = _part_read(s, e, domain)
@@ -38,7 +53,24 @@ def leaves_a_side(s: VectorSteps, e: Select, domain: Domain) -> bool:
     """Whether one side of a choice loads elements of gm, and is not evaluated for all elements."""
     if not any(_loads(side, domain) for side in (e.then, e.orelse)):
         return False
+    e = _uniform_outside(s, e, domain)
     return s.is_scalar(e.condition, domain) or _part_read(s, e, domain) is not None
+
+
+def _uniform_outside(s: VectorSteps, e: Select, domain: Domain) -> Select:
+    """The choice as two, the outer one by what of its condition is the same for all elements."""
+    if not isinstance(e.condition, Binary) or e.condition.op not in LOGICAL:
+        return e
+    op = e.condition.op
+    parts = [*operands(op, e.condition)]
+    uniform = [part for part in parts if s.is_scalar(part, domain)]
+    rest = [part for part in parts if part not in uniform]
+    if not uniform or not rest:
+        return e
+    outer, inner = (reduce(partial(binary, op), found) for found in (uniform, rest))
+    if op == "and":
+        return Select(outer, Select(inner, e.then, e.orelse, e.dtype), e.orelse, e.dtype)
+    return Select(outer, e.then, Select(inner, e.then, e.orelse, e.dtype), e.dtype)
 
 
 def _room(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Region:

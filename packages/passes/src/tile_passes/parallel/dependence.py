@@ -20,6 +20,7 @@ from tile_ir import (
 from tile_ir.analysis import constant_trips
 from tile_passes.parallel.accesses import step_of
 from tile_passes.parallel.element_uses import Use, uses_of
+from tile_passes.parallel.index_digits import fixed_by
 from tile_passes.parallel.nest import Leaf, Unsuitable
 
 
@@ -68,12 +69,8 @@ def independent(write: Use, other: Use, variant: set[Var]) -> bool:
     if any(_apart(a, b, variant, extents) for a, b in pairs):
         return True
     common = [v for v in write.leaf.vars if v in other.leaf.vars]
-    pinned = set()
-    for a, b in pairs:
-        used = {p for p in walk_expr(a) if p in variant}
-        if len(used) == 1 and simplify(a) == simplify(b) and step_of(a, *used):
-            pinned |= used
-    return all(v in pinned for v in common)
+    same = (a for a, b in pairs if simplify(a) == simplify(b))
+    return fixed_by(same, variant, extents).issuperset(common)
 
 
 def _apart(a: Expr, b: Expr, variant: set[Var], extents: dict[Var, int | None]) -> bool:

@@ -6,19 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tile_ir import (
+    Body,
     Buffer,
     Expr,
     For,
     If,
+    Let,
     Load,
     Loc,
     Stmt,
     Store,
+    Var,
     bodies,
     expressions,
     unary,
 )
-from tile_passes.parallel.nest import Leaf, loads_in
+from tile_passes.parallel.nest import Leaf, inlined, loads_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +73,29 @@ def _places(stmt: Stmt) -> Iterator[tuple[Load, bool, bool]]:
         yield from ((load, False, True) for load in loads_in(*expressions(stmt)))
 
 
-def _inside(
-    stmt: Stmt, loops: tuple[For, ...], conditions: tuple[Expr, ...]
-) -> Iterator[tuple[Stmt, tuple[For, ...], tuple[Expr, ...]]]:
+_Around = tuple[Stmt, tuple[For, ...], tuple[Expr, ...]]
+
+
+def _inside(stmt: Stmt, loops: tuple[For, ...], conditions: tuple[Expr, ...]) -> Iterator[_Around]:
     """The statements of a leaf in order, each with the loops and conditions around it."""
     yield stmt, loops, conditions
     if isinstance(stmt, If):
-        for body, condition in (
-            (stmt.then, stmt.condition),
-            (stmt.orelse, unary("not", stmt.condition)),
-        ):
-            for inner in body:
-                yield from _inside(inner, loops, (*conditions, condition))
-    else:
-        for body in bodies(stmt):
-            for inner in body:
-                own = (*loops, stmt) if isinstance(stmt, For) else loops
-                yield from _inside(inner, own, conditions)
+        yield from _in_block(stmt.then, loops, (*conditions, stmt.condition))
+        yield from _in_block(stmt.orelse, loops, (*conditions, unary("not", stmt.condition)))
+        return
+    own = (*loops, stmt) if isinstance(stmt, For) else loops
+    for body in bodies(stmt):
+        yield from _in_block(body, own, conditions)
+
+
+def _in_block(
+    body: Body, loops: tuple[For, ...], conditions: tuple[Expr, ...]
+) -> Iterator[_Around]:
+    """Those of a block, with the values of the names that it defines: another one in each
+    iteration."""
+    names: dict[Var, Expr] = {}
+    for original in body:
+        stmt = inlined(original, names)
+        if isinstance(stmt, Let):
+            names[stmt.var] = stmt.value
+        yield from _inside(stmt, loops, conditions)

@@ -6,7 +6,7 @@ whole domain before the next one starts (docs/rules/kernels.md#parallel-loops).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,15 +27,12 @@ from tile_ir import (
     Store,
     Var,
     While,
-    bodies,
     expressions,
     map_expressions,
-    map_own_expressions,
     substitute,
     unary,
     walk,
     walk_expr,
-    with_bodies,
     written_buffers,
 )
 from tile_ir.analysis import Ranges, loop_range, trip_count
@@ -135,7 +132,7 @@ def _leaves(
     keep: Keep,
 ) -> Iterator[Leaf]:
     for original in body:
-        stmt = map_own_expressions(original, partial(substitute, values=names))
+        stmt = inlined(original, names)
         match stmt:
             case Let(var=var, value=value):
                 if any(isinstance(p, Load) and p.buffer in written for p in walk_expr(value)):
@@ -148,13 +145,15 @@ def _leaves(
                 yield from _leaves(then, loops, (*guards, c), names, written, keep)
                 yield from _leaves(orelse, loops, (*guards, unary("not", c)), names, written, keep)
             case _:
-                yield Leaf(loops, guards, _inlined(stmt, names))
+                yield Leaf(loops, guards, stmt)
 
 
-def _inlined(stmt: Stmt, names: dict[Var, Expr]) -> Stmt:
-    """A compound statement with the names around it replaced in all it contains."""
-    rename = partial(substitute, values=names)
-    return with_bodies(stmt, tuple(map_expressions(b, rename) for b in bodies(stmt)))
+def inlined(stmt: Stmt, names: Mapping[Var, Expr]) -> Stmt:
+    """A statement with the names around it replaced in all it contains."""
+    if not names:
+        return stmt
+    (found,) = map_expressions((stmt,), partial(substitute, values=names))
+    return found
 
 
 def _same_for_all(condition: Expr, loops: tuple[For, ...], written: Set[Buffer]) -> bool:

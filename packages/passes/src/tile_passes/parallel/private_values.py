@@ -9,6 +9,7 @@ from functools import partial
 
 from tile_ir import (
     BOOL,
+    FLOAT16,
     Body,
     Buffer,
     DType,
@@ -21,11 +22,14 @@ from tile_ir import (
     Memory,
     Stmt,
     Store,
+    as_expr,
+    binary,
     bodies,
     expressions,
     map_own_expressions,
     replace_in,
     rewrite,
+    select,
     walk,
     walk_expr,
     written_buffers,
@@ -40,11 +44,8 @@ def private_variables(body: Body) -> frozenset[Buffer]:
     """The variables that are read only where the same iteration of a nest has assigned them."""
     inside: set[Buffer] = set()
     others: set[Buffer] = set()
-    narrow = {
-        b
-        for b in written_buffers(body)
-        if b.dtype is not BOOL and b.dtype.whole_bytes and b.dtype.size <= 4
-    }
+    types = {b: kept_in(b.dtype) for b in written_buffers(body)}
+    narrow = {b for b, dtype in types.items() if dtype.whole_bytes and dtype.size <= 4}
     for stmt, inner in _nests_and_others(body):
         if inner is None:
             others |= _variables_read(stmt)
@@ -62,7 +63,7 @@ def with_private_tiles(loop: For, private: frozenset[Buffer], spread: Spread) ->
     for stmt in walk(inner):
         if isinstance(stmt, Store) and stmt.buffer in private and stmt.buffer not in tiles:
             domain = domain_of(loops)
-            tile = spread(stmt.value, loops, stmt.loc, stmt.buffer.dtype)
+            tile = spread(stmt.value, loops, stmt.loc, kept_in(stmt.buffer.dtype))
             places = tuple(v - start for v, start in zip(domain.vars, domain.starts, strict=True))
             tiles[stmt.buffer] = Load(tile, places)
     if not tiles:
@@ -77,13 +78,31 @@ def with_private_tiles(loop: For, private: frozenset[Buffer], spread: Spread) ->
 
 def _in_tiles(tiles: Mapping[Buffer, Load], stmt: Stmt) -> Stmt:
     def element(part: Expr) -> Expr | None:
-        return tiles.get(part.buffer) if isinstance(part, Load) else None
+        if not isinstance(part, Load) or part.buffer not in tiles:
+            return None
+        return read_back(tiles[part.buffer], part.dtype)
 
     new = map_own_expressions(stmt, lambda e: replace_in(e, element))
     if isinstance(new, Store) and new.buffer in tiles:
         place = tiles[new.buffer]
-        return Store(place.buffer, place.indices, new.value, new.loc)
+        return Store(place.buffer, place.indices, as_kept(new.value), new.loc)
     return new
+
+
+def kept_in(dtype: DType) -> DType:
+    """The type of a tile that has a value of every element: truth values are kept as numbers."""
+    return FLOAT16 if dtype is BOOL else dtype
+
+
+def as_kept(value: Expr) -> Expr:
+    """The value as its tile has it."""
+    kind = kept_in(value.dtype)
+    return value if kind is value.dtype else select(value, as_expr(1, kind), as_expr(0, kind))
+
+
+def read_back(kept: Load, dtype: DType) -> Expr:
+    """The value of this type that a tile has."""
+    return kept if kept.dtype is dtype else binary("!=", kept, as_expr(0, kept.dtype))
 
 
 def _nests_and_others(body: Body) -> Iterator[tuple[Stmt, Body | None]]:

@@ -1,0 +1,119 @@
+"""Elements that are stored to by the digits of their number, as kernels for GPUs address tensors of
+several dimensions, and conditions of which a part is the same for all elements."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+import torch
+
+import tile_frontend as T
+from tile_runtime import jit
+
+pytestmark = pytest.mark.usefixtures("strict")
+
+
+@pytest.fixture
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILE_CHECK", "strict")
+
+
+@jit
+def windows(X, kind: str, size: int, step: int, pad: int, block: int):
+    """The greatest or the sum of each window of a row, as far as it lies inside; a window with a
+    NaN has NaN. The number of an output is cut into its digits."""
+    N, C, L = T.const("N, C, L")
+    X: T.Tensor((N, C, L), "float32")
+    W = (L + 2 * pad - size) // step + 1
+    Y = T.empty((N, C, W), "float32")
+    with T.Kernel(T.ceildiv(N * C * W, block), threads=128) as bx:
+        for i in T.Parallel(block):
+            number = bx * block + i
+            if number < N * C * W:
+                w = number % W
+                row = number // W
+                c = row % C
+                n = row // C
+                found = T.alloc_var("float32")
+                odd = T.alloc_var("bool")
+                found = T.cast(0.0 if kind == "sum" else float("-inf"), "float32")
+                odd = False
+                for k in T.serial(size):
+                    at = w * step - pad + k
+                    if at >= 0 and at < L:
+                        value = X[n, c, at]
+                        if T.isnan(value):
+                            odd = True
+                        if kind == "sum":
+                            found += value
+                        else:
+                            found = T.max(found, value)
+                Y[n, c, w] = T.if_then_else(odd, T.cast(float("nan"), "float32"), found)
+    return Y
+
+
+@pytest.mark.parametrize("kind", ["greatest", "sum"])
+@pytest.mark.parametrize("shape, size, step, pad, block", [
+    ((2, 3, 19), 3, 2, 1, 16), ((1, 1, 8), 8, 1, 0, 4), ((3, 2, 7), 2, 3, 1, 32),
+])  # fmt: skip
+def test_windows_are_stored_by_the_digits_of_their_number(
+    shape: tuple[int, ...], size: int, step: int, pad: int, block: int, kind: str
+) -> None:
+    torch.manual_seed(size)
+    x = torch.randn(shape)
+    x[0, 0, 4] = float("nan")
+    pool = torch.nn.functional.max_pool1d
+    if kind == "sum":
+        expected = torch.nn.functional.avg_pool1d(x.double(), size, step, pad) * size
+    else:
+        expected = pool(x.nan_to_num(-9.0), size, step, pad).double()
+        odd = pool(x.isnan().float(), size, step, pad) > 0
+        expected[odd] = float("nan")
+    found = windows(x, kind, size, step, pad, block)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-6, atol=1e-6, equal_nan=True)
+
+
+@jit
+def padded_rows(X, rows: int, width: int, either: bool):
+    """Rows with a value behind their ends, and whole rows of it behind the last one."""
+    M, N = T.const("M, N")
+    X: T.Tensor((M, N), "float16")
+    Y = T.empty((M, width), "float16")
+    with T.Kernel(T.ceildiv(M, rows), threads=128) as bx:
+        wide = T.alloc_fragment((rows, width), "float32")
+        for i in T.serial(rows):
+            for j in T.Parallel(width):
+                row = bx * rows + i
+                if either:
+                    wide[i, j] = T.if_then_else(
+                        T.Or(row >= M, j >= N), -3.0, T.cast(X[row, j], "float32")
+                    )
+                else:
+                    wide[i, j] = T.if_then_else(
+                        T.And(row < M, j < N), T.cast(X[row, j], "float32"), -3.0
+                    )
+        T.copy(wide, Y[bx * rows, 0])
+    return Y
+
+
+def quiet(call: Any) -> Any:
+    """What the call gives, without a warning that something is slow or left to chance."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    told = [str(w.message) for w in caught]
+    assert not [t for t in told if "[scalar-loop]" in t or "[partly-written]" in t], told
+    return result
+
+
+@pytest.mark.parametrize("either", [False, True])
+@pytest.mark.parametrize("shape", [(5, 300), (8, 256), (1, 17)])
+def test_a_condition_that_all_elements_share_is_a_branch(
+    shape: tuple[int, int], either: bool
+) -> None:
+    x = torch.randn(shape).half()
+    expected = torch.full((shape[0], 512), -3.0).half()
+    expected[:, : shape[1]] = x
+    assert torch.equal(quiet(lambda: padded_rows(x, 4, 512, either)), expected)
