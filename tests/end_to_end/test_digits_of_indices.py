@@ -117,3 +117,39 @@ def test_a_condition_that_all_elements_share_is_a_branch(
     expected = torch.full((shape[0], 512), -3.0).half()
     expected[:, : shape[1]] = x
     assert torch.equal(quiet(lambda: padded_rows(x, 4, 512, either)), expected)
+
+
+@T.macro
+def scaled(X, rows: int, pad: bool, by):
+    """A kernel as a macro, as a package shares it between signatures."""
+    M, N = X.shape
+    with T.Kernel(T.ceildiv(M, rows), threads=128) as bx:
+        if pad:
+            wide = T.alloc_fragment((rows, 512), "float32")
+        else:
+            wide = T.alloc_fragment((rows, N), "float32")
+        for i, j in T.Parallel(rows, 512 if pad else N):
+            wide[i, j] = by
+        for i, j in T.Parallel(rows, 512 if pad else N):
+            if T.And(bx * rows + i < M, j < N):
+                value = X[bx * rows + i, j] * wide[i, j]
+                value += 1.0
+                X[bx * rows + i, j] = value
+
+
+@jit
+def scaling(M: int, N: int, pad: bool):
+    @T.prim_func
+    def main(X: T.Tensor((M, N), "float32")):
+        scaled(X, 4, pad, 2.5)
+
+    return main
+
+
+@pytest.mark.parametrize("shape", [(5, 300), (1, 17)])
+def test_the_dialect_of_a_kernel_is_that_of_its_macros(shape: tuple[int, int]) -> None:
+    for pad in (False, True):
+        x = torch.randn(shape)
+        expected = x * 2.5 + 1
+        quiet(lambda: scaling(*shape, pad)(x))  # noqa: B023 - called at once
+        torch.testing.assert_close(x, expected)

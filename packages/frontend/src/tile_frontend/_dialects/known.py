@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tile_frontend._dialects.dialect import Dialect
@@ -22,21 +22,26 @@ _NAMESPACES = {"tile_frontend": "", "tilelang.language": "", "tile_frontend.tile
 _MOST_LANES = 2
 
 
-def spoken_in(function: ast.FunctionDef, imported: Mapping[str, Any]) -> Dialect:
-    """The dialect of a kernel by the names in its text, and by the modules that its script has
-    imported: TileLang's where nothing is of Ascend's."""
+# The text of a function, with what its module has imported.
+Text = tuple[ast.FunctionDef, Mapping[str, Any]]
+
+
+def spoken_in(texts: Iterable[Text]) -> Dialect:
+    """The dialect of a kernel by the names in its text and in those of its macros, and by the
+    modules that their scripts have imported: TileLang's where nothing is of Ascend's."""
     found = set[str]()
     modules = set[str]()
-    for node in ast.walk(function):
-        match node:
-            case ast.Name(id=name):
-                modules.add(getattr(imported.get(name), "__name__", ""))
-            case ast.Attribute(value=ast.Name(), attr=name):
-                found.add(name)
-            case ast.keyword(arg=str(name)):
-                found.add(f"{name}=")
-        if _launches_threads(node):
-            found.update(TILELANG.signs)
+    for function, imported in texts:
+        for node in ast.walk(function):
+            match node:
+                case ast.Name(id=name):
+                    modules.add(getattr(imported.get(name), "__name__", ""))
+                case ast.Attribute(value=ast.Name(), attr=name):
+                    found.add(name)
+                case ast.keyword(arg=str(name)):
+                    found.add(f"{name}=")
+            if _launches_threads(node):
+                found.update(TILELANG.signs)
     if found & TILELANG_ASCEND.signs:
         return TILELANG_ASCEND
     if found & TILELANG_NEXT_CHIP.signs or modules & TILELANG_NEXT_CHIP.modules:

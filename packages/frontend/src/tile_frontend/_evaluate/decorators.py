@@ -12,7 +12,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from tile_frontend._dialects.known import spoken_in
+from tile_frontend._dialects.known import Text, spoken_in
 from tile_frontend._dialects.tilelang import TILELANG
 from tile_frontend._dialects.tilelang_next_chip import TILELANG_NEXT_CHIP
 from tile_frontend._evaluate.call_expressions import Expandable
@@ -77,7 +77,7 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
     source, function = find_function(fn)
     loc = source.loc(function)
     trace = Trace(fn.__name__, (), loc, loc)
-    match spoken_in(function, fn.__globals__):
+    match spoken_in(_texts(fn, set())):
         case d if d is TILELANG:
             trace.python_names = True
             # A block is one program, with a grid and tiles for a chip of many small cores, whose
@@ -111,6 +111,18 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
         CURRENT.reset(token)
     # Frames of the evaluator say nothing about the kernel.
     raise shown.with_traceback(None) from cause
+
+
+def _texts(fn: Callable[..., Any], seen: set[Any]) -> Iterator[Text]:
+    """The text of a function, and those of the macros that it names, each once."""
+    _, function = find_function(fn)
+    seen.add(fn)
+    yield function, fn.__globals__
+    captured = capture(fn, None)
+    for node in ast.walk(function):
+        named = captured.find(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(named, Macro) and named.fn not in seen:
+            yield from _texts(named.fn, seen)
 
 
 class KernelEvaluator(StatementEvaluator):

@@ -7,9 +7,13 @@ from dataclasses import replace
 
 from tile_ir import (
     Binary,
+    Body,
+    Buffer,
     Expr,
     For,
     If,
+    Let,
+    Stmt,
     Store,
     Var,
     binary,
@@ -17,16 +21,18 @@ from tile_ir import (
     ceildiv,
     conjunction,
     difference,
+    expressions,
     linear_form,
     maximum,
     minimum,
     simplify,
     unary,
+    walk,
     walk_expr,
     written_buffers,
 )
 from tile_ir.analysis import Ranges, at_least, interval
-from tile_passes.parallel.nest import Domain, Leaf, loads_in
+from tile_passes.parallel.nest import Domain, Leaf, inlined, loads_in
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -53,12 +59,34 @@ def _sides(leaf: Leaf, known: Ranges, written: frozenset[object]) -> list[Leaf] 
         if rest is not None:
             return None
         guards = (*leaf.guards, *_have_rounds(loops, leaf.loops, known))
-        for inner in body:
+        plain = _without_names(body)
+        if plain is None:
+            return None
+        for inner in plain:
             parts = _sides(Leaf(loops, guards, inner), known, written)
             if parts is None:
                 return None
             found += parts
     return found
+
+
+def _without_names(body: Body) -> list[Stmt] | None:
+    """The statements with the values of the names that they define; None where one is used behind a
+    store to what it was read from."""
+    names: dict[Var, Expr] = {}
+    stored: set[Buffer] = set()
+    result: list[Stmt] = []
+    for original in body:
+        used = {p for s in walk((original,)) for e in expressions(s) for p in walk_expr(e)}
+        if any(x.buffer in stored for v in names if v in used for x in loads_in(names[v])):
+            return None
+        stmt = inlined(original, names)
+        if isinstance(stmt, Let):
+            names[stmt.var] = stmt.value
+            continue
+        result.append(stmt)
+        stored |= written_buffers((stmt,))
+    return result
 
 
 _Bounds = Mapping[Var, tuple[Expr, Expr]]
