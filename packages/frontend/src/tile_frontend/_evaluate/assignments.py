@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from tile_frontend._evaluate.call_expressions import CallEvaluator
@@ -67,10 +68,12 @@ class AssignmentEvaluator(CallEvaluator):
         loc = self.source.loc(target)
         lost = self.scope.lost_to_next_iteration(name, loc)
         if lost is not None:
+            # For a GPU a name that is bound again is a new one, which a warning tells of.
+            relied_on = lost.relied_on or self.trace.python_names
             self.lost_assignment(
                 f"`{name}` is assigned in a loop that has read it, but the value ends with the "
                 "iteration: the next one reads the value from before the loop again",
-                lost,
+                replace(lost, relied_on=relied_on),
                 f"use another name, or keep the value in a variable: `{name} = T.alloc_var(...)`",
             )
         self.scope.assign(name, self._bound(name, value, stmt), loc)

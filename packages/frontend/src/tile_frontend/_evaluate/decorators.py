@@ -259,8 +259,10 @@ def _check_views(func: Func) -> None:
 
 
 def _passed(trace: Trace, parameter: ast.arg, value: Scalar) -> Scalar:
-    """What a parameter of a macro stands for: the variable or element itself under `T.Ref`. For a
-    GPU, all others are what the argument is now."""
+    """What a parameter of a macro stands for: the variable or element itself under `T.Ref`, and a
+    small array. For a GPU, all others are what the argument is now."""
+    if isinstance(value, Cell) and value.tile in trace.private.arrays:
+        return value
     kind = "" if parameter.annotation is None else ast.unparse(parameter.annotation)
     if kind.strip("'\"").rpartition(".")[2] not in ("Ref", "Var"):
         return trace.let(parameter.arg, value.expr, trace.here) if _changes(trace, value) else value

@@ -69,7 +69,7 @@ def starts_inside(region: Region, but: Collection[int | None] = ()) -> Expr:
     than `but`."""
     inside: Expr = Const(True, BOOL)
     for i in clamped_dims(region):
-        room = _room(region, i)
+        room = room_along(region, i)
         if i not in but:
             inside = binary("and", inside, room > 0)
     return inside
@@ -118,7 +118,7 @@ def _available(region: Region, dim: int | None, clamped: bool) -> Expr:
     s = region.dims[dim]
     if region.memory is not Memory.GM or not clamped:
         return simplify(s.extent)
-    room = _room(region, dim)
+    room = room_along(region, dim)
     size, extent = constant_value(room), constant_value(s.extent)
     if size is not None and extent is not None:
         return Const(max(0, min(size, extent)))
@@ -127,12 +127,13 @@ def _available(region: Region, dim: int | None, clamped: bool) -> Expr:
     return minimum(maximum(room, 0), s.extent)
 
 
-def _room(region: Region, dim: int) -> Expr:
-    """Elements from the start of a slice to the end of its dimension; below zero for a start beyond
-    the end, of whatever type it is."""
-    size, offset = region.buffer.shape[dim], region.dims[dim].offset
-    signed = cast(offset, INT64) if offset.dtype in (UINT32, UINT64) else offset
-    return simplify(size - signed)
+def room_along(region: Region, dim: int) -> Expr:
+    """How many elements a slice may have from its start to the end of its dimension; below zero for
+    a start beyond the end, of whatever type it is."""
+    size, s = region.buffer.shape[dim], region.dims[dim]
+    signed = cast(s.offset, INT64) if s.offset.dtype in (UINT32, UINT64) else s.offset
+    left = simplify(size - signed)
+    return left if s.stride == 1 else simplify(ceildiv(left, s.stride))
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,6 +211,8 @@ def _of_parallel_store(store: Store, core: Core | None, target: Target) -> Itera
     T.copy does at once, and zeros may be those of an accumulator
     (docs/rules/kernels.md#parallel-loops)."""
     bare = bare_load(store.value)
+    if bare is not None and Memory.VAR in (bare.buffer.memory, store.buffer.memory):
+        bare = None  # a variable of each element
     computed = list(dict.fromkeys(load.buffer for load in loads(store)))
     if bare is not None:
         ways: Together = frozenset({*directions(target), (Memory.GM, Memory.GM)})
