@@ -208,12 +208,24 @@ def _product(x: Expr, factors: int) -> Expr:
 
 
 def staged(fn: Callable[..., Expr], *values: Any) -> Scalar:
-    """`fn` of the expressions of some values. Numbers take the type of the runtime operand."""
+    """`fn` of the expressions of some values. Numbers take the type of the runtime operand; for a
+    GPU a float is a float32, and so is what is computed with it and a shorter one."""
     like = next((v.expr.dtype for v in values if isinstance(v, Scalar)), None)
+    trace = CURRENT.get()
+    wide = FLOAT32 if trace is not None and trace.python_names else None
     try:
-        return Scalar(fn(*(scalar_expr(v, like) for v in values)))
+        return Scalar(fn(*(_staged(v, like, wide) for v in values)))
     except ExprError as error:
         raise Fault(error.slug, str(error)) from None
+
+
+def _staged(value: Any, like: DType | None, floats: DType | None) -> Expr:
+    """The expression of a value: a number in a type that is like another one, but a float at least
+    in that of floats."""
+    if floats is not None and like is not None and like.is_float and like.bits < floats.bits:
+        number = None if isinstance(value, Scalar) else python_number(value)
+        like = floats if isinstance(number, float) else like
+    return scalar_expr(value, like)
 
 
 def integer_hint(value: Any) -> str | None:
