@@ -3,7 +3,7 @@
 It rewrites numbers that the script's own host code names (`seq_len=4096`, `M, N = 8192, 8192`,
 defaults of arguments, of functions and of the command line) where they are greater than a limit of
 that name. Functions that hold a kernel stay as they are, line for line. What scripts compare with
-is provided (`reference_packages`).
+is provided (`reference_packages`), and found in float32 if need be (`wide_references`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from types import CodeType
 
 from conformance.reference_packages import provide
+from conformance.wide_references import judge_in_float32
 
 # The greatest value of a number with one of these names.
 LIMITS = {
@@ -27,7 +28,7 @@ LIMITS = {
           "kv_seqlen", "kvlen", "qlen"),
     512: ("m", "n", "k", "hidden_size", "hidden"),
     # How often a benchmark of the script's own calls a kernel.
-    3: ("repeats", "warmups"),
+    3: ("repeats", "warmups", "warmup", "rep"),
 }  # fmt: skip
 
 
@@ -144,6 +145,7 @@ def main(arguments: list[str]) -> None:
     tree = reduced(ast.parse(path.read_text(), str(path)), limits)
     reduce_imports(path.resolve().parents[1], limits)
     provide()
+    judge_in_float32()
     sys.argv = arguments
     sys.path.insert(0, str(path.parent))
     scope = sys.modules["__main__"].__dict__

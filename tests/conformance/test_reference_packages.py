@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from conformance.reference_packages import (
+from conformance.references.flash_attention import (
     flash_attn_func,
     flash_attn_varlen_func,
     flash_attn_with_kvcache,
