@@ -24,7 +24,9 @@ from conformance.references import MODULES, PREFERRED_INSTALLED
 def provide() -> None:
     """Make the packages importable in this process for good, before a script imports them."""
     installed = {name for name in PREFERRED_INSTALLED if importlib.util.find_spec(name)}
-    modules = {n: m for package, of in MODULES.items() if package not in installed for n, m in of.items()}
+    modules = {
+        n: m for package, of in MODULES.items() if package not in installed for n, m in of.items()
+    }
     sys.meta_path.insert(0, _Provided(modules))
     if "triton" in installed:
         _interpret_triton()

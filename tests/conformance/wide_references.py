@@ -42,7 +42,7 @@ def judge_in_float32() -> None:
                 raise differs from None
             print(f"close to the reference in float32; in the type of its inputs: {differs}")
 
-    Profiler.assert_allclose = assert_allclose  # type: ignore[method-assign]
+    Profiler.assert_allclose = assert_allclose
 
 
 def in_float32(reference: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from conformance.references import (
     gates,
     key_gates,
     linear_attention,
+    timing,
     triton_names,
     wy_representation,
 )
@@ -83,7 +84,7 @@ MODULES: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "test_utils_kda": {
         "test_utils_kda": {
             "compare_tensors": deciding.compare_tensors,
-            "do_bench": deciding.do_bench,
+            "do_bench": timing.timed,
         },
     },
     "flash_attn": {
@@ -101,7 +102,7 @@ MODULES: Mapping[str, Mapping[str, Mapping[str, object]]] = {
     "triton": {
         "triton": triton_names.OF_PACKAGE,
         "triton.language": triton_names.OF_LANGUAGE,
-        "triton.testing": {"do_bench": deciding.do_bench},
+        "triton.testing": {"do_bench": timing.timed},
         "triton.tools.tensor_descriptor": {"TensorDescriptor": triton_names.Nothing},
     },
 }  # fmt: skip

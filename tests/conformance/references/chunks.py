@@ -1,7 +1,7 @@
 """What the references of this folder share: sequences in chunks, in float64, heads before tokens.
 
 Where these algorithms put a result back into the matrix unit it has the type of their inputs, on a
-GPU as here; `operand` rounds there and nowhere else.
+GPU as here, and so has a product of two inputs; `operand` rounds there and nowhere else.
 """
 
 from __future__ import annotations
@@ -47,4 +47,3 @@ def decay(difference: torch.Tensor) -> torch.Tensor:
 def decay_of_pairs(g: torch.Tensor) -> torch.Tensor:
     """From each token to the one it looks at, [..., tokens, tokens]."""
     return decay(g[..., :, None] - g[..., None, :])
-

@@ -55,7 +55,8 @@ def recompute_w_u_fwd(
         solved, factor = square(A, span), chunk(beta, span)[..., None]
         growth = torch.exp(chunk(g, span))[..., None]
         write(u, span, solved @ operand(chunk(v, span) * factor, v.dtype))
-        write(w, span, solved @ operand(chunk(k, span) * factor * growth, k.dtype))
+        scaled = operand(chunk(k, span) * factor, k.dtype)
+        write(w, span, solved @ operand(scaled * growth, k.dtype))
     return w, u
 
 
@@ -76,7 +77,8 @@ def recompute_w_u_fwd_of_keys(
         solved, factor, keys = square(A, span), chunk(beta, span)[..., None], chunk(k, span)
         gates = torch.zeros_like(keys) if gk is None else chunk(gk, span)
         write(u, span, solved @ operand(chunk(v, span) * factor, v.dtype))
-        write(w, span, solved @ operand(keys * factor * torch.exp2(gates), k.dtype))
+        scaled = operand(keys * factor, k.dtype)
+        write(w, span, solved @ operand(scaled * torch.exp2(gates), k.dtype))
         if q is not None and reading is not None:
             write(reading, span, chunk(q, span) * torch.exp2(gates))
         if writing is not None:
@@ -101,18 +103,16 @@ def bwd_prepare_wy_repr(
         gates, solved = chunk(g, span), square(A, span)
         factor, growth = factors[..., None], torch.exp(gates)[..., None]
         of_keys, of_values = solved.mT @ chunk(dw, span), solved.mT @ chunk(du, span)
-        of_pairs = _of_inverse(
-            solved,
-            chunk(dw, span) @ operand(keys * factor * growth, k.dtype).mT
-            + chunk(du, span) @ operand(values * factor, v.dtype).mT,
-            k.dtype,
-        ) * decay_of_pairs(gates)
         scaled = operand(keys * factor, k.dtype)
+        of_a = chunk(dw, span) @ operand(scaled * growth, k.dtype).mT
+        of_a = of_a + chunk(du, span) @ operand(values * factor, v.dtype).mT
+        of_pairs = _of_inverse(solved, of_a, k.dtype) * decay_of_pairs(gates)
         by_gates = of_pairs * (scaled @ keys.mT)
         rounded = operand(of_pairs, k.dtype)
         by_pairs = rounded @ keys
         write(dv, span, of_values * factor)
-        write(dk, span, (of_keys * growth + by_pairs) * factor + rounded.mT @ scaled)
+        by_w = operand(of_keys * growth * factor, k.dtype)
+        write(dk, span, by_w + by_pairs * factor + rounded.mT @ scaled)
         write_scalars(
             dbeta,
             span,
@@ -139,22 +139,22 @@ def prepare_wy_repr_bwd(
     **options: Any,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """The gradients of k, v, beta, gk and of L; `dk` and `dg` are what is there already."""
-    new_dk, new_dg, dbeta, of_l = (torch.zeros_like(x, dtype=torch.float32) for x in (dk, gk, beta, A))
+    new_dk, new_dg, dbeta, of_l = (
+        torch.zeros_like(x, dtype=torch.float32) for x in (dk, gk, beta, A)
+    )
     dv = torch.zeros_like(v)
     for span in spans(k.shape[1], A.shape[-1]):
         keys, values, factors = chunk(k, span), chunk(v, span), chunk(beta, span)
         growth, solved, factor = torch.exp2(chunk(gk, span)), square(A, span), factors[..., None]
         of_keys, of_values = solved.mT @ chunk(dw, span), solved.mT @ chunk(du, span)
-        written = operand(keys * factor * growth, k.dtype)
+        written = operand(operand(keys * factor, k.dtype) * growth, k.dtype)
         of_a = chunk(dw, span) @ written.mT
         of_a = of_a + chunk(du, span) @ operand(values * factor, v.dtype).mT
         write(of_l, span, _of_inverse(solved, of_a, k.dtype))
         write(dv, span, of_values * factor)
         write(new_dk, span, of_keys * growth * factor + chunk(dk, span))
         write(new_dg, span, of_keys * keys * growth * factor + chunk(dg, span))
-        write_scalars(
-            dbeta, span, (of_keys * keys * growth).sum(-1) + (of_values * values).sum(-1)
-        )
+        write_scalars(dbeta, span, (of_keys * keys * growth).sum(-1) + (of_values * values).sum(-1))
     return new_dk, dv, dbeta, new_dg, of_l
 
 
