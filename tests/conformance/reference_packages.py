@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from conformance.block_pointers import add_block_pointers
 from conformance.references import MODULES, PREFERRED_INSTALLED
 
 
@@ -67,6 +68,7 @@ def _interpret_triton() -> None:
     from triton.runtime.autotuner import Autotuner
 
     driver.set_active(_HostDriver())
+    add_block_pointers()
     tuned = Autotuner.run
 
     def run_the_first(tuner: Any, *arguments: Any, **named: Any) -> Any:

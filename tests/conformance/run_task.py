@@ -93,6 +93,8 @@ def run_task(task: Task, check: str, limits: Limits, logs: Path, schedules: int 
     output = log.read_text(errors="replace")
     by_code = task.sizes is not None or task.name in EXIT_CODE_COUNTS
     outcome = outcome_of(output, code, by_code)
+    if task.defect and outcome.kind is not Kind.PASS:
+        outcome = Outcome(Kind.DEFECT, outcome.slug, outcome.place, task.defect)
     fronts = tuple(1e3 * (r["trace"] + r["lower"] + r["emit"]) for r in records)
     barriers = sum(r["full_barriers"] for r in records)
     orders = output.splitlines()[-1] if schedules and output and code != TIMED_OUT else ""
