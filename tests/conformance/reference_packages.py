@@ -7,6 +7,7 @@ ask; it is for kernels that scripts write in it themselves.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import sys
@@ -48,17 +49,28 @@ class _Provided(MetaPathFinder, Loader):
             return None
         return ModuleSpec(fullname, self, is_package=True)
 
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        if spec.name == "triton":
+            _let_torch_look_for_triton()
+        return None
+
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__.update(self.modules[module.__name__])
 
 
 def _asked_by_torch() -> bool:
-    """torch looks for Triton too, and would take its names here for all of it."""
+    """torch looks for Triton too, and would take the names that are here for all of it."""
     frame = sys._getframe(2)
     while "importlib" in frame.f_code.co_filename and frame.f_back is not None:
         frame = frame.f_back
     importer: str = frame.f_globals.get("__name__", "")
     return importer.partition(".")[0] == "torch"
+
+
+def _let_torch_look_for_triton() -> None:
+    """Now, before the script's import of it leaves a module that torch would find."""
+    importlib.import_module("torch._dynamo")
+    importlib.import_module("torch._inductor.runtime.triton_compat")
 
 
 def _interpret_triton() -> None:
