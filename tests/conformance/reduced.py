@@ -3,7 +3,9 @@
 It rewrites numbers that the script's own host code names (`seq_len=4096`, `M, N = 8192, 8192`,
 defaults of arguments, of functions and of the command line) where they are greater than a limit of
 that name. Functions that hold a kernel stay as they are, line for line. What scripts compare with
-is provided (`reference_packages`), and found in float32 if need be (`wide_references`).
+is provided (`reference_packages`).
+
+A reference in a half type is found in float32 if need be (`wide_references`).
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ LIMITS = {
           "kv_seqlen", "kvlen", "qlen"),
     512: ("m", "n", "k", "hidden_size", "hidden"),
     # How often a benchmark of the script's own calls a kernel.
-    3: ("repeats", "warmups", "rep"),
+    3: ("repeats", "warmups"),
 }  # fmt: skip
 
 
