@@ -94,7 +94,7 @@ SIZES = {
     "convolution/*": ("h=16", "w=16", "c=64", "n=1"),
     "deepseek_nsa/benchmark/*": ("warmup=1", "iterations=1"),
     "linear_attention/example_linear_*": ("b=1", "h=4"),
-    "kda/chunk_intra_token_parallel.py": ("b=1", "h=4", "s=128"),
+    "kda/chunk_intra_token_parallel.py": ("b=1", "h=4", "s=64"),
     "kda/*": ("b=1", "h=4"),
     "gdn/*": ("b=1", "h=4"),
     "amd/*": ("heads=2",),
