@@ -16,6 +16,7 @@ class Kind(Enum):
     NEEDS_NPU = "needs NPU"
     NEEDS_PACKAGE = "needs a Python package"
     NEEDS_PORTING = "needs porting"
+    DEFECT = "defect of the script"
     UNSUPPORTED = "unsupported"
     BUILD = "compiler failed"
     RACE = "race"
@@ -46,6 +47,8 @@ _EXCEPTION = re.compile(r"^(?P<name>[\w.]*(?:Error|Exception|Exit|Interrupt)\b[^
 _MISMATCH = re.compile(
     r"not close|not equal|mismatch|\bfailed\b|\bdiffer(s|ed|ent)?\b", re.IGNORECASE
 )
+# What scripts print, and catch, whose exit code counts otherwise.
+_TOLD = re.compile(r"\u2717|not close|WARNING: .*\b(Error|mismatch)\b")
 _MEMORY = re.compile(r"can't allocate memory|MemoryError|bad_alloc|Cannot allocate memory")
 _SYMBOL = re.compile(r"`([^`]+)`")
 
@@ -66,6 +69,8 @@ def outcome_of(output: str, code: int, exit_code_counts: bool = False) -> Outcom
     """Upstream passes a script whose text says so, whatever its exit code. Here the exit code must
     be 0 too: a script that says so for its first case may fail in the second."""
     if code == 0:
+        if exit_code_counts and _TOLD.search(output):
+            return Outcome(Kind.WRONG, detail=_line_with(_TOLD, output))
         if exit_code_counts or _PASSED.search(output):
             return Outcome(Kind.PASS)
         caught = _DIAGNOSTIC.search(output)

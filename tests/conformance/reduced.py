@@ -4,6 +4,8 @@ It rewrites numbers that the script's own host code names (`seq_len=4096`, `M, N
 defaults of arguments, of functions and of the command line) where they are greater than a limit of
 that name. Functions that hold a kernel stay as they are, line for line. What scripts compare with
 is provided (`reference_packages`).
+
+A reference in a half type is found in float32 if need be (`wide_references`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from pathlib import Path
 from types import CodeType
 
 from conformance.reference_packages import provide
+from conformance.references.timing import timed
+from conformance.wide_references import judge_in_float32
+from tile_runtime.jit_kernels import profiler
 
 # The greatest value of a number with one of these names.
 LIMITS = {
@@ -99,6 +104,7 @@ def _reduce_call(
     call: ast.Call, parameters: Mapping[str, list[str]], limits: Mapping[str, int]
 ) -> None:
     for keyword in call.keywords:
+        keyword.value = _folded(keyword.value)
         _reduce(keyword.arg, keyword.value, limits)
     match call.func:
         case ast.Name(id=name) if name in parameters:
@@ -127,6 +133,14 @@ def _pairs(target: ast.AST, value: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield target.id, value
 
 
+def _folded(value: ast.expr) -> ast.expr:
+    """`1024 * 8` is one number."""
+    match value:
+        case ast.BinOp(ast.Constant(value=int(x)), ast.Mult(), ast.Constant(value=int(y))):
+            return ast.copy_location(ast.Constant(x * y), value)
+    return value
+
+
 def _reduce(name: str | None, value: ast.AST, limits: Mapping[str, int]) -> None:
     limit = limits.get((name or "").lower().replace("-", "_"))
     if limit is not None and isinstance(value, ast.Constant) and type(value.value) is int:
@@ -144,6 +158,8 @@ def main(arguments: list[str]) -> None:
     tree = reduced(ast.parse(path.read_text(), str(path)), limits)
     reduce_imports(path.resolve().parents[1], limits)
     provide()
+    judge_in_float32()
+    profiler.do_bench = timed
     sys.argv = arguments
     sys.path.insert(0, str(path.parent))
     scope = sys.modules["__main__"].__dict__

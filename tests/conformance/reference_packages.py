@@ -1,47 +1,93 @@
 """Packages that scripts compare with and that need a GPU, where there is none.
 
-Triton runs in its own interpreter, with a driver that says so much of a device as its callers ask;
-`fla` runs in that. `flash_attn` is written here for tensors of the host. Kernels that are judged
-use none of them.
+`references` has in torch what their functions compute, and stands in their place. Triton, if it is
+installed, runs in its own interpreter, with a driver that says so much of a device as its callers
+ask; it is for kernels that scripts write in it themselves.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
-import math
 import os
 import sys
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
 
+from conformance.block_pointers import add_block_pointers
+from conformance.references import MODULES, PREFERRED_INSTALLED
+
 
 def provide() -> None:
     """Make the packages importable in this process for good, before a script imports them."""
-    if importlib.util.find_spec("triton") is not None:
-        os.environ["TRITON_INTERPRET"] = "1"
-        from triton.runtime import driver
-        from triton.runtime.autotuner import Autotuner
+    installed = {name for name in PREFERRED_INSTALLED if importlib.util.find_spec(name)}
+    modules = {
+        n: m for package, of in MODULES.items() if package not in installed for n, m in of.items()
+    }
+    sys.meta_path.insert(0, _Provided(modules))
+    if "triton" in installed:
+        _interpret_triton()
 
-        driver.set_active(_HostDriver())
-        tuned = Autotuner.run
 
-        def run_the_first(tuner: Any, *arguments: Any, **named: Any) -> Any:
-            tuner.configs = tuner.configs[:1]
-            return tuned(tuner, *arguments, **named)
+class _Provided(MetaPathFinder, Loader):
+    """Finds modules of a table before those that are installed or beside a script."""
 
-        Autotuner.run = run_the_first
-    if importlib.util.find_spec("flash_attn") is None:
-        flash = ModuleType("flash_attn")
-        padding = ModuleType("flash_attn.bert_padding")
-        for function in (flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache):
-            setattr(flash, function.__name__, function)
-        for function in (index_first_axis, pad_input, unpad_input):
-            setattr(padding, function.__name__, function)
-        sys.modules |= {"flash_attn": flash, "flash_attn.bert_padding": padding}
+    def __init__(self, modules: Mapping[str, Mapping[str, object]]) -> None:
+        parts = [name.split(".") for name in modules]
+        above = {".".join(p[:n]): {} for p in parts for n in range(1, len(p))}
+        self.modules: Mapping[str, Mapping[str, object]] = {**above, **modules}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in self.modules or _asked_by_torch():
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        if spec.name == "triton":
+            _let_torch_look_for_triton()
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__.update(self.modules[module.__name__])
+
+
+def _asked_by_torch() -> bool:
+    """torch looks for Triton too, and would take the names that are here for all of it."""
+    frame = sys._getframe(2)
+    while "importlib" in frame.f_code.co_filename and frame.f_back is not None:
+        frame = frame.f_back
+    importer: str = frame.f_globals.get("__name__", "")
+    return importer.partition(".")[0] == "torch"
+
+
+def _let_torch_look_for_triton() -> None:
+    """Now, before the script's import of it leaves a module that torch would find."""
+    importlib.import_module("torch._dynamo")
+    importlib.import_module("torch._inductor.runtime.triton_compat")
+
+
+def _interpret_triton() -> None:
+    """Let the interpreter run kernels, each in the first of its configurations."""
+    os.environ["TRITON_INTERPRET"] = "1"
+    from triton.runtime import driver
+    from triton.runtime.autotuner import Autotuner
+
+    driver.set_active(_HostDriver())
+    add_block_pointers()
+    tuned = Autotuner.run
+
+    def run_the_first(tuner: Any, *arguments: Any, **named: Any) -> Any:
+        tuner.configs = tuner.configs[:1]
+        return tuned(tuner, *arguments, **named)
+
+    Autotuner.run = run_the_first
 
 
 class _HostDriver:
@@ -73,103 +119,3 @@ class _HostDriver:
             return [1.0] * len(quantiles or [1])
 
         return once
-
-
-def _attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, scale: float | None
-) -> torch.Tensor:
-    """Rows of q over rows of k, [rows, heads, size] each; causal from the end."""
-    group = q.shape[1] // k.shape[1]
-    k, v = (x.repeat_interleave(group, 1).float() for x in (k, v))
-    scores = torch.einsum("qhd,khd->hqk", q.float(), k) * (scale or 1 / math.sqrt(q.shape[-1]))
-    if causal:
-        behind = torch.ones(scores.shape[1:], dtype=torch.bool).tril(k.shape[0] - q.shape[0])
-        scores = scores.masked_fill(~behind, -torch.inf)
-    weights = torch.softmax(scores, -1).nan_to_num(0.0)
-    return torch.einsum("hqk,khd->qhd", weights, v).to(q.dtype)
-
-
-def flash_attn_func(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    dropout_p: float = 0.0,
-    softmax_scale: float | None = None,
-    causal: bool = False,
-    **options: Any,
-) -> torch.Tensor:
-    """Batches of [rows, heads, size]."""
-    return torch.stack(
-        [_attention(*each, causal, softmax_scale) for each in zip(q, k, v, strict=True)]
-    )
-
-
-def flash_attn_varlen_func(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    cu_seqlens_q: torch.Tensor,
-    cu_seqlens_k: torch.Tensor,
-    max_seqlen_q: int,
-    max_seqlen_k: int,
-    dropout_p: float = 0.0,
-    softmax_scale: float | None = None,
-    causal: bool = False,
-    **options: Any,
-) -> torch.Tensor:
-    """Sequences one behind the other, each of [rows, heads, size]."""
-    out = torch.zeros(*q.shape[:2], v.shape[-1], dtype=q.dtype)
-    ends = [list(map(int, c)) for c in (cu_seqlens_q, cu_seqlens_k)]
-    pairs = [list(pairwise(e)) for e in ends]
-    for (a, b), (c, d) in zip(*pairs, strict=True):
-        out[a:b] = _attention(q[a:b], k[c:d], v[c:d], causal, softmax_scale)
-    return out
-
-
-def flash_attn_with_kvcache(
-    q: torch.Tensor,
-    k_cache: torch.Tensor,
-    v_cache: torch.Tensor,
-    cache_seqlens: torch.Tensor | int | None = None,
-    block_table: torch.Tensor | None = None,
-    softmax_scale: float | None = None,
-    causal: bool = False,
-    **options: Any,
-) -> torch.Tensor:
-    """Batches of [rows, heads, size] over the first rows of a cache, which may be in pages."""
-    results = []
-    for number, rows in enumerate(q):
-        if block_table is None:
-            k, v = k_cache[number], v_cache[number]
-        else:
-            pages = block_table[number].clamp(min=0).long()
-            k, v = k_cache[pages].flatten(0, 1), v_cache[pages].flatten(0, 1)
-        match cache_seqlens:
-            case None:
-                length = k.shape[0]
-            case int():
-                length = cache_seqlens
-            case _:
-                length = int(cache_seqlens[number])
-        results.append(_attention(rows, k[:length], v[:length], causal, softmax_scale))
-    return torch.stack(results)
-
-
-def index_first_axis(x: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-    return x[indices]
-
-
-def unpad_input(
-    x: torch.Tensor, mask: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
-    """The rows of the mask, their places, where each sequence begins, and the longest one."""
-    lengths = mask.sum(-1, dtype=torch.int32)
-    indices = torch.nonzero(mask.flatten()).flatten()
-    begins = torch.nn.functional.pad(torch.cumsum(lengths, 0, dtype=torch.int32), (1, 0))
-    return x.flatten(0, 1)[indices], indices, begins, int(lengths.max())
-
-
-def pad_input(x: torch.Tensor, indices: torch.Tensor, batch: int, rows: int) -> torch.Tensor:
-    out = torch.zeros(batch * rows, *x.shape[1:], dtype=x.dtype)
-    out[indices] = x
-    return out.reshape(batch, rows, *x.shape[1:])

@@ -20,6 +20,8 @@ from tile_runtime.tools.command_line.run import TIMED_OUT
 _PROGRAM = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
 # So many times its seconds a script in many orders may take: one order is not stopped within.
 _LONGEST = 5
+# As what a defect of a script may show, besides a wrong result.
+_READ_UNWRITTEN = ("never-written", "uninitialised-read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ def run_task(task: Task, check: str, limits: Limits, logs: Path, schedules: int 
     output = log.read_text(errors="replace")
     by_code = task.sizes is not None or task.name in EXIT_CODE_COUNTS
     outcome = outcome_of(output, code, by_code)
+    if task.defect and (outcome.kind is Kind.WRONG or outcome.slug in _READ_UNWRITTEN):
+        outcome = Outcome(Kind.DEFECT, outcome.slug, outcome.place, task.defect)
     fronts = tuple(1e3 * (r["trace"] + r["lower"] + r["emit"]) for r in records)
     barriers = sum(r["full_barriers"] for r in records)
     orders = output.splitlines()[-1] if schedules and output and code != TIMED_OUT else ""

@@ -56,7 +56,7 @@ def obstacles(results: Sequence[Result]) -> list[tuple[str, int, str]]:
     groups: dict[str, list[Result]] = {}
     for result in results:
         outcome = result.outcome
-        if result.passed or outcome.kind in (Kind.NEEDS_NPU, Kind.NEEDS_PORTING):
+        if result.passed or outcome.kind in (Kind.NEEDS_NPU, Kind.NEEDS_PORTING, Kind.DEFECT):
             continue
         # A missing symbol counts by its name, everything else by its slug.
         what = outcome.detail if outcome.slug == "unknown-name" else outcome.slug

@@ -71,6 +71,9 @@ def test_outcomes(output: str, code: int, expected: Outcome) -> None:
 
 def test_some_scripts_say_it_by_their_exit_code() -> None:
     assert outcome_of("[PASSED]", 0, exit_code_counts=True) == Outcome(Kind.PASS)
+    for told in ("chunk o failed \u2717", "\x1b[31mWARNING: dk Error: 0.4\x1b[0m"):
+        found = outcome_of(f"{told}\nAll test passed!", 0, exit_code_counts=True)
+        assert found == Outcome(Kind.WRONG, detail=told)
 
 
 def test_scripts_of_a_checkout(tmp_path: Path) -> None:
@@ -120,6 +123,7 @@ def kernel(X, rows: int = 4096):
 
 def main(batch=8, seq_len=4096, dim=128):
     heads, m = 64, 8192
+    print(run(m=1024 * 8))
     print(batch, seq_len, dim, heads, m, run(8192))
 
 
@@ -139,6 +143,10 @@ def test_scripts_for_gpus_are_run_smaller_and_told_what_they_must_change(tmp_pat
     assert first.port == "" and second.port.startswith("line 9: T.shfl_xor: ")
     result = run_task(second, "off", Limits(10, 2**30), tmp_path)
     assert result.outcome.kind is Kind.NEEDS_PORTING
+    (tmp_path / "d.py").write_text("print('dk is not close')")
+    known = Task("d.py", tmp_path / "d.py", sizes=(), defect="it is wrong")
+    result = run_task(known, "off", Limits(30, 2**33), tmp_path)
+    assert result.outcome == Outcome(Kind.DEFECT, detail="it is wrong")
 
 
 def test_numbers_of_the_host_are_made_smaller_and_kernels_left() -> None:
@@ -146,3 +154,4 @@ def test_numbers_of_the_host_are_made_smaller_and_kernels_left() -> None:
     text = ast.unparse(tree)
     assert "rows: int=4096" in text and "batch=1, seq_len=256, dim=32" in text
     assert "(16, 512)" in text and "run(512)" in text and "main(batch=1)" in text
+    assert "run(m=512)" in text

@@ -152,6 +152,13 @@ def half_products_round_once():
     assert torch.nn.CrossEntropyLoss()(torch.randn(2, 3), classes).isfinite()
 
 
+def marks_for_tools_are_taken():
+    torch.cuda.profiler.start()
+    with torch.cuda.nvtx.range("part"):
+        torch.cuda.nvtx.range_end(torch.cuda.nvtx.range_start("inside"))
+    torch.cuda.profiler.stop()
+
+
 def the_device():
     npu = torch.npu
     properties = npu.get_device_properties("npu")
@@ -269,7 +276,8 @@ def sparse_attention():
         assert torch.allclose(found[t], torch.softmax(q[t] @ at.T * 0.5, -1) @ at, atol=1e-5)
 
 
-for check in (factories_take_the_device, the_default_device, moving_copies, what_is_there_stays_itself,
+for check in (factories_take_the_device, marks_for_tools_are_taken, the_default_device,
+              moving_copies, what_is_there_stays_itself,
               a_tensor_is_stored_where_it_came_from, whole_numbers_wrap_when_they_are_stored,
               other_threads_too,
               generators, functions_round_once, half_products_round_once, the_device, a_graph_replays, activations, losses_and_norms,
@@ -282,7 +290,8 @@ for check in (factories_take_the_device, the_default_device, moving_copies, what
         print(check.__name__, traceback.format_exc().replace("\\n", " | "), flush=True)
 """
 CHECKS = (
-    "factories_take_the_device", "the_default_device", "moving_copies", "what_is_there_stays_itself",
+    "factories_take_the_device", "marks_for_tools_are_taken", "the_default_device", "moving_copies",
+    "what_is_there_stays_itself",
     "a_tensor_is_stored_where_it_came_from", "whole_numbers_wrap_when_they_are_stored",
     "other_threads_too",
     "generators", "functions_round_once", "half_products_round_once", "the_device", "a_graph_replays", "activations", "losses_and_norms",

@@ -11,6 +11,11 @@ import torch
 
 # Scripts choose by it between forms of a kernel; this one has no TMA, clusters or 8-bit floats.
 _CAPABILITY = (8, 0)
+# What scripts mark for tools that are not here.
+_MARKS = {
+    torch.cuda.profiler: ("start", "stop"),
+    torch.cuda.nvtx: ("range_push", "range_pop", "range_start", "range_end", "mark"),
+}
 
 
 def _of_its_own(value: Any) -> Any:
@@ -30,3 +35,10 @@ def lead_cuda_to(npu: ModuleType) -> None:
     torch.cuda.get_device_capability = lambda device=None: _CAPABILITY
     torch.cuda.is_current_stream_capturing = lambda: False
     torch.cuda.reset_max_memory_allocated = lambda device=None: None
+    for module, names in _MARKS.items():
+        for name in names:
+            setattr(module, name, _mark)
+
+
+def _mark(*arguments: Any, **named: Any) -> int:
+    return 0
