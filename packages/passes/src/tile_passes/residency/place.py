@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tile_ir import Alloc, Buffer, Func, Memory, Target, buffer_bytes
 from tile_passes.analysis.live_ranges import pressure
 from tile_passes.analysis.liveness import liveness
@@ -14,26 +16,38 @@ from tile_passes.residency.tensor_reads import read_tensors
 from tile_passes.residency.value_uses import OPERAND, SUM, roles_in
 
 
+class Sum(NamedTuple):
+    """A tile that products add to, its part in l0c, and whether that stays there over a loop."""
+
+    tile: Buffer
+    part: Buffer
+    kept: bool
+
+
 def placed(func: Func, target: Target) -> Func:
     """The function with a buffer in each memory for every open tile of a product. Where l0c can not
-    hold all sums that stay there over a loop, the largest of them are added up in ub, as long as
-    that helps."""
+    hold all sums that are there at once, some of them are added up in ub: the largest of those that
+    stay there over no loop, or else of all, as long as that helps."""
     func = read_tensors(with_own_tiles(forward_copies(func)))
-    first, kept = _placed(func, target, frozenset())
+    first, sums = _placed(func, target, frozenset())
     new, in_ub = first, frozenset[Buffer]()
-    while kept and _is_too_full(new, target):
-        in_ub |= {max(kept, key=lambda tile: buffer_bytes(Alloc(tile, tile.loc)))}
-        new, kept = _placed(func, target, in_ub)
-    return first if _is_too_full(new, target) else new
+    while at_once := _too_many(new, target):
+        rest = [s for s in sums if s.part in at_once and s.tile not in in_ub]
+        if not rest:
+            return first
+        sizes = {s: buffer_bytes(Alloc(s.part, s.part.loc)) for s in rest}
+        in_ub |= {min(rest, key=lambda s: (s.kept, -sizes[s])).tile}
+        new, sums = _placed(func, target, in_ub)
+    return new
 
 
-def _placed(func: Func, target: Target, in_ub: frozenset[Buffer]) -> tuple[Func, list[Buffer]]:
-    """The function with all tiles placed, and which of them stay in l0c over a loop. What products
-    add to comes first: it may leave copies to what they read."""
+def _placed(func: Func, target: Target, in_ub: frozenset[Buffer]) -> tuple[Func, list[Sum]]:
+    """The function with all tiles placed, and its sums. What products add to comes first: it may
+    leave copies to what they read."""
     names = FreeNames.of(func)
     body = func.launch.body
     split: dict[Buffer, list[Alloc]] = {}
-    kept: list[Buffer] = []
+    sums: list[Sum] = []
     for role in (SUM, OPERAND):
         for tile in open_tiles(func):
             if tile in split or role not in roles_in(body, tile):
@@ -41,7 +55,8 @@ def _placed(func: Func, target: Target, in_ub: frozenset[Buffer]) -> tuple[Func,
             if role == SUM:
                 total = Accumulator(tile, target, names, in_ub=tile in in_ub)
                 body, split[tile] = total.rewritten(body), total.added
-                kept += [tile] * total.kept
+                parts = (a.buffer for a in total.added if a.buffer.memory is Memory.L0C)
+                sums += [Sum(tile, part, total.kept) for part in parts]
                 if OPERAND in roles_in(body, total.tile):  # a sum that products read as well
                     operand = OperandTile(total.tile, names)
                     body = operand.rewritten(body)
@@ -51,15 +66,21 @@ def _placed(func: Func, target: Target, in_ub: frozenset[Buffer]) -> tuple[Func,
                 operand = OperandTile(tile, names)
                 body, split[tile] = operand.rewritten(body), operand.added
     allocs = (new for a in func.launch.allocs for new in split.get(a.buffer, [a]))
-    return func.with_body(body, allocs=tuple(allocs)), kept
+    return func.with_body(body, allocs=tuple(allocs)), sums
 
 
-def _is_too_full(func: Func, target: Target) -> bool:
-    """Whether l0c can not hold all that is live at some point."""
+def _too_many(func: Func, target: Target) -> set[Buffer]:
+    """What is live in l0c where that is most, if it can not hold all of it."""
     allocs = [a for a in func.launch.allocs if a.buffer.memory is Memory.L0C]
     capacity = target.capacity[Memory.L0C]
     if sum(map(buffer_bytes, allocs)) <= capacity:
-        return False
+        return set()
     live = liveness(allocs, func.launch.body)
     sizes = {number: buffer_bytes(alloc) for number, alloc in enumerate(live.buffers)}
-    return max(pressure(live.ranges, sizes), default=0) > capacity
+    bytes_at = pressure(live.ranges, sizes)
+    most = max(bytes_at, default=0)
+    if most <= capacity:
+        return set()
+    ranges = zip(live.buffers, live.ranges, strict=True)
+    at = bytes_at.index(most)
+    return {a.buffer for a, held in ranges if any(low <= at <= high for low, high in held)}
