@@ -34,6 +34,7 @@ from tile_ir import (
     Let,
     Load,
     Loc,
+    Memory,
     Op,
     Phase,
     Stmt,
@@ -96,6 +97,8 @@ class Trace:
     # Launches before this one, each with its remarks, and the names that were there before it.
     earlier: list[tuple[Launch, tuple[Diagnostic, ...]]] = field(default_factory=list)
     around: frozenset[str] = frozenset()
+    # Other names of tensors from outside of launches.
+    views: list[Tile] = field(default_factory=list)
     # What `T.alloc_global` made: tensors that carry values between launches.
     globals: list[Tile] = field(default_factory=list)
     core: Core = Core.EITHER
@@ -268,11 +271,14 @@ class Trace:
         return Var(self.names.fresh("i" if name == "_" else name), dtype)
 
     def allocate(self, tile: Tile, alias_of: Tile | None = None) -> None:
-        if not self.in_launch:
+        tile.alias_of = alias_of
+        if self.in_launch:
+            self.allocations.append(tile)
+        elif alias_of is not None and alias_of.memory is Memory.GM:
+            self.views.append(tile)
+        else:
             message = "a buffer is allocated outside the launch of the kernel"
             raise Fault("outside-launch", message, "put it below `with T.Kernel(...)`")
-        tile.alias_of = alias_of
-        self.allocations.append(tile)
 
     def first_use(self, buffer: Buffer) -> Loc | None:
         """The place of the first statement so far that touches a buffer."""
@@ -351,8 +357,10 @@ class Trace:
             body = change(body)
         idle = self._idle(body)
         body = rewrite(body, lambda s: _without_memory(s, idle)) if idle else body
+        used = {b for s in walk_body(body) for b in buffers_of(s)} if self.views else ()
+        views = (v for v in self.views if v.is_named and v.buffer in used)
         # The text names a buffer before what aliases it.
-        tiles = sorted(self.allocations, key=lambda t: t.alias_of is not None)
+        tiles = sorted((*self.allocations, *views), key=lambda t: t.alias_of is not None)
         allocs = tuple(t.alloc() for t in tiles if t.buffer not in idle)
         return replace(header, allocs=allocs, body=body)
 
