@@ -178,8 +178,13 @@ class Const(Expr):
         return a == b if type(a) is int and type(b) is int else repr(a) == repr(b)
 
     def __hash__(self) -> int:
-        value = self.value
-        return hash(value) if type(value) is int else hash(repr(value))
+        try:
+            return self._hash
+        except AttributeError:
+            value = self.value
+            found = hash(value) if type(value) is int else hash(repr(value))
+            object.__setattr__(self, "_hash", found)
+            return found
 
 
 @quick_init
