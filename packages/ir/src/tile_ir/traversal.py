@@ -244,11 +244,14 @@ def replace_buffers(body: Body, new: Mapping[Buffer, Buffer]) -> Body:
         return o
 
     def stmt(s: Stmt) -> Stmt:
-        s = map_own_expressions(s, element)
+        if new.keys().isdisjoint(buffers_of(s)):
+            return s
+        if any(load.buffer in new for load in loads(s)):
+            s = map_own_expressions(s, element)
         match s:
             case Op(operands=operands):
                 changed = tuple([operand(o) for o in operands])
-                return s if _same(operands, changed) else replace(s, operands=changed)
+                return s if _same(operands, changed) else Op(s.opdef, changed, s.attrs, s.loc)
             case Store(buffer=buffer) if buffer in new:
                 return replace(s, buffer=new[buffer])
         return s

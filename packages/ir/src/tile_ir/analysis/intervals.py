@@ -26,7 +26,7 @@ from tile_ir.expr import (
 )
 from tile_ir.nodes import Body, For, Func, If, Let, Stmt
 from tile_ir.scalars.affine import difference, simplify
-from tile_ir.traversal import bodies
+from tile_ir.traversal import bodies, compounds
 
 INF = float("inf")
 
@@ -187,6 +187,12 @@ def narrow(
     if whatever is not None:
         return whatever
     return _narrowed(expr, ranges, {} if found is None else found)
+
+
+@lru_cache(maxsize=32768)
+def is_settled(stmt: Stmt) -> bool:
+    """Whether `narrow` leaves the expressions of the statement itself as they are in any ranges."""
+    return all(_in_any_ranges(expr) == expr for expr in compounds(stmt))
 
 
 @lru_cache(maxsize=32768)
