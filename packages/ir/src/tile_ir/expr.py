@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Union
+from typing import Any, ClassVar, Union
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64, UINT32, UINT64, DType, Kind, held
 from tile_ir.location import Loc
@@ -147,17 +147,17 @@ class Expr:
         raise ExprError("a runtime value has no truth value while the kernel is traced")
 
 
-def _kept_hash(*fields: str) -> Callable[[Expr], int]:
-    """The hash of all the fields, computed once."""
+def kept_hash(*fields: str) -> Callable[[Any], int]:
+    """The hash of all the fields, computed once: in the slot `_hash`."""
     values = operator.attrgetter(*fields)
 
-    def kept(expr: Expr) -> int:
+    def kept(self: Any) -> int:
         try:
-            return expr._hash
+            found: int = self._hash
         except AttributeError:
-            found = hash(values(expr))
-            object.__setattr__(expr, "_hash", found)
-            return found
+            found = hash(values(self))
+            object.__setattr__(self, "_hash", found)
+        return found
 
     return kept
 
@@ -201,7 +201,7 @@ class Var(Expr):
             return True
         return isinstance(other, Var) and self.name == other.name and self.dtype == other.dtype
 
-    __hash__ = _kept_hash("name", "dtype")
+    __hash__ = kept_hash("name", "dtype")
 
 
 @quick_init
@@ -220,7 +220,7 @@ class Binary(Expr):
         mine = self.op, self.left, self.right, self.dtype
         return mine == (other.op, other.left, other.right, other.dtype)
 
-    __hash__ = _kept_hash("op", "left", "right", "dtype")
+    __hash__ = kept_hash("op", "left", "right", "dtype")
 
 
 @quick_init
@@ -232,7 +232,7 @@ class Unary(Expr):
     operand: Expr
     dtype: DType
 
-    __hash__ = _kept_hash("op", "operand", "dtype")
+    __hash__ = kept_hash("op", "operand", "dtype")
 
 
 @quick_init
@@ -245,7 +245,7 @@ class Select(Expr):
     orelse: Expr
     dtype: DType
 
-    __hash__ = _kept_hash("condition", "then", "orelse", "dtype")
+    __hash__ = kept_hash("condition", "then", "orelse", "dtype")
 
 
 @quick_init
@@ -257,7 +257,7 @@ class Cast(Expr):
     dtype: DType
     bits: bool = False
 
-    __hash__ = _kept_hash("operand", "dtype", "bits")
+    __hash__ = kept_hash("operand", "dtype", "bits")
 
 
 @quick_init
@@ -293,7 +293,7 @@ class Load(Expr):
     buffer: Buffer
     indices: tuple[Expr, ...]
 
-    __hash__ = _kept_hash("buffer", "indices")
+    __hash__ = kept_hash("buffer", "indices")
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]

@@ -226,14 +226,11 @@ def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     if computed_in("-", a.dtype, b.dtype) not in (INT32, INT64):
         return expr  # unsigned and narrow operands may wrap when they are compared
     match expr.op:
-        case "min":
-            if always_at_most(a, b, ranges):
-                return cast(a, expr.dtype)
-            return cast(b, expr.dtype) if always_at_most(b, a, ranges) else expr
-        case "max":
-            if always_at_most(a, b, ranges):
-                return cast(b, expr.dtype)
-            return cast(a, expr.dtype) if always_at_most(b, a, ranges) else expr
+        case "min" | "max":
+            apart = interval(difference(b, a), ranges)
+            if apart.low >= 0:  # a is at most b
+                return cast(a if expr.op == "min" else b, expr.dtype)
+            return cast(b if expr.op == "min" else a, expr.dtype) if apart.high <= 0 else expr
         case "<" | "<=" | ">" | ">=" | "==" | "!=":
             decided = sign_test(expr.op, interval(difference(a, b), ranges))
             return expr if decided is None else Const(decided, BOOL)
