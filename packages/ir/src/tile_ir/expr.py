@@ -8,13 +8,13 @@ Floor division and remainder follow Python (and the language), not C.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Union
+from typing import ClassVar, Union
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64, UINT32, UINT64, DType, Kind, held
+from tile_ir.kept_hash import Hashed, kept_hash
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.quick_init import quick_init
@@ -44,14 +44,12 @@ class NoQuotient(ExprError):
     slug = "division-by-zero"
 
 
-class Expr:
+class Expr(Hashed):
     """Base of all scalar expressions. Every subclass has a `dtype`."""
 
-    # The hash, once it was asked for: tables are looked up by expressions.
     # What is asked of expressions again and again is kept: they never change.
-    __slots__ = ("_below", "_hash", "_reads_memory")
+    __slots__ = ("_below", "_reads_memory")
     _below: tuple[Expr, ...]
-    _hash: int
     _reads_memory: bool
     __match_args__: ClassVar[tuple[str, ...]]
     dtype: DType
@@ -145,21 +143,6 @@ class Expr:
 
     def __bool__(self) -> bool:
         raise ExprError("a runtime value has no truth value while the kernel is traced")
-
-
-def kept_hash(*fields: str) -> Callable[[Any], int]:
-    """The hash of all the fields, computed once: in the slot `_hash`."""
-    values = operator.attrgetter(*fields)
-
-    def kept(self: Any) -> int:
-        try:
-            found: int = self._hash
-        except AttributeError:
-            found = hash(values(self))
-            object.__setattr__(self, "_hash", found)
-        return found
-
-    return kept
 
 
 @quick_init

@@ -5,21 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tile_ir.dtypes import DType
-from tile_ir.expr import ZERO, Buffer, Expr, constant_value, constant_values, kept_hash
+from tile_ir.expr import ZERO, Buffer, Expr, constant_value, constant_values
+from tile_ir.kept_hash import Hashed, kept_hash
 from tile_ir.machine import Memory
 from tile_ir.quick_init import quick_init
 
 
-class _Hashed:
-    """Values that tables are looked up by: the hash is kept, as that of expressions."""
-
-    __slots__ = ("_hash",)
-    _hash: int
-
-
 @quick_init
 @dataclass(frozen=True, slots=True)
-class Slice(_Hashed):
+class Slice(Hashed):
     """`extent` elements from `offset`, `stride` apart, along one dimension."""
 
     offset: Expr
@@ -31,7 +25,7 @@ class Slice(_Hashed):
 
 @quick_init
 @dataclass(frozen=True, slots=True)
-class Region(_Hashed):
+class Region(Hashed):
     """A box of a buffer: one slice per dimension."""
 
     buffer: Buffer

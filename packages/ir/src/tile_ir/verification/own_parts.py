@@ -49,7 +49,7 @@ class Named(NamedTuple):
 def named(stmt: Stmt) -> Named | None:
     """What the expressions and regions of a statement itself name; None if one of them may be wrong
     whatever is declared around the statement."""
-    names = frozenset(var.name for var in variables_of(stmt))
+    names = frozenset([var.name for var in variables_of(stmt)])
     named = Named(buffers_of(stmt), names)
     return None if any(own_problems(stmt, Scope(*named))) else named
 
