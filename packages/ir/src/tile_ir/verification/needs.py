@@ -10,10 +10,26 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from tile_ir.expr import Const
 from tile_ir.layout.row_form import machine_form
+from tile_ir.location import Loc
 from tile_ir.machine import Core
-from tile_ir.nodes import Body, Break, Buffer, For, If, Let, LoopKind, Op, Section, Stmt, While
-from tile_ir.opdef import Composite, Effect, check_op
+from tile_ir.nodes import (
+    AttrValue,
+    Body,
+    Break,
+    Buffer,
+    For,
+    If,
+    Let,
+    LoopKind,
+    Op,
+    Operand,
+    Section,
+    Stmt,
+    While,
+)
+from tile_ir.opdef import Composite, Effect, OpDef, check_op
 from tile_ir.target import Target
 from tile_ir.verification.own_parts import Named, Scope, in_section, named
 from tile_ir.verification.phases import PhaseRule
@@ -91,6 +107,9 @@ def needs_of(body: Body, where: Place) -> Needs | None:
 
 @lru_cache(maxsize=32768)
 def _needs(stmt: Stmt, where: Place) -> Needs | None:
+    if isinstance(stmt, Op) and _only_orders(stmt):
+        attrs = tuple([(type(value), value) for value in stmt.attrs])
+        return _of_ordering(stmt.opdef, stmt.operands, attrs, where)
     own = named(stmt)
     if own is None:
         return None
@@ -121,6 +140,28 @@ def _needs(stmt: Stmt, where: Place) -> Needs | None:
                 return None
             return needs_of(body, place_for(where.target, where.lowered, core))
     return Needs(*own, leaves=isinstance(stmt, Break))
+
+
+_ORDERING = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
+
+
+def _only_orders(op: Op) -> bool:
+    """Whether it orders the work of pipes, by numbers: few of these differ in more than their
+    places, so that one is looked at for all that are like it."""
+    constant = all(isinstance(operand, Const) for operand in op.operands)
+    return op.opdef.effect in _ORDERING and constant
+
+
+@lru_cache(maxsize=4096)
+def _of_ordering(
+    opdef: OpDef,
+    operands: tuple[Operand, ...],
+    attrs: tuple[tuple[type, AttrValue], ...],
+    where: Place,
+) -> Needs | None:
+    op = Op(opdef, operands, tuple([value for _, value in attrs]), Loc("", 0, 0))
+    own = named(op)
+    return own and _of_op(op, own, where)
 
 
 def _of_op(op: Op, own: Named, where: Place) -> Needs | None:
