@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple
 
 from tile_ir.dtypes import BOOL, INT32, INT64, DType
@@ -273,6 +274,16 @@ def loop_range(loop: For, ranges: Ranges, most: float = INF) -> Interval:
 
 def with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
     """The statements of one block, each with the intervals of the variables visible to it."""
+    return _with_values(body, ranges) if _has_values(body) else zip(body, repeat(ranges))
+
+
+@lru_cache(maxsize=32768)
+def _has_values(body: Body) -> bool:
+    """Whether one of the statements names an integer."""
+    return any(isinstance(stmt, Let) and not stmt.var.dtype.is_float for stmt in body)
+
+
+def _with_values(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
     known = ranges
     for stmt in body:
         yield stmt, known
