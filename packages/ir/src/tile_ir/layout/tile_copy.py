@@ -72,9 +72,8 @@ def starts_inside(region: Region, but: Collection[int | None] = ()) -> Expr:
     than `but`."""
     inside: Expr = Const(True, BOOL)
     for i in clamped_dims(region):
-        room = _room(region, i)
         if i not in but:
-            inside = binary("and", inside, room > 0)
+            inside = binary("and", inside, _room(region, i) > 0)
     return inside
 
 
