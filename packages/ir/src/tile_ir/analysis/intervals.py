@@ -201,7 +201,12 @@ def _in_any_ranges(expr: Expr) -> Expr | None:
     """What an expression becomes in which ranges have nothing to decide; None for others."""
     if any(isinstance(part, Binary) and part.op in _DECIDED for part in walk_expr(expr)):
         return None
-    return _narrowed(expr, {}, {})
+    return rebuild(simplify(expr), _part_in_any_ranges)
+
+
+def _part_in_any_ranges(part: Expr) -> Expr:
+    found = None if isinstance(part, (Const, Var)) else _in_any_ranges(part)
+    return part if found is None else found
 
 
 def _narrowed(expr: Expr, ranges: Mapping[Var, Interval], found: dict[Expr, Expr]) -> Expr:
@@ -210,7 +215,10 @@ def _narrowed(expr: Expr, ranges: Mapping[Var, Interval], found: dict[Expr, Expr
             return expr
         known = found.get(expr)  # names put in make the same parts stand at many places
         if known is None:
-            known = found[expr] = _decided(rebuild(simplify(expr), part), ranges)
+            known = _in_any_ranges(expr)
+            if known is None:
+                known = _decided(rebuild(simplify(expr), part), ranges)
+            found[expr] = known
         return known
 
     return part(expr)
@@ -221,7 +229,7 @@ _DECIDED = {"min", "max", *COMPARISONS}
 
 def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     """One of its operands, or a constant, where the ranges say so."""
-    if not isinstance(expr, Binary):
+    if not isinstance(expr, Binary) or expr.op not in _DECIDED:
         return expr
     a, b = expr.left, expr.right
     if computed_in("-", a.dtype, b.dtype) not in (INT32, INT64):
