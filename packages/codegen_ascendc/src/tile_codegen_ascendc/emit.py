@@ -13,9 +13,7 @@ from typing import Any
 
 from tile_codegen_ascendc.cxx.expressions import Known, assigned, cxx_expr, gm_offset, linear_index
 from tile_codegen_ascendc.cxx.names import GIVEN, HANDLE, STOP, cxx_name, without_entry_word
-from tile_codegen_ascendc.cxx.views import view_op
 from tile_codegen_ascendc.templates import render_op, template
-from tile_codegen_ascendc.tensor_view import TensorView
 from tile_codegen_ascendc.windows import uncertain_windows
 from tile_ir import (
     CORE_OF_MEMORY,
@@ -141,11 +139,7 @@ class _Emitter:
         self.lines_of = {file: text.splitlines() for file, text in func.sources.items()}
         self.symbols = frozenset(func.symbols)
         self.sections = [s for s in func.launch.body if isinstance(s, Section)]
-        self.synchronised = {
-            s.core
-            for s in self.sections
-            if any(op.opdef.effect is Effect.SYNC_ALL for op in walk_ops(s.body))
-        }
+        self.used = {s: _names_used(s.body) for s in self.sections}
 
     def text(self) -> str:
         func = self.func
@@ -192,7 +186,7 @@ class _Emitter:
             yield f"AscendC::GlobalTensor<{kind}> {name};"
             handle = _parameter_name(root)
             yield f"{name}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind}*>({handle}));"
-        used = {name for section in self.sections for name in _names_used(section.body)}
+        used = set[str]().union(*self.used.values())
         yield from self.narrowed_parameters(used)
 
     def narrowed_parameters(self, used: set[str]) -> Iterator[str]:
@@ -206,7 +200,7 @@ class _Emitter:
     def section(self, section: Section) -> dict[str, Any]:
         launch = self.func.launch
         lines: list[str] = []
-        used = _names_used(section.body)
+        used = self.used[section]
         block, lane = cxx_name(launch.block.name), cxx_name(launch.lane.name)
         if section.core is Core.CUBE:
             guard = "ASCEND_IS_AIC"
@@ -260,7 +254,7 @@ class _Emitter:
 
         match stmt:
             case Op():
-                lines = [*self.windows(stmt, known), *self.op(stmt, known, core)]
+                lines = [*self.windows(stmt, here), *self.op(stmt, here, core)]
                 return [f"{pad}{line}{note}" for line in lines]
             case Let(var=var, value=value):
                 text = assigned(value, var.dtype, here, stmt.loc)
@@ -274,7 +268,7 @@ class _Emitter:
                 store = f"{name}.SetValue({place}, {text});"
                 if b.memory is Memory.GM:
                     store = f"tile::store_gm({name}, {place}, {text});"
-                lines = [*self.windows(stmt, known), store]
+                lines = [*self.windows(stmt, here), store]
                 return [f"{pad}{line}{note}" for line in lines]
             case For(var=var, start=start, stop=stop, kind=kind_, body=body):
                 inner = ranges_inside(stmt, known)
@@ -307,16 +301,16 @@ class _Emitter:
                 return [f"{pad}break;{note}"]
         raise KernelError("emit-statement", f"no C++ for {type(stmt).__name__}", stmt.loc)
 
-    def windows(self, stmt: Op | Store, known: Ranges) -> Iterator[str]:
+    def windows(self, stmt: Op | Store, here: Known) -> Iterator[str]:
         """What the simulator looks at before a statement: parts that may leave their rows."""
-        for w in uncertain_windows(stmt, known):
-            texts = [cxx_expr(e, self.known(known), stmt.loc) for e in (w.offset, w.extent, w.size)]
+        for w in uncertain_windows(stmt, here.ranges):
+            texts = [cxx_expr(e, here, stmt.loc) for e in (w.offset, w.extent, w.size)]
             yield f"TILE_INSIDE({cxx_name(w.buffer.name)}, {w.dimension}, {', '.join(texts)});"
 
-    def op(self, op: Op, known: Ranges, core: Core) -> list[str]:
+    def op(self, op: Op, here: Known, core: Core) -> list[str]:
         if op.opdef.effect is Effect.SYNC_ALL:
             return self.grid_barrier(core)
-        return render_op(view_op(op, self.known(known), TensorView)).splitlines()
+        return render_op(op, here).splitlines()
 
     def comment(self, loc: Loc) -> str:
         """Where a statement of the author's stands; with its column behind another one."""
@@ -327,7 +321,12 @@ class _Emitter:
 
     def grid_barrier(self, core: Core) -> list[str]:
         """All cores that have the barrier: waiting for a kind that has none would never end."""
-        if len(self.synchronised) == 2:
+        synchronised = {
+            s.core
+            for s in self.sections
+            if any(op.opdef.effect is Effect.SYNC_ALL for op in walk_ops(s.body))
+        }
+        if len(synchronised) == 2:
             return ["AscendC::SyncAll<false>();"]
         if core is Core.VECTOR:
             return ["AscendC::SyncAll<true>();"]

@@ -7,9 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tile_codegen_ascendc.cxx.expressions import Known
 from tile_codegen_ascendc.cxx.names import string_literal
-from tile_codegen_ascendc.cxx.views import OpView
-from tile_ir import Op, transfer_rows
+from tile_codegen_ascendc.cxx.views import OpView, view_op
+from tile_codegen_ascendc.tensor_view import TensorView
+from tile_ir import AttrValue, Const, Effect, Loc, Op, OpDef, Operand, transfer_rows
 from tile_ir.ops.broadcast import broadcast_axis
 from tile_ir.ops.debug import printed_format
 from tile_ir.ops.expand import blocks_apart
@@ -79,8 +81,23 @@ def has_template(family: str, name: str) -> bool:
     return (TEMPLATE_DIR / f"{family}.jinja").exists() and _macro(family, name) is not None
 
 
-def render_op(view: OpView) -> str:
+def render_op(op: Op, known: Known) -> str:
     """The C++ statements of an operation, one a line."""
+    if op.opdef.effect in _ORDERING and all(isinstance(o, Const) for o in op.operands):
+        return _ordering(op.opdef, op.operands, op.attrs)
+    return _rendered(view_op(op, known, TensorView))
+
+
+# Flags between few pipes, of few numbers, and barriers: the same texts again and again.
+_ORDERING = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
+
+
+@lru_cache(maxsize=1024)
+def _ordering(opdef: OpDef, operands: tuple[Operand, ...], attrs: tuple[AttrValue, ...]) -> str:
+    return _rendered(view_op(Op(opdef, operands, attrs, Loc("", 0, 0)), Known({})))
+
+
+def _rendered(view: OpView) -> str:
     macro = _macro(view.node.opdef.family, view.node.opdef.name)
     assert macro is not None, f"no template for {view.node.opdef.name}"
     return str(macro(view)).strip()

@@ -10,6 +10,7 @@ from tile_ir import (
     ONE,
     Binary,
     Buffer,
+    Const,
     Expr,
     Memory,
     Op,
@@ -45,7 +46,7 @@ def uncertain_windows(stmt: Op | Store, known: Ranges) -> Iterator[Window]:
         if region.memory is Memory.VAR:
             continue
         for window in _inner(region):
-            if window not in seen and not _surely_inside(window, known):
+            if not _surely_inside(window, known) and window not in seen:
                 seen.add(window)
                 yield window
 
@@ -61,8 +62,7 @@ def _inner(region: Region) -> Iterator[Window]:
 
 
 def _surely_inside(w: Window, known: Ranges) -> bool:
-    offset, extent, size = (constant_value(e) for e in (w.offset, w.extent, w.size))
-    if None not in (offset, extent, size):
+    if isinstance(w.offset, Const) and isinstance(w.extent, Const) and isinstance(w.size, Const):
         return True  # the verifier has seen it
     return interval(w.offset, known).low >= 0 and any(
         interval(simplify(w.offset + most - w.size), known).high <= 0 for most in _bounds(w.extent)

@@ -8,13 +8,13 @@ Floor division and remainder follow Python (and the language), not C.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Union
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64, UINT32, UINT64, DType, Kind, held
+from tile_ir.kept_hash import Hashed, kept_hash
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.quick_init import quick_init
@@ -44,14 +44,12 @@ class NoQuotient(ExprError):
     slug = "division-by-zero"
 
 
-class Expr:
+class Expr(Hashed):
     """Base of all scalar expressions. Every subclass has a `dtype`."""
 
-    # The hash, once it was asked for: tables are looked up by expressions.
     # What is asked of expressions again and again is kept: they never change.
-    __slots__ = ("_below", "_hash", "_reads_memory")
+    __slots__ = ("_below", "_reads_memory")
     _below: tuple[Expr, ...]
-    _hash: int
     _reads_memory: bool
     __match_args__: ClassVar[tuple[str, ...]]
     dtype: DType
@@ -147,21 +145,6 @@ class Expr:
         raise ExprError("a runtime value has no truth value while the kernel is traced")
 
 
-def _kept_hash(*fields: str) -> Callable[[Expr], int]:
-    """The hash of all the fields, computed once."""
-    values = operator.attrgetter(*fields)
-
-    def kept(expr: Expr) -> int:
-        try:
-            return expr._hash
-        except AttributeError:
-            found = hash(values(expr))
-            object.__setattr__(expr, "_hash", found)
-            return found
-
-    return kept
-
-
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Const(Expr):
@@ -178,8 +161,13 @@ class Const(Expr):
         return a == b if type(a) is int and type(b) is int else repr(a) == repr(b)
 
     def __hash__(self) -> int:
-        value = self.value
-        return hash(value) if type(value) is int else hash(repr(value))
+        try:
+            return self._hash
+        except AttributeError:
+            value = self.value
+            found = hash(value) if type(value) is int else hash(repr(value))
+            object.__setattr__(self, "_hash", found)
+            return found
 
 
 @quick_init
@@ -196,7 +184,7 @@ class Var(Expr):
             return True
         return isinstance(other, Var) and self.name == other.name and self.dtype == other.dtype
 
-    __hash__ = _kept_hash("name", "dtype")
+    __hash__ = kept_hash("name", "dtype")
 
 
 @quick_init
@@ -215,7 +203,7 @@ class Binary(Expr):
         mine = self.op, self.left, self.right, self.dtype
         return mine == (other.op, other.left, other.right, other.dtype)
 
-    __hash__ = _kept_hash("op", "left", "right", "dtype")
+    __hash__ = kept_hash("op", "left", "right", "dtype")
 
 
 @quick_init
@@ -227,7 +215,7 @@ class Unary(Expr):
     operand: Expr
     dtype: DType
 
-    __hash__ = _kept_hash("op", "operand", "dtype")
+    __hash__ = kept_hash("op", "operand", "dtype")
 
 
 @quick_init
@@ -240,7 +228,7 @@ class Select(Expr):
     orelse: Expr
     dtype: DType
 
-    __hash__ = _kept_hash("condition", "then", "orelse", "dtype")
+    __hash__ = kept_hash("condition", "then", "orelse", "dtype")
 
 
 @quick_init
@@ -252,7 +240,7 @@ class Cast(Expr):
     dtype: DType
     bits: bool = False
 
-    __hash__ = _kept_hash("operand", "dtype", "bits")
+    __hash__ = kept_hash("operand", "dtype", "bits")
 
 
 @quick_init
@@ -288,7 +276,7 @@ class Load(Expr):
     buffer: Buffer
     indices: tuple[Expr, ...]
 
-    __hash__ = _kept_hash("buffer", "indices")
+    __hash__ = kept_hash("buffer", "indices")
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]

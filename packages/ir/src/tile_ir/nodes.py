@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tile_ir.diagnostics.errors import KernelError
@@ -226,19 +226,12 @@ class Func:
 
     @property
     def tensors(self) -> tuple[Buffer, ...]:
-        return tuple(p for p in self.params if isinstance(p, Buffer))
+        return _tensors(self.params)
 
     @property
     def symbols(self) -> tuple[Var, ...]:
         """Symbolic dimensions in order of first appearance (docs/rules/calls.md#emitted-source)."""
-        found: dict[Var, None] = {}
-        scalars = {p for p in self.params if isinstance(p, Var)}
-        for tensor in self.tensors:
-            for dim in tensor.shape:
-                for e in () if isinstance(dim, Const) else walk_expr(dim):
-                    if isinstance(e, Var) and e not in scalars:
-                        found.setdefault(e)
-        return tuple(found)
+        return _symbols(self.params)
 
     def with_body(self, body: Body, **launch_changes: Any) -> Func:
         """This function with another body; the same object if nothing changed."""
@@ -249,3 +242,21 @@ class Func:
 
     def at_phase(self, phase: Phase) -> Func:
         return self if phase == self.phase else replace(self, phase=phase)
+
+
+# Every pass and the verifier after it ask for these, of functions that differ in their bodies.
+@lru_cache(maxsize=1024)
+def _tensors(params: tuple[Buffer | Var, ...]) -> tuple[Buffer, ...]:
+    return tuple([p for p in params if isinstance(p, Buffer)])
+
+
+@lru_cache(maxsize=1024)
+def _symbols(params: tuple[Buffer | Var, ...]) -> tuple[Var, ...]:
+    found: dict[Var, None] = {}
+    scalars = {p for p in params if isinstance(p, Var)}
+    for tensor in _tensors(params):
+        for dim in tensor.shape:
+            for e in () if isinstance(dim, Const) else walk_expr(dim):
+                if isinstance(e, Var) and e not in scalars:
+                    found.setdefault(e)
+    return tuple(found)

@@ -48,7 +48,7 @@ class Op:
 
     def region(self, name: str) -> Region:
         """The operand as a region; the verifier has made sure it is one."""
-        value = self.operand(name)
+        value = self.operands[self.opdef.operand_index(name)]
         assert isinstance(value, Region), f"{self.opdef.name}.{name} is not a region"
         return value
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass, fields
 
 from tile_ir.diagnostics.errors import KernelError
 from tile_ir.dtypes import DType
+from tile_ir.kept_hash import Hashed, kept_hash
 from tile_ir.machine import Core, Memory, Pipe
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Target(Hashed):
     """One SoC. Sizes in bytes, clock in MHz.
 
     `architecture` is the family that scripts name (A2, A3, A5); `ai_core` is the architecture of
@@ -54,8 +55,7 @@ class Target:
     compiler_cross_flags: int
     cross_counter_limit: int
 
-    def __hash__(self) -> int:
-        return hash(self.name)
+    __hash__ = kept_hash("name")
 
     def text(self) -> str:
         """All that is known of it, as the same text in every process: sets in order."""

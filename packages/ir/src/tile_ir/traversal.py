@@ -58,18 +58,17 @@ def with_statements(body: Body, new: Iterable[Stmt]) -> Body:
 
 def walk(body: Body) -> Iterator[Stmt]:
     """Every statement, outer before inner, in textual order."""
-    found: list[Stmt] = []
-    for stmt in body:
-        found.append(stmt)
-        if not isinstance(stmt, _LEAVES):
-            found += _inside(stmt)
-    return iter(found)
+    return iter(_walked(body))
 
 
 @lru_cache(maxsize=32768)
-def _inside(stmt: Stmt) -> tuple[Stmt, ...]:
-    """Every statement inside one."""
-    return tuple(inner for body in bodies(stmt) for inner in walk(body))
+def _walked(body: Body) -> tuple[Stmt, ...]:
+    found: list[Stmt] = []
+    for stmt in body:
+        found.append(stmt)
+        for inner in bodies(stmt):
+            found += _walked(inner)
+    return tuple(found)
 
 
 def breaks(body: Body) -> Iterator[Break]:
@@ -113,6 +112,12 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
 
 
 @lru_cache(maxsize=32768)
+def compounds(stmt: Stmt) -> tuple[Expr, ...]:
+    """Those of them that are more than a number or a name."""
+    return tuple([expr for expr in expressions(stmt) if not isinstance(expr, (Const, Var))])
+
+
+@lru_cache(maxsize=32768)
 def buffers_of(stmt: Stmt) -> frozenset[Buffer]:
     """The buffers a statement touches itself, not those of statements inside it."""
     found = {load.buffer for load in loads(stmt)}
@@ -130,8 +135,8 @@ def variables_of(stmt: Stmt) -> frozenset[Var]:
     for expr in expressions(stmt):
         if isinstance(expr, Var):
             found.add(expr)
-        elif not isinstance(expr, Const):
-            found.update([part for part in walk_expr(expr) if isinstance(part, Var)])
+    for expr in compounds(stmt):
+        found.update([part for part in walk_expr(expr) if isinstance(part, Var)])
     return frozenset(found)
 
 
@@ -144,8 +149,8 @@ def variables_in(body: Body) -> set[Var]:
 @lru_cache(maxsize=32768)
 def loads(stmt: Stmt) -> tuple[Load, ...]:
     """Element loads in a statement's own expressions."""
-    found = [e for e in expressions(stmt) if not isinstance(e, (Const, Var))]
-    return tuple([part for e in found for part in walk_expr(e) if isinstance(part, Load)])
+    found = [part for e in compounds(stmt) for part in walk_expr(e) if isinstance(part, Load)]
+    return tuple(found)
 
 
 Rewrite = Callable[[Stmt], "Stmt | Body"]
@@ -239,11 +244,14 @@ def replace_buffers(body: Body, new: Mapping[Buffer, Buffer]) -> Body:
         return o
 
     def stmt(s: Stmt) -> Stmt:
-        s = map_own_expressions(s, element)
+        if new.keys().isdisjoint(buffers_of(s)):
+            return s
+        if any(load.buffer in new for load in loads(s)):
+            s = map_own_expressions(s, element)
         match s:
             case Op(operands=operands):
                 changed = tuple([operand(o) for o in operands])
-                return s if _same(operands, changed) else replace(s, operands=changed)
+                return s if _same(operands, changed) else Op(s.opdef, changed, s.attrs, s.loc)
             case Store(buffer=buffer) if buffer in new:
                 return replace(s, buffer=new[buffer])
         return s

@@ -26,7 +26,7 @@ from tile_ir import (
     loads,
     replace_buffers,
 )
-from tile_ir.verification.verifier import REGISTERS
+from tile_ir.verification.own_parts import REGISTERS
 from tile_passes.analysis.memory_demands import is_open
 from tile_passes.passdef import ir_pass
 

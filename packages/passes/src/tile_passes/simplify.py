@@ -26,11 +26,20 @@ from tile_ir import (
     map_own_expressions,
     reads_memory,
     substitute,
+    variables_of,
     walk,
     with_bodies,
     with_statements,
 )
-from tile_ir.analysis import Ranges, launch_ranges, narrow, ranges_inside, trips, with_ranges
+from tile_ir.analysis import (
+    Ranges,
+    is_settled,
+    launch_ranges,
+    narrow,
+    ranges_inside,
+    trips,
+    with_ranges,
+)
 from tile_passes.passdef import ir_pass
 
 # What is put in for names: constant integers and truths, and the only values of loop variables.
@@ -63,8 +72,14 @@ class _Simplifier:
 
     def body(self, body: Body, ranges: Ranges, values: Values) -> Body:
         result: list[Stmt] = []
+        found: dict[Expr, Expr] = {}
         for stmt, known in with_ranges(body, ranges):
-            plain = map_own_expressions(stmt, partial(_narrowed, ranges=known, values=values))
+            if known is not ranges:
+                ranges, found = known, {}
+            plain = stmt
+            if not (is_settled(stmt) and values.keys().isdisjoint(variables_of(stmt))):
+                narrowed = partial(_narrowed, ranges=known, values=values, found=found)
+                plain = map_own_expressions(stmt, narrowed)
             match plain:
                 case Let(var=var, value=Const() as value) if not var.dtype.is_float:
                     values = {**values, var: value}
@@ -74,6 +89,9 @@ class _Simplifier:
 
     def pieces(self, stmt: Stmt, known: Ranges, values: Values) -> Body:
         """What is left of a statement once its inner statements are simplified."""
+        inner = bodies(stmt)
+        if not inner:
+            return (stmt,)
         match stmt:
             case If(condition=Const(value=value)):
                 taken = stmt.then if value else stmt.orelse
@@ -87,7 +105,7 @@ class _Simplifier:
                 if rounds.value == 1 and self.has_place_around(stmt):
                     return self.body(stmt.body, known, {**values, var: start})
         inside = ranges_inside(stmt, known)
-        new = tuple(self.body(b, inside, values) for b in bodies(stmt))
+        new = tuple([self.body(b, inside, values) for b in inner])
         return (with_bodies(stmt, new),)
 
     def has_place_around(self, loop: For) -> bool:
@@ -99,8 +117,8 @@ class _Simplifier:
         return not any(isinstance(s, Let) and s.var.name in self.twice for s in loop.body)
 
 
-def _narrowed(expr: Expr, ranges: Ranges, values: Values) -> Expr:
+def _narrowed(expr: Expr, ranges: Ranges, values: Values, found: dict[Expr, Expr]) -> Expr:
     if isinstance(expr, Const) or (isinstance(expr, Var) and expr not in values):
         return expr  # nearly always
-    new = narrow(substitute(expr, values), ranges)
+    new = narrow(substitute(expr, values), ranges, found)
     return expr if new == expr else new

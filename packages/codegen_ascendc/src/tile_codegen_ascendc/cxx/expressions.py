@@ -115,13 +115,13 @@ def cxx_expr(expr: Expr, known: Known, loc: Loc, context: int = 0) -> str:
 def cxx_constant(const: Const) -> str:
     """A literal of the constant's type."""
     value, dtype = const.value, const.dtype
+    if dtype is INT32:  # nearly always
+        return str(value) if value != -(1 << 31) else "(-2147483647 - 1)"
     if dtype is BOOL:
         return "true" if value else "false"
     if dtype.is_float:
         text = _float(_written(float(value), dtype))
         return f"static_cast<{dtype.c_name}>({text})" if dtype in _SMALL else text
-    if dtype is INT32:
-        return str(value) if value != -(1 << 31) else "(-2147483647 - 1)"
     return f"static_cast<{dtype.c_name}>({value})"
 
 
@@ -138,6 +138,10 @@ def _float(value: float) -> str:
     if value != value:
         return "tile::float_from_bits(0x7FC00000u)"
     return f"tile::float_from_bits(0x{'7F' if value > 0 else 'FF'}800000u)"
+
+
+# Operators that mean something else in C++ for some operands.
+_GUARDED = ("//", "%", "<<", ">>")
 
 
 class _ExpressionWriter:
@@ -190,8 +194,10 @@ class _ExpressionWriter:
 
     def binary(self, expr: Binary) -> tuple[str, int]:
         """Spell both operands in their common type."""
-        common = computed_in(expr.op, expr.left.dtype, expr.right.dtype)
-        a, b = (_in_type(x, common, expr.op) for x in (expr.left, expr.right))
+        a, b = expr.left, expr.right
+        if not (a.dtype is INT32 and b.dtype is INT32):
+            common = computed_in(expr.op, a.dtype, b.dtype)
+            a, b = _in_type(a, common, expr.op), _in_type(b, common, expr.op)
         return self.operation(expr, a, b)
 
     def operation(self, expr: Binary, a: Expr, b: Expr) -> tuple[str, int]:
@@ -225,6 +231,8 @@ class _ExpressionWriter:
     def guarded(self, expr: Binary, a: Expr, b: Expr) -> str | None:
         """The function for an operator that means what it does in C++ for some operands only; None
         where these are among them."""
+        if expr.op not in _GUARDED:
+            return None
         known = interval(b, self.ranges)
         match expr.op:
             case "//" | "%":

@@ -4,6 +4,7 @@ so do those that had one already, so that different names stay different."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # C++17, tables 5 and 6 of [lex.key]: keywords and alternative tokens.
 _KEYWORDS = """
@@ -31,12 +32,15 @@ STOP = "_stop"
 ENDS = (HANDLE, GIVEN, STOP)
 
 
+# Of few names and files, at every line.
+@lru_cache(maxsize=4096)
 def cxx_name(name: str) -> str:
     """The identifier for an IR name."""
     word = name.rstrip("_")
     return f"{name}_" if word in RESERVED or word.endswith(ENDS) else name
 
 
+@lru_cache(maxsize=4096)
 def without_entry_word(text: str) -> str:
     """Free text (a comment, a path) in which the entry symbol is spelt so that it is no word."""
     return re.sub(r"\bcall\b", "c_all", text)

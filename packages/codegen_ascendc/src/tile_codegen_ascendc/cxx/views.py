@@ -27,6 +27,7 @@ from tile_ir import (
     trailing_matrix,
 )
 from tile_ir.layout.row_form import row_form
+from tile_ir.opdef import defined_operands
 
 
 class RegionView:
@@ -159,8 +160,7 @@ def view_op(
     """The operation as templates see it; `tensor` is what they see of a region."""
     operands: dict[str, Any] = {}
     many: list[Any] = []
-    for i, operand in enumerate(op.operands):
-        definition = op.opdef.operand_def(i)
+    for definition, operand in defined_operands(op):
         view: Any = None
         if isinstance(operand, Region):
             view = tensor(operand, op, known)

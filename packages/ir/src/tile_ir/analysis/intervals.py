@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import repeat
 from typing import NamedTuple
 
 from tile_ir.dtypes import BOOL, INT32, INT64, DType
@@ -26,7 +27,7 @@ from tile_ir.expr import (
 )
 from tile_ir.nodes import Body, For, Func, If, Let, Stmt
 from tile_ir.scalars.affine import difference, simplify
-from tile_ir.traversal import bodies
+from tile_ir.traversal import bodies, compounds
 
 INF = float("inf")
 
@@ -190,11 +191,22 @@ def narrow(
 
 
 @lru_cache(maxsize=32768)
+def is_settled(stmt: Stmt) -> bool:
+    """Whether `narrow` leaves the expressions of the statement itself as they are in any ranges."""
+    return all(_in_any_ranges(expr) == expr for expr in compounds(stmt))
+
+
+@lru_cache(maxsize=32768)
 def _in_any_ranges(expr: Expr) -> Expr | None:
     """What an expression becomes in which ranges have nothing to decide; None for others."""
     if any(isinstance(part, Binary) and part.op in _DECIDED for part in walk_expr(expr)):
         return None
-    return _narrowed(expr, {}, {})
+    return rebuild(simplify(expr), _part_in_any_ranges)
+
+
+def _part_in_any_ranges(part: Expr) -> Expr:
+    found = None if isinstance(part, (Const, Var)) else _in_any_ranges(part)
+    return part if found is None else found
 
 
 def _narrowed(expr: Expr, ranges: Mapping[Var, Interval], found: dict[Expr, Expr]) -> Expr:
@@ -203,7 +215,10 @@ def _narrowed(expr: Expr, ranges: Mapping[Var, Interval], found: dict[Expr, Expr
             return expr
         known = found.get(expr)  # names put in make the same parts stand at many places
         if known is None:
-            known = found[expr] = _decided(rebuild(simplify(expr), part), ranges)
+            known = _in_any_ranges(expr)
+            if known is None:
+                known = _decided(rebuild(simplify(expr), part), ranges)
+            found[expr] = known
         return known
 
     return part(expr)
@@ -214,20 +229,17 @@ _DECIDED = {"min", "max", *COMPARISONS}
 
 def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
     """One of its operands, or a constant, where the ranges say so."""
-    if not isinstance(expr, Binary):
+    if not isinstance(expr, Binary) or expr.op not in _DECIDED:
         return expr
     a, b = expr.left, expr.right
     if computed_in("-", a.dtype, b.dtype) not in (INT32, INT64):
         return expr  # unsigned and narrow operands may wrap when they are compared
     match expr.op:
-        case "min":
-            if always_at_most(a, b, ranges):
-                return cast(a, expr.dtype)
-            return cast(b, expr.dtype) if always_at_most(b, a, ranges) else expr
-        case "max":
-            if always_at_most(a, b, ranges):
-                return cast(b, expr.dtype)
-            return cast(a, expr.dtype) if always_at_most(b, a, ranges) else expr
+        case "min" | "max":
+            apart = interval(difference(b, a), ranges)
+            if apart.low >= 0:  # a is at most b
+                return cast(a if expr.op == "min" else b, expr.dtype)
+            return cast(b if expr.op == "min" else a, expr.dtype) if apart.high <= 0 else expr
         case "<" | "<=" | ">" | ">=" | "==" | "!=":
             decided = sign_test(expr.op, interval(difference(a, b), ranges))
             return expr if decided is None else Const(decided, BOOL)
@@ -270,6 +282,16 @@ def loop_range(loop: For, ranges: Ranges, most: float = INF) -> Interval:
 
 def with_ranges(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
     """The statements of one block, each with the intervals of the variables visible to it."""
+    return _with_values(body, ranges) if _has_values(body) else zip(body, repeat(ranges))
+
+
+@lru_cache(maxsize=32768)
+def _has_values(body: Body) -> bool:
+    """Whether one of the statements names an integer."""
+    return any(isinstance(stmt, Let) and not stmt.var.dtype.is_float for stmt in body)
+
+
+def _with_values(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
     known = ranges
     for stmt in body:
         yield stmt, known

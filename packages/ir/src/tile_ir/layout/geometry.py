@@ -56,6 +56,7 @@ def _product(step: Expr, dim: Expr) -> Expr:
     return step * dim
 
 
+@lru_cache(maxsize=16384)
 def element_offset(region: Region) -> Expr:
     """Offset of the region's first element from the start of its buffer: in int32, or in int64
     where the tensor asks for it or an index has another type."""
@@ -73,6 +74,7 @@ def element_offset(region: Region) -> Expr:
     return simplify(total)
 
 
+@lru_cache(maxsize=16384)
 def element_count(region: Region) -> Expr:
     """Number of elements of the region."""
     total: Expr = ONE
@@ -93,11 +95,13 @@ def buffer_elements(buffer: Buffer) -> int | None:
     return total
 
 
+@lru_cache(maxsize=16384)
 def active_dims(region: Region) -> tuple[int, ...]:
     """Dimensions whose extent is not literally one."""
     return tuple([i for i, s in enumerate(region.dims) if constant_value(s.extent) != 1])
 
 
+@lru_cache(maxsize=16384)
 def squeezed(region: Region) -> tuple[Expr, ...]:
     """The extents that are not literally one, in canonical form."""
     return tuple([canonical_extent(s.extent) for s in region.dims if constant_value(s.extent) != 1])
@@ -125,6 +129,7 @@ def contiguous_suffix(region: Region) -> int:
     return count
 
 
+@lru_cache(maxsize=16384)
 def is_contiguous(region: Region) -> bool:
     """Whether the region's elements lie one after another in its buffer."""
     return contiguous_suffix(region) == len(region.dims)
@@ -196,6 +201,7 @@ def row_view(region: Region) -> Rows | None:
     return Rows(ONE, count, count)
 
 
+@lru_cache(maxsize=16384)
 def transfer_rows(src: Region, dst: Region) -> tuple[Rows, Rows] | None:
     """Both sides of a copy as equally many rows of equal length; None if there is no such view."""
     a, b = row_view(src), row_view(dst)

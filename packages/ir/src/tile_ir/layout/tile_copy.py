@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from tile_ir.dtypes import BOOL, INT64, UINT32, UINT64
@@ -38,6 +39,7 @@ class CopyPair(NamedTuple):
     valid: Expr
 
 
+@lru_cache(maxsize=16384)
 def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...]:
     """How the dimensions of a tile copy correspond.
 
@@ -53,6 +55,7 @@ def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...]:
     return tuple(pairs)
 
 
+@lru_cache(maxsize=16384)
 def clamped_dims(region: Region) -> tuple[int, ...]:
     """The dimensions in which a tile is cut at the edge of its gm tensor: rows and columns, which
     are the last dimension and the one before it that is not one long
@@ -69,9 +72,8 @@ def starts_inside(region: Region, but: Collection[int | None] = ()) -> Expr:
     than `but`."""
     inside: Expr = Const(True, BOOL)
     for i in clamped_dims(region):
-        room = room_along(region, i)
         if i not in but:
-            inside = binary("and", inside, room > 0)
+            inside = binary("and", inside, room_along(region, i) > 0)
     return inside
 
 

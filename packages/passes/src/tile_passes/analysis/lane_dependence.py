@@ -11,7 +11,6 @@ from tile_ir import (
     For,
     If,
     Let,
-    Load,
     Memory,
     Op,
     Stmt,
@@ -19,9 +18,9 @@ from tile_ir import (
     Var,
     While,
     bodies,
-    expressions,
+    loads,
+    variables_of,
     walk,
-    walk_expr,
 )
 
 
@@ -57,10 +56,8 @@ def _done(body: Body, varying: set[Var | Buffer], inside: bool) -> Iterator[Stor
 
 
 def _reads(stmt: Stmt, varying: set[Var | Buffer]) -> bool:
-    return any(
-        part in varying or (isinstance(part, Load) and part.buffer in varying)
-        for e in expressions(stmt)
-        for part in walk_expr(e)
+    return not varying.isdisjoint(variables_of(stmt)) or any(
+        load.buffer in varying for load in loads(stmt)
     )
 
 

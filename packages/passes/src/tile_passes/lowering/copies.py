@@ -126,7 +126,8 @@ def _narrowed(c: Clipped, known: Ranges) -> Clipped:
         dims = [Slice(simplify(s.offset), narrowed(s.extent), s.stride) for s in r.dims]
         return Region(r.buffer, tuple(dims))
 
-    exists, complete = narrowed(c.exists), narrowed(c.complete)
+    exists = narrowed(c.exists)
+    complete = c.complete if c.fill is None else narrowed(c.complete)
     fill = None if is_constant(complete, True) else c.fill
     return replace(
         c, src=region(c.src), dst=region(c.dst), exists=exists, complete=complete, fill=fill

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tile_ir import Binary, KernelError, Memory, Stmt, Store, Unary, expressions, walk, walk_expr
-from tile_ir.verification.verifier import REGISTERS
+from tile_ir.verification.own_parts import REGISTERS
 from tile_passes.parallel.nest import loads_of
 from tile_passes.parallel.operators import is_foreign, is_vector_only
 

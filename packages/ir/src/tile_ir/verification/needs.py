@@ -1,0 +1,196 @@
+"""What statements that are right by themselves ask of where they stand.
+
+A pass leaves most statements as they are. What one needs is found once; where it finds that, it is
+right again. Who finds something missing goes through the statements for what is wrong with them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from tile_ir.expr import Const
+from tile_ir.layout.row_form import machine_form
+from tile_ir.location import Loc
+from tile_ir.machine import Core
+from tile_ir.nodes import (
+    AttrValue,
+    Body,
+    Break,
+    Buffer,
+    For,
+    If,
+    Let,
+    LoopKind,
+    Op,
+    Operand,
+    Section,
+    Stmt,
+    While,
+)
+from tile_ir.opdef import Composite, Effect, OpDef, check_op
+from tile_ir.target import Target
+from tile_ir.verification.own_parts import Named, Scope, in_section, named
+from tile_ir.verification.phases import PhaseRule
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """What decides, besides names, whether statements are right: the chip, whether operations are
+    to be those of the hardware, and the core of the section around. `place_for` has one of each."""
+
+    target: Target
+    lowered: bool
+    core: Core | None
+
+
+@lru_cache(maxsize=256)
+def place_for(target: Target, lowered: bool, core: Core | None) -> Place:
+    return Place(target, lowered, core)
+
+
+class Needs(NamedTuple):
+    """What statements need around them: buffers that are declared, scalars that are defined, and
+    none of those that they define. Then what not all phases allow: the kinds of their loops, a
+    composite operation and one in no section; and a break, for which there must be a loop."""
+
+    buffers: frozenset[Buffer]
+    scalars: frozenset[str]
+    defined: frozenset[str] = frozenset()
+    loops: frozenset[LoopKind] = frozenset()
+    composite: bool = False
+    unsectioned: bool = False
+    leaves: bool = False
+
+    def met_in(self, scope: Scope, rule: PhaseRule) -> bool:
+        """Whether a scope has it all, and the phase allows it."""
+        return (
+            self.buffers <= scope.buffers
+            and self.scalars <= scope.scalars
+            and self.defined.isdisjoint(scope.scalars)
+            and self.loops <= rule.loop_kinds
+            and (rule.composites or not self.composite)
+            and (rule.unsectioned or not self.unsectioned)
+            and (scope.in_loop or not self.leaves)
+        )
+
+
+NOTHING = Needs(frozenset(), frozenset())
+
+
+@lru_cache(maxsize=32768)
+def needs_of(body: Body, where: Place) -> Needs | None:
+    """What the statements of a body need; None if something may be wrong with them whatever stands
+    around them."""
+    if not body:
+        return NOTHING
+    buffers, scalars, defined, loops = set[Buffer](), set[str](), set[str](), set[LoopKind]()
+    visible = set[str]()
+    composite = unsectioned = leaves = False
+    for stmt in body:
+        found = _needs(stmt, where)
+        if found is None or visible & found.defined:
+            return None
+        buffers |= found.buffers
+        scalars |= found.scalars - visible
+        defined |= found.defined
+        loops |= found.loops
+        composite |= found.composite
+        unsectioned |= found.unsectioned
+        leaves |= found.leaves
+        if isinstance(stmt, Let):
+            visible |= found.defined
+    names = frozenset(buffers), frozenset(scalars), frozenset(defined)
+    return Needs(*names, frozenset(loops), composite, unsectioned, leaves)
+
+
+@lru_cache(maxsize=32768)
+def _needs(stmt: Stmt, where: Place) -> Needs | None:
+    if isinstance(stmt, Op) and _only_orders(stmt):
+        attrs = tuple([(type(value), value) for value in stmt.attrs])
+        return _of_ordering(stmt.opdef, stmt.operands, attrs, where)
+    own = named(stmt)
+    if own is None:
+        return None
+    match stmt:
+        case Op():
+            return _of_op(stmt, own, where)
+        case Let(var=var):
+            return Needs(*own, frozenset((var.name,)))
+        case For(var=var, kind=kind, body=body):
+            inside = needs_of(body, where)
+            if inside is None or var.name in inside.defined:
+                return None
+            name = frozenset((var.name,))
+            return _around(own, inside)._replace(
+                scalars=own.scalars | (inside.scalars - name),
+                defined=inside.defined | name,
+                loops=inside.loops | {kind},
+                leaves=False,
+            )
+        case While(body=body):
+            inside = needs_of(body, where)
+            return inside and _around(own, inside)._replace(leaves=False)
+        case If(then=then, orelse=orelse):
+            a, b = needs_of(then, where), needs_of(orelse, where)
+            return a and b and _around(own, _either(a, b))
+        case Section(core=core, body=body):
+            if where.core is not None or core is Core.EITHER:
+                return None
+            return needs_of(body, place_for(where.target, where.lowered, core))
+    return Needs(*own, leaves=isinstance(stmt, Break))
+
+
+_ORDERING = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
+
+
+def _only_orders(op: Op) -> bool:
+    """Whether it orders the work of pipes, by numbers: few of these differ in more than their
+    places, so that one is looked at for all that are like it."""
+    orders = op.opdef.effect in _ORDERING
+    return orders and all(isinstance(operand, Const) for operand in op.operands)
+
+
+@lru_cache(maxsize=4096)
+def _of_ordering(
+    opdef: OpDef,
+    operands: tuple[Operand, ...],
+    attrs: tuple[tuple[type, AttrValue], ...],
+    where: Place,
+) -> Needs | None:
+    op = Op(opdef, operands, tuple([value for _, value in attrs]), Loc("", 0, 0))
+    own = named(op)
+    return own and _of_op(op, own, where)
+
+
+def _of_op(op: Op, own: Named, where: Place) -> Needs | None:
+    target, core = where.target, where.core
+    wrong = (
+        check_op(op, target) is not None
+        or (core is not None and in_section(op, core, target))
+        or (where.lowered and op.opdef.effect is Effect.DATA and machine_form(op, target))
+    )
+    if wrong:
+        return None
+    composite = op.opdef.composite is Composite.YES
+    return Needs(*own, composite=composite, unsectioned=core is None)
+
+
+def _around(own: Named, inside: Needs) -> Needs:
+    """What a statement needs with the expressions of its own and what stands in it."""
+    return inside._replace(
+        buffers=own.buffers | inside.buffers, scalars=own.scalars | inside.scalars
+    )
+
+
+def _either(a: Needs, b: Needs) -> Needs:
+    return Needs(
+        a.buffers | b.buffers,
+        a.scalars | b.scalars,
+        a.defined | b.defined,
+        a.loops | b.loops,
+        a.composite or b.composite,
+        a.unsectioned or b.unsectioned,
+        a.leaves or b.leaves,
+    )
