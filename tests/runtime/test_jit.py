@@ -144,7 +144,7 @@ def test_outputs_and_workspaces_are_different_parameters(saxpy: Func) -> None:
 @pytest.mark.parametrize(
     ("options", "slug"),
     [
-        ({"target": "cuda"}, "target"),
+        ({"target": "webgpu"}, "target"),
         ({"platform": "A9"}, "platform"),
         ({"execution_backend": "cutedsl"}, "execution-backend"),
     ],
