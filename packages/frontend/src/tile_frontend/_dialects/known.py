@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from types import ModuleType
 from typing import Any
 
 from tile_frontend._dialects.dialect import Dialect
@@ -22,17 +23,19 @@ _NAMESPACES = {"tile_frontend": "", "tilelang.language": "", "tile_frontend.tile
 _MOST_LANES = 2
 
 
-def spoken_in(function: ast.FunctionDef, imported: Mapping[str, Any]) -> Dialect:
-    """The dialect of a kernel by the names in its text, and by the modules that its script has
-    imported: TileLang's where nothing is of Ascend's."""
+def spoken_in(function: ast.FunctionDef, find: Callable[[str], Any]) -> Dialect:
+    """The dialect of a kernel by the names of modules in its text, and by the modules that its
+    script has imported: TileLang's where nothing is of Ascend's. `find` gives what a name around
+    the function stands for."""
     found = set[str]()
     modules = set[str]()
     for node in ast.walk(function):
         match node:
             case ast.Name(id=name):
-                modules.add(getattr(imported.get(name), "__name__", ""))
-            case ast.Attribute(value=ast.Name(), attr=name):
-                found.add(name)
+                modules.add(getattr(find(name), "__name__", ""))
+            case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                if isinstance(find(owner), ModuleType):  # no attribute of a value of the script
+                    found.add(name)
             case ast.keyword(arg=str(name)):
                 found.add(f"{name}=")
         if _launches_threads(node):

@@ -77,7 +77,7 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
     source, function = find_function(fn)
     loc = source.loc(function)
     trace = Trace(fn.__name__, (), loc, loc)
-    match spoken_in(function, fn.__globals__):
+    match spoken_in(function, capture(fn, None).find):
         case d if d is TILELANG:
             trace.python_names = True
             # A block is one program, with a grid and tiles for a chip of many small cores, whose
