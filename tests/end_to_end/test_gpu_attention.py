@@ -145,8 +145,10 @@ def test_forward(layout: str, groups: int, how: str, length: int) -> None:
     close(sums, lse)
 
 
-def test_sequences_of_any_length() -> None:
-    """Rows of all sequences behind each other; a block reads on into the next one and masks it."""
+@pytest.mark.parametrize("quotients", [False, True])
+def test_sequences_of_any_length(quotients: bool) -> None:
+    """Rows of all sequences behind each other; a block reads on into the next one and masks it.
+    Rounds of a number that is read from gm, with scales as products and as quotients."""
     H, lengths = 2, [40, 1, 33, 0, 22]
     total, most = sum(lengths), max(lengths)
 
@@ -182,13 +184,22 @@ def test_sequences_of_any_length() -> None:
                 T.copy(most_s, before)
                 T.reduce_max(s, most_s, dim=1, clear=False)
                 for i, j in T.Parallel(BLOCK, BLOCK):
-                    s[i, j] = T.exp2(s[i, j] * factor - most_s[i] * factor)
+                    if quotients:
+                        s[i, j] = T.exp((s[i, j] - most_s[i]) / D**0.5)
+                    else:
+                        s[i, j] = T.exp2(s[i, j] * factor - most_s[i] * factor)
                 T.reduce_sum(s, part, dim=1)
                 for i in T.Parallel(BLOCK):
-                    scale[i] = T.exp2(before[i] * factor - most_s[i] * factor)
-                    sums[i] = sums[i] * scale[i] + part[i]
+                    if quotients:
+                        sums[i] = sums[i] * T.exp((before[i] - most_s[i]) / D**0.5) + part[i]
+                    else:
+                        scale[i] = T.exp2(before[i] * factor - most_s[i] * factor)
+                        sums[i] = sums[i] * scale[i] + part[i]
                 for i, j in T.Parallel(BLOCK, D):
-                    o[i, j] *= scale[i]
+                    if quotients:
+                        o[i, j] *= T.exp((before[i] - most_s[i]) / D**0.5)
+                    else:
+                        o[i, j] *= scale[i]
                 T.copy(s, p)
                 T.gemm(p, v, o)
             for i, j in T.Parallel(BLOCK, D):
