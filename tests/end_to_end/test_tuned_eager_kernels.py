@@ -86,3 +86,29 @@ def test_a_configuration_has_pass_configs() -> None:
         kernel = tuner.run(warmup=1, rep=1, early_stop=True)
     assert kernel.config in configs
     assert torch.equal(kernel(a), a)
+
+
+@pytest.mark.parametrize("style", ["lazy", "eager"])
+def test_every_argument_of_a_tuner(style: str) -> None:
+    """Configurations that do not fit are skipped; the winner knows its times."""
+    checked: list[Any] = []
+    tuned = autotune(
+        configs=[*SIZES, dict(block=1 << 22)], warmup=1, rep=1, timeout=60, executor="here",
+        supply_type="auto", ref_prog=lambda a: a * 2 if style == "eager" else a,
+        supply_prog=lambda params: [torch.randn(256)], rtol=1e-2, atol=1e-2,
+        max_mismatched_ratio=0.01, skip_check=False,
+        manual_check_prog=lambda found, wanted: checked.append((found, wanted)),
+        cache_input_tensors=False, do_not_specialize=None, early_stop=True, early_stop_factor=2.0,
+    )  # fmt: skip
+    a = torch.randn(256)
+    if style == "lazy":
+        kernel = tuned(jit(out_idx=-1)(lazy))(256)
+        assert torch.equal(kernel(a), a)
+    else:
+        function = tuned(jit(scaled.jit.eager.fn))
+        kernel = function.compile(N=256)
+        torch.testing.assert_close(function(a), a * 2)
+    assert kernel.config in SIZES[:2] and checked
+    assert kernel.latency is not None and kernel.latency > 0
+    assert kernel.ref_latency is None or kernel.ref_latency > 0
+    assert kernel.get_tuner_result()["config"] == kernel.config

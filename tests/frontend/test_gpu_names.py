@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import linecache
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import tile_frontend as T
 from tile_frontend._dialects.gpu_names import ERRORS, HINT_OBJECTS, NO_EFFECT, stops
-from tile_ir import Func, KernelError, print_func
+from tile_ir import Automatic, Func, KernelError, print_func
 
 NAMES = (
     # 2.1
@@ -212,3 +213,19 @@ def test_spellings() -> None:
     assert (T.short, T.long, T.ulong, T.tfloat32) == ("int16", "int64", "uint64", "float32")
     with pytest.raises(KernelError, match="round to the nearest"):
         T.ieee_add(1.0, 2.0, rounding_mode="rz")
+
+
+def test_an_attribute_of_a_value_is_no_sign_of_a_dialect() -> None:
+    """`tile` and `mma` of a module are names of TileLang for Ascend."""
+    sizes = SimpleNamespace(tile=16, mma=(16, 32))
+
+    @T.prim_func
+    def k(A: T.Tensor((16, 32), "float32"), B: T.Tensor((32, 16), "float32")):
+        with T.Kernel(1, threads=128) as bx:
+            a = T.alloc_shared(sizes.mma, "float32")
+            b = T.alloc_shared((32, sizes.tile), "float32")
+            T.copy(A, a)
+            T.transpose(a, b)
+            T.copy(b, B)
+
+    assert Automatic.CORES in k.automatic

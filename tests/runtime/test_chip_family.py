@@ -54,6 +54,6 @@ def test_lower_gives_the_source() -> None:
         assert "nothing_kernel" in artifact.kernel_source and 'extern "C"' in artifact.kernel_source
         assert [p.name for p in artifact.params] == ["A"]
     with pytest.raises(KernelError):
-        lower(nothing, target="cuda")
+        lower(nothing, target="metal")
     with pytest.raises(KernelError, match="expected a prim_func"):
         lower(3)  # type: ignore[arg-type]

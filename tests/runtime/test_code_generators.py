@@ -61,7 +61,7 @@ def copied() -> Func:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("target", ["cuda", "npuir", "Ascend C", "", None, 7, ["ascendc"]])
+@pytest.mark.parametrize("target", ["metal", "npuir", "Ascend C", "", None, 7, ["ascendc"]])
 def test_a_target_that_nothing_makes(
     copied: Func, way: Callable[[Func, Any], str], target: object
 ) -> None:
@@ -78,6 +78,13 @@ def test_targets_that_are_made(copied: Func, way: Callable[[Func, Any], str]) ->
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert way(copied, "auto") == way(copied, "ascendc")
+
+
+@pytest.mark.parametrize("target", ["cuda", "hip -mcpu=gfx950", {"kind": "cuda", "arch": "sm_90"}])
+def test_a_gpu_is_no_target(copied: Func, target: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert by_compile(copied, target) == by_compile(copied, "auto")
 
 
 @pytest.mark.parametrize("way", WAYS)

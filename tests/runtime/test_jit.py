@@ -144,9 +144,9 @@ def test_outputs_and_workspaces_are_different_parameters(saxpy: Func) -> None:
 @pytest.mark.parametrize(
     ("options", "slug"),
     [
-        ({"target": "cuda"}, "target"),
+        ({"target": "webgpu"}, "target"),
         ({"platform": "A9"}, "platform"),
-        ({"execution_backend": "dlpack"}, "execution-backend"),
+        ({"execution_backend": "cutedsl"}, "execution-backend"),
     ],
 )
 def test_options_that_are_not_supported(saxpy: Func, options: dict[str, str], slug: str) -> None:

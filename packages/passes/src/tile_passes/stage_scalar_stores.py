@@ -44,7 +44,10 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges, interval, launch_ranges, loop_range, ranges_inside, with_ranges
 from tile_passes.analysis.own_lines import OwnLines
-from tile_passes.analysis.unscoped_stores import unscoped_stores_are_of_vector
+from tile_passes.analysis.unscoped_stores import (
+    nobody_works,
+    unscoped_stores_are_of_vector,
+)
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.generated import mark_generated
 from tile_passes.parallel.accesses import access
@@ -67,6 +70,7 @@ def stage_scalar_stores(func: Func, target: Target) -> Func:
     its elements only. All that a loop, or two nested ones, store to a box goes by one copy behind
     it; in loops, single elements stay with the scalar unit where their lines are its core's alone,
     as it need not wait for their copies. Where the author orders the pipes he has to ask for it.
+    What one vector core could do as well as the cube core is done there, where no other work is.
     Limits: elements of tensors of which the kernel reads elements, and what the cube core stores,
     stay with the scalar unit.
     """
@@ -116,7 +120,9 @@ class _Stager:
 
     def run(self) -> Func:
         launch = self.func.launch
-        ours = unscoped_stores_are_of_vector(launch.body, launch.lane)
+        ours = unscoped_stores_are_of_vector(launch.body, launch.lane) or (
+            launch.threads == 1 and nobody_works(launch.body)
+        )
         body = self.body(launch.body, launch_ranges(self.func), _Place(ours))
         if body is launch.body:
             return self.func

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from types import ModuleType
 from typing import Any
 
 from tile_frontend._dialects.dialect import Dialect
@@ -22,22 +23,23 @@ _NAMESPACES = {"tile_frontend": "", "tilelang.language": "", "tile_frontend.tile
 _MOST_LANES = 2
 
 
-# The text of a function, with what its module has imported.
-Text = tuple[ast.FunctionDef, Mapping[str, Any]]
+# The text of a function, with what gives the value of a name around it.
+Text = tuple[ast.FunctionDef, Callable[[str], Any]]
 
 
 def spoken_in(texts: Iterable[Text]) -> Dialect:
-    """The dialect of a kernel by the names in its text and in those of its macros, and by the
-    modules that their scripts have imported: TileLang's where nothing is of Ascend's."""
+    """The dialect of a kernel by the names of modules in its text and in those of its macros, and
+    by the modules that their scripts have imported: TileLang's where nothing is of Ascend's."""
     found = set[str]()
     modules = set[str]()
-    for function, imported in texts:
+    for function, find in texts:
         for node in ast.walk(function):
             match node:
                 case ast.Name(id=name):
-                    modules.add(getattr(imported.get(name), "__name__", ""))
-                case ast.Attribute(value=ast.Name(), attr=name):
-                    found.add(name)
+                    modules.add(getattr(find(name), "__name__", ""))
+                case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                    if isinstance(find(owner), ModuleType):  # no attribute of a script's value
+                        found.add(name)
                 case ast.keyword(arg=str(name)):
                     found.add(f"{name}=")
             if _launches_threads(node):

@@ -117,8 +117,8 @@ def _texts(fn: Callable[..., Any], seen: set[Any]) -> Iterator[Text]:
     """The text of a function, and those of the macros that it names, each once."""
     _, function = find_function(fn)
     seen.add(fn)
-    yield function, fn.__globals__
     captured = capture(fn, None)
+    yield function, captured.find
     for node in ast.walk(function):
         named = captured.find(node.id) if isinstance(node, ast.Name) else None
         if isinstance(named, Macro) and named.fn not in seen:

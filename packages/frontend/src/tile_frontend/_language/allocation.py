@@ -25,6 +25,7 @@ from tile_frontend._tracing.values import Cell, Tile
 from tile_ir import (
     FLOAT64,
     PACKED_MEMORIES,
+    Diagnostic,
     DType,
     Expr,
     Layout,
@@ -260,6 +261,9 @@ def _layout(buffer: Any, layout: Layout, name: str) -> TileLayout:
 def annotate_layout(layouts: Mapping[Any, Any]) -> None:
     """Choose the order of elements of L1 buffers; layouts of a GPU have no effect."""
     if isinstance(layouts, Mapping) and layouts and all(map(_of_a_gpu, layouts.values())):
+        for tile in layouts:
+            if isinstance(tile, Tile) and tile.memory is Memory.GM:
+                _tell_of_order(tile)
         return
     for tile, value in _pairs("annotate_layout", layouts):
         if tile.memory not in (Memory.L1, Memory.SHARED):
@@ -269,6 +273,17 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
             what, hint = f"the layout of `{tile.name}`", "write {buf: make_zn_layout(buf)}"
             raise unexpected(what, value, "", hint, "layouts", "layout")
         tile.layout = value.layout
+
+
+def _tell_of_order(tensor: Tile) -> None:
+    """A layout of a tensor permutes its elements on a GPU; kernels of one script agree in that, and
+    agree without it."""
+    trace = current("annotate_layout")
+    message = (
+        f"the layout of `{tensor.name}` is ignored: its elements stay in the order of its shape"
+    )
+    hint = "a host that expects the order of the layout must not permute it back"
+    trace.remark(Diagnostic("tensor-layout", message, trace.here, hint, "warning"))
 
 
 def _of_a_gpu(value: Any) -> bool:

@@ -74,9 +74,7 @@ _MEANT = {
 PYTHON_TYPES: dict[object, str] = {float: "float32", int: "int32", bool: "bool"}
 
 
-def _meant(value: Any, name: str) -> str | None:
-    if isinstance(value, type) and value in PYTHON_TYPES:
-        return f'write "{PYTHON_TYPES[value]}"'
+def _meant(name: str) -> str | None:
     meant = _MEANT.get(name.lower())
     return f'write "{meant}"' if meant else did_you_mean(name, [*DTYPES, *ALIASES])
 
@@ -84,6 +82,8 @@ def _meant(value: Any, name: str) -> str | None:
 def _named_type(value: Any) -> DType:
     if isinstance(value, DType):
         return value
+    if isinstance(value, type) and value in PYTHON_TYPES:
+        return DTYPES[PYTHON_TYPES[value]]
     of_numpy = isinstance(value, type) and value.__module__ == "numpy"
     name = value.__name__ if of_numpy else str(value)
     found = dtype_of(name.removeprefix("torch.")) if not isinstance(value, (int, float)) else None
@@ -91,6 +91,6 @@ def _named_type(value: Any) -> DType:
     if group is not None:
         raise Fault("gpu-name", f"{name}: {group.says}", group.write, "dtype")
     if found is None:
-        hint = _meant(value, name) or "one of " + ", ".join(DTYPES)
+        hint = _meant(name) or "one of " + ", ".join(DTYPES)
         raise Fault("unknown-dtype", f"{name!r} is not an element type", hint, "dtype")
     return found

@@ -196,7 +196,17 @@ class Path:
         made = self.by_key.get(key)
         if made is not None:
             return bool(made.answer) is direct
+        if reads_memory(condition):
+            return self._by_counts(condition)
         return self._decided(condition)
+
+    def _by_counts(self, condition: Expr) -> bool | None:
+        """Whether a condition holds of what the numbers of rounds were made from."""
+        fixed = self.fixed()
+        if not fixed:
+            return None
+        number = constant_value(simplify(replace_in(condition, fixed.get)))
+        return None if number is None else bool(number)
 
     def _facts_about(self, expr: Expr) -> tuple[Expr, ...]:
         """The last ones that name what an expression names, if all is simple enough."""

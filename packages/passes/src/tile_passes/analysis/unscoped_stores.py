@@ -16,6 +16,7 @@ from tile_ir import (
     Var,
     bodies,
     core_of,
+    walk,
 )
 from tile_passes.analysis.lane_dependence import done_by_lanes
 
@@ -29,6 +30,16 @@ def unscoped_stores_are_of_vector(body: Body, lane: Var) -> bool:
     return any(
         isinstance(s, Store) and s.buffer.memory is Memory.GM and s in by_lanes
         for s in outside_of(body, Core.CUBE, Core.VECTOR)
+    )
+
+
+def nobody_works(body: Body) -> bool:
+    """Whether neither kind of core has work of its own: any may do the stores."""
+    return not any(
+        isinstance(s, Section)
+        or (isinstance(s, Op) and core_of(s) is not Core.EITHER)
+        or (isinstance(s, Store) and s.buffer.memory in CORE_OF_MEMORY)
+        for s in walk(body)
     )
 
 

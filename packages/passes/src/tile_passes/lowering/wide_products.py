@@ -151,6 +151,8 @@ def _load(body: Body, before: Sequence[Stmt], made: Op) -> Op | None:
     asks for it."""
     right = made.region("B")
     users = [s for s in walk(body) if right.buffer in buffers_of(s)]
+    if right.buffer is made.region("A").buffer:
+        return None
     load = users[0]
     if len(users) != 2 or not isinstance(load, Op) or load not in before or right.buffer.rank != 2:
         return None
@@ -201,18 +203,25 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
     loaded = () if product.load is None else (product.load,)
     sources = [r for op in loaded for r, a in accesses(op) if not a.writes]
     made, before = _left_once(product.made, width, builder)
-    left, right = made.region("A"), made.region("B")
+    right = made.region("B")
 
-    def of_piece(operand: Operand) -> Operand:
-        if not isinstance(operand, Region) or operand is left:
+    def of_piece(operand: Operand, is_left: bool) -> Operand:
+        if not isinstance(operand, Region) or is_left:
             return operand
         if operand.buffer in new:
             return Region.whole(new[operand.buffer].buffer)
-        moved = dim if operand is right or operand in sources else -1
+        moved = dim if operand == right or operand in sources else -1
         return part_along(operand, moved, var * width, Const(width))
 
     parts = (*loaded, made, *product.copies)
-    body = tuple(replace(op, operands=tuple(map(of_piece, op.operands))) for op in parts)
+    at = _place_of_left(made)
+    body = tuple(
+        replace(
+            op,
+            operands=tuple(of_piece(o, op is made and n == at) for n, o in enumerate(op.operands)),
+        )
+        for op in parts
+    )
     count = simplify(product.whole.shape[-1] // width)
     loc = product.made.loc
     loop = For(var, Const(0), count, LoopKind.PIPELINED, body, loc, stages=AHEAD)
@@ -227,6 +236,11 @@ def _rewritten(func: Func, product: _Product, width: int, builder: Builder) -> F
     return func.with_body(rewrite(func.launch.body, placed), allocs=allocs)
 
 
+def _place_of_left(made: Op) -> int:
+    """Among the operands; the right one may be the same region."""
+    return [d.name for d in made.opdef.operands].index("A")
+
+
 def _left_once(made: Op, width: int, builder: Builder) -> tuple[Op, Body]:
     """The product with its left operand in l0a, and what loads that, if half of l0a holds all of it
     and one tile all of k: the other products of the kernel have the other half for theirs."""
@@ -237,7 +251,8 @@ def _left_once(made: Op, width: int, builder: Builder) -> tuple[Op, Body]:
     left = made.region("A")
     loaded = Region.whole(builder.scratch("left", Memory.L0A, left.dtype, (m, k), made.loc))
     load = builder.op("copy_l1_l0a", (left, loaded), made.loc, made.attr("transpose_A"))
-    operands = tuple(loaded if o is left else o for o in made.operands)
+    at = _place_of_left(made)
+    operands = tuple(loaded if n == at else o for n, o in enumerate(made.operands))
     attrs = tuple(
         False if a.name == "transpose_A" else value
         for a, value in zip(made.opdef.attrs, made.attrs, strict=True)

@@ -12,7 +12,7 @@ from tile_ir import Func, Target
 
 if TYPE_CHECKING:
     from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
-    from tile_runtime.launcher.check_arguments import CallPlan
+    from tile_runtime.launcher.call_plan import CallPlan
     from tile_runtime.launcher.remember_call import Repeat
     from tile_runtime.launcher.signature import Signature
 

@@ -18,7 +18,7 @@ from tile_runtime.devices.compile_host import run_compiler
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.devices.launch_errors import launch_error
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
-from tile_runtime.launcher.check_arguments import CallPlan
+from tile_runtime.launcher.call_plan import CallPlan
 from tile_runtime.launcher.native import extension
 from tile_runtime.launcher.remember_call import Repeat, remember_call
 from tile_runtime.launcher.signature import Signature, launcher_kinds

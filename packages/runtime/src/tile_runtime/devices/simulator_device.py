@@ -17,7 +17,7 @@ from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.devices.output_gaps import gap_hint, gap_text, read_hint
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound, watched_memory
-from tile_runtime.launcher.check_arguments import CallPlan
+from tile_runtime.launcher.call_plan import CallPlan
 from tile_runtime.launcher.native import launcher
 from tile_runtime.launcher.remember_call import Repeat, remember_call
 from tile_runtime.launcher.signature import Signature, launcher_kinds

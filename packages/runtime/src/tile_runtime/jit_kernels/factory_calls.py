@@ -35,15 +35,23 @@ _MEMO_SWITCHES = (
 )
 
 
-def check_call(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """KernelError for arguments that the factory does not take: what Python says would be told in a
-    frame of ours."""
+class UnhashableArgument(KernelError, TypeError):
+    """A call is handed a value that no kernel can be remembered by. It is a TypeError too, which is
+    what scripts written for tilelang catch."""
+
+
+def whole_call(
+    factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """The arguments in one form for all ways to write a call: by position, with defaults. Raises
+    KernelError for those that the factory does not take: what Python says would be told in a frame
+    of ours."""
     try:
         parameters = inspect.signature(factory)
     except ValueError:  # of a function that is none of Python's
-        return
+        return args, kwargs
     try:
-        parameters.bind(*args, **kwargs)
+        bound = parameters.bind(*args, **kwargs)
     except TypeError as error:
         name = getattr(factory, "__name__", "the factory")
         plain = [p.replace(annotation=p.empty) for p in parameters.parameters.values()]
@@ -52,6 +60,10 @@ def check_call(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any
             f"call of `{name}`: {error}",
             hint=f"it is declared as {name}({', '.join(map(str, plain))})",
         ) from None
+    if not all(_hashable(p.default) for p in parameters.parameters.values()):
+        return args, kwargs
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
 
 
 def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -68,7 +80,7 @@ def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         name = getattr(factory, "__name__", "the factory")
         culprits = [*enumerate(args, 1), *named]
         where, value = next((w, v) for w, v in culprits if not _hashable(v))
-        raise KernelError(
+        raise UnhashableArgument(
             "jit-argument",
             f"argument {where} of `{name}` is a {type(value).__name__}, which can not be hashed",
             hint="kernels are remembered by their arguments: pass a tuple, a number or a string",
@@ -102,7 +114,8 @@ def told_at(loc: Loc | None, sources: Mapping[str, str]) -> Iterator[None]:
     except KernelError as error:
         if error.loc is not None or loc is None:
             raise
-        raise KernelError(error.slug, error.message, loc, error.hint, sources=sources) from None
+        kind = UnhashableArgument if isinstance(error, UnhashableArgument) else KernelError
+        raise kind(error.slug, error.message, loc, error.hint, sources=sources) from None
 
 
 def place_of(factory: Factory) -> tuple[Loc | None, Mapping[str, str]]:

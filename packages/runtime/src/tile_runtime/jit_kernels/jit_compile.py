@@ -34,11 +34,11 @@ from tile_runtime.jit_kernels.dump_kernel import dump_kernel, print_timings
 from tile_runtime.jit_kernels.eager_jit import EagerJit
 from tile_runtime.jit_kernels.factory_calls import (
     Factory,
-    check_call,
     memo_key,
     place_of,
     takes_tensors,
     told_at,
+    whole_call,
 )
 from tile_runtime.jit_kernels.factory_members import compile_calls, members_of
 from tile_runtime.jit_kernels.front_times import append_front_times
@@ -365,9 +365,11 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
             with told_at(*place_of(factory)):
                 key = memo_key(factory, args, kwargs)
                 if key not in kernels:
-                    check_call(factory, args, kwargs)
+                    whole = memo_key(factory, *whole_call(factory, args, kwargs))
             if key not in kernels:
-                kernels[key] = impl(*args, **kwargs)
+                if whole not in kernels:
+                    kernels[whole] = impl(*args, **kwargs)
+                kernels[key] = kernels[whole]
             return kernels[key]
         except TileError as error:
             raise error.with_traceback(None) from None  # as in `compile`

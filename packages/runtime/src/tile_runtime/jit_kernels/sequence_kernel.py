@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn, cast
 
-from tile_ir import Func, LaunchSequence, buffers_of, walk, written_buffers
+from tile_ir import Func, LaunchSequence, written_buffers
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
-from tile_runtime.launcher.check_arguments import CallPlan
+from tile_runtime.launcher.call_plan import CallPlan, used_parameters
 from tile_runtime.launcher.remember_call import Repeat
 from tile_runtime.launcher.signature import Param, Signature
 
@@ -153,13 +153,6 @@ class SequenceKernel(JITKernel):
         return f"<kernel {self.sequence.name} of {count} launches for {self.target.name}>"
 
 
-def _used(func: Func) -> set[int]:
-    """Positions of the tensors that a launch touches, by whatever name."""
-    tensors = {a.buffer: a.alias_of for a in func.launch.allocs if a.alias_of is not None}
-    found = {tensors.get(b, b) for stmt in walk(func.launch.body) for b in buffers_of(stmt)}
-    return {i for i, p in enumerate(func.params) if p in found}
-
-
 def _written(func: Func) -> set[int]:
     """Those of them that it writes."""
     tensors = {a.buffer: a.alias_of for a in func.launch.allocs if a.alias_of is not None}
@@ -181,8 +174,8 @@ def _joined(
         places = range(len(params), len(params) + len(own))
         params += [replace(p, name=f"{p.name}_{number + 1}") for p in own]
         others = set().union(*(w for n, w in enumerate(writes) if n != number))
-        unused = set(range(declared)) - set().union(*map(_used, sequence.funcs))
-        mine = _used(func) | (unused if number == len(launches) - 1 else set())
+        unused = set(range(declared)) - set().union(*map(used_parameters, sequence.funcs))
+        mine = used_parameters(func) | (unused if number == len(launches) - 1 else set())
         parts.append(
             LaunchPart(
                 kernel, places, frozenset(mine - touched), frozenset(range(declared)) - others

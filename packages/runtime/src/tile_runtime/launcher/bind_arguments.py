@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import torch
 
 from tile_ir import Automatic, DType, Func, written_buffers
-from tile_runtime.launcher.check_arguments import ArgumentChecker, CallPlan
+from tile_runtime.launcher.call_plan import CallPlan
+from tile_runtime.launcher.check_arguments import ArgumentChecker
 from tile_runtime.launcher.recording_modes import recording_mode
 from tile_runtime.launcher.scalar_arguments import Value
 from tile_runtime.launcher.signature import Signature
@@ -78,7 +79,7 @@ class ArgumentBinder:
         arguments, plan = checker.examine(arguments)
         repeated = plan if plan is last else None
         values: list[Value] = [0] * len(checker.signature.params)
-        for n, i, _ in checker.tensor_slots:
+        for n, i, _ in checker.given(arguments):
             values[i] = arguments[n].data_ptr()
         for n, i, scalar in checker.scalar_slots:
             values[i] = checker.scalar(n, scalar, arguments[n])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,6 +14,7 @@ import torch
 from tile_ir import Buffer, CallError, Func, Loc, did_you_mean, written_buffers
 from tile_ir.switches import switch
 from tile_runtime.launcher.bind_symbols import Size, Symbol, SymbolError, bind_symbols
+from tile_runtime.launcher.call_plan import CallPlan, used_parameters
 from tile_runtime.launcher.scalar_arguments import (
     NoScalar,
     Value,
@@ -34,18 +34,6 @@ from tile_runtime.launcher.signature import (
 )  # fmt: skip
 from tile_runtime.launcher.tensor_memory import REGISTER, same_size, seen_bytes, without_memory
 from tile_runtime.launcher.torch_dtypes import dtype_name, torch_dtype
-
-
-@dataclass(frozen=True, slots=True)
-class CallPlan:
-    """What follows from the shapes of a call. `sizes` are bytes per argument of `call`, 0 for
-    scalars and symbols."""
-
-    shapes: tuple[Any, ...]
-    device: torch.device
-    sizes: tuple[int, ...]
-    symbols: tuple[int, ...]
-    allocations: tuple[tuple[int, tuple[int, ...], torch.dtype], ...]
 
 
 class ArgumentChecker:
@@ -96,15 +84,16 @@ class ArgumentChecker:
             return arguments, self.last_plan
         lax = bool(switch("lax_calls"))
         arguments = self._right_number(arguments, lax)
+        slots = self.given(arguments)
         if not described:
-            for n, i, _ in self.tensor_slots:
+            for n, i, _ in slots:
                 self._check_memory(n, i, arguments[n])
         device = self._device(arguments, described)
-        for n, i, dtype in self.tensor_slots:
+        for n, i, dtype in slots:
             self._check_tensor(n, i, dtype, arguments[n], lax)
             if not described:
                 self._check_contiguous(n, i, arguments[n])
-        shapes = tuple(arguments[n].shape for n, _, _ in self.tensor_slots)
+        shapes = tuple(arguments[n].shape for n, _, _ in slots)
         scalars: dict[str, Any] = {
             p.name: v if isinstance(v := arguments[n], torch.SymInt) else int(self.scalar(n, p, v))
             for n, _, p in self.scalar_slots
@@ -116,13 +105,17 @@ class ArgumentChecker:
         wrong = self._check_sizes(dimensions, values)
         if wrong is not None and not lax:
             raise self._wrong_size(wrong, values, bound)
-        ranks = ((arguments[n].dim(), self.signature.params[i]) for n, i, _ in self.tensor_slots)
-        conforms = wrong is None and all(
-            isinstance(param, TensorParam) and rank == len(param.dims) for rank, param in ranks
+        ranks = ((arguments[n].dim(), self.signature.params[i]) for n, i, _ in slots)
+        conforms = (
+            wrong is None
+            and slots == self.tensor_slots
+            and all(
+                isinstance(param, TensorParam) and rank == len(param.dims) for rank, param in ranks
+            )
         )
         params = self.signature.params
         sizes = [0] * len(params)
-        for n, i, _ in self.tensor_slots:
+        for n, i, _ in slots:
             sizes[i] = seen_bytes(params[i].dtype, arguments[n].numel())
         allocations = []
         for i, tensor in self.allocated:
@@ -136,6 +129,13 @@ class ArgumentChecker:
         if conforms and self._by_shapes and not described:
             self.last_plan = plan
         return arguments, plan
+
+    def given(self, arguments: tuple[Any, ...]) -> tuple[tuple[int, int, torch.dtype], ...]:
+        """The slots of tensors, but of those that are None and that the kernel does not touch."""
+        if all(arguments[n] is not None for n, _, _ in self.tensor_slots):
+            return self.tensor_slots
+        used = used_parameters(self.func)
+        return tuple(s for s in self.tensor_slots if arguments[s[0]] is not None or s[1] in used)
 
     def _repeats(self, arguments: tuple[Any, ...]) -> bool:
         """Return whether the call fits and has the shapes of the last plan; the checks that find
@@ -286,7 +286,7 @@ class ArgumentChecker:
 
     def _sizes(self, arguments: tuple[Any, ...], lax: bool) -> Iterator[Size]:
         """The dimensions of the tensors of a call."""
-        for n, i, _ in self.tensor_slots:
+        for n, i, _ in self.given(arguments):
             param = self.signature.params[i]
             assert isinstance(param, TensorParam)
             for d, (_, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):

@@ -14,7 +14,7 @@ import torch
 
 from tile_ir.switches import OVERRIDES
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound, fresh_tensor
-from tile_runtime.launcher.check_arguments import CallPlan
+from tile_runtime.launcher.call_plan import CallPlan
 from tile_runtime.launcher.recording_modes import QUESTIONS, in_forward_mode
 from tile_runtime.launcher.run_watchers import RECORDERS
 from tile_runtime.launcher.tensor_memory import asks_for_wrapper

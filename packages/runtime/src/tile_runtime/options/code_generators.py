@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 
 from tile_ir import Diagnostic, KernelError, Loc, warn
@@ -13,6 +14,8 @@ GENERATORS = {
 }
 # What scripts for the next chip call the usual one.
 _OTHER_WORDS = ("auto", "ascend")
+# GPUs, whose scripts run here as they are.
+_GPUS = ("cuda", "hip", "rocm")
 # Targets of tilelang that nothing here makes. Scripts for them are run all the same, as what "auto"
 # means, for their kernels mean the same; what the two do differently is decided by
 # docs/rules/operations.md#reductions.
@@ -24,16 +27,18 @@ def usual_target() -> str:
     return next(iter(GENERATORS))
 
 
-def code_generator(target: str = "auto", loc: Loc | None = None) -> CodeGenerator:
-    """The code generator for the target of a kernel at `loc`.
+def code_generator(target: object = "auto", loc: Loc | None = None) -> CodeGenerator:
+    """The code generator for the target of a kernel at `loc`. A GPU is no target here: its name
+    means nothing, alone, with options behind it, or as the `kind` of a dictionary.
 
     Raises KernelError for a target that nothing makes. One of tilelang's gets what "auto" means,
     and a warning that says so.
     """
-    if target in _OTHER_WORDS:
+    if target in _OTHER_WORDS or _is_gpu(target):
         return named_generator(usual_target())
-    if target in tuple(GENERATORS):  # what scripts hand over may have no hash
-        return named_generator(target)
+    for name in GENERATORS:  # what scripts hand over may have no hash
+        if target == name:
+            return named_generator(name)
     usual = code_generator()
     *others, last = map(repr, ("auto", *GENERATORS))
     told = f"target {target!r} is not supported, expected {', '.join(others)} or {last}"
@@ -44,6 +49,11 @@ def code_generator(target: str = "auto", loc: Loc | None = None) -> CodeGenerato
     raise KernelError(
         "target", told, loc, f"leave target out: the emitted source is {usual.language}"
     )
+
+
+def _is_gpu(target: object) -> bool:
+    kind = target.get("kind") if isinstance(target, Mapping) else target
+    return isinstance(kind, str) and kind.split()[:1] in [[gpu] for gpu in _GPUS]
 
 
 def named_generator(name: str) -> CodeGenerator:
