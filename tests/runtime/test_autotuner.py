@@ -101,6 +101,27 @@ def test_the_next_process_compiles_the_winner_only() -> None:
     assert [k.config for k in built] == [None, {"block": 512}]
 
 
+def test_configurations_of_the_same_kernel_are_tried_once() -> None:
+    """What only other machines have, as a number of threads, changes no kernel."""
+
+    def wide(n: int, block: int, threads: int) -> Func:
+        assert threads < 512, "too many"
+        return add_one(n, block)
+
+    configs = [{"block": b, "threads": t} for b in (64, 512) for t in (128, 256, 512)]
+    for most, trials in ((4, 2), (None, 0)):  # the rest is known from the first four
+        with watch_kernels() as built:
+            kernel = autotune(configs=configs, executor="here", most=most)(jit(wide))(N)
+        assert len(built) == trials + 1  # the winner once more
+    assert kernel.config == {"block": 512, "threads": 128}
+    table = {(r.values["block"], r.values["threads"]): r for r in kernel.tuning.rows}
+    assert len(table) == len(configs)
+    for block in (64, 512):
+        first, second, refused = (table[block, threads] for threads in (128, 256, 512))
+        assert first.milliseconds == second.milliseconds and first.state == second.state == "right"
+        assert first.seconds > second.seconds == 0 and refused.state == "refused"
+
+
 def test_wrong_results_lose_whatever_their_time() -> None:
     kernel = tuned(configs=[{"block": 512, "value": 2.0}, {"block": 64, "value": 1.0}])(N)
     assert kernel.config == {"block": 64, "value": 1.0}
