@@ -2,13 +2,14 @@
 
 It rewrites numbers that the script's own host code names (`seq_len=4096`, `M, N = 8192, 8192`,
 defaults of arguments, of functions and of the command line) where they are greater than a limit of
-that name. Functions that hold a kernel stay as they are, line for line. What scripts compare with
-is provided (`reference_packages`).
+that name. Functions that hold a kernel stay as they are, line for line. Tuners try a part of their
+configurations. What scripts compare with is provided (`reference_packages`).
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
@@ -25,10 +26,17 @@ LIMITS = {
     256: ("seq_q", "seq_kv", "seq_len", "seqlen", "n_ctx", "q_seqlen", "k_seqlen", "max_cache_seqlen",
           "kv_ctx", "cache_seqlen", "kv_len", "max_seqlen", "seq_len_kv", "s", "sq", "skv", "q_len",
           "kv_seqlen", "kvlen", "qlen"),
-    512: ("m", "n", "k", "hidden_size", "hidden"),
+    512: ("m", "n", "k", "hidden_size", "hidden", "d_expert"),
+    # Of the layers of a mixture of experts.
+    1024: ("d_hidden",),
     # How often a benchmark of the script's own calls a kernel.
-    3: ("repeats", "warmups"),
+    3: ("repeat", "repeats", "warmup", "warmups"),
 }  # fmt: skip
+# The sides of a square matrix of random numbers that no name is given for: such are made to be
+# multiplied on the host.
+SQUARE = 512
+# So many configurations a tuner tries.
+CONFIGURATIONS = "6"
 
 
 def limits_of(sizes: Mapping[str, int]) -> dict[str, int]:
@@ -101,6 +109,11 @@ def _reduce_call(
     for keyword in call.keywords:
         _reduce(keyword.arg, keyword.value, limits)
     match call.func:
+        case ast.Attribute(attr="randn" | "rand"):
+            sides = [a for a in call.args if isinstance(a, ast.Constant) and type(a.value) is int]
+            if len(sides) == 2 and sides[0].value == sides[1].value > 8 * SQUARE:
+                for side in sides:
+                    side.value = SQUARE
         case ast.Name(id=name) if name in parameters:
             for parameter, value in zip(parameters[name], call.args, strict=False):
                 _reduce(parameter, value, limits)
@@ -144,6 +157,7 @@ def main(arguments: list[str]) -> None:
     tree = reduced(ast.parse(path.read_text(), str(path)), limits)
     reduce_imports(path.resolve().parents[1], limits)
     provide()
+    os.environ.setdefault("TILE_TUNE_MOST", CONFIGURATIONS)
     sys.argv = arguments
     sys.path.insert(0, str(path.parent))
     scope = sys.modules["__main__"].__dict__

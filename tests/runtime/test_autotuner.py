@@ -328,6 +328,19 @@ def test_optuna_tries_a_part() -> None:
     assert [r.config for r in again.tuning.rows] == [r.config for r in rows]
 
 
+def test_a_switch_limits_how_many_are_tried() -> None:
+    """For scripts that can not be edited: some from everywhere, the same ones at every run."""
+    configs = [{"block": 2**k, "value": v} for k in range(3, 11) for v in (1.0, 2.0)]
+    tried = []
+    for _ in range(2):
+        with override(tune_most=6, cache=False):
+            tried.append([row.config for row in tuned(configs=configs)(N).tuning.rows])
+    assert tried[0] == tried[1] and len(tried[0]) == 6
+    with override(tune_most=6):
+        assert len(tuned(configs=configs, most=2)(N).tuning.rows) == 2
+        assert len(tuned(configs=configs[:4])(N).tuning.rows) == 4
+
+
 def test_the_bar_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     """A script in a pipe says nothing; on a terminal it shows the best so far."""
     pipe, terminal = io.StringIO(), io.StringIO()

@@ -18,6 +18,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from dataclasses import dataclass
+from random import Random
 
 from tile_ir import KernelError, Stopped
 from tile_ir.switches import switch
@@ -48,6 +49,7 @@ def search(candidates: ConfigCandidates, configs: Sequence[Config]) -> TuningRes
 
     Raises Stopped for an interrupt; what was measured until then is kept.
     """
+    configs = _some(configs, switch("tune_most"))
     rows: list[TrialRow] = []
     total = min(candidates.options.most or len(configs), len(configs))
     try:
@@ -55,6 +57,14 @@ def search(candidates: ConfigCandidates, configs: Sequence[Config]) -> TuningRes
     except KeyboardInterrupt:
         raise _stopped(len(rows), total) from None
     return TuningResults(tuple(rows))
+
+
+def _some(configs: Sequence[Config], most: int) -> Sequence[Config]:
+    """So many of all, from everywhere among them, and always the same ones; all for 0."""
+    if not 0 < most < len(configs):
+        return configs
+    places = Random(0).sample(range(len(configs)), most)
+    return [configs[place] for place in sorted(places)]
 
 
 def _try_all(
