@@ -55,6 +55,8 @@ def reinterpret(value: Any, dtype: Any) -> Scalar:
         message = f"{expr.dtype} has {expr.dtype.bits} bits, {target} has {target.bits}"
         hint = "reinterpret keeps the width: T.cast converts"
         raise Fault("operand-type", message, hint, "dtype" if type_first else "value")
+    if target.is_integer and expr.dtype.is_integer and ir.is_narrow(target):
+        return Scalar(ir.cast(expr, target))  # keeps the low bits, which are all there are
     return Scalar(expr if expr.dtype == target else ir.Cast(expr, target, True))
 
 

@@ -3,6 +3,9 @@ bytes with tiles of the compiler's."""
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from tile_ir import BLOCK_BYTES, Func, Memory, Stmt, buffer_bytes, round_up, walk
 from tile_passes.analysis.liveness import liveness
 
@@ -19,13 +22,12 @@ def busy_bytes(func: Func) -> dict[Stmt, int]:
     held = [0] * len(live.points)
     for number, ranges in enumerate(live.ranges):
         for low, high in ranges:
-            for point in range(low, high + 1):
-                held[point] |= 1 << number
+            for at in range(low, high + 1):
+                held[at] |= 1 << number
     found: dict[Stmt, int] = {}
     for at, point in enumerate(live.points):
-        now = 0
-        for later in range(at, at + sum(1 for _ in walk((point.stmt,)))):
-            now |= held[later]
+        inside = sum(1 for _ in walk((point.stmt,)))
+        now = reduce(or_, held[at : at + inside])
         used = sum(size for number, size in enumerate(sizes) if now >> number & 1)
         found[point.stmt] = max(used, found.get(point.stmt, 0))
     return found
