@@ -37,6 +37,8 @@ LIMITS = {
 SQUARE = 512
 # So many configurations a tuner tries.
 CONFIGURATIONS = "6"
+# Of a constant with values to try, host code takes every so-manieth that these are about as many.
+CASES = 3
 
 
 def limits_of(sizes: Mapping[str, int]) -> dict[str, int]:
@@ -56,6 +58,8 @@ def reduced(tree: ast.Module, limits: Mapping[str, int]) -> ast.Module:
                 _reduce_call(node, parameters, limits)
             case ast.FunctionDef():
                 _reduce_defaults(node, limits)
+            case ast.For(iter=ast.Name(id=name) as values) if name.strip("_").isupper():
+                node.iter = _some(values)
             case ast.Assign(targets=[target], value=value):
                 for name, number in _pairs(target, value):
                     _reduce(name, number, limits)
@@ -130,6 +134,12 @@ def _reduce_defaults(function: ast.FunctionDef, limits: Mapping[str, int]) -> No
         given.args[len(given.args) - len(given.defaults) :], given.defaults, strict=True
     ):
         _reduce(argument.arg, value, limits)
+
+
+def _some(values: ast.Name) -> ast.expr:
+    """Values from everywhere among those of a constant, its first one too."""
+    name = values.id
+    return ast.parse(f"list({name})[::-(-len({name}) // {CASES}) or 1]", mode="eval").body
 
 
 def _pairs(target: ast.AST, value: ast.AST) -> Iterator[tuple[str, ast.AST]]:
