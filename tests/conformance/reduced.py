@@ -2,15 +2,15 @@
 
 It rewrites numbers that the script's own host code names (`seq_len=4096`, `M, N = 8192, 8192`,
 defaults of arguments, of functions and of the command line) where they are greater than a limit of
-that name. Functions that hold a kernel stay as they are, line for line. What scripts compare with
-is provided (`reference_packages`).
-
-A reference in a half type is found in float32 if need be (`wide_references`).
+that name. Functions that hold a kernel stay as they are, line for line. Tuners try a part of their
+configurations. What scripts compare with is provided (`reference_packages`), in float32 where a
+half type is too narrow (`wide_references`).
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
@@ -30,10 +30,19 @@ LIMITS = {
     256: ("seq_q", "seq_kv", "seq_len", "seqlen", "n_ctx", "q_seqlen", "k_seqlen", "max_cache_seqlen",
           "kv_ctx", "cache_seqlen", "kv_len", "max_seqlen", "seq_len_kv", "s", "sq", "skv", "q_len",
           "kv_seqlen", "kvlen", "qlen"),
-    512: ("m", "n", "k", "hidden_size", "hidden"),
+    512: ("m", "n", "k", "hidden_size", "hidden", "d_expert"),
+    # Of the layers of a mixture of experts.
+    1024: ("d_hidden",),
     # How often a benchmark of the script's own calls a kernel.
-    3: ("repeats", "warmups"),
+    3: ("repeat", "repeats", "warmup", "warmups"),
 }  # fmt: skip
+# The sides of a square matrix of random numbers that no name is given for: such are made to be
+# multiplied on the host.
+SQUARE = 512
+# So many configurations a tuner tries.
+CONFIGURATIONS = "6"
+# Of a constant with values to try, host code takes every so-manieth that these are about as many.
+CASES = 3
 
 
 def limits_of(sizes: Mapping[str, int]) -> dict[str, int]:
@@ -53,6 +62,8 @@ def reduced(tree: ast.Module, limits: Mapping[str, int]) -> ast.Module:
                 _reduce_call(node, parameters, limits)
             case ast.FunctionDef():
                 _reduce_defaults(node, limits)
+            case ast.For(iter=ast.Name(id=name) as values) if name.strip("_").isupper():
+                node.iter = _some(values)
             case ast.Assign(targets=[target], value=value):
                 for name, number in _pairs(target, value):
                     _reduce(name, number, limits)
@@ -107,6 +118,11 @@ def _reduce_call(
         keyword.value = _folded(keyword.value)
         _reduce(keyword.arg, keyword.value, limits)
     match call.func:
+        case ast.Attribute(attr="randn" | "rand"):
+            sides = [a for a in call.args if isinstance(a, ast.Constant) and type(a.value) is int]
+            if len(sides) == 2 and sides[0].value == sides[1].value > 8 * SQUARE:
+                for side in sides:
+                    side.value = SQUARE
         case ast.Name(id=name) if name in parameters:
             for parameter, value in zip(parameters[name], call.args, strict=False):
                 _reduce(parameter, value, limits)
@@ -123,6 +139,12 @@ def _reduce_defaults(function: ast.FunctionDef, limits: Mapping[str, int]) -> No
         given.args[len(given.args) - len(given.defaults) :], given.defaults, strict=True
     ):
         _reduce(argument.arg, value, limits)
+
+
+def _some(values: ast.Name) -> ast.expr:
+    """Values from everywhere among those of a constant, its first one too."""
+    name = values.id
+    return ast.parse(f"list({name})[::-(-len({name}) // {CASES}) or 1]", mode="eval").body
 
 
 def _pairs(target: ast.AST, value: ast.AST) -> Iterator[tuple[str, ast.AST]]:
@@ -160,6 +182,7 @@ def main(arguments: list[str]) -> None:
     provide()
     judge_in_float32()
     profiler.do_bench = timed
+    os.environ.setdefault("TILE_TUNE_MOST", CONFIGURATIONS)
     sys.argv = arguments
     sys.path.insert(0, str(path.parent))
     scope = sys.modules["__main__"].__dict__

@@ -155,3 +155,25 @@ def test_numbers_of_the_host_are_made_smaller_and_kernels_left() -> None:
     assert "rows: int=4096" in text and "batch=1, seq_len=256, dim=32" in text
     assert "(16, 512)" in text and "run(512)" in text and "main(batch=1)" in text
     assert "run(m=512)" in text
+
+
+def test_hosts_try_fewer_values_and_warm_nothing_up() -> None:
+    script = """
+_BLOCKS = (1, 2, 4, 8, 16, 32, 64)
+FEW = {3: "a", 5: "b"}
+assert 16 in _BLOCKS
+tried = [block for name in (_BLOCKS, FEW) for block in name]
+for block in _BLOCKS:
+    tried.append(-block)
+for key in FEW:
+    tried.append(-key)
+sizes = benchmark(repeat=100, warmup=[torch.randn(8192, 8192, device="cuda")])
+torch.randn(8192, 4096), torch.randn(1024, 1024)
+"""
+    text = ast.unparse(reduced(ast.parse(script), limits_of({})))
+    start = text.partition("sizes")[0]
+    scope: dict[str, list[int]] = {}
+    exec(start, scope)
+    assert [-v for v in scope["tried"] if v < 0] == [1, 8, 64, 3, 5]
+    assert "repeat=3, warmup=[torch.randn(512, 512, device='cuda')]" in text
+    assert "torch.randn(8192, 4096), torch.randn(1024, 1024)" in text

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_ir import KernelError
-from tile_runtime import PassConfigKey, compile
+from tile_ir import CallError, KernelError
+from tile_ir.switches import override
+from tile_runtime import PassConfigKey, compile, jit
 
 pytestmark = pytest.mark.usefixtures("strict")
 
@@ -179,3 +180,43 @@ def test_what_four_bits_do_not_do(call: Any, slug: str, text: str) -> None:
     with pytest.raises(KernelError) as caught:
         T.prim_func(k)
     assert caught.value.slug == slug and text in caught.value.message
+
+
+@jit
+def of_bytes(A, B, block: int):
+    M, N, K = T.const("M, N, K")
+    A: T.Tensor((M, K), T.int4)
+    B: T.Tensor((N, K), T.int4)
+    C = T.empty((M, N), T.int32)
+    with T.Kernel(T.ceildiv(N, block), T.ceildiv(M, block), threads=128) as (bx, by):
+        a = T.alloc_shared((block, 64), T.int4)
+        b = T.alloc_shared((block, 64), T.int4)
+        c = T.alloc_fragment((block, block), T.int32)
+        T.clear(c)
+        for ko in T.Pipelined(T.ceildiv(K, 64), num_stages=2):
+            T.copy(A[by * block, ko * 64], a)
+            T.copy(B[bx * block, ko * 64], b)
+            T.gemm(a, b, c, transpose_B=True)
+        T.copy(c, C[by * block, bx * block])
+    return C
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
+def test_bytes_are_passed_for_elements_of_four_bits(dtype: torch.dtype) -> None:
+    """As libraries have them that know no type of four bits."""
+    a, b = random(64, 192), random(96, 192)
+    pair = [bytes_of(x).view(dtype).reshape(len(x), -1) for x in (a, b)]
+    assert torch.equal(of_bytes(*pair, 32), a @ b.T)
+    kernel = of_bytes.compile(M=64, N=96, K=192, block=32)
+    for _ in range(2):
+        assert torch.equal(kernel(*pair), a @ b.T)
+        assert torch.equal(kernel(packed(a), packed(b)), a @ b.T)
+    unpacked = "dimension 1 of argument 1 `A` is 384, expected 192"
+    for lax in (False, True):
+        with override(lax_calls=lax), pytest.raises(CallError, match=unpacked) as error:
+            kernel(a.to(dtype), pair[1])
+        assert error.value.slug == "call-shape"
+        assert "two elements in each byte" in str(error.value.hint)
+    with pytest.raises(CallError, match="argument 2 `B` is int32, expected int4") as error:
+        kernel(pair[0], b)
+    assert "<< 4).to(torch.int8)`" in str(error.value.hint)

@@ -101,6 +101,27 @@ def test_the_next_process_compiles_the_winner_only() -> None:
     assert [k.config for k in built] == [None, {"block": 512}]
 
 
+def test_configurations_of_the_same_kernel_are_tried_once() -> None:
+    """What only other machines have, as a number of threads, changes no kernel."""
+
+    def wide(n: int, block: int, threads: int) -> Func:
+        assert threads < 512, "too many"
+        return add_one(n, block)
+
+    configs = [{"block": b, "threads": t} for b in (64, 512) for t in (128, 256, 512)]
+    for most, trials in ((4, 2), (None, 0)):  # the rest is known from the first four
+        with watch_kernels() as built:
+            kernel = autotune(configs=configs, executor="here", most=most)(jit(wide))(N)
+        assert len(built) == trials + 1  # the winner once more
+    assert kernel.config == {"block": 512, "threads": 128}
+    table = {(r.values["block"], r.values["threads"]): r for r in kernel.tuning.rows}
+    assert len(table) == len(configs)
+    for block in (64, 512):
+        first, second, refused = (table[block, threads] for threads in (128, 256, 512))
+        assert first.milliseconds == second.milliseconds and first.state == second.state == "right"
+        assert first.seconds > second.seconds == 0 and refused.state == "refused"
+
+
 def test_wrong_results_lose_whatever_their_time() -> None:
     kernel = tuned(configs=[{"block": 512, "value": 2.0}, {"block": 64, "value": 1.0}])(N)
     assert kernel.config == {"block": 64, "value": 1.0}
@@ -305,6 +326,19 @@ def test_optuna_tries_a_part() -> None:
     assert len({row.config for row in rows}) == 6 and kernel.config in configs
     again = tuned(configs=configs, sampler="optuna", most=6)(N)
     assert [r.config for r in again.tuning.rows] == [r.config for r in rows]
+
+
+def test_a_switch_limits_how_many_are_tried() -> None:
+    """For scripts that can not be edited: some from everywhere, the same ones at every run."""
+    configs = [{"block": 2**k, "value": v} for k in range(3, 11) for v in (1.0, 2.0)]
+    tried = []
+    for _ in range(2):
+        with override(tune_most=6, cache=False):
+            tried.append([row.config for row in tuned(configs=configs)(N).tuning.rows])
+    assert tried[0] == tried[1] and len(tried[0]) == 6
+    with override(tune_most=6):
+        assert len(tuned(configs=configs, most=2)(N).tuning.rows) == 2
+        assert len(tuned(configs=configs[:4])(N).tuning.rows) == 4
 
 
 def test_the_bar_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:

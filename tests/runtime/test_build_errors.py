@@ -57,7 +57,7 @@ def test_the_compiler_is_chosen_by_switch_then_cxx_then_path(
 def test_the_command_line() -> None:
     command = host_command(("g++",), [Path("a.cpp"), Path("b.cpp")], Path("k.so"), [Path("inc")])
     assert command == [
-        "g++", "-std=c++17", "-O2", "-fwrapv", "-fPIC", "-shared", "-pipe", "-Iinc", "a.cpp", "b.cpp",
+        "g++", "-std=c++17", "-Os", "-fwrapv", "-fPIC", "-shared", "-pipe", "-Iinc", "a.cpp", "b.cpp",
         "-o", "k.so",
     ]  # fmt: skip
 

@@ -20,9 +20,18 @@ import tile_frontend as T
 from tile_ir import Func, KernelError
 from tile_ir.switches import override, switch
 from tile_runtime import jit
+from tile_runtime.devices.simulator_device import SimulatorDevice
 from tile_runtime.tuning.autotuner import autotune
 from tile_runtime.tuning.results import ResultStore, TuningResults
-from tile_runtime.tuning.trial import DIED, RIGHT, TIMED_OUT, WRONG, TrialOutcome
+from tile_runtime.tuning.trial import (
+    DIED,
+    RIGHT,
+    TIMED_OUT,
+    WRONG,
+    Trial,
+    TrialOutcome,
+    run_trial,
+)
 from tile_runtime.tuning.worker_processes import Workers
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
@@ -70,6 +79,23 @@ def tuned(configs: list[dict[str, Any]] = BLOCKS, **options: Any) -> Any:
 
 def states(found: TuningResults) -> dict[str, str]:
     return {str(row.values.get("fault", row.values["block"])): row.state for row in found.rows}
+
+
+def test_the_simulator_is_built_before_the_time_of_trials_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a new machine that takes longer than most trials may."""
+    order: list[str] = []
+
+    def trial(given: Trial) -> TrialOutcome:
+        order.append("trial")
+        return run_trial(given)
+
+    monkeypatch.setattr(SimulatorDevice, "prepare", lambda self: order.append("prepare"))
+    monkeypatch.setattr("tile_runtime.tuning.search.run_apart", trial)
+    with override(cache=False):
+        tuned(BLOCKS[:1])(N)
+    assert order[:2] == ["prepare", "trial"]
 
 
 def test_what_hangs_or_is_wrong_costs_itself_only() -> None:

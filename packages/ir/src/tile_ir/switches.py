@@ -77,6 +77,7 @@ SWITCHES: dict[str, Switch] = {
             "accept surplus arguments, shapes not as declared, counts beyond a buffer, and tensors "
             "that want gradients where a kernel writes in place",
         ),
+        Switch("tune_most", 0, "configurations that tuners try of all they have; 0 means all"),
         Switch("cxx", "", "host C++ compiler; empty means $CXX, then g++, then clang++"),
     )
 }

@@ -21,6 +21,7 @@ from tile_passes.insert_sync import insert_sync
 from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.merge_rows import merge_rows
 from tile_passes.merge_streams import merge_streams
+from tile_passes.parallel.serial_forms import for_want_of_room
 from tile_passes.pass_options import PassOptions, PassResult, leaving, left_by
 from tile_passes.passdef import Pass
 from tile_passes.persistent import persistent
@@ -37,7 +38,7 @@ from tile_passes.split_vector_lanes import split_vector_lanes
 from tile_passes.stage_copies import stage_copies
 from tile_passes.stage_scalar_stores import stage_scalar_stores
 from tile_passes.use_unit_flags import use_unit_flags
-from tile_passes.vectorize_parallel import vectorize_parallel
+from tile_passes.vectorize_parallel import vectorize_in_shared_room, vectorize_parallel
 
 PIPELINE: tuple[Pass, ...] = (
     simplify,
@@ -75,18 +76,36 @@ PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
 
 def run_pipeline(func: Func, target: Target, options: PassOptions | None = None) -> PassResult:
     """From a traced kernel to IR that can be emitted. Where tiles of the compiler's have no room,
-    some of their rows are done at a time."""
+    they share it with those of the user's, or some of their rows are done at a time."""
     options = options or PassOptions()
     func = left_by(func, options)
     try:
-        return run_passes(func, PIPELINE, target, options)
+        found = run_passes(func, PIPELINE, target, options)
+        return _in_shared_room(func, found, target, options)
     except KernelError as error:
         if error.slug != "memory-overflow" or Automatic.TILES not in func.automatic:
             raise
-        found = _run_in_parts(func, target, options)
-        if found is None:
+        in_parts = _run_in_parts(func, target, options)
+        if in_parts is None:
             raise
+        return in_parts
+
+
+def _in_shared_room(
+    func: Func, found: PassResult, target: Target, options: PassOptions
+) -> PassResult:
+    """What was found, or better: statements whose tiles found no room beside all others may find it
+    where others hold nothing, unless memory can not be planned so."""
+    lacking = for_want_of_room(found.func)
+    if not any(lacking[::2]) or Automatic.MEMORY not in found.func.automatic:
         return found
+    at = PIPELINE.index(vectorize_parallel)
+    shared = replace(vectorize_parallel, run=vectorize_in_shared_room)
+    try:
+        other = run_passes(func, (*PIPELINE[:at], shared, *PIPELINE[at + 1 :]), target, options)
+    except TileError:
+        return found
+    return other if for_want_of_room(other.func) < lacking else found
 
 
 def _run_in_parts(func: Func, target: Target, options: PassOptions) -> PassResult | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -74,8 +74,10 @@ from tile_passes.parallel.serial_forms import (
     in_pieces,
     serial_nest,
     stays_scalar,
+    under,
     what_it_is,
 )
+from tile_passes.parallel.shared_room import busy_bytes
 from tile_passes.parallel.statement_order import in_statement_order
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.tile_steps import most_extents
@@ -98,10 +100,16 @@ def vectorize_parallel(func: Func, target: Target) -> Func:
     return _Vectorizer(func, target).run()
 
 
+def vectorize_in_shared_room(func: Func, target: Target) -> Func:
+    """The same with tiles where buffers hold nothing then; `plan_memory` may find no such place."""
+    return _Vectorizer(func, target, busy_bytes(func)).run()
+
+
 @dataclass(eq=False)
 class _Vectorizer:
     func: Func
     target: Target
+    busy: Mapping[Stmt, int] = field(default_factory=dict)
     remarks: list[Diagnostic] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -125,6 +133,7 @@ class _Vectorizer:
         result: list[Stmt] = []
         outside = len(self.values.before)
         for stmt, known in with_ranges(body, ranges):
+            self.temporaries.busy = self.busy.get(stmt, self.temporaries.busy)
             pieces = self.rows_at_once(stmt, known)
             if pieces is None and isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
                 pieces = self.nest(stmt, known)
@@ -151,7 +160,7 @@ class _Vectorizer:
             self.temporaries.let_go()
             serial = serial_nest(loop)
             check_scalar_unit(serial, problem.reason)
-            self.remarks.append(stays_scalar(problem.loc or loop.loc, problem.reason))
+            self.remarks.append(stays_scalar(problem.loc or loop.loc, problem))
             steps = stored_by_copies((serial,), known, self.attempts.element_copied)
             self.temporaries.let_go()
             return steps
@@ -219,7 +228,7 @@ class _Vectorizer:
             inside = {**known, outer.var: loop_range(outer, known)}
             steps = self.leaf(replace(leaf, loops=tuple(rest)), inside, earlier)
             return [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
-        return _under(leaf.guards, self.unguarded(leaf, known, earlier), leaf.stmt.loc)
+        return under(leaf.guards, self.unguarded(leaf, known, earlier), leaf.stmt.loc)
 
     def unguarded(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         stmt = leaf.stmt
@@ -230,7 +239,7 @@ class _Vectorizer:
             with self.temporaries.apart():
                 return [*self.body((turned,), known)]
         if not isinstance(stmt, Store):
-            return [self.scalar_loop(leaf, known, what_it_is(stmt))]
+            return [self.scalar_loop(leaf, known, Unsuitable(what_it_is(stmt)))]
         try:
             return self.vector(stmt, leaf, known, by_cases=True)
         except Unsuitable as found:
@@ -243,7 +252,7 @@ class _Vectorizer:
         except Unsuitable as found:
             problem = found
         steps = self.element_by_element(stmt, leaf, known, problem)
-        self.remarks.append(stays_scalar(stmt.loc, problem.reason))
+        self.remarks.append(stays_scalar(stmt.loc, problem))
         return steps
 
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
@@ -269,7 +278,7 @@ class _Vectorizer:
                 self.temporaries.give_back_all()
         except Unsuitable as problem:
             self.temporaries.forget_since(made)
-            return [self.scalar_loop(leaf, known, problem.reason)]
+            return [self.scalar_loop(leaf, known, problem)]
         return steps
 
     def in_boxes(
@@ -283,13 +292,12 @@ class _Vectorizer:
             for part in parts:
                 assert isinstance(part.stmt, Store), "the parts are stores"
                 done = self.whole_or_rows(part.stmt, part, known)
-                steps += _under(part.guards, done, part.stmt.loc)
+                steps += under(part.guards, done, part.stmt.loc)
                 self.temporaries.give_back_all()
         except Unsuitable:
             self.temporaries.forget_since(made)
-            if any(
-                b.memory is not Memory.GM for b in written_buffers(tuple(p.stmt for p in parts))
-            ):
+            written = written_buffers(tuple(p.stmt for p in parts))
+            if any(b.memory is not Memory.GM for b in written):
                 return None
             return [step for part in parts for step in self.leaf(part, known, earlier)]
         return steps
@@ -361,7 +369,7 @@ class _Vectorizer:
             inside = {**known, part: loop_range(loop, known)}
             try:
                 steps = self.vector(moved, Leaf((several, *inner), (), moved), inside)
-            except NoRoom:
+            except Unsuitable:  # fewer rows have room, and may start at whole blocks
                 self.temporaries.forget_since(made)
                 continue
             if inner:  # of lines, instructions take parts in any case
@@ -381,18 +389,10 @@ class _Vectorizer:
         steps = self.vector(store, row, inside)
         return [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
 
-    def scalar_loop(self, leaf: Leaf, known: Ranges, reason: str) -> Stmt:
+    def scalar_loop(self, leaf: Leaf, known: Ranges, problem: Unsuitable) -> Stmt:
         """The statement element by element, with a remark. Raises KernelError where the scalar
         unit cannot."""
         loop = around(leaf)
-        check_scalar_unit(loop, reason)
-        self.remarks.append(stays_scalar(leaf.stmt.loc, reason))
-        (result,) = stored_by_copies((loop,), known, self.attempts.element_copied)
-        return result
-
-
-def _under(guards: Sequence[Expr], steps: list[Stmt], loc: Loc) -> list[Stmt]:
-    """The steps where all conditions hold."""
-    if not guards or not steps:
-        return steps
-    return [If(conjunction(guards), tuple(steps), (), loc)]
+        check_scalar_unit(loop, problem.reason)
+        self.remarks.append(stays_scalar(leaf.stmt.loc, problem))
+        return stored_by_copies((loop,), known, self.attempts.element_copied)[0]

@@ -45,11 +45,20 @@ class Parameters:
             tensor = tensors.get(name)
             if not isinstance(declared, TensorType) or tensor is None:
                 continue
-            sizes = tuple(tensor.shape)
+            sizes = _sizes(declared, tensor)
             for position, dim in enumerate(declared.shape):
                 if isinstance(dim, Var) and dim.name in self.constants and position < len(sizes):
                     found.setdefault(dim.name, int(sizes[position]))
         return found
+
+
+def _sizes(declared: TensorType, tensor: Any) -> tuple[int, ...]:
+    """The shape of a tensor, which has two elements of four bits in a byte where it is one of
+    bytes."""
+    sizes = tuple(tensor.shape)
+    if declared.dtype.bits != 4 or not str(tensor.dtype).endswith("int8") or not sizes:
+        return sizes
+    return (*sizes[:-1], 2 * sizes[-1])
 
 
 @dataclass(frozen=True, slots=True)

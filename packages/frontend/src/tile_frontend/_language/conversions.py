@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_frontend._tracing.declared_types import in_declared_type
 from tile_frontend._tracing.dtype_names import PYTHON_TYPES, DataType, element_type
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, describe, is_scalar, scalar_expr, staged
@@ -43,16 +44,19 @@ def Cast(dtype: Any, value: Any) -> Scalar:
 
 
 def reinterpret(value: Any, dtype: Any) -> Scalar:
-    """The bits of the value as another type of the same width; with the type first as well."""
+    """The bits of the value as another type of the same width; with the type first as well. What is
+    computed of narrow integers is one of their type here, as it is when it is stored."""
     type_first = isinstance(value, (str, DataType)) or is_scalar(dtype)
     if type_first:
         value, dtype = dtype, value
     target = element_type(dtype)
-    expr = scalar_expr(value)
+    expr = in_declared_type(scalar_expr(value), target.bits)
     if expr.dtype.bits != target.bits:
         message = f"{expr.dtype} has {expr.dtype.bits} bits, {target} has {target.bits}"
         hint = "reinterpret keeps the width: T.cast converts"
         raise Fault("operand-type", message, hint, "dtype" if type_first else "value")
+    if target.is_integer and expr.dtype.is_integer and ir.is_narrow(target):
+        return Scalar(ir.cast(expr, target))  # keeps the low bits, which are all there are
     return Scalar(expr if expr.dtype == target else ir.Cast(expr, target, True))
 
 

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from tile_ir import Diagnostic, For, Func, Loc, LoopKind, Memory, Stmt, Store, buffer_bytes
-from tile_passes.parallel.nest import Leaf, NoRoom
+from tile_ir import (
+    Diagnostic,
+    Expr,
+    For,
+    Func,
+    If,
+    Loc,
+    LoopKind,
+    Memory,
+    Stmt,
+    Store,
+    buffer_bytes,
+    conjunction,
+)
+from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable
+
+_ROOM = "smaller tiles leave room"
 
 
 def around(leaf: Leaf) -> Stmt:
@@ -23,6 +39,13 @@ def serial_nest(loop: For) -> For:
     return replace(loop, kind=kind, body=inner)
 
 
+def under(guards: Sequence[Expr], steps: list[Stmt], loc: Loc) -> list[Stmt]:
+    """The steps where all conditions hold."""
+    if not guards or not steps:
+        return steps
+    return [If(conjunction(guards), tuple(steps), (), loc)]
+
+
 def what_it_is(stmt: Stmt) -> str:
     """Why a statement that is no store has no vector form."""
     match stmt:
@@ -31,10 +54,23 @@ def what_it_is(stmt: Stmt) -> str:
     return "it is no store to an element"
 
 
-def stays_scalar(loc: Loc, reason: str) -> Diagnostic:
+def stays_scalar(loc: Loc, problem: Unsuitable) -> Diagnostic:
     """What to say of a statement that the scalar unit runs."""
-    message = f"this statement of T.Parallel stays a scalar loop: {reason}"
-    return Diagnostic("scalar-loop", message, loc, severity="warning")
+    message = f"this statement of T.Parallel stays a scalar loop: {problem.reason}"
+    hint = _ROOM if isinstance(problem, NoRoom) else None
+    return Diagnostic("scalar-loop", message, loc, hint, "warning")
+
+
+def for_want_of_room(func: Func) -> tuple[int, int, int]:
+    """How many statements are scalar loops because tiles had no room, how many loops overlap less
+    than they might, and how many statements do a part of their rows at a time: the smaller, the
+    better."""
+    remarks = func.remarks
+    return (
+        sum(r.slug == "scalar-loop" and r.hint == _ROOM for r in remarks),
+        sum(r.slug == "pipeline-versions" for r in remarks),
+        sum(r.slug == "rows-in-pieces" for r in remarks),
+    )
 
 
 def in_pieces(store: Store, count: int, trips: int, problem: NoRoom, func: Func) -> Diagnostic:
@@ -49,6 +85,6 @@ def in_pieces(store: Store, count: int, trips: int, problem: NoRoom, func: Func)
         f"this statement of T.Parallel computes {count} of {trips} rows at a time: "
         f"{problem.reason} beside {sizes}",
         store.loc,
-        "smaller tiles leave room for all rows",
+        f"{_ROOM} for all rows",
         "warning",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -43,6 +43,9 @@ class Temporaries:
     )
     taken: set[Buffer] = field(default_factory=set)
     held: set[Buffer] = field(default_factory=set)
+    # Bytes of the user's that hold something while the nest at hand runs, where the others may
+    # share theirs with tiles.
+    busy: int | None = None
 
     def take(
         self, dtype: DType, extents: tuple[Expr, ...], sizes: tuple[int, ...], dense: bool, loc: Loc
@@ -71,9 +74,11 @@ class Temporaries:
 
     def _demand_room(self, size: int) -> None:
         """Raise Unsuitable where the tile does not fit beside the user's buffers."""
-        used = sum(round_up(buffer_bytes(a), BLOCK_BYTES) for a in self.allocs)
-        used += self.builder.user_bytes.get(Memory.UB, 0) + SCRATCH_BYTES
-        free = self.builder.target.capacity[Memory.UB] - used
+        capacity = self.builder.target.capacity[Memory.UB] - SCRATCH_BYTES
+        free = capacity - _bytes(self.allocs) - self.builder.user_bytes.get(Memory.UB, 0)
+        if self.busy is not None:
+            now = [a for a in self.allocs if a.buffer in self.taken or a.buffer in self.held]
+            free = max(free, capacity - _bytes(now) - self.busy)
         if size > free:
             raise NoRoom(size, max(free, 0))
 
@@ -130,3 +135,7 @@ class Temporaries:
         for alloc in self.allocs:  # sets of buffers have another order in every process
             self.give_back(alloc.buffer)
         self.taken.clear()
+
+
+def _bytes(allocs: Iterable[Alloc]) -> int:
+    return sum(round_up(buffer_bytes(a), BLOCK_BYTES) for a in allocs)

@@ -13,6 +13,7 @@ import torch
 
 from tile_ir import Buffer, CallError, Func, Loc, did_you_mean, written_buffers
 from tile_ir.switches import switch
+from tile_runtime.launcher import packed_bytes
 from tile_runtime.launcher.bind_symbols import Size, Symbol, SymbolError, bind_symbols
 from tile_runtime.launcher.call_plan import CallPlan, used_parameters
 from tile_runtime.launcher.scalar_arguments import (
@@ -31,6 +32,7 @@ from tile_runtime.launcher.signature import (
     dim_text,
     evaluate,
     names_in,
+    sized_text,
 )  # fmt: skip
 from tile_runtime.launcher.tensor_memory import REGISTER, same_size, seen_bytes, without_memory
 from tile_runtime.launcher.torch_dtypes import dtype_name, torch_dtype
@@ -99,33 +101,35 @@ class ArgumentChecker:
             for n, _, p in self.scalar_slots
             if p.dtype.is_integer
         }
-        dimensions = list(self._sizes(arguments, lax))
+        params, dimensions = self.signature.params, list(self._sizes(arguments, lax))
         bound = self._bind_symbols(dimensions, scalars, lax)
         values = {**scalars, **{name: symbol.value for name, symbol in bound.items()}}
         wrong = self._check_sizes(dimensions, values)
-        if wrong is not None and not lax:
-            raise self._wrong_size(wrong, values, bound)
-        ranks = ((arguments[n].dim(), self.signature.params[i]) for n, i, _ in slots)
+        # Bytes of elements of fewer bits are never taken for the elements themselves.
+        narrow = [size for size in dimensions if size.param.dtype.bits < 8]
+        refused = self._check_sizes(narrow, values) if lax else wrong
+        if refused is not None:
+            raise self._wrong_size(refused, values, bound)
+        ranks = ((arguments[n], d, params[i]) for n, i, d in slots)
         conforms = (
             wrong is None
             and slots == self.tensor_slots
             and all(
-                isinstance(param, TensorParam) and rank == len(param.dims) for rank, param in ranks
+                isinstance(p, TensorParam) and t.dim() == len(p.dims) and t.dtype is dtype
+                for t, dtype, p in ranks
             )
         )
-        params = self.signature.params
         sizes = [0] * len(params)
         for n, i, _ in slots:
-            sizes[i] = seen_bytes(params[i].dtype, arguments[n].numel())
+            sizes[i] = packed_bytes.bytes_passed(params[i].dtype, arguments[n])
         allocations = []
         for i, tensor in self.allocated:
             shape = self._output_shape(i, tensor, values)
             allocations.append((i, shape, torch_dtype(tensor, self.func)))
             sizes[i] = seen_bytes(tensor.dtype, math.prod(shape))
         symbols = tuple(self._symbol(name, values) for name in self.signature.symbols)
-        plan = CallPlan(
-            shapes, device, (*sizes, *(0 for _ in symbols)), symbols, tuple(allocations)
-        )
+        sizes += [0] * len(symbols)
+        plan = CallPlan(shapes, device, tuple(sizes), symbols, tuple(allocations))
         if conforms and self._by_shapes and not described:
             self.last_plan = plan
         return arguments, plan
@@ -252,12 +256,12 @@ class ArgumentChecker:
                 i,
                 as_tensor(param.name, value),
             )
-        if value.dtype is not dtype:
+        if value.dtype is not dtype and not packed_bytes.is_packed(param.dtype, value):
             raise self._error(
                 "call-dtype",
                 f"{where} is {dtype_name(value.dtype)}, expected {param.dtype}",
                 i,
-                f"pass `{param.name}.to({dtype})`",
+                packed_bytes.how_to_pass(param.name, param.dtype, dtype),
             )
         if value.dim() != len(param.dims) and not lax:
             raise self._error(
@@ -289,7 +293,8 @@ class ArgumentChecker:
         for n, i, _ in self.given(arguments):
             param = self.signature.params[i]
             assert isinstance(param, TensorParam)
-            for d, (_, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):
+            found = packed_bytes.sizes_in_elements(param.dtype, arguments[n])
+            for d, (_, size) in enumerate(zip(param.dims, found, strict=not lax)):
                 yield Size(i, param, d, size)
 
     def _bind_symbols(
@@ -324,14 +329,15 @@ class ArgumentChecker:
     ) -> CallError:
         number = self.input_positions.index(size.position)
         where = f"dimension {size.dimension} of {self._argument(number, size.position)}"
-        expected = _sized(size.declared, values)
+        expected = sized_text(size.declared, values)
         names = sorted(names_in(size.declared) & symbols.keys())
         known = [f", where {name} is {symbols[name]}" for name in names]
         return self._error(
             "call-shape",
             f"{where} is {size.found}, expected {expected}",
             size.position,
-            f"`{size.param.name}` is declared with shape {size.param.shape_text}{''.join(known)}",
+            f"`{size.param.name}` is declared with shape {size.param.shape_text}{''.join(known)}"
+            + packed_bytes.two_in_a_byte(size.param.dtype),
         )
 
     def _output_shape(
@@ -392,8 +398,3 @@ class ArgumentChecker:
 # Tensors of other types may have no memory of their own.
 _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 _PLACES = {"cpu": "the simulator, which needs cpu tensors", "npu": "the npu"}
-
-
-def _sized(dim: Dim, values: Mapping[str, int]) -> str:
-    size = evaluate(dim, values)
-    return str(size) if isinstance(dim, int) else f"{size} ({dim_text(dim)})"

@@ -189,6 +189,12 @@ def evaluate(dim: Dim, values: Mapping[str, int]) -> int:
     return int(size) if isinstance(size, (bool, float)) else size
 
 
+def sized_text(dim: Dim, values: Mapping[str, int]) -> str:
+    """The size and how it is declared, as messages show them."""
+    size = evaluate(dim, values)
+    return str(size) if isinstance(dim, int) else f"{size} ({dim_text(dim)})"
+
+
 def names_in(dim: Dim) -> set[str]:
     """Symbols and scalars a size depends on."""
     if isinstance(dim, str):

@@ -53,9 +53,11 @@ class _Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A configuration that can be tried. `key` stands for all that its time depends on."""
+    """A configuration that can be tried. `kernel` stands for all that its time depends on, `key`
+    for that and for the configuration."""
 
     config: Config
+    kernel: str
     key: str
     makes: Callable[[], JITKernel]
     declared: Declared
@@ -111,8 +113,9 @@ class ConfigCandidates:
             )
         except Exception as error:  # it may refuse sizes in any way
             return failed(REFUSED, error)
+        kernel = digest_of(self._judged, about, self._described(declared))
         key = digest_of(self._judged, about, self._described(declared), config_text(config))
-        return Candidate(config, key, makes, declared)
+        return Candidate(config, kernel, key, makes, declared)
 
     def trial(self, candidate: Candidate, apart: bool) -> Trial:
         options = self.options

@@ -1,5 +1,6 @@
 """Tries configurations until none is left that could win: what is known already is not tried again,
-and what comes of each is kept as it ends.
+and what comes of each is kept as it ends. Configurations that give the same kernel, as they differ
+in what only other machines have (numbers of threads, widths of accesses), are tried once.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from random import Random
 
 from tile_ir import KernelError, Stopped
 from tile_ir.switches import switch
 from tile_runtime.tuning.candidates import Candidate, ConfigCandidates
+from tile_runtime.tuning.options import TuneOptions
 from tile_runtime.tuning.progress import shown
 from tile_runtime.tuning.proposals import proposals
 from tile_runtime.tuning.results import ResultStore, TrialRow, TuningResults
@@ -47,6 +49,7 @@ def search(candidates: ConfigCandidates, configs: Sequence[Config]) -> TuningRes
 
     Raises Stopped for an interrupt; what was measured until then is kept.
     """
+    configs = _some(configs, switch("tune_most"))
     rows: list[TrialRow] = []
     total = min(candidates.options.most or len(configs), len(configs))
     try:
@@ -56,6 +59,14 @@ def search(candidates: ConfigCandidates, configs: Sequence[Config]) -> TuningRes
     return TuningResults(tuple(rows))
 
 
+def _some(configs: Sequence[Config], most: int) -> Sequence[Config]:
+    """So many of all, from everywhere among them, and always the same ones; all for 0."""
+    if not 0 < most < len(configs):
+        return configs
+    places = Random(0).sample(range(len(configs)), most)
+    return [configs[place] for place in sorted(places)]
+
+
 def _try_all(
     candidates: ConfigCandidates, configs: Sequence[Config], total: int, rows: list[TrialRow]
 ) -> None:
@@ -63,27 +74,40 @@ def _try_all(
     options = candidates.options
     left = proposals(configs, options.sampler, options.most)
     store = ResultStore()
-    running: dict[Future[TrialOutcome], Candidate] = {}
+    running: dict[Future[TrialOutcome], list[Candidate]] = {}
+    # By kernel: who waits for it, and what came of it.
+    awaited: dict[str, list[Candidate]] = {}
+    outcomes: dict[str, TrialOutcome] = {}
 
-    with _crew(options.executor) as crew, shown(total) as tell:
+    with _crew(options) as crew, shown(total) as tell:
 
         def ended(config: Config, row: TrialRow) -> None:
             rows.append(row)
             left.tell(config, row.milliseconds)
             tell(row)
 
+        def keep(config: Config, found: Candidate | None, outcome: TrialOutcome) -> None:
+            row = candidates.row(config, found, outcome)
+            store.write(row)
+            ended(config, row)
+
         def start(config: Config) -> None:
             found = candidates.candidate(config)
             if isinstance(found, TrialOutcome):
-                row = candidates.row(config, None, found)
-                store.write(row)
-                ended(config, row)
+                keep(config, None, found)
                 return
             known = store.read(found.key, options.timeout)
             if known is not None:
+                outcomes.setdefault(found.kernel, _shared(known))
                 ended(config, known)
+            elif found.kernel in outcomes:
+                keep(config, found, outcomes[found.kernel])
+            elif found.kernel in awaited:
+                awaited[found.kernel].append(found)
             else:
-                running[crew.submit(candidates.trial(found, crew.apart))] = found
+                awaited[found.kernel] = [found]
+                trial = crew.submit(candidates.trial(found, crew.apart))
+                running[trial] = awaited[found.kernel]
 
         while True:
             while len(running) < crew.in_flight and (config := left.ask()) is not None:
@@ -91,11 +115,17 @@ def _try_all(
             if not running:
                 break
             for future in wait(running, return_when=FIRST_COMPLETED).done:
-                found = running.pop(future)
-                outcome = candidates.looked_at(found, _outcome(future))
-                row = candidates.row(found.config, found, outcome)
-                store.write(row)
-                ended(found.config, row)
+                first, *others = running.pop(future)
+                outcome = candidates.looked_at(first, _outcome(future))
+                keep(first.config, first, outcome)
+                outcomes[first.kernel] = _shared(outcome)
+                for other in others:
+                    keep(other.config, other, outcomes[first.kernel])
+
+
+def _shared(found: TrialRow | TrialOutcome) -> TrialOutcome:
+    """What a second configuration of the same kernel has, which takes no time to find out."""
+    return TrialOutcome(found.state, found.milliseconds, found.problem, found.slug)
 
 
 def _stopped(tried: int, total: int) -> Stopped:
@@ -113,8 +143,12 @@ def _outcome(future: Future[TrialOutcome]) -> TrialOutcome:
 
 
 @contextmanager
-def _crew(executor: Any) -> Iterator[_Crew]:
-    """For the duration of a search. If that is broken off, what runs is ended."""
+def _crew(options: TuneOptions) -> Iterator[_Crew]:
+    """For the duration of a search. If that is broken off, what runs is ended. What all kernels of
+    this machine need is made first: a trial has its seconds for itself."""
+    executor = options.executor
+    if executor in ("here", "processes"):
+        options.device().prepare()
     if executor == "here":
         yield _Crew(_run_here, 1, apart=False)
         return
