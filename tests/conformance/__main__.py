@@ -12,6 +12,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from conformance.count_kernels import Count, Verdict, families, total
+from conformance.count_kernels import as_csv as kernels_csv
 from conformance.outcome import Kind
 from conformance.run_task import Limits, run_task
 from conformance.scripts import gpu_tasks, tasks
@@ -34,9 +36,11 @@ def main() -> int:
     wanted = list(of_dialect(examples, options.only))
     logs = options.output / "conformance-logs"
     logs.mkdir(parents=True, exist_ok=True)
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    memory = options.memory * 2**30 or _SHARE * total / options.jobs
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = options.memory * 2**30 or _SHARE * machine / options.jobs
     limits = Limits(options.timeout, int(memory))
+    if options.kernels:
+        return _count(Count(examples, options.only, options.check, limits, logs), options.output)
     results = []
     with ThreadPoolExecutor(options.jobs) as pool:
         jobs = [
@@ -57,6 +61,18 @@ def main() -> int:
     return int(any(r.outcome.kind is Kind.WRONG for r in results))
 
 
+def _count(count: Count, output: Path) -> int:
+    """Print a verdict on each kernel, and the total; the exit code is 1 if a result was wrong."""
+    verdicts: list[Verdict] = []
+    for verdict in count.verdicts(families()):
+        verdicts.append(verdict)
+        print(verdict, flush=True)
+        # Written as it grows, as above.
+        (output / "conformance-kernels.csv").write_text(kernels_csv(verdicts))
+    print(total(verdicts, count.check))
+    return int(any(Kind.WRONG.value in v.why for v in verdicts))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
     parser.add_argument("peer", type=Path, help="a checkout of tilelang-ascend, or of TileLang")
@@ -67,6 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--check", default="off", choices=("off", "device", "strict"))
     parser.add_argument("--schedules", type=int, default=0, metavar="N",
                         help="run each kernel in N orders of the cores, at device and strict")  # fmt: skip
+    parser.add_argument("--kernels", action="store_true",
+                        help="count kernels that are right, one by one; writes conformance-kernels.csv")  # fmt: skip
     parser.add_argument("--timeout", type=float, default=300, help="seconds a script may take")
     parser.add_argument("--memory", type=float, default=0, metavar="GB",
                         help="memory a script may take (default: its share of the machine)")  # fmt: skip

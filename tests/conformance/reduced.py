@@ -15,6 +15,7 @@ from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType
 
+from conformance.launches import note_launches
 from conformance.reference_packages import provide
 
 # The greatest value of a number with one of these names.
@@ -148,7 +149,8 @@ def main(arguments: list[str]) -> None:
     sys.path.insert(0, str(path.parent))
     scope = sys.modules["__main__"].__dict__
     scope["__file__"] = str(path)
-    exec(compile(tree, str(path), "exec", dont_inherit=True), scope)
+    with note_launches():
+        exec(compile(tree, str(path), "exec", dont_inherit=True), scope)
 
 
 if __name__ == "__main__":
