@@ -42,26 +42,22 @@ def decays(gate: torch.Tensor) -> torch.Tensor:
 
 
 def softmax_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool, scale: float = 0.0,
-    shift: int = 0, window: int = 0, sinks: torch.Tensor | None = None,
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, allowed: torch.Tensor | None = None,
+    scale: float = 0.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Rows [batch, rows, heads, size], fewer heads in k and v; row i sees up to i + shift, and no
-    more than `window` of them. Also the logarithm of the sums, [batch, heads, rows]."""
+    """Rows [batch, rows, heads, size], where k and v may have fewer heads, and which row sees which.
+    Also the binary logarithm of the sums, [batch, heads, rows]."""
     groups = q.shape[2] // k.shape[2]
     q, k, v = heads_first(q), *(heads_first(x).repeat_interleave(groups, 1) for x in (k, v))
     scores = q @ k.transpose(-1, -2) * (scale or q.shape[-1] ** -0.5)
-    ones = torch.ones(scores.shape[-2:], dtype=torch.bool)
-    hidden = ones.triu(1 + shift) if causal else ~ones
-    if window:
-        hidden = hidden | ones.tril(shift - window)
-    scores = scores.masked_fill(hidden, -torch.inf)
-    total = scores
-    if sinks is not None:
-        column = sinks.double()[:, None, None].expand(*scores.shape[:-1], 1)
-        total = torch.cat([scores, column], -1)
-    log_sum = torch.logsumexp(total, -1)
-    weights = torch.exp(scores - log_sum[..., None])
-    return heads_first(weights @ v), log_sum
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -torch.inf)
+    return heads_first(torch.softmax(scores, -1) @ v), torch.logsumexp(scores, -1) * LOG2_E
+
+
+def causal(rows: int, keys: int) -> torch.Tensor:
+    """Which row sees which key, if the last ones belong together."""
+    return torch.ones(rows, keys, dtype=torch.bool).tril(keys - rows)
 
 
 def gradients(

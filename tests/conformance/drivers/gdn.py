@@ -225,9 +225,9 @@ def chunk_o_bwd(
     want_q, want_k, want_w = (torch.zeros(b, s, h, dk).double() for _ in range(3))
     want_g = torch.zeros(-(-dk // block_DK), b, s, h).double()
     for n, rows in enumerate(chunks(s, chunk)):
-        Q, K, V, O, G = (heads_first(x[:, rows]) for x in (q, k, v, d_o, g))
+        Q, K, V, D_O, G = (heads_first(x[:, rows]) for x in (q, k, v, d_o, g))
         H, D = (x[:, n].double().transpose(-1, -2) for x in (state, d_state))
-        d_s, d_q, d_k = O @ V.transpose(-1, -2), O @ H, V @ D
+        d_s, d_q, d_k = D_O @ V.transpose(-1, -2), D_O @ H, V @ D
         want_w[:, rows] = -heads_first(heads_first(d_v[:, rows]) @ H)
         if gated:
             d_q = d_q * torch.exp(G)[..., None] * scale

@@ -23,7 +23,7 @@ def _per_head(x: torch.Tensor, heads: int, along: int) -> torch.Tensor:
     1 256 128   1      3 64 128 64      64      64      128          2
     2 128 64    2      4 32 64  32      32      64      64           3
     1 256 256   1      2 96 64  128     64      64      64           1
-    1 192 96    1      2 48 64  64      32      32      64           1
+    1 192 96    1      2 48 64  32      32      32      64           1
 """)  # fmt: skip
 def mamba_chunk_scan(
     factory: Any, draw: Draw, b: int, s: int, chunk: int, groups: int, h: int, p: int, n: int,
