@@ -326,11 +326,12 @@ VARLEN_ROWS = """
     64,32    64,96    4 2      64   64     True      32      32      2
     40,75    33,64    2 1      32   64     False     32      32      1
 """
-# A block of the kernel that splits stores all its rows, also those of the next sequence.
+# The kernel that splits stores whole blocks of the longest sequence for all of them: in a shorter
+# one they would fall on rows of the next.
 VARLEN_WHOLE_ROWS = """
     rows     keys     h groups size size_v is_causal block_M block_N num_stages
-    64,32    64,96    4 2      64   64     True      32      32      2
-    40,75    32,64    2 1      32   64     False     32      32      1
+    64,32    64,64    4 2      64   64     True      32      32      2
+    40,75    32,32    2 1      32   64     False     32      32      1
 """
 
 
@@ -417,7 +418,7 @@ def _varlen_bwd(split: bool) -> Any:
             d_k, d_v = (torch.zeros(groups, *t.shape, dtype=t.dtype) for t in (k, v))
         else:
             d_k, d_v = (torch.zeros(t.shape) for t in (k, v))
-        kernel = factory(len(rows), sum(rows), sum(keys), max(rows), h, max(*rows, *keys), size,
+        kernel = factory(len(rows), sum(rows), sum(keys), max(rows), h, max(keys), size,
                          size_v, is_causal, block_M, block_N, threads=128, num_stages=num_stages,
                          groups=groups)  # fmt: skip
         kernel(x.joined("q"), k, v, x.joined("d_o"), x.padded("lse").float(),

@@ -154,52 +154,6 @@ def gemm_of_two_sums(
     yield Compared("c", got, a.double() @ b.double().T, 1e-5)
 
 
-def _nibbles(packed: torch.Tensor) -> torch.Tensor:
-    """Signed integers of four bits, the lower ones first."""
-    both = torch.stack((packed & 15, packed >> 4), -1).flatten(-2).int()
-    return torch.where(both > 7, both - 16, both).double()
-
-
-@driver("gemm_int4/example_tilelang_gemm_int4.py:matmul_nt_int4", """
-    m  n  k  block_M block_N block_K
-    32 48 64 16      16      32
-""")  # fmt: skip
-def gemm_int4(
-    factory: Any, draw: Draw, m: int, n: int, k: int, block_M: int, block_N: int, block_K: int
-) -> Iterator[Compared]:
-    a, b = (draw.integers(0, 256, rows, k // 2, dtype="uint8") for rows in (m, n))
-    kernel = _compiled(factory(m, n, k, block_M, block_N, block_K))
-    got = kernel(a.view(torch.int8), b.view(torch.int8))
-    yield Compared("c", got, _nibbles(a) @ _nibbles(b).T, 1e-9)
-
-
-@driver("dequantize_gemm/example_dequant_gemm_w4a8.py:_convert_test", """
-    n  k   block_N block_K
-    64 256 32      128
-    40 64  16      64
-""")  # fmt: skip
-def convert_w4(
-    factory: Any, draw: Draw, n: int, k: int, block_N: int, block_K: int
-) -> Iterator[Compared]:
-    packed = draw.integers(0, 256, n, k // 2, dtype="uint8")
-    yield Compared("b", factory(n, k, block_N, block_K, "int8")(packed), _nibbles(packed), 1e-9)
-
-
-@driver("dequantize_gemm/example_dequant_gemm_w4a8.py:matmul_int8xint4", """
-    m  n  k   block_M block_N block_K
-    64 96 256 32      32      128
-    40 50 128 32      16      64
-""")  # fmt: skip
-def gemm_w4a8(
-    factory: Any, draw: Draw, m: int, n: int, k: int, **blocks: int
-) -> Iterator[Compared]:
-    """The result is transposed."""
-    a = draw.integers(-128, 128, m, k, dtype="int8")
-    packed = draw.integers(0, 256, n, k // 2, dtype="uint8")
-    kernel = factory(m, n, k, "int8", "int32", "int32", num_stages=1, threads=128, **blocks)
-    yield Compared("c", kernel(a, packed), _nibbles(packed) @ a.double().T, 1e-9)
-
-
 @driver("autodd/tilelang_buggy.py:buggy_matmul", """
     m  n  k   block_M block_N block_K
     64 96 128 32      32      32

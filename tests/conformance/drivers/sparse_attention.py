@@ -11,6 +11,7 @@ import torch
 from conformance.drivers.case import Compared, Draw, driver
 from conformance.drivers.formulas import (
     LOG2_E,
+    causal,
     gradients,
     offsets,
     rounded,
@@ -206,6 +207,33 @@ def latent_round(
     yield Compared("dkv", factory(x, size, tail, groups), x, 5e-3)
 
 
+@driver("deepseek_v4/sparse_attn_fwd_sm90.py:sparse_attn_fwd", """
+    b s h   keys size top block_N dtype
+    2 3 64  90   64   64  32      bf16
+    1 2 128 50   32   32  32      f16
+""")  # fmt: skip
+def sparse_with_sinks(
+    factory: Any, draw: Draw, b: int, s: int, h: int, keys: int, size: int, top: int, block_N: int,
+    dtype: str,
+) -> Iterator[Compared]:  # fmt: skip
+    """One head of keys, which are values too; a sink takes its share of each sum. The last of the
+    chosen rows are missing."""
+    q, kv = draw(b, s, h, size, dtype=dtype), draw(b, keys, size, dtype=dtype)
+    sinks = draw(h, dtype=dtype)
+    chosen = torch.stack([draw.permutation(max(keys, top))[:top] for _ in range(b * s)])
+    chosen = torch.where(chosen < keys, chosen, -1).view(b, s, top)
+    chosen[..., -3:] = -1
+    want = torch.zeros(b, s, h, size).double()
+    for at in [(x, y) for x in range(b) for y in range(s)]:
+        k = kv[at[0], chosen[at][chosen[at] >= 0]].double()
+        scores = q[at].double() @ k.T * size**-0.5
+        shares = torch.softmax(torch.cat([scores, sinks.double()[:, None]], 1), 1)
+        want[at] = shares[:, :-1] @ k
+    kernel = factory(b, h, s, keys, size, top, block_N=block_N, num_stages=2, threads=128,
+                     dtype=dtype)  # fmt: skip
+    yield Compared("o", kernel(q, kv, chosen.int(), sinks), want, 8e-3)
+
+
 # --- over chosen blocks ------------------------------------------------------------------------------
 
 
@@ -222,6 +250,33 @@ def _rows_of(blocks: torch.Tensor, block: int, end: int) -> torch.Tensor:
     """All rows of these blocks before the end."""
     rows = blocks[blocks >= 0].long()[:, None] * block + torch.arange(block)
     return rows[rows < end]
+
+
+@driver("seer_attention/block_sparse_attn_tilelang.py:blocksparse_flashattn", """
+    b h rows keys size is_causal
+    1 2 192  192  64   True
+    2 1 64   200  32   False
+""")  # fmt: skip
+def block_sparse_attention(
+    factory: Any, draw: Draw, b: int, h: int, rows: int, keys: int, size: int, is_causal: bool
+) -> Iterator[Compared]:
+    """Which blocks of 64 keys a block of 64 rows sees, the first one always."""
+    q = draw(b, h, rows, size, dtype=F16)
+    k, v = (draw(b, h, keys, size, dtype=F16) for _ in range(2))
+    count = -(-keys // 64)
+    seen = draw.uniform(b, h, count, count) > 0.5
+    seen[..., 0] = True
+    if is_causal:
+        seen = seen.tril()
+    else:  # rows of keys behind the end count as keys of zero there
+        seen[..., keys // 64 :] = False
+    allowed = seen.repeat_interleave(64, 2).repeat_interleave(64, 3)[:, :, :rows, :keys]
+    if is_causal:
+        allowed = allowed & causal(rows, keys)
+    scores = q.double() @ k.double().transpose(-1, -2) * size**-0.5
+    want = torch.softmax(scores.masked_fill(~allowed, -torch.inf), -1) @ v.double()
+    kernel = factory(b, h, rows, keys, size, count, is_causal)
+    yield Compared("o", kernel(q, k, v, seen.to(torch.int8)), want, 3e-3)
 
 
 NSA_ROWS = """

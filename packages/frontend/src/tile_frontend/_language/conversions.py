@@ -7,7 +7,7 @@ from typing import Any
 from tile_frontend._tracing.dtype_names import PYTHON_TYPES, DataType, element_type
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, describe, is_scalar, scalar_expr, staged
-from tile_ir import ALIASES, DTYPES, DType, Expr
+from tile_ir import ALIASES, DTYPES, INT32, DType, Expr
 from tile_ir import expr as ir
 
 # What each rounding of `cast` makes of a float before it becomes an integer.
@@ -49,11 +49,31 @@ def reinterpret(value: Any, dtype: Any) -> Scalar:
         value, dtype = dtype, value
     target = element_type(dtype)
     expr = scalar_expr(value)
+    narrow = _of_operands(expr)
+    if narrow is not None and narrow.bits == target.bits:
+        expr = ir.cast(expr, narrow)
     if expr.dtype.bits != target.bits:
         message = f"{expr.dtype} has {expr.dtype.bits} bits, {target} has {target.bits}"
         hint = "reinterpret keeps the width: T.cast converts"
         raise Fault("operand-type", message, hint, "dtype" if type_first else "value")
     return Scalar(expr if expr.dtype == target else ir.Cast(expr, target, True))
+
+
+def _of_operands(expr: Expr) -> DType | None:
+    """The type of an integer before arithmetic widened it (docs/rules/kernels.md#expressions): what
+    `reinterpret` of a sum of bytes is about. None of a constant, which takes any."""
+    if expr.dtype is not INT32:
+        return expr.dtype
+    match expr:
+        case ir.Cast(operand=x, bits=False) if ir.is_narrow(x.dtype):
+            return x.dtype
+        case ir.Binary(left=left, right=right):
+            a, b = _of_operands(left), _of_operands(right)
+            return ir.promote(a, b) if a is not None and b is not None else a or b
+        case ir.Const():
+            return None
+        case _:
+            return INT32
 
 
 class DTypeName(DataType):
