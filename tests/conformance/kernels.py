@@ -56,7 +56,11 @@ def _launches(node: ast.AST, around: tuple[str, ...]) -> Iterator[tuple[str, int
     """Each `with T.Kernel`: the functions around it, joined by dots, and its line."""
     for child in ast.iter_child_nodes(node):
         inside = (*around, child.name) if isinstance(child, ast.FunctionDef) else around
-        if isinstance(child, ast.With) and any(_is_launch(i.context_expr) for i in child.items):
+        if (
+            around
+            and isinstance(child, ast.With)
+            and any(_is_launch(i.context_expr) for i in child.items)
+        ):
             yield ".".join(inside), child.lineno
         yield from _launches(child, inside)
 

@@ -48,7 +48,7 @@ class Compared:
         far = int((off > _WORST * self.tolerance * (size + want.abs())).sum())
         if relative < self.tolerance and not far:
             return ""
-        return f"{self.name} is off by {relative:.1e} (allowed {self.tolerance:.1e}), {far} elements far"
+        return f"{self.name} is off by {relative:.1e} (allowed {self.tolerance:.1e}), far elements: {far}"
 
 
 @dataclass(frozen=True, slots=True)
