@@ -26,6 +26,9 @@ _SHARE = 0.8
 def main() -> int:
     """The exit code is 1 if any script gave a wrong result, else 0."""
     options = _parser().parse_args()
+    if options.kernels and options.dialect != "tilelang":
+        print("error: --kernels counts those of --dialect tilelang", file=sys.stderr)
+        return 2
     examples = options.peer / "examples"
     if options.dialect == "tilelang" and not examples.is_dir():
         examples = options.peer
@@ -40,7 +43,8 @@ def main() -> int:
     memory = options.memory * 2**30 or _SHARE * machine / options.jobs
     limits = Limits(options.timeout, int(memory))
     if options.kernels:
-        return _count(Count(examples, options.only, options.check, limits, logs), options.output)
+        count = Count(examples, options.only, options.check, limits, logs, options.jobs)
+        return _count(count, options.output)
     results = []
     with ThreadPoolExecutor(options.jobs) as pool:
         jobs = [

@@ -6,6 +6,7 @@ import csv
 import io
 import pkgutil
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,13 +40,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What is counted in which checkout, and how."""
+    """What is counted in which checkout, and how; `jobs` files at a time."""
 
     examples: Path
     only: str
     check: str
     limits: Limits
     logs: Path
+    jobs: int = 1
 
     def verdicts(self, families: Sequence[str]) -> Iterator[Verdict]:
         """One for each kernel, file by file. What no driver covers is judged by its script."""
@@ -55,7 +57,8 @@ class Count:
             for family in families
             for number, driver in enumerate(drivers_of(family))
         ]
-        for file in dict.fromkeys(k.file for k in found):
+
+        def of_file(file: str) -> list[Verdict]:
             here = [k for k in found if k.file == file]
             cases = [
                 case
@@ -63,7 +66,11 @@ class Count:
                 if driver.file == file and any(driver.covers(k.title) for k in here)
                 for case in self._driven(family, number, driver)
             ]
-            yield from judge(here, cases, self._script)
+            return list(judge(here, cases, self._script))
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            for verdicts in pool.map(of_file, dict.fromkeys(k.file for k in found)):
+                yield from verdicts
 
     def _driven(self, family: str, number: int, driver: Driver) -> list[CaseResult]:
         return run_driver(self.examples, family, number, driver, self.check, self.limits, self.logs)

@@ -1,5 +1,5 @@
 """What examples of TileLang took that was missing: marks for a tracer of GPUs, arithmetic of bytes
-whose bits are taken as another type, and two pipelined loops over the same tiles. At `strict`."""
+whose bits are taken as another type, integers of four bits in bytes, and two pipelined loops over the same tiles. At `strict`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 import tile_frontend as T
 from tile_frontend._language import tir_expressions as tir
-from tile_ir import KernelError
+from tile_ir import CallError, KernelError
 from tile_runtime import compile
 from tile_runtime.scripts.gpu_marks import iket
 
@@ -83,6 +83,35 @@ def test_bits_keep_their_number() -> None:
 
     with pytest.raises(KernelError, match="int32 has 32 bits, int8 has 8"):
         k()
+
+
+def test_integers_of_four_bits_come_two_to_a_byte() -> None:
+    """As TileLang passes them: tensors of int8 with half of the columns."""
+
+    @T.prim_func
+    def k(A: T.Tensor((16, 64), "int4"), B: T.Tensor((16, 64), "int4"),
+          C: T.Tensor((16, 16), "int32")):  # fmt: skip
+        with T.Kernel(1, threads=128) as bx:
+            a = T.alloc_shared((16, 64), "int4")
+            b = T.alloc_shared((16, 64), "int4")
+            c = T.alloc_fragment((16, 16), "int32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, transpose_B=True, clear_accum=True)
+            T.copy(c, C)
+
+    def numbers(packed: torch.Tensor) -> torch.Tensor:
+        halves = torch.stack((packed & 15, packed >> 4), -1).flatten(-2).int()
+        return torch.where(halves > 7, halves - 16, halves)
+
+    kernel = compile(k, out_idx=[2])
+    for _ in range(2):
+        a, b = torch.randint(0, 256, (2, 16, 32), dtype=torch.uint8)
+        assert torch.equal(kernel(a.view(torch.int8), b), numbers(a) @ numbers(b).T)
+    with pytest.raises(CallError, match="dimension 1 of argument 2 `B` is 32, expected 64"):
+        kernel(a, b[:, :16].contiguous())
+    with pytest.raises(CallError, match="argument 2 `B` is int32, expected int4"):
+        kernel(a, b.int())
 
 
 def test_two_loops_keep_the_same_tile_for_the_next_stage() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tile_runtime.launcher.signature import Dim, TensorParam, dim_text, names_in
+from tile_runtime.launcher.signature import Dim, TensorParam, dim_text, evaluate, names_in
 from tile_runtime.launcher.tensor_memory import same_size
 
 # Coefficient and constant of a size that is linear in one symbol.
@@ -199,3 +199,9 @@ def _even(inner: Linear, divisor: int, size: int) -> int | NoInteger:
     last = (divisor * size + divisor - 1 - b) // a  # the largest one
     x = last // step * step
     return x if same_size((a * x + b) // divisor, size) else NoInteger()
+
+
+def size_text(dim: Dim, values: Mapping[str, int]) -> str:
+    """A size with the expression that it is the value of."""
+    size = evaluate(dim, values)
+    return str(size) if isinstance(dim, int) else f"{size} ({dim_text(dim)})"

@@ -14,7 +14,8 @@ import torch
 
 from tile_ir import Buffer, CallError, Func, Loc, did_you_mean, written_buffers
 from tile_ir.switches import switch
-from tile_runtime.launcher.bind_symbols import Size, Symbol, SymbolError, bind_symbols
+from tile_runtime.launcher import tensor_memory as memory
+from tile_runtime.launcher.bind_symbols import Size, Symbol, SymbolError, bind_symbols, size_text
 from tile_runtime.launcher.scalar_arguments import (
     NoScalar,
     Value,
@@ -123,7 +124,7 @@ class ArgumentChecker:
         params = self.signature.params
         sizes = [0] * len(params)
         for n, i, _ in self.tensor_slots:
-            sizes[i] = seen_bytes(params[i].dtype, arguments[n].numel())
+            sizes[i] = memory.argument_bytes(params[i].dtype, arguments[n])
         allocations = []
         for i, tensor in self.allocated:
             shape = self._output_shape(i, tensor, values)
@@ -252,7 +253,7 @@ class ArgumentChecker:
                 i,
                 as_tensor(param.name, value),
             )
-        if value.dtype is not dtype:
+        if value.dtype is not dtype and not memory.is_packed(param.dtype, value):
             raise self._error(
                 "call-dtype",
                 f"{where} is {dtype_name(value.dtype)}, expected {param.dtype}",
@@ -289,7 +290,8 @@ class ArgumentChecker:
         for n, i, _ in self.tensor_slots:
             param = self.signature.params[i]
             assert isinstance(param, TensorParam)
-            for d, (_, size) in enumerate(zip(param.dims, arguments[n].shape, strict=not lax)):
+            found = memory.seen_shape(param.dtype, arguments[n])
+            for d, (_, size) in enumerate(zip(param.dims, found, strict=not lax)):
                 yield Size(i, param, d, size)
 
     def _bind_symbols(
@@ -324,7 +326,7 @@ class ArgumentChecker:
     ) -> CallError:
         number = self.input_positions.index(size.position)
         where = f"dimension {size.dimension} of {self._argument(number, size.position)}"
-        expected = _sized(size.declared, values)
+        expected = size_text(size.declared, values)
         names = sorted(names_in(size.declared) & symbols.keys())
         known = [f", where {name} is {symbols[name]}" for name in names]
         return self._error(
@@ -392,8 +394,3 @@ class ArgumentChecker:
 # Tensors of other types may have no memory of their own.
 _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 _PLACES = {"cpu": "the simulator, which needs cpu tensors", "npu": "the npu"}
-
-
-def _sized(dim: Dim, values: Mapping[str, int]) -> str:
-    size = evaluate(dim, values)
-    return str(size) if isinstance(dim, int) else f"{size} ({dim_text(dim)})"

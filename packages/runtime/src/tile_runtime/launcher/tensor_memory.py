@@ -19,6 +19,25 @@ def seen_bytes(dtype: DType, elements: int) -> int:
     return -(-elements * dtype.bits // 8)
 
 
+def is_packed(dtype: DType, value: torch.Tensor) -> bool:
+    """Whether elements of four bits come two to a byte, the even one in the low half, as TileLang
+    passes them."""
+    return dtype.bits == 4 and value.dim() > 0 and value.dtype in (torch.int8, torch.uint8)
+
+
+def seen_shape(dtype: DType, value: torch.Tensor) -> tuple[int, ...]:
+    """The shape of a tensor in elements of the kernel."""
+    shape = tuple(value.shape)
+    return (*shape[:-1], 2 * shape[-1]) if is_packed(dtype, value) else shape
+
+
+def argument_bytes(dtype: DType, value: torch.Tensor) -> int:
+    """Bytes of a tensor that a kernel sees."""
+    if is_packed(dtype, value):
+        return value.numel()
+    return seen_bytes(dtype, value.numel())
+
+
 def without_memory(value: torch.Tensor) -> tuple[str, str] | None:
     """What the tensor is instead of numbers in memory, and what to do; None if it is just that."""
     if is_fake(value):
