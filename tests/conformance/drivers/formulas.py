@@ -55,6 +55,14 @@ def softmax_attention(
     return heads_first(torch.softmax(scores, -1) @ v), torch.logsumexp(scores, -1) * LOG2_E
 
 
+def attend(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Heads [heads, size] over rows that all of them see; and the logarithm of the sums."""
+    scores = q.double() @ k.double().T * scale
+    return torch.softmax(scores, 1) @ v.double(), torch.logsumexp(scores, 1)
+
+
 def causal(rows: int, keys: int) -> torch.Tensor:
     """Which row sees which key, if the last ones belong together."""
     return torch.ones(rows, keys, dtype=torch.bool).tril(keys - rows)
