@@ -6,24 +6,31 @@ from collections.abc import Iterator
 
 from tile_ir import (
     CORE_OF_MEMORY,
+    Automatic,
     Body,
     Core,
+    Func,
     Memory,
     Op,
     Section,
     Stmt,
     Store,
-    Var,
     bodies,
     core_of,
+    walk,
 )
 from tile_passes.analysis.lane_dependence import done_by_lanes
 
 
-def unscoped_stores_are_of_vector(body: Body, lane: Var) -> bool:
+def unscoped_stores_are_of_vector(func: Func) -> bool:
     """Whether the vector cores do them: where these have other work that is not the cube core's,
-    or where their number decides a store."""
+    where their number decides a store, or where no core has work and one vector core can copy what
+    the compiler orders: the scalar unit of a cube core stores whole lines of its cache."""
+    body, lane = func.launch.body, func.launch.lane
     if any(_works(s) for s in outside_of(body, Core.CUBE)):
+        return True
+    ordered_here = func.automatic & {Automatic.SYNC, Automatic.STORES}
+    if ordered_here and func.launch.threads == 1 and not any(map(_is_of_cube, walk(body))):
         return True
     by_lanes = done_by_lanes(body, lane)
     return any(
@@ -45,3 +52,14 @@ def _works(stmt: Stmt) -> bool:
     return (isinstance(stmt, Op) and core_of(stmt) is Core.VECTOR) or (
         isinstance(stmt, Store) and CORE_OF_MEMORY.get(stmt.buffer.memory) is Core.VECTOR
     )
+
+
+def _is_of_cube(stmt: Stmt) -> bool:
+    match stmt:
+        case Op():
+            return core_of(stmt) is Core.CUBE
+        case Store(buffer=buffer):
+            return CORE_OF_MEMORY.get(buffer.memory) is Core.CUBE
+        case Section(core=core):
+            return core is Core.CUBE
+    return False
