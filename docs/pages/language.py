@@ -86,8 +86,9 @@ tiles in ub, l1, l0a and l0b; no scalar does. Copies between them move whole byt
 `T.mma` multiply it into int32 (A stored as [m, k]), and `T.tile.cast` converts from and to float16,
 as does a copy from ub to ub. Rows have an even number of elements, and slices in ub start at
 multiples of 64. `torch.int4` has a byte for each element: of such an argument a kernel sees the
-first half, which holds all elements, packed. A kernel may also take the bytes as an int8 tensor
-with half as many columns; `T.reinterpretcast` names those of a tile in ub as int4.
+first half, which holds all elements, packed. An argument of int8 or uint8 with half as many
+columns is taken for int4 too. A kernel may also take the bytes as an int8 tensor with half as many
+columns; `T.reinterpretcast` names those of a tile in ub as int4.
 """
 
 

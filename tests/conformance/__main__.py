@@ -12,6 +12,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from conformance.count_kernels import Count, Verdict, families, total
+from conformance.count_kernels import as_csv as kernels_csv
 from conformance.outcome import Kind
 from conformance.run_task import Limits, run_task
 from conformance.scripts import gpu_tasks, tasks
@@ -24,6 +26,9 @@ _SHARE = 0.8
 def main() -> int:
     """The exit code is 1 if any script gave a wrong result, else 0."""
     options = _parser().parse_args()
+    if options.kernels and options.dialect != "tilelang":
+        print("error: --kernels counts those of --dialect tilelang", file=sys.stderr)
+        return 2
     examples = options.peer / "examples"
     if options.dialect == "tilelang" and not examples.is_dir():
         examples = options.peer
@@ -34,9 +39,12 @@ def main() -> int:
     wanted = list(of_dialect(examples, options.only))
     logs = options.output / "conformance-logs"
     logs.mkdir(parents=True, exist_ok=True)
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    memory = options.memory * 2**30 or _SHARE * total / options.jobs
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = options.memory * 2**30 or _SHARE * machine / options.jobs
     limits = Limits(options.timeout, int(memory))
+    if options.kernels:
+        count = Count(examples, options.only, options.check, limits, logs, options.jobs)
+        return _count(count, options.output)
     results = []
     with ThreadPoolExecutor(options.jobs) as pool:
         jobs = [
@@ -57,6 +65,18 @@ def main() -> int:
     return int(any(r.outcome.kind is Kind.WRONG for r in results))
 
 
+def _count(count: Count, output: Path) -> int:
+    """Print a verdict on each kernel, and the total; the exit code is 1 if a result was wrong."""
+    verdicts: list[Verdict] = []
+    for verdict in count.verdicts(families()):
+        verdicts.append(verdict)
+        print(verdict, flush=True)
+        # Written as it grows, as above.
+        (output / "conformance-kernels.csv").write_text(kernels_csv(verdicts))
+    print(total(verdicts, count.check))
+    return int(any(Kind.WRONG.value in v.why for v in verdicts))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
     parser.add_argument("peer", type=Path, help="a checkout of tilelang-ascend, or of TileLang")
@@ -67,6 +87,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--check", default="off", choices=("off", "device", "strict"))
     parser.add_argument("--schedules", type=int, default=0, metavar="N",
                         help="run each kernel in N orders of the cores, at device and strict")  # fmt: skip
+    parser.add_argument("--kernels", action="store_true",
+                        help="count kernels that are right, one by one; writes conformance-kernels.csv")  # fmt: skip
     parser.add_argument("--timeout", type=float, default=300, help="seconds a script may take")
     parser.add_argument("--memory", type=float, default=0, metavar="GB",
                         help="memory a script may take (default: its share of the machine)")  # fmt: skip

@@ -17,6 +17,7 @@ from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType
 
+from conformance.launches import note_launches
 from conformance.reference_packages import provide
 from conformance.references.timing import timed
 from conformance.wide_references import judge_in_float32
@@ -187,7 +188,8 @@ def main(arguments: list[str]) -> None:
     sys.path.insert(0, str(path.parent))
     scope = sys.modules["__main__"].__dict__
     scope["__file__"] = str(path)
-    exec(compile(tree, str(path), "exec", dont_inherit=True), scope)
+    with note_launches():
+        exec(compile(tree, str(path), "exec", dont_inherit=True), scope)
 
 
 if __name__ == "__main__":

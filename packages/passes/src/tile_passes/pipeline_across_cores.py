@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from tile_ir import Func, KernelError, Phase, Target
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.schedule import Stages
@@ -23,7 +25,10 @@ def pipeline_across_cores(func: Func, target: Target) -> Func:
     in another; nothing where a break leaves it, where a cycle of dependences goes through both
     cores, or where the versions do not fit.
     """
-    for loop in loops_over_cores(func.launch.body):
+    count = len(list(loops_over_cores(func.launch.body)))
+    for number in range(count):
+        # Versions of what two loops use change the other loop too: it is looked up anew.
+        loop = next(islice(loops_over_cores(func.launch.body), number, None))
         stages = pipeline_cores(func, loop, target)
         if isinstance(stages, Stages):
             if loop.given:

@@ -33,9 +33,10 @@ _PLACES = {
     "CUTLASS_INCLUDE_DIR ROCM_HOME SKIP_LOADING_TILELANG_SO TILELANG_CACHE_DIR "
     "TILELANG_CLEAR_CACHE TILELANG_PACKAGE_PATH TILELANG_TEMPLATE_PATH TVM_IMPORT_PYTHON_PATH "
     "TVM_LIBRARY_PATH TVM_PYTHON_PATH env is_cache_enabled",
+    "tile_runtime.scripts.gpu_marks": "iket",
     "tile_runtime.scripts.gpu_questions": "Analyzer CDNA CUDA NoRasterization "
     "determine_fp8_type determine_torch_fp8_type driver get_num_sms get_target_compute_version "
-    "iket nvcc register_cuda_postproc_callback set_log_level",
+    "nvcc register_cuda_postproc_callback set_log_level",
     "tile_runtime.scripts.testing": "main process_func regression requires_cuda "
     "requires_cuda_compute_version requires_cuda_compute_version_eq "
     "requires_cuda_compute_version_ge requires_cuda_compute_version_gt "

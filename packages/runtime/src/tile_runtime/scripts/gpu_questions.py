@@ -65,7 +65,6 @@ def _absent(what: str, hint: str) -> Callable[..., Any]:
 _FP8 = "8-bit floats need A5; on A2/A3 quantise to int8"
 determine_fp8_type = _absent("an 8-bit float", _FP8)
 determine_torch_fp8_type = _absent("an 8-bit float", _FP8)
-iket = SimpleNamespace()
 
 
 class Analyzer:
