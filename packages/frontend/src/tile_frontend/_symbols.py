@@ -79,7 +79,7 @@ GPU_NAMES: dict[str, Any] = {
     "Unroll": loops.unroll, "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),
     "async_copy": NAMES["copy"], "sync_grid": sync_grid, **MORE_REDUCTIONS,
-    "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
+    "StridedTensor": tensors.StridedTensor, "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
     **kernel_frames.GRID_FUNCTIONS, **reducers.FUNCTIONS,
     "annotate_safe_value": annotate_safe_value, "make_tensor": pointers.make_tensor,
     **dict.fromkeys(("ptr", "Ptr"), pointers.ptr),

@@ -56,7 +56,7 @@ from tile_ir.analysis import (
     ranges_inside,
     with_ranges,
 )
-from tile_ir.layout.tile_copy import clamped_dims, match_copy
+from tile_ir.layout.tile_copy import clamped_dims, match_copy, steps_in
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import starts_at_blocks
 from tile_passes.lowering.region_parts import (
@@ -241,7 +241,7 @@ class _Guards:
         dim, *others = ends.early
         rest = replace(ends, early=others)
         s = _region(op, side).dims[dim]
-        cut = simplify(maximum(-s.offset, 0))
+        cut = simplify(maximum(steps_in(-s.offset, s.stride), 0))
         whole = self.from_the_start(op, side, rest)
         part = self.part(op, side, dim, cut, simplify(maximum(s.extent - cut, 0)))
         steps = self.from_the_start(part, side, rest) if part is not None else None
@@ -255,7 +255,8 @@ class _Guards:
         dim, *others = ends.late
         rest = replace(ends, late=others)
         gm = _region(op, side)
-        s, room = gm.dims[dim], simplify(gm.buffer.shape[dim] - gm.dims[dim].offset)
+        s = gm.dims[dim]
+        room = simplify(steps_in(gm.buffer.shape[dim] - s.offset, s.stride))
         whole = self.to_the_end(op, side, rest)
         there = simplify(minimum(maximum(room, 0), s.extent))
         part = self.part(op, side, dim, Const(0), there)

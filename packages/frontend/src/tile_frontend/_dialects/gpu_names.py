@@ -160,10 +160,6 @@ ERRORS = (
         "a condition of a compiler's inner form", "write T.if_then_else(condition, x, y)", "where",
     ),
     _group(
-        "rows lie behind each other in a tensor here", "pass a contiguous T.Tensor",
-        "StridedTensor",
-    ),
-    _group(
         "objects of a class hold no state of a kernel here", "write a T.macro and T.alloc_var",
         "inline meta_class",
     ),
@@ -205,6 +201,7 @@ LOWERED: dict[str, str] = {
     "alloc_buffer": "T.alloc_global, or the tile that `scope` names",
     "sblock_alloc_buffer": "T.alloc_global, or the tile that `scope` names",
     "annotate_safe_value": "what copies pad with, and elements outside are",
+    "StridedTensor": "T.Tensor: a call passes a copy where the strides are others",
     "ptr": "a tensor, whose shape T.make_tensor says", "Ptr": "a tensor, as T.ptr",
     "make_tensor": "the shape and type of a parameter T.ptr",
     "gemm": "a product of the cube core, whose result is handed over where it is used",

@@ -130,9 +130,17 @@ class ExpressionEvaluator:
             self._lost_value(node, lost)
         captured = isinstance(value, Scalar) and self.scope.is_captured(node.id)
         if captured and not self.trace.in_signature:
+            value = self._as_stride(value)
             self._check_symbols(node, value)
         # `range` is a runtime loop in kernel text.
         return loops.serial if value is range else value
+
+    def _as_stride(self, value: Any) -> Any:
+        """What a symbol is that stands among the strides of a parameter and is no size."""
+        inside = self.trace.strides.get(value.expr)
+        if inside is None or value.expr in self.trace.symbols:
+            return value
+        return Scalar(inside)
 
     def _check_symbols(self, node: ast.Name, value: Scalar) -> None:
         """A symbol from outside must take its value from some tensor at the call."""

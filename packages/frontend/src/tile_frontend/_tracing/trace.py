@@ -102,6 +102,8 @@ class Trace:
     loop_depth: int = 0
     # Symbolic dimensions and scalar parameters, which expressions from outside may use.
     symbols: set[Expr] = field(default_factory=set)
+    # Symbols that are strides of parameters alone, and what they are inside the kernel.
+    strides: dict[Expr, Expr] = field(default_factory=dict)
     # Names of values that are known now.
     known: dict[Var, Expr] = field(default_factory=dict)
     # Postponed annotations are evaluated before the symbols in them are known.

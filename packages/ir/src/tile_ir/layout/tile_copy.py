@@ -128,11 +128,16 @@ def _available(region: Region, dim: int | None, clamped: bool) -> Expr:
 
 
 def _room(region: Region, dim: int) -> Expr:
-    """Elements from the start of a slice to the end of its dimension; below zero for a start beyond
+    """Elements of a slice from its start to the end of its dimension; below one for a start beyond
     the end, of whatever type it is."""
-    size, offset = region.buffer.shape[dim], region.dims[dim].offset
-    signed = cast(offset, INT64) if offset.dtype in (UINT32, UINT64) else offset
-    return simplify(size - signed)
+    size, s = region.buffer.shape[dim], region.dims[dim]
+    signed = cast(s.offset, INT64) if s.offset.dtype in (UINT32, UINT64) else s.offset
+    return simplify(steps_in(size - signed, s.stride))
+
+
+def steps_in(length: Expr, stride: int) -> Expr:
+    """How many elements a slice has in so many of its dimension."""
+    return length if stride == 1 else (length + stride - 1) // stride
 
 
 @dataclass(frozen=True, slots=True)
