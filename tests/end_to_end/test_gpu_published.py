@@ -172,3 +172,37 @@ def test_what_a_kernel_leaves_alone_may_be_left_out() -> None:
     assert torch.equal(y, x * w)
     with pytest.raises(CallError, match="`W` is None, expected a tensor of float32"):
         weighted(32, True)(x, None, None, y)
+
+
+# Copies that convert ------------------------------------------------------------------------------
+
+
+@jit
+def copied(columns: int, dtype: Any, other: Any) -> Any:
+    n = T.symbolic("n")
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((n, columns), dtype),
+        Y: T.Tensor((n, columns), other),
+        Z: T.Tensor((n, columns), dtype),
+    ):
+        with T.Kernel(n, threads=64) as b:
+            x = T.alloc_shared((columns,), dtype)
+            y = T.alloc_fragment((columns,), other)
+            T.copy(X[b, 0], x)
+            T.copy(x, Y[b, 0])
+            T.copy(X[b, 0], y)
+            T.copy(y, Z[b, 0])
+
+    return kernel
+
+
+@pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning")
+@pytest.mark.parametrize("columns", [6, 64])
+@pytest.mark.parametrize("other", [torch.int32, torch.float32, torch.uint8])
+def test_copies_convert_long_integers(columns: int, other: torch.dtype) -> None:
+    x = torch.randint(0, 200, (3, columns))
+    y, z = torch.zeros(3, columns, dtype=other), torch.zeros_like(x)
+    copied(columns, torch.int64, other)(x, y, z)
+    assert torch.equal(y, x.to(other)) and torch.equal(z, x)
