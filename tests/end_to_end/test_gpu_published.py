@@ -4,6 +4,7 @@ torch."""
 
 from __future__ import annotations
 
+import linecache
 from types import ModuleType
 from typing import Any
 
@@ -206,3 +207,164 @@ def test_copies_convert_long_integers(columns: int, other: torch.dtype) -> None:
     y, z = torch.zeros(3, columns, dtype=other), torch.zeros_like(x)
     copied(columns, torch.int64, other)(x, y, z)
     assert torch.equal(y, x.to(other)) and torch.equal(z, x)
+
+
+# Parts of the threads of a block ------------------------------------------------------------------
+
+
+@jit
+def told_by_one_thread(columns: int) -> Any:
+    n = T.symbolic("n")
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((n, columns), "float32"),
+        sums: T.Tensor((n,), "float32"),
+        counts: T.Tensor((4,), "int32"),
+        Y: T.Tensor((n, columns), "float32"),
+        limit: T.int32,
+    ):
+        with T.Kernel(n, threads=128) as b:
+            thread = T.get_thread_binding()
+            warp = thread // 32
+            x = T.alloc_fragment((columns,), "float32")
+            s = T.alloc_fragment((1,), "float32")
+            doubled = T.alloc_shared((columns,), "float32")
+            if b >= limit:
+                T.thread_return()
+            T.copy(X[b, 0], x)
+            T.reduce_sum(x, s)
+            if thread == 0:
+                sums[b] = s[0]
+                T.atomic_add(counts[0], 1)
+            if thread == 0 and b == 1:
+                T.atomic_add(counts[1], 1)
+            if warp == 1:
+                for i in T.Parallel(columns):
+                    doubled[i] = x[i] * 2
+            else:
+                if T.get_lane_idx() == 3 and warp == 2:
+                    T.atomic_add(counts[2], 1)
+            if thread >= 128:
+                T.atomic_add(counts[3], 1)
+            T.copy(doubled, Y[b, 0])
+
+    return kernel
+
+
+@pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning")
+def test_a_branch_may_ask_which_threads_it_is_for() -> None:
+    x, sums, y = torch.randn(5, 64), torch.zeros(5), torch.zeros(5, 64)
+    counts = torch.zeros(4, dtype=torch.int32)
+    told_by_one_thread(64)(x, sums, counts, y, 3)
+    x[3:] = 0
+    close(sums, x.sum(1))
+    close(y, x * 2)
+    assert counts.tolist() == [3, 1, 3, 0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "S[thread] = 1.0",
+        "S[0] = thread",
+        "v = thread + b",
+        "for i in T.serial(thread, 10): S[i] = 0.0",
+        "if thread < b: S[0] = 1.0",
+        "if thread == 0 or b == 0: S[0] = 1.0",
+        "w = T.Select(thread == 0, 1.0, 2.0)",
+        "v = 1.0 if thread == 0 else 2.0",
+        # Each thread has these of its own, or does it once more.
+        "if thread == 0: v = 2.0",
+        "if thread == 0: x[0] = 1.0",
+        "if thread % 32 == 0: T.atomic_add(S[0], 1.0)",
+        "if thread < 2: shared[0] += 1.0",
+        # Threads have elements of loops each, which the layout decides.
+        "for i in T.Parallel(5):\n                if thread == 0: S[i] = 1.0",
+        "for i in T.serial(4):\n                if b == i: T.thread_return()",
+    ],
+)
+def test_what_differs_from_thread_to_thread_is_told(line: str) -> None:
+    text = f"""
+@T.prim_func
+def kernel(S: T.Tensor((5,), "float32")):
+        with T.Kernel(5, threads=128) as b:
+            thread = T.get_thread_binding(0)
+            v = T.alloc_var("float32")
+            shared = T.alloc_shared((64,), "float32")
+            x = T.alloc_fragment((64,), "float32")
+            {line}
+"""
+    linecache.cache["<threads>"] = (len(text), None, text.splitlines(keepends=True), "<threads>")
+    with pytest.raises(KernelError) as caught:
+        exec(compile(text, "<threads>", "exec"), {"T": T, "__name__": "script"})
+    assert caught.value.slug == "gpu-name" and caught.value.loc is not None
+
+
+# What each thread does, in a loop of them ---------------------------------------------------------
+
+
+@jit
+def hashes(words: int) -> Any:
+    n = T.symbolic("n")
+
+    @T.prim_func
+    def kernel(
+        words_of: T.Tensor((n, words), "int32"),
+        factors: T.Tensor((words,), "int64"),
+        out: T.Tensor((n,), "int32"),
+    ):
+        with T.Kernel(T.ceildiv(n, 32), threads=32) as b:
+            for t in T.Parallel(32):
+                row = b * 32 + t
+                if row < n:
+                    h = T.alloc_var("int64")
+                    h = 0
+                    for i in T.serial(words):
+                        h = T.bitwise_xor(h, T.cast(words_of[row, i], "int64") * factors[i])
+                    out[row] = h % 1009
+
+    return kernel
+
+
+@pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning")
+@pytest.mark.parametrize("n", [5, 37])
+def test_variables_of_long_integers_belong_to_an_iteration(n: int) -> None:
+    words = torch.randint(0, 100000, (n, 3), dtype=torch.int32)
+    factors = torch.randint(0, 2**40, (3,))
+    out = torch.zeros(n, dtype=torch.int32)
+    hashes(3)(words, factors, out)
+    products = words.long() * factors
+    expected = products[:, 0] ^ products[:, 1] ^ products[:, 2]
+    assert torch.equal(out, (expected % 1009).int())
+
+
+@jit
+def counted(groups: int, blocks: int) -> Any:
+    n, k = T.symbolic("n"), 3
+
+    @T.prim_func
+    def kernel(G: T.Tensor((n, k), "int64"), out: T.Tensor((groups,), "int32")):
+        with T.Kernel(blocks, threads=64) as b:
+            mine = T.alloc_shared((groups,), "int32")
+            T.clear(mine)
+            for t in T.Parallel(64):
+                for i in T.serial(b * 64 + t, n, blocks * 64):
+                    for j in T.unroll(k):
+                        if G[i, j] >= 0:
+                            T.atomic_add(mine[G[i, j]], 1)
+            for t in T.Parallel(64):
+                for i in T.serial(t, groups, 64):
+                    if mine[i] > 0:
+                        T.atomic_add(out[i], mine[i])
+
+    return kernel
+
+
+@pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning")
+@pytest.mark.parametrize("n", [1, 150])
+def test_elements_of_a_tile_are_counted(n: int) -> None:
+    places = torch.randint(-1, 20, (n, 3))
+    out = torch.zeros(20, dtype=torch.int32)
+    counted(20, 2)(places, out)
+    assert torch.equal(out, torch.bincount(places[places >= 0], minlength=20).int())

@@ -143,7 +143,7 @@ class _Vectorizer:
             private = with_private_tiles(loop, self.private, spread)
             parts = leaves(private, partial(self.keep, known))
             parts, remarks = in_statement_order(
-                parts, self.func.launch.allocs, partial(self.keep, known)
+                parts, self.func.launch.allocs, partial(self.keep, known), self.private
             )
         except Unsuitable as problem:
             self.temporaries.let_go()

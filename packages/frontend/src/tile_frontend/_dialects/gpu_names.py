@@ -30,14 +30,23 @@ _ROLES = "roles of threads are the compiler's here"
 
 ERRORS = (
     _group(
+        _THREADS,
+        "write `for t in T.Parallel(threads):` around what each thread does; a branch may ask "
+        "which threads it is for",
+        "get_thread_binding get_lane_idx get_warp_idx get_warp_idx_sync",
+    ),
+    _group(
+        _THREADS, "put what follows into an `else`, outside of loops", "thread_return",
+    ),
+    _group(
         _THREADS, "leave it out: the compiler divides T.Parallel",
-        "get_thread_binding get_thread_bindings get_thread_extent get_thread_extents get_lane_idx "
-        "get_warp_idx get_warp_idx_sync get_warp_group_idx shuffle_elect shfl_sync shfl_xor "
+        "get_thread_bindings get_thread_extent get_thread_extents get_warp_group_idx "
+        "shuffle_elect shfl_sync shfl_xor "
         "shfl_up shfl_down any_sync all_sync ballot ballot_sync activemask match_any_sync "
         "match_all_sync syncthreads_and syncthreads_or syncthreads_count tvm_thread_allreduce "
         "tvm_thread_invariant tvm_warp_shuffle tvm_warp_shuffle_up tvm_warp_shuffle_down "
         "tvm_warp_activemask ldg32 ldg64 ldg128 ldg256 stg32 stg64 stg128 stg256 lds32 lds64 "
-        "lds128 sts32 sts64 sts128 __ldg thread_return",
+        "lds128 sts32 sts64 sts128 __ldg",
     ),
     _group(_THREADS, "write T.Parallel", "parallel thread_binding launch_thread env_thread"),
     _group(

@@ -14,6 +14,7 @@ from tile_frontend._dialects.known import advice
 from tile_frontend._evaluate.scope import MISSING, Lost, Scope
 from tile_frontend._language import loops
 from tile_frontend._language.scalar_functions import And, Not, Or, if_then_else
+from tile_frontend._language.threads import ThreadNumber, both
 from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import Source
@@ -236,6 +237,8 @@ class ExpressionEvaluator:
     def _UnaryOp(self, node: ast.UnaryOp) -> Any:
         value = self.evaluate(node.operand)
         if isinstance(node.op, ast.Not):
+            if isinstance(value, ThreadNumber):
+                return value.combined(lambda found, _: not found, 0)
             return self.guarded(node, Not, value) if isinstance(value, Scalar) else not value
         symbol, fn = UNARY[type(node.op)]
         return self.combine(node, symbol, lambda a, _: fn(a), value, None)
@@ -245,7 +248,10 @@ class ExpressionEvaluator:
         wants_all = isinstance(node.op, ast.And)
         value = self.evaluate(node.values[0])
         for following in node.values[1:]:
-            if isinstance(value, Scalar):
+            if isinstance(value, ThreadNumber):
+                right = self.evaluate(following)
+                value = self.guarded(node, both, value, right, wants_all)
+            elif isinstance(value, Scalar):
                 right = self.evaluate(following)
                 value = self.guarded(node, And if wants_all else Or, value, right)
             elif bool(value) == wants_all:

@@ -90,6 +90,12 @@ class Trace:
     header: Launch | None = None
     # The index of the block and the size, for each dimension of the grid.
     grid: tuple[tuple[Any, Any], ...] = ()
+    # How many threads a block would have on a GPU, by dimensions.
+    threads: tuple[int, ...] = (128,)
+    # Which of them do what is evaluated, where that is not all of them.
+    active: tuple[bool, ...] = ()
+    # Statements of single parts of the threads, by identity.
+    of_parts: dict[int, Stmt] = field(default_factory=dict)
     # What the variables of loops may be.
     ranges: Ranges = field(default_factory=dict)
     body: Body | None = None
