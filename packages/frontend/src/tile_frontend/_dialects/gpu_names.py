@@ -61,7 +61,7 @@ ERRORS = (
         "order inside a block is the compiler's", "leave it out",
         "tvm_storage_sync barrier_wait barrier_arrive mbarrier_arrive mbarrier_expect_tx "
         "mbarrier_arrive_expect_tx mbarrier_wait_parity named_barrier_arrive fence_proxy_async "
-        "create_barriers ptx_wait_group ptx_commit_group ptx_cp_async ptx_cp_async_bulk "
+        "create_barriers ptx_cp_async ptx_cp_async_bulk "
         "ptx_cp_async_barrier cp_async_barrier_noinc ptx_init_barrier_thread_count "
         "ptx_arrive_barrier ptx_arrive_barrier_expect_tx ptx_arrive_cluster_barrier wait_wgmma "
         "warpgroup_arrive warpgroup_commit_batch warpgroup_wait warpgroup_fence_operand "
@@ -188,7 +188,8 @@ NO_EFFECT: frozenset[str] = frozenset(
         "annotate_compile_flags annotate_consumer_reg_alloc annotate_l2_hit_ratio "
         "annotate_min_blocks_per_sm annotate_pass_configs annotate_producer_reg_dealloc "
         "annotate_restrict_buffers annotate_ws_schedule dec_max_nreg disable_warp_group_reg_alloc "
-        "ignore_loop_partition inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger reads "
+        "ignore_loop_partition inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger "
+        "ptx_commit_group ptx_wait_group reads "
         "set_max_nreg sync_global sync_threads sync_warp writes"
     )
 )

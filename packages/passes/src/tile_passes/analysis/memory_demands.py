@@ -209,8 +209,8 @@ def _move(
 def _of_parallel_store(store: Store, core: Core | None, target: Target) -> Iterator[Demand]:
     """Elements of T.Parallel are work of the vector cores, except that a bare copy may be any that
     T.copy does at once, and zeros may be those of an accumulator
-    (docs/rules/kernels.md#parallel-loops)."""
-    bare = bare_load(store.value)
+    (docs/rules/kernels.md#parallel-loops). What a variable takes is computed."""
+    bare = None if store.buffer.memory is Memory.VAR else bare_load(store.value)
     computed = list(dict.fromkeys(load.buffer for load in loads(store)))
     if bare is not None:
         ways: Together = frozenset({*directions(target), (Memory.GM, Memory.GM)})

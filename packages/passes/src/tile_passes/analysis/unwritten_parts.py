@@ -3,7 +3,7 @@ by part, and read as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tile_ir import (
@@ -42,21 +42,32 @@ def unwritten_parts(func: Func) -> list[Buffer]:
     """Tiles in ub of which an author can not mean what they hold where a block begins, in the order
     of their allocations."""
     allocs = func.launch.allocs
-    renamed = {a.alias_of for a in allocs if a.alias_of}
-    plain = (
+    written = written_buffers(func.launch.body)
+    names: dict[Buffer, list[Buffer]] = {}
+    for a in allocs:
+        if a.alias_of is not None:
+            names.setdefault(a.alias_of, []).append(a.buffer)
+    return [
         a.buffer
         for a in allocs
-        if a.address is None and a.alias_of is None and a.buffer not in renamed and not a.scratch
-    )
-    return [b for b in plain if b.memory is Memory.UB and _is_unwritten(func.launch.body, b)]
+        if a.address is None
+        and a.alias_of is None
+        and not a.scratch
+        and a.buffer.memory is Memory.UB
+        and written.isdisjoint(names.get(a.buffer, ()))
+        and _is_unwritten(func.launch.body, a.buffer, names.get(a.buffer, ()))
+    ]
 
 
-def _is_unwritten(body: Body, tile: Buffer) -> bool:
+def _is_unwritten(body: Body, tile: Buffer, names: Sequence[Buffer]) -> bool:
+    """The same of one tile, which has other `names` that are only read."""
     if tile.dtype not in (OPS["fill"].operands[0].dtypes or ()):
         return False
-    writes = [w for w in _writes(body, tile, False) if not w.covers]
-    if not any(w.in_branch or w.moves for w in writes):
+    found = list(_writes(body, tile, False))
+    if not any(w.in_branch or w.moves for w in found if not w.covers):
         return False
+    if names:
+        return not any(w.covers for w in found) and any(_is_read_whole(body, n) for n in names)
     return bool(ValueUses(tile).of_body(body).reads) and _is_read_whole(body, tile)
 
 
