@@ -13,7 +13,7 @@ import torch
 
 import tile_frontend
 from tile_frontend import StridedTensor
-from tile_ir import CallError, KernelError
+from tile_ir import CallError, KernelError, KernelWarning
 from tile_runtime import jit
 
 pytestmark = pytest.mark.usefixtures("strict")
@@ -368,3 +368,112 @@ def test_elements_of_a_tile_are_counted(n: int) -> None:
     out = torch.zeros(20, dtype=torch.int32)
     counted(20, 2)(places, out)
     assert torch.equal(out, torch.bincount(places[places >= 0], minlength=20).int())
+
+
+# Variables and tiles that conditions write --------------------------------------------------------
+
+
+@jit
+def gated(columns: int, guarded: bool) -> Any:
+    n = T.symbolic("n")
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((n, columns), "float16"),
+        chosen: T.Tensor((n,), "int32"),
+        Y: T.Tensor((n, columns), "float32"),
+        most: T.float32,
+    ):
+        with T.Kernel(T.ceildiv(n, 2), threads=128) as b:
+            x = T.alloc_fragment((2, columns), "float16")
+            y = T.alloc_fragment((2, columns), "float32")
+            rows = T.alloc_fragment((2,), "int32")
+            T.copy(chosen[b * 2], rows)
+            T.copy(X[b * 2, 0], x)
+            T.clear(y)
+            for i, j in T.Parallel(2, columns):
+                if not guarded or rows[i] >= 0:
+                    v = T.alloc_var("float32")
+                    v = T.float32(x[i, j])
+                    v = T.min(v, most)
+                    y[i, j] = v / (1 + T.exp(-v))
+            T.copy(y, Y[b * 2, 0])
+
+    return kernel
+
+
+@pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning")
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_variable_of_an_element_may_stand_below_a_condition(guarded: bool) -> None:
+    x, rows = torch.randn(5, 64).half(), torch.tensor([0, -1, 2, -1, 4], dtype=torch.int32)
+    y = torch.zeros(5, 64)
+    gated(64, guarded)(x, rows, y, 1.0)
+    v = x.float().clamp(max=1.0)
+    v = v * torch.sigmoid(v)
+    close(y, torch.where(rows[:, None] >= 0, v, 0) if guarded else v)
+
+
+@jit
+def greatest_of_parts(columns: int, width: int, part: int) -> Any:
+    n = T.symbolic("n")
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n, columns), "float32"), Y: T.Tensor((n, columns // part), "float32")):
+        with T.Kernel(n, threads=64) as b:
+            x = T.alloc_fragment((width,), "float32")
+            parts = T.reshape(x, (width // part, part))
+            most = T.alloc_fragment((width // part,), "float32")
+            for i in T.Parallel(width):
+                if i < columns:
+                    x[i] = X[b, i] * 2
+            T.reduce_absmax(parts, most, dim=1)
+            for i in T.Parallel(width // part):
+                if i < columns // part:
+                    Y[b, i] = most[i]
+
+    return kernel
+
+
+def test_a_tile_that_is_written_in_part_may_be_read_by_another_name() -> None:
+    x, y = torch.randn(3, 64), torch.zeros(3, 2)
+    with pytest.warns(KernelWarning, match="nothing has written it: it holds zeros"):
+        greatest_of_parts(64, 128, 32)(x, y)
+    close(y, x.view(3, 2, 32).abs().amax(2) * 2)
+
+
+@jit
+def marked(with_sums: bool) -> Any:
+    n, m = T.symbolic("n"), T.symbolic("m")
+
+    @T.prim_func
+    def kernel(
+        P: T.Tensor((n,), "int32"), X: T.Tensor((m, 64), "float32"), W: T.Tensor((n,), "float32")
+    ):
+        with T.Kernel(n, threads=128) as b:
+            x = T.alloc_fragment((64,), "float32")
+            s = T.alloc_fragment((1,), "float32")
+            if P[b] == -1:
+                W[b] = 0
+            if b >= m:
+                T.thread_return()
+            if with_sums:
+                T.async_copy(X[b, 0], x)
+                T.ptx_wait_group(0)
+                T.reduce_sum(x, s)
+                if P[b] >= 0:
+                    W[b] = s[0]
+
+    return kernel
+
+
+@pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning")
+@pytest.mark.parametrize("with_sums", [False, True])
+def test_blocks_store_numbers_beside_each_other(with_sums: bool) -> None:
+    """Not the cube core, which would store the line that other blocks have elements in."""
+    p = torch.tensor([-1, 0, -1, -1, 2, -1, 1], dtype=torch.int32)
+    x, w = torch.randn(5, 64), torch.ones(7)
+    marked(with_sums)(p, x, w)
+    expected = torch.where(p < 0, 0.0, 1.0)
+    if with_sums:
+        expected[:5] = torch.where(p[:5] < 0, 0.0, x.sum(1))
+    close(w, expected)

@@ -54,6 +54,9 @@ def assign_cores(func: Func, target: Target) -> Func:
     ]
     by_vector = done_by_values(body, (func.launch.lane, *tiles))
     ours = _stores_of_nests(body).union(s for s in by_vector if isinstance(s, Store))
+    if Automatic.CORES in func.automatic:
+        # The cube core stores whole lines of its data cache, in which other blocks have elements.
+        ours = frozenset(s for s in walk(body) if isinstance(s, Store))
     work = [(s, core) for s in walk(body) if (core := _core_of_work(s, ours)) is not None]
     effects = {s.opdef.effect for s in walk(body) if isinstance(s, Op)}
     kinds = {core for _, core in work}

@@ -54,12 +54,12 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     of its own (barriers, cross-core flags, scalar variables) stays in both copies; control flow
     that guards nothing goes. What is printed outside any scope is printed by the cores that have
     other work and can read it, and by both where nobody has. Limits: a scalar store to gm outside
-    any scope is done by the vector cores if they do anything or their number decides a store, else
-    by the cube core.
+    any scope is done by the vector cores if they do anything, their number decides a store, or the
+    compiler chooses and the cube core does nothing; else by the cube core.
     """
     body = func.launch.body
     by_lanes = done_by_lanes(body, func.launch.lane)
-    vector_works = unscoped_stores_are_of_vector(body, func.launch.lane)
+    vector_works = unscoped_stores_are_of_vector(func)
     anybodys = frozenset(s for s in outside_of(body, Core.CUBE, Core.VECTOR) if _prints(s))
     sections: list[Section] = []
     for core in (Core.CUBE, Core.VECTOR):

@@ -116,7 +116,7 @@ class _Stager:
 
     def run(self) -> Func:
         launch = self.func.launch
-        ours = unscoped_stores_are_of_vector(launch.body, launch.lane)
+        ours = unscoped_stores_are_of_vector(self.func)
         body = self.body(launch.body, launch_ranges(self.func), _Place(ours))
         if body is launch.body:
             return self.func

@@ -265,7 +265,7 @@ class _Vectorizer:
 
         steps: list[Stmt] = []
         try:
-            for store in as_choices(stmt, keep, written):
+            for store in as_choices(stmt, keep, written, self.temporaries.unset(before)):
                 own = Leaf(leaf.loops, (), store)
                 steps.extend(self.whole_or_rows(store, own, known))
                 self.temporaries.give_back_all()

@@ -6,26 +6,32 @@ from collections.abc import Iterator
 
 from tile_ir import (
     CORE_OF_MEMORY,
+    Automatic,
     Body,
     Core,
+    Func,
     Memory,
     Op,
     Section,
     Stmt,
     Store,
-    Var,
     bodies,
     core_of,
+    walk,
 )
 from tile_passes.analysis.lane_dependence import done_by_lanes
 
 
-def unscoped_stores_are_of_vector(body: Body, lane: Var) -> bool:
+def unscoped_stores_are_of_vector(func: Func) -> bool:
     """Whether the vector cores do them: where these have other work that is not the cube core's,
-    or where their number decides a store."""
+    where their number decides a store, or where the compiler chooses and the cube core has no
+    work."""
+    body = func.launch.body
     if any(_works(s) for s in outside_of(body, Core.CUBE)):
         return True
-    by_lanes = done_by_lanes(body, lane)
+    if Automatic.CORES in func.automatic and not any(map(_is_of_cube, walk(body))):
+        return True
+    by_lanes = done_by_lanes(body, func.launch.lane)
     return any(
         isinstance(s, Store) and s.buffer.memory is Memory.GM and s in by_lanes
         for s in outside_of(body, Core.CUBE, Core.VECTOR)
@@ -39,6 +45,10 @@ def outside_of(body: Body, *cores: Core) -> Iterator[Stmt]:
             yield stmt
             for inner in bodies(stmt):
                 yield from outside_of(inner, *cores)
+
+
+def _is_of_cube(stmt: Stmt) -> bool:
+    return isinstance(stmt, Op) and core_of(stmt) is Core.CUBE
 
 
 def _works(stmt: Stmt) -> bool:

@@ -13,6 +13,7 @@ from tile_ir import (
     BLOCK_BYTES,
     REPEAT_BYTES,
     Alloc,
+    Body,
     Buffer,
     Const,
     DType,
@@ -26,6 +27,7 @@ from tile_ir import (
     constant_value,
     round_up,
     walk_expr,
+    written_buffers,
 )
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.nest import NoRoom
@@ -116,6 +118,10 @@ class Temporaries:
         self.taken |= self.held
         self.held.clear()
         self.give_back_all()
+
+    def unset(self, before: Body) -> frozenset[Buffer]:
+        """The tiles that statements of a nest have not written."""
+        return frozenset(a.buffer for a in self.allocs) - written_buffers(before)
 
     def forget_since(self, count: int) -> None:
         """Tiles beyond the first `count` were made for an attempt that failed."""
