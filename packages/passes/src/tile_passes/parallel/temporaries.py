@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -13,7 +13,6 @@ from tile_ir import (
     BLOCK_BYTES,
     REPEAT_BYTES,
     Alloc,
-    Body,
     Buffer,
     Const,
     DType,
@@ -23,6 +22,7 @@ from tile_ir import (
     Memory,
     Region,
     Slice,
+    Stmt,
     buffer_bytes,
     constant_value,
     round_up,
@@ -119,9 +119,9 @@ class Temporaries:
         self.held.clear()
         self.give_back_all()
 
-    def unset(self, before: Body) -> frozenset[Buffer]:
+    def unset(self, before: Iterable[Stmt]) -> frozenset[Buffer]:
         """The tiles that statements of a nest have not written."""
-        return frozenset(a.buffer for a in self.allocs) - written_buffers(before)
+        return frozenset(a.buffer for a in self.allocs) - written_buffers(tuple(before))
 
     def forget_since(self, count: int) -> None:
         """Tiles beyond the first `count` were made for an attempt that failed."""
