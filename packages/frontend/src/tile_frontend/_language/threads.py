@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from tile_frontend._dialects.gpu_names import GROUP_OF
+from tile_frontend._language.gpu_hints import GpuName
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Value, python_number
 from tile_frontend._tracing.trace import Trace, current
@@ -44,8 +44,9 @@ class ThreadNumber(Value):
         return "the number of a thread"
 
     def refusal(self) -> Fault:
-        group = GROUP_OF[self.name]
-        return Fault("gpu-name", f"T.{self.name}: {group.says}", group.write)
+        group, count = GROUP_OF[self.name], len(self.values)
+        write = group.write.replace("(threads)", f"({count})") if count else group.write
+        return Fault("gpu-name", f"T.{self.name}: {group.says}", write)
 
     def combined(self, fn: Callable[[Any, Any], Any], other: Any) -> ThreadNumber:
         """The same of each thread, with a number or with another one of the threads."""
@@ -195,15 +196,22 @@ def _adds(stmt: Stmt) -> bool:
     )
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    name: partial(fn, name)
-    for fn, names in (
-        (_of_threads, "get_thread_binding"),
-        (_in_line, "get_lane_idx get_warp_idx get_warp_idx_sync"),
-    )
-    for name in names.split()
+class ThreadQuestion(GpuName):
+    """A name that asks which thread it is, in a block that is one program."""
+
+    def __init__(self, name: str, ask: Callable[..., ThreadNumber]) -> None:
+        super().__init__(name, GROUP_OF[name])
+        self._ask = ask
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._ask(self.__name__, *arguments, **named)
+
+
+FUNCTIONS: dict[str, ThreadQuestion] = {
+    "get_thread_binding": ThreadQuestion("get_thread_binding", _of_threads),
+    **{
+        name: ThreadQuestion(name, _in_line)
+        for name in ("get_lane_idx", "get_warp_idx", "get_warp_idx_sync")
+    },
 }
 OF_THREADS = frozenset(FUNCTIONS)
-for _name, _function in FUNCTIONS.items():
-    _function.__name__ = _name
-    _function.__doc__ = "The number of a thread, which a branch may ask."
