@@ -37,6 +37,7 @@ from tile_frontend._language import (
     reinterpret_buffer,
     scalar_functions,
     tensors,
+    threads,
 )
 from tile_frontend._language.safe_values import annotate_safe_value
 from tile_frontend._language.swizzle import use_swizzle
@@ -75,11 +76,12 @@ NAMES: dict[str, Any] = {
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {
-    **gpu_hints.STOPS, **gpu_hints.FUNCTIONS, "Ref": allocation.Ref, "Serial": loops.serial,
+    **gpu_hints.STOPS, **threads.FUNCTIONS, **gpu_hints.FUNCTIONS, "Ref": allocation.Ref,
+    "Serial": loops.serial,
     "Unroll": loops.unroll, "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),
     "async_copy": NAMES["copy"], "sync_grid": sync_grid, **MORE_REDUCTIONS,
-    "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
+    "StridedTensor": tensors.StridedTensor, "cummax": CUMMAX, "any_of": any_of, "all_of": all_of,
     **kernel_frames.GRID_FUNCTIONS, **reducers.FUNCTIONS,
     "annotate_safe_value": annotate_safe_value, "make_tensor": pointers.make_tensor,
     **dict.fromkeys(("ptr", "Ptr"), pointers.ptr),

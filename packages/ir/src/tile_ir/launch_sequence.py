@@ -50,9 +50,9 @@ class LaunchSequence:
         first = self.funcs[0]
         body = tuple(stmt for func in self.funcs for stmt in func.launch.body)
         allocs = tuple(alloc for func in self.funcs for alloc in func.launch.allocs)
-        return replace(
-            first, name=self.name, launch=replace(first.launch, allocs=allocs, body=body)
-        )
+        blocks = sum((f.launch.blocks for f in self.funcs[1:]), first.launch.blocks)
+        launch = replace(first.launch, blocks=blocks, allocs=allocs, body=body)
+        return replace(first, name=self.name, launch=launch)
 
     def one_by_one(self, what: str) -> KernelError:
         """The error of what is told of one launch only."""

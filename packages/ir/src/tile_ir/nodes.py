@@ -176,8 +176,9 @@ class Automatic(Enum):
     """What the author of a kernel leaves to the compiler: the order of a core's pipes, which
     buffers share bytes, the order between the cores of a block, which core of a block does which
     statements of a text that is one program, which core does which blocks, how large the tiles of a
-    block are, which unit stores single elements to gm, or that what lies outside of a tensor reads
-    as zero and vanishes when written."""
+    block are, which unit stores single elements to gm, that what lies outside of a tensor reads as
+    zero and vanishes when written, or that the rows of a tensor lie behind each other: a caller may
+    pass any strides."""
 
     SYNC = "sync"
     MEMORY = "memory"
@@ -187,6 +188,7 @@ class Automatic(Enum):
     TILES = "tiles"
     STORES = "stores"
     BOUNDS = "bounds"
+    STRIDES = "strides"
 
 
 @singledispatch

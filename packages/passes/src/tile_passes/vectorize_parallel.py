@@ -154,7 +154,7 @@ class _Vectorizer:
             private = with_private_tiles(loop, self.private, spread)
             parts = leaves(private, partial(self.keep, known))
             parts, remarks = in_statement_order(
-                parts, self.func.launch.allocs, partial(self.keep, known)
+                parts, self.func.launch.allocs, partial(self.keep, known), self.private
             )
         except Unsuitable as problem:
             self.temporaries.let_go()
@@ -272,7 +272,7 @@ class _Vectorizer:
 
         steps: list[Stmt] = []
         try:
-            for store in as_choices(stmt, keep, written):
+            for store in as_choices(stmt, keep, written, self.temporaries.unset(before)):
                 own = Leaf(leaf.loops, (), store)
                 steps.extend(self.whole_or_rows(store, own, known))
                 self.temporaries.give_back_all()

@@ -30,14 +30,23 @@ _ROLES = "roles of threads are the compiler's here"
 
 ERRORS = (
     _group(
+        _THREADS,
+        "write `for t in T.Parallel(threads):` around what each thread does; a branch may ask "
+        "which threads it is for",
+        "get_thread_binding get_lane_idx get_warp_idx get_warp_idx_sync",
+    ),
+    _group(
+        _THREADS, "put what follows into an `else`, outside of loops", "thread_return",
+    ),
+    _group(
         _THREADS, "leave it out: the compiler divides T.Parallel",
-        "get_thread_binding get_thread_bindings get_thread_extent get_thread_extents get_lane_idx "
-        "get_warp_idx get_warp_idx_sync get_warp_group_idx shuffle_elect shfl_sync shfl_xor "
+        "get_thread_bindings get_thread_extent get_thread_extents get_warp_group_idx "
+        "shuffle_elect shfl_sync shfl_xor "
         "shfl_up shfl_down any_sync all_sync ballot ballot_sync activemask match_any_sync "
         "match_all_sync syncthreads_and syncthreads_or syncthreads_count tvm_thread_allreduce "
         "tvm_thread_invariant tvm_warp_shuffle tvm_warp_shuffle_up tvm_warp_shuffle_down "
         "tvm_warp_activemask ldg32 ldg64 ldg128 ldg256 stg32 stg64 stg128 stg256 lds32 lds64 "
-        "lds128 sts32 sts64 sts128 __ldg thread_return",
+        "lds128 sts32 sts64 sts128 __ldg",
     ),
     _group(_THREADS, "write T.Parallel", "parallel thread_binding launch_thread env_thread"),
     _group(
@@ -52,7 +61,7 @@ ERRORS = (
         "order inside a block is the compiler's", "leave it out",
         "tvm_storage_sync barrier_wait barrier_arrive mbarrier_arrive mbarrier_expect_tx "
         "mbarrier_arrive_expect_tx mbarrier_wait_parity named_barrier_arrive fence_proxy_async "
-        "create_barriers ptx_wait_group ptx_commit_group ptx_cp_async ptx_cp_async_bulk "
+        "create_barriers ptx_cp_async ptx_cp_async_bulk "
         "ptx_cp_async_barrier cp_async_barrier_noinc ptx_init_barrier_thread_count "
         "ptx_arrive_barrier ptx_arrive_barrier_expect_tx ptx_arrive_cluster_barrier wait_wgmma "
         "warpgroup_arrive warpgroup_commit_batch warpgroup_wait warpgroup_fence_operand "
@@ -160,10 +169,6 @@ ERRORS = (
         "a condition of a compiler's inner form", "write T.if_then_else(condition, x, y)", "where",
     ),
     _group(
-        "rows lie behind each other in a tensor here", "pass a contiguous T.Tensor",
-        "StridedTensor",
-    ),
-    _group(
         "objects of a class hold no state of a kernel here", "write a T.macro and T.alloc_var",
         "inline meta_class",
     ),
@@ -183,7 +188,8 @@ NO_EFFECT: frozenset[str] = frozenset(
         "annotate_compile_flags annotate_consumer_reg_alloc annotate_l2_hit_ratio "
         "annotate_min_blocks_per_sm annotate_pass_configs annotate_producer_reg_dealloc "
         "annotate_restrict_buffers annotate_ws_schedule dec_max_nreg disable_warp_group_reg_alloc "
-        "ignore_loop_partition inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger reads "
+        "ignore_loop_partition inc_max_nreg no_set_max_nreg pdl_sync pdl_trigger "
+        "ptx_commit_group ptx_wait_group reads "
         "set_max_nreg sync_global sync_threads sync_warp writes"
     )
 )
@@ -205,6 +211,7 @@ LOWERED: dict[str, str] = {
     "alloc_buffer": "T.alloc_global, or the tile that `scope` names",
     "sblock_alloc_buffer": "T.alloc_global, or the tile that `scope` names",
     "annotate_safe_value": "what copies pad with, and elements outside are",
+    "StridedTensor": "T.Tensor: a call passes a copy where the strides are others",
     "ptr": "a tensor, whose shape T.make_tensor says", "Ptr": "a tensor, as T.ptr",
     "make_tensor": "the shape and type of a parameter T.ptr",
     "gemm": "a product of the cube core, whose result is handed over where it is used",

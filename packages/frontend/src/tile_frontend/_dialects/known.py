@@ -19,6 +19,7 @@ WORKING_MEMORY = tuple(dict.fromkeys(name for d in DIALECTS for name in d.workin
 _NAMESPACES = {"tile_frontend": "", "tilelang.language": "", "tile_frontend.tile": "tile"}
 
 
+_THEIR_MODULE = "tilelang.language"
 # A launch of more threads than a block has vector cores, or of several dimensions, is a GPU's.
 _MOST_LANES = 2
 
@@ -42,7 +43,7 @@ def spoken_in(texts: Iterable[Text]) -> Dialect:
                         found.add(name)
                 case ast.keyword(arg=str(name)):
                     found.add(f"{name}=")
-            if _launches_threads(node):
+            if _launches_threads(node) or _yields_one_index(node, find):
                 found.update(TILELANG.signs)
     if found & TILELANG_ASCEND.signs:
         return TILELANG_ASCEND
@@ -59,6 +60,21 @@ def _launches_threads(node: ast.AST) -> bool:
             value = getattr(keyword.value, "value", None)
             return not isinstance(value, int) or value > _MOST_LANES
     return len(node.args) > _MOST_LANES
+
+
+def _yields_one_index(node: ast.AST, find: Callable[[str], Any]) -> bool:
+    """Whether a launch of the module that other scripts import has the block alone: on Ascend it
+    also says `is_npu`, which is a sign of its own, or yields the vector core."""
+    if not isinstance(node, ast.With):
+        return False
+    for item in node.items:
+        match item:
+            case ast.withitem(
+                ast.Call(ast.Attribute(ast.Name(id=module), "Kernel")),
+                ast.Name() | ast.Tuple(elts=[ast.Name()]),
+            ):
+                return getattr(find(module), "__name__", "") == _THEIR_MODULE
+    return False
 
 
 def with_spellings(

@@ -154,10 +154,14 @@ def _stops(name: str) -> NameGroup | None:
     return stops(name) or next_chip_names.GROUP_OF.get(name)
 
 
+# What a branch may ask of threads stops everywhere else.
+_THAT_STOP = ("GpuName", "NextChipName", "ThreadQuestion")
+
+
 def _is_taken(language: Any, name: str) -> bool:
     """Whether the language has the name, other than to say that it stops."""
     value = vars(language).get(name)
-    return value is not None and type(value).__name__ not in ("GpuName", "NextChipName")
+    return value is not None and type(value).__name__ not in _THAT_STOP
 
 
 def _arguments(node: ast.Call) -> Iterator[PortedName]:

@@ -36,7 +36,7 @@ _PLACES = {
     "tile_runtime.scripts.gpu_marks": "iket",
     "tile_runtime.scripts.gpu_questions": "Analyzer CDNA CUDA NoRasterization "
     "determine_fp8_type determine_torch_fp8_type driver get_num_sms get_target_compute_version "
-    "nvcc register_cuda_postproc_callback set_log_level",
+    "nvcc parse_compute_version register_cuda_postproc_callback set_log_level",
     "tile_runtime.scripts.testing": "main process_func regression requires_cuda "
     "requires_cuda_compute_version requires_cuda_compute_version_eq "
     "requires_cuda_compute_version_ge requires_cuda_compute_version_gt "
@@ -61,7 +61,7 @@ _NAMES = {
     "tilelang.carver.roller": "",
     "tilelang.carver.roller.rasterization": "NoRasterization",
     "tilelang.contrib": "nvcc",
-    "tilelang.contrib.nvcc": "get_target_compute_version",
+    "tilelang.contrib.nvcc": "get_target_compute_version parse_compute_version",
     "tilelang.engine.callback": "register_cuda_postproc_callback",
     "tilelang.engine.param": "KernelParam",
     "tilelang.language.fp8": "determine_fp8_type determine_torch_fp8_type",

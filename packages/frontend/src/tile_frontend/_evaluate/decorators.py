@@ -88,7 +88,9 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
         case d if d is TILELANG_NEXT_CHIP:
             trace.python_names = True
             # Its scheduler orders all that the text does not.
-            trace.automatic = frozenset(Automatic) - {Automatic.TILES, Automatic.STORES}
+            trace.automatic = frozenset(Automatic) - {
+                Automatic.TILES, Automatic.STORES, Automatic.STRIDES,
+            }  # fmt: skip
     token = CURRENT.set(trace)
     shown: TileError
     cause: BaseException | None
@@ -195,6 +197,7 @@ class KernelEvaluator(StatementEvaluator):
                         what = f"two symbolic dimensions are called `{e.name}`"
                         self.fail("symbol-name", what, node)
                     self.trace.symbols.add(e)
+        self.trace.strides.update(tensor.strides_inside())
 
     def _parameter(self, arg: ast.arg, annotation: Any) -> Buffer | Var:
         name, loc = arg.arg, self.source.loc(arg)
@@ -207,6 +210,8 @@ class KernelEvaluator(StatementEvaluator):
             self.fail("symbol-name", what, arg)
         match annotation:
             case TensorType(shape=shape, dtype=dtype):
+                if annotation.strides:
+                    self.trace.automatic |= {Automatic.STRIDES}
                 buffer = Buffer(name, Memory.GM, dtype, shape, loc)
                 self.scope.bind(name, Tile(Memory.GM, dtype, shape, loc, buffer), loc)
                 return buffer

@@ -45,10 +45,12 @@ class Parameters:
             tensor = tensors.get(name)
             if not isinstance(declared, TensorType) or tensor is None:
                 continue
-            sizes = _sizes(declared, tensor)
-            for position, dim in enumerate(declared.shape):
-                if isinstance(dim, Var) and dim.name in self.constants and position < len(sizes):
-                    found.setdefault(dim.name, int(sizes[position]))
+            told = [*zip(declared.shape, _sizes(declared, tensor), strict=False)]
+            if declared.strides:
+                told += zip(declared.strides, tensor.stride(), strict=False)
+            for dim, number in told:
+                if isinstance(dim, Var) and dim.name in self.constants:
+                    found.setdefault(dim.name, int(number))
         return found
 
 

@@ -14,6 +14,7 @@ from tile_frontend._dialects.known import advice
 from tile_frontend._evaluate.scope import MISSING, Lost, Scope
 from tile_frontend._language import loops
 from tile_frontend._language.scalar_functions import And, Not, Or, if_then_else
+from tile_frontend._language.threads import ThreadNumber, both
 from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import Source
@@ -130,9 +131,17 @@ class ExpressionEvaluator:
             self._lost_value(node, lost)
         captured = isinstance(value, Scalar) and self.scope.is_captured(node.id)
         if captured and not self.trace.in_signature:
+            value = self._as_stride(value)
             self._check_symbols(node, value)
         # `range` is a runtime loop in kernel text.
         return loops.serial if value is range else value
+
+    def _as_stride(self, value: Any) -> Any:
+        """What a symbol is that stands among the strides of a parameter and is no size."""
+        inside = self.trace.strides.get(value.expr)
+        if inside is None or value.expr in self.trace.symbols:
+            return value
+        return Scalar(inside)
 
     def _check_symbols(self, node: ast.Name, value: Scalar) -> None:
         """A symbol from outside must take its value from some tensor at the call."""
@@ -228,6 +237,8 @@ class ExpressionEvaluator:
     def _UnaryOp(self, node: ast.UnaryOp) -> Any:
         value = self.evaluate(node.operand)
         if isinstance(node.op, ast.Not):
+            if isinstance(value, ThreadNumber):
+                return value.combined(lambda found, _: not found, 0)
             return self.guarded(node, Not, value) if isinstance(value, Scalar) else not value
         symbol, fn = UNARY[type(node.op)]
         return self.combine(node, symbol, lambda a, _: fn(a), value, None)
@@ -237,7 +248,10 @@ class ExpressionEvaluator:
         wants_all = isinstance(node.op, ast.And)
         value = self.evaluate(node.values[0])
         for following in node.values[1:]:
-            if isinstance(value, Scalar):
+            if isinstance(value, ThreadNumber):
+                right = self.evaluate(following)
+                value = self.guarded(node, both, value, right, wants_all)
+            elif isinstance(value, Scalar):
                 right = self.evaluate(following)
                 value = self.guarded(node, And if wants_all else Or, value, right)
             elif bool(value) == wants_all:

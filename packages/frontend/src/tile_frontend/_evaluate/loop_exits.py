@@ -1,4 +1,5 @@
-"""`continue` as branches: what follows it in the body of a loop goes where it is not reached.
+"""`continue` as branches, and `T.thread_return()` likewise: what follows it in the body of a loop
+goes where it is not reached.
 
     if a: b; continue          if a: b
     c                  is      else: c
@@ -69,3 +70,37 @@ def _goes_on(body: Statements) -> bool:
         or (isinstance(s, ast.If) and (_goes_on(s.body) or _goes_on(s.orelse)))
         for s in body
     )
+
+
+def with_returns(body: Statements) -> Statements:
+    """The body of a launch with `continue` for `T.thread_return()`, outside of loops."""
+    if not any(_is_return(n) for s in body for n in ast.walk(s)):
+        return body
+    return [_with_returns(stmt) for stmt in body]
+
+
+def _with_returns(stmt: ast.stmt) -> ast.stmt:
+    if _is_return(stmt):
+        return ast.copy_location(ast.Continue(), stmt)
+    if isinstance(stmt, ast.If):
+        branch = ast.If(stmt.test, with_returns(stmt.body), with_returns(stmt.orelse))
+        return ast.copy_location(branch, stmt)
+    return stmt
+
+
+def _is_return(node: ast.AST) -> bool:
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="thread_return"), args=[])):
+            return True
+    return False
+
+
+def one_condition_each(stmt: ast.If) -> ast.If:
+    """`if a and b:` with `if b:` inside `if a:`, where there is no other branch."""
+    test = stmt.test
+    if stmt.orelse or not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And):
+        return stmt
+    first, *others = test.values
+    rest = others[0] if len(others) == 1 else ast.BoolOp(ast.And(), others)
+    inner = ast.copy_location(ast.If(ast.copy_location(rest, others[0]), stmt.body, []), stmt)
+    return ast.copy_location(ast.If(first, [inner], []), stmt)

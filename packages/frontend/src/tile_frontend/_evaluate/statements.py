@@ -10,12 +10,17 @@ from typing import Any
 
 from tile_frontend._arguments.build_op import build_op
 from tile_frontend._evaluate.assignments import AssignmentEvaluator
-from tile_frontend._evaluate.loop_exits import without_continue
+from tile_frontend._evaluate.loop_exits import (
+    one_condition_each,
+    with_returns,
+    without_continue,
+)
 from tile_frontend._evaluate.scope import BlockKind
 from tile_frontend._evaluate.static_iteration import MOST_ROUNDS, static_items, unrolled_range
-from tile_frontend._language.kernel_frames import Frame, IfFrame
+from tile_frontend._language.kernel_frames import Frame, IfFrame, KernelFrame
 from tile_frontend._language.loops import AnyLoop, Loop, loop_break
 from tile_frontend._language.swizzle import SwizzledBlock
+from tile_frontend._language.threads import OF_THREADS, ThreadNumber, check_part, parts
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, condition, describe
 from tile_frontend._tracing.values import Cell, Pending, Tile, View
@@ -157,7 +162,12 @@ class StatementEvaluator(AssignmentEvaluator):
                 self.fail("not-called", what, stmt, "add the parentheses")
 
     def _If(self, stmt: ast.If) -> Returned | None:
+        if self._asks_for_threads(stmt.test):
+            stmt = one_condition_each(stmt)
         test = self.evaluate(stmt.test)
+        if isinstance(test, ThreadNumber):
+            self._part_of_threads(stmt, test)
+            return None
         if not isinstance(test, Scalar):
             if isinstance(test, (Tile, View, Pending)):
                 self.fail("operand-kind", f"the condition is {describe(test)}", stmt.test)
@@ -174,6 +184,31 @@ class StatementEvaluator(AssignmentEvaluator):
         loc = self.source.loc(stmt)
         self.guarded(stmt, self.trace.emit, If(check, tuple(then), tuple(orelse), loc))
         return None
+
+    def _asks_for_threads(self, test: ast.expr) -> bool:
+        """Whether a condition holds for some threads of a block and not for others."""
+        names = (n.id for n in ast.walk(test) if isinstance(n, ast.Name))
+        return any(isinstance(self.scope.find(name), ThreadNumber) for name in names) or any(
+            n.attr in OF_THREADS for n in ast.walk(test) if isinstance(n, ast.Attribute)
+        )
+
+    def _part_of_threads(self, stmt: ast.If, test: ThreadNumber) -> None:
+        """Both sides, one after the other: each is what some of the threads do."""
+        if self.trace.parallel_depth:
+            self._place(test.refusal(), self.source.loc(stmt.test))
+        outside = [tile.buffer for tile in self.trace.allocations if tile.is_named]
+        around = self.trace.active
+        with self.scope.alternatives():
+            for side, part in zip((stmt.body, stmt.orelse), parts(test, around), strict=True):
+                if not any(part):
+                    continue
+                self.trace.active = part
+                with self.trace.block() as inner:
+                    self.block(side)
+                self.trace.active = around
+                self.guarded(stmt, check_part, self.trace, inner, sum(part), outside, test)
+                for each in inner:
+                    self.trace.emit(each)
 
     def _chosen(self, body: list[ast.stmt]) -> Returned | None:
         """The branch that a value known now chooses."""
@@ -287,8 +322,19 @@ class StatementEvaluator(AssignmentEvaluator):
         self._inside(
             frame, first.optional_vars, first.context_expr, stmt,
             # The frame has opened a block for the names of its target; the body needs no other.
-            (lambda: self._items(rest, stmt)) if rest else partial(self.run, stmt.body),
+            (lambda: self._items(rest, stmt)) if rest else partial(self._body, frame, stmt),
         )  # fmt: skip
+
+    def _body(self, frame: Frame, stmt: ast.With) -> Returned | None:
+        """Evaluate the body of a frame; in that of a launch what follows `T.thread_return()` stands
+        where it is reached."""
+        if not isinstance(frame, KernelFrame) or not self.trace.python_names:
+            return self.run(stmt.body)
+        body = without_continue(with_returns(stmt.body))
+        if body is None:
+            hint = "put what is skipped into an `else`"
+            self.unsupported("a launch with so many ways to T.thread_return", stmt, hint)
+        return self.run(body)
 
     def _inside(
         self, frame: Frame, target: ast.expr | None, place: ast.expr | None, stmt: ast.stmt,

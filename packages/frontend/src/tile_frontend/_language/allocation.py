@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from itertools import takewhile
@@ -25,13 +25,16 @@ from tile_frontend._tracing.values import Cell, Tile
 from tile_ir import (
     FLOAT64,
     PACKED_MEMORIES,
+    Const,
     Diagnostic,
     DType,
     Expr,
     Layout,
     Memory,
+    Var,
     constant_value,
     print_expr,
+    simplify,
 )
 
 P = ParamSpec("P")
@@ -40,10 +43,20 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """The annotation of a tensor parameter."""
+    """The annotation of a tensor parameter. With `strides` a caller may pass any; inside a kernel
+    rows lie behind each other all the same."""
 
     shape: tuple[Expr, ...]
     dtype: DType
+    strides: tuple[Expr, ...] = ()
+
+    def strides_inside(self) -> Iterator[tuple[Var, Expr]]:
+        """The symbols among the strides, and what they are of rows that lie behind each other."""
+        step: Expr = Const(1)
+        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=False):
+            if isinstance(stride, Var):
+                yield stride, simplify(step)
+            step = step * size
 
 
 def stored(element: DType) -> DType:

@@ -58,13 +58,15 @@ class Frame:
 @dataclass(frozen=True, slots=True)
 class KernelFrame(Frame):
     """A launch over `sizes` blocks, the first dimension the fastest. `threads` is how many vector
-    cores a block has, None for the form that yields the lane too. `second` is the second number of
+    cores a block has, None for the form that yields the lane too; `counts` is what the script says
+    of them. `second` is the second number of
     `T.Kernel(n, 2)`, which is the vector cores of a block, or where two indices are asked for
     those of the grid."""
 
     sizes: tuple[Expr, ...]
     threads: int | None
     second: int | None = None
+    counts: tuple[int, ...] = (128,)
 
     def evaluate(self, trace: Trace, names: tuple[str, ...] | None, loc: Loc, run: Run) -> None:
         if trace.eager is not None and trace.eager.constants is None:
@@ -77,6 +79,7 @@ class KernelFrame(Frame):
             hint = "launches follow each other, none of them inside another block"
             raise Fault("kernel-inside", f"`{trace.name}` launches a kernel inside {around}", hint)
         trace.next_launch()
+        trace.threads = self.counts
         sizes, threads = self.sizes, self.threads
         if self.second is not None and names is not None and len(names) == 2:
             sizes, threads = (*sizes, Const(self.second)), 2
@@ -234,7 +237,8 @@ def Kernel(*block_num: Any, threads: Any = None, is_npu: bool = True) -> KernelF
     lanes = _threads(threads)
     if len(grid) > 1 or not sizes:
         lanes = 2
-    return KernelFrame(grid, lanes, None if second is None else int(second))
+    counts = (128,) if threads is None else _counts(threads)
+    return KernelFrame(grid, lanes, None if second is None else int(second), counts)
 
 
 def _size(size: Any, position: int) -> Expr:
@@ -269,15 +273,18 @@ _INDICES = ("bx", "by", "bz")
 
 def _threads(value: Any) -> int | None:
     """How many vector cores work on a block, of the threads a script says it has."""
-    if value is None:
-        return None
+    return None if value is None else 1 if math.prod(_counts(value)) == 1 else 2
+
+
+def _counts(value: Any) -> tuple[int, ...]:
+    """How many threads a script gives a block, in each dimension."""
     numbers = [python_number(n) for n in (value if isinstance(value, (list, tuple)) else [value])]
     counts = [n for n in numbers if isinstance(n, int) and not isinstance(n, bool) and n > 0]
     if not numbers or len(numbers) > 3 or len(counts) != len(numbers):
         hint = "threads is the number of threads a block has on a GPU; leave it out here"
         message = f"threads is {value!r}, expected positive numbers"
         raise Fault("launch-threads", message, hint, "threads")
-    return 1 if math.prod(counts) == 1 else 2
+    return tuple(counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
-"""`T.Tensor`: the annotation of a tensor parameter, and another form of a buffer's bytes."""
+"""The annotations of tensor parameters, and another form of a buffer's bytes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tile_frontend._language.allocation import TensorType, check_one_shape, sizes_of, stored
@@ -9,7 +10,7 @@ from tile_frontend._language.pointers import PointerType
 from tile_frontend._language.reinterpret_buffer import view
 from tile_frontend._tracing.dtype_names import element_type, packed_rows
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.scalars import Scalar, python_number
+from tile_frontend._tracing.scalars import Scalar, python_number, unexpected
 from tile_frontend._tracing.values import Tile
 
 
@@ -48,4 +49,32 @@ class _TensorProxy:
         return "T.Tensor"
 
 
+class _StridedTensorProxy:
+    """A tensor parameter that a caller may pass with any strides, not only with rows behind each
+    other: `T.StridedTensor(shape, strides, dtype)` or `T.StridedTensor[shape, strides, dtype]`.
+    Where it has others, the call passes a copy, and what the kernel writes is copied back. A symbol
+    among `strides` is what it is in the copy."""
+
+    __name__ = "T.StridedTensor"
+
+    def __call__(self, shape: Any, strides: Any, dtype: Any = "float32") -> TensorType:
+        made = Tensor(shape, dtype)
+        if not isinstance(made, TensorType):
+            raise unexpected("StridedTensor: shape", shape, "the sizes of a parameter")
+        given = tuple(strides) if isinstance(strides, (tuple, list)) else (strides,)
+        if len(given) != len(made.shape):
+            message = f"{len(given)} strides for {len(made.shape)} dimensions"
+            raise Fault("tensor-stride", message, "give each dimension a stride", "strides")
+        return replace(made, strides=sizes_of(given, "strides", least=0))
+
+    def __getitem__(self, key: Any) -> TensorType:
+        if not isinstance(key, tuple) or len(key) not in (2, 3):
+            raise Fault("arity", "T.StridedTensor[...]: expected shape, strides, dtype")
+        return self(*key)
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+
 Tensor = _TensorProxy()
+StridedTensor = _StridedTensorProxy()

@@ -49,6 +49,10 @@ class Value:
         """What it is called in an error message."""
         raise NotImplementedError
 
+    def refusal(self) -> Fault | None:
+        """What is told wherever it is used, None where each use says what it expects."""
+        return None
+
 
 class Scalar(Value):
     """A value known only when the kernel runs."""
@@ -263,7 +267,9 @@ def scalar_expr(value: Any, like: DType | None = None) -> Expr:
     number = python_number(value)
     if number is None:
         hint = value.a_scalar_of_it if isinstance(value, Value) else None
-        raise Fault("not-a-scalar", f"found {describe(value)}, expected a scalar", hint)
+        message = f"found {describe(value)}, expected a scalar"
+        refusal = value.refusal() if isinstance(value, Value) else None
+        raise refusal or Fault("not-a-scalar", message, hint)
     if isinstance(number, int) and not isinstance(number, bool):
         return _integer(number, like)
     return as_expr(number, like)
@@ -335,6 +341,9 @@ def unexpected(
 ) -> Fault:  # fmt: skip
     """A Fault for a value of the wrong kind. `what` says which value it is; its last word is the
     argument to blame unless another is given."""
+    refusal = value.refusal() if isinstance(value, Value) else None
+    if refusal is not None:
+        return refusal
     message = f"{what} is {describe(value)}{f', expected {expected}' if expected else ''}"
     blamed = what.rpartition(" ")[2] if argument is None else argument
     return Fault(slug or "operand-kind", message, hint, blamed)

@@ -91,6 +91,12 @@ class Trace:
     header: Launch | None = None
     # The index of the block and the size, for each dimension of the grid.
     grid: tuple[tuple[Any, Any], ...] = ()
+    # How many threads a block would have on a GPU, by dimensions.
+    threads: tuple[int, ...] = (128,)
+    # Which of them do what is evaluated, where that is not all of them.
+    active: tuple[bool, ...] = ()
+    # Statements of single parts of the threads, by identity.
+    of_parts: dict[int, Stmt] = field(default_factory=dict)
     # What the variables of loops may be.
     ranges: Ranges = field(default_factory=dict)
     body: Body | None = None
@@ -105,6 +111,8 @@ class Trace:
     loop_depth: int = 0
     # Symbolic dimensions and scalar parameters, which expressions from outside may use.
     symbols: set[Expr] = field(default_factory=set)
+    # Symbols that are strides of parameters alone, and what they are inside the kernel.
+    strides: dict[Expr, Expr] = field(default_factory=dict)
     # Names of values that are known now.
     known: dict[Var, Expr] = field(default_factory=dict)
     # Postponed annotations are evaluated before the symbols in them are known.

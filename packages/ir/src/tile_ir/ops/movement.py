@@ -157,11 +157,11 @@ def converts(way: Path, dtype: DType, to: DType, target: Target) -> bool:
 
 def _converted_in_ub(dtype: DType, to: DType) -> bool:
     """Whether a parallel loop over a tile converts so, by vector instructions where there are
-    such: of types whose elements have bytes of their own and at most four."""
-    return all(t.whole_bytes and t.bits <= _WIDEST and t is not BOOL for t in (dtype, to))
-
-
-_WIDEST = 32
+    such: of types whose elements have bytes of their own. Integers of eight bytes become others,
+    and float32."""
+    if any(t.bits > FLOAT32.bits for t in (dtype, to)):
+        return all(t is FLOAT32 or (t.is_integer and t is not BOOL) for t in (dtype, to))
+    return all(t.whole_bytes and t is not BOOL for t in (dtype, to))
 
 
 def type_between_cores(way: Path, dtype: DType, to: DType, target: Target) -> DType | None:

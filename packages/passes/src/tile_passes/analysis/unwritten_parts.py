@@ -45,34 +45,43 @@ def unwritten_parts(func: Func) -> list[Buffer]:
     """Tiles in ub of which an author can not mean what they hold where a block begins, in the order
     of their allocations."""
     allocs = func.launch.allocs
-    renamed = {a.alias_of for a in allocs if a.alias_of}
-    plain = [
-        a
+    written = written_buffers(func.launch.body)
+    names: dict[Buffer, list[Buffer]] = {}
+    for a in allocs:
+        if a.alias_of is not None:
+            names.setdefault(a.alias_of, []).append(a.buffer)
+    found = {
+        a.buffer
         for a in allocs
         if a.address is None
         and a.alias_of is None
-        and a.buffer not in renamed
         and not a.scratch
         and a.buffer.memory is Memory.UB
-        and _is_unwritten(func.launch.body, a.buffer)
-    ]
-    return _exposed(plain, func.launch.body) if plain else []
+        and written.isdisjoint(names.get(a.buffer, ()))
+        and _is_unwritten(func.launch.body, a.buffer, names.get(a.buffer, ()))
+    }
+    asked = [a for a in allocs if a.buffer in found or a.alias_of in found]
+    return _exposed(asked, func.launch.body) if found else []
 
 
 def _exposed(allocs: Sequence[Alloc], body: Body) -> list[Buffer]:
     """Those with a byte that is not surely written, by all statements before it together, where it
-    is read."""
+    is read, under whatever name."""
     storages = storages_of(allocs)
     found = GenKill.of(storages, body, {}).block(body, PathContext()).exposed
-    return [buffer for buffer, storage in storages.items() if storage in found.parts]
+    owners = (a.buffer for a in allocs if a.alias_of is None)
+    return [buffer for buffer in owners if storages[buffer] in found.parts]
 
 
-def _is_unwritten(body: Body, tile: Buffer) -> bool:
+def _is_unwritten(body: Body, tile: Buffer, names: Sequence[Buffer]) -> bool:
+    """The same of one tile, which has other `names` that are only read."""
     if tile.dtype not in (OPS["fill"].operands[0].dtypes or ()):
         return False
-    writes = [w for w in _writes(body, tile, False) if not w.covers]
-    if not any(w.in_branch or w.moves for w in writes):
+    found = list(_writes(body, tile, False))
+    if not any(w.in_branch or w.moves for w in found if not w.covers):
         return False
+    if names:
+        return not any(w.covers for w in found) and any(_is_read_whole(body, n) for n in names)
     return bool(ValueUses(tile).of_body(body).reads) and _is_read_whole(body, tile)
 
 

@@ -7,7 +7,7 @@ says, the condition is kept in a tile first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
 from tile_ir import (
@@ -35,14 +35,21 @@ Keep = Callable[[Expr], tuple[Store, Expr]]
 Written = Callable[[Load], bool]
 
 
-def as_choices(stmt: If, keep: Keep, written: Written) -> tuple[Store, ...]:
+def as_choices(
+    stmt: If, keep: Keep, written: Written, unset: Set[Buffer] = frozenset()
+) -> tuple[Store, ...]:
     """The stores of a branch in order, each with the value the element keeps or gets otherwise.
 
-    `keep` makes a tile for a value; `written` says whether an element surely has a value before
-    the branch. Raises Unsuitable where a side is more than stores, and where elements would be read
-    that the branch leaves alone and that may have no value yet.
+    Tiles that are `unset` are read where the branch has stored to them, so that the first value may
+    be that of all elements. `keep` makes a tile for a value; `written` says whether an element
+    surely has a value before the branch. Raises Unsuitable where a side is more than stores, and
+    where elements would be read that the branch leaves alone and that may have no value yet.
     """
-    choices = [_store(c) for c in _Conversion(keep).branch(stmt)]
+    choices: list[Store] = []
+    for choice in _Conversion(keep).branch(stmt):
+        first = choice.store.buffer in unset
+        choices.append(choice.store if first else _store(choice))
+        unset = unset - {choice.store.buffer}
     sure = set(loads_in(_first_asked(stmt.condition)))
     own = {s.buffer for s in choices} - written_buffers((stmt,))
     for store in choices:

@@ -32,7 +32,6 @@ from tile_ir import (
     select,
     walk,
     walk_expr,
-    written_buffers,
 )
 from tile_passes.parallel.nest import domain_of, loads_in
 
@@ -44,8 +43,6 @@ def private_variables(body: Body) -> frozenset[Buffer]:
     """The variables that are read only where the same iteration of a nest has assigned them."""
     inside: set[Buffer] = set()
     others: set[Buffer] = set()
-    types = {b: kept_in(b.dtype) for b in written_buffers(body)}
-    narrow = {b for b, dtype in types.items() if dtype.whole_bytes and dtype.size <= 4}
     for stmt, inner in _nests_and_others(body):
         if inner is None:
             others |= _variables_read(stmt)
@@ -53,15 +50,28 @@ def private_variables(body: Body) -> frozenset[Buffer]:
         for buffer in _variables_read(stmt):
             first = _assigned_first(inner, buffer, False) is not None
             (inside if first else others).add(buffer)
-    return frozenset(inside & narrow - others)
+    return frozenset(inside - others)
+
+
+def _fits_tiles(variable: Buffer) -> bool:
+    """Whether the vector unit computes values of its type; others run one iteration after another,
+    which a variable of the block serves as well."""
+    dtype = kept_in(variable.dtype)
+    return dtype.whole_bytes and dtype.size <= _WIDEST
+
+
+_WIDEST = 4
 
 
 def with_private_tiles(loop: For, private: frozenset[Buffer], spread: Spread) -> For:
-    """The nest with a tile for each of its variables. Raises Unsuitable where there can be none."""
+    """The nest with a tile for each of its variables whose type has tiles. Raises Unsuitable where
+    there can be none."""
     loops, inner = _loops_of(loop)
     tiles: dict[Buffer, Load] = {}
     for stmt in walk(inner):
-        if isinstance(stmt, Store) and stmt.buffer in private and stmt.buffer not in tiles:
+        if not isinstance(stmt, Store) or stmt.buffer not in private - tiles.keys():
+            continue
+        if _fits_tiles(stmt.buffer):
             domain = domain_of(loops)
             tile = spread(stmt.value, loops, stmt.loc, kept_in(stmt.buffer.dtype))
             places = tuple(v - start for v, start in zip(domain.vars, domain.starts, strict=True))

@@ -8,7 +8,7 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from functools import partial, reduce
 
 from tile_ir import (
@@ -40,9 +40,10 @@ from tile_passes.parallel.nest import Keep, Leaf, Unsuitable
 
 
 def in_statement_order(
-    leaves: Sequence[Leaf], allocs: Sequence[Alloc], keep: Keep
+    leaves: Sequence[Leaf], allocs: Sequence[Alloc], keep: Keep, own: Set[Buffer] = frozenset()
 ) -> tuple[list[Leaf], list[Diagnostic]]:
-    """The statements of a nest so that each may run for all iterations before the next one.
+    """The statements of a nest so that each may run for all iterations before the next one. Of
+    variables of its `own` an iteration has assigned what it reads.
 
     Raises KernelError where the result depends on the order of the iterations and no tile mends
     that, and Unsuitable where the iterations have to run one after another.
@@ -69,6 +70,8 @@ def in_statement_order(
             leaf = write.leaf
             # What a statement reads can be kept in a tile before the first one of it writes.
             mends = other.kept and leaf is other.leaf and other.number <= write.number
+            if found and write.buffer in own:
+                found, mends = None, False
             if found is False or not mends:
                 if found:
                     raise _depends_on_order(write, other)

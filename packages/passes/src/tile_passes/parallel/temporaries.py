@@ -22,10 +22,12 @@ from tile_ir import (
     Memory,
     Region,
     Slice,
+    Stmt,
     buffer_bytes,
     constant_value,
     round_up,
     walk_expr,
+    written_buffers,
 )
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.nest import NoRoom
@@ -121,6 +123,10 @@ class Temporaries:
         self.taken |= self.held
         self.held.clear()
         self.give_back_all()
+
+    def unset(self, before: Iterable[Stmt]) -> frozenset[Buffer]:
+        """The tiles that statements of a nest have not written."""
+        return frozenset(a.buffer for a in self.allocs) - written_buffers(tuple(before))
 
     def forget_since(self, count: int) -> None:
         """Tiles beyond the first `count` were made for an attempt that failed."""

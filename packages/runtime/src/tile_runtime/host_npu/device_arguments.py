@@ -66,6 +66,7 @@ def _replace(owner: Any, name: str, keyword: str = "device") -> None:
 
     @functools.wraps(function)
     def translated(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop("pin_memory", None)  # all memory is the host's
         if is_npu(kwargs.get(keyword)):
             kwargs[keyword] = HOST
             return on_device(function(*args, **kwargs))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tile_ir import Target, did_you_mean
+from tile_ir import Memory, Target, did_you_mean
 from tile_runtime.host_npu.graphs import NPUGraph, graph
 from tile_runtime.host_npu.streams import Event, HostStream, current_stream, stream
 
@@ -27,6 +27,10 @@ class DeviceProperties:
     # The compute capability of a GPU that scripts ask for: that of the plainest path.
     major: int = 8
     minor: int = 0
+    # What a block may hold of a GPU's shared memory: here ub.
+    shared_memory_per_block: int = 0
+    shared_memory_per_block_optin: int = 0
+    shared_memory_per_multiprocessor: int = 0
 
 
 class StandIn(ModuleType):
@@ -48,10 +52,11 @@ class StandIn(ModuleType):
 
 def npu_module(target: Target) -> ModuleType:
     """The module `torch.npu` for a chip."""
-    gigabytes = target.hbm_gigabytes or 64
+    gigabytes, shared = target.hbm_gigabytes or 64, target.capacity[Memory.UB]
     properties = DeviceProperties(
         target.name, target.cube_cores, target.vector_cores, gigabytes << 30, target.l2_bytes,
-        target.cube_cores,
+        target.cube_cores, shared_memory_per_block=shared, shared_memory_per_block_optin=shared,
+        shared_memory_per_multiprocessor=shared,
     )  # fmt: skip
     module = StandIn("torch.npu", "The NPU of a machine that has none.")
     vars(module).update(

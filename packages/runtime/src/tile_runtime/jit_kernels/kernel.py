@@ -101,12 +101,21 @@ class JITKernel(KernelSources):
                 outputs = self._repeat(inputs)
                 if outputs is not None:
                     return outputs
+            stand_ins = self._binder.stand_ins(inputs)
+            if stand_ins is not None:
+                inputs = stand_ins.arguments
             call = self._binder.bind(inputs)
             self._tell_of_writes(inputs)
             self.run_bound(call, inputs)
+            if stand_ins is not None:
+                stand_ins.copy_back(self._binder.written)
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
-        if call.repeated is not None and not (RECORDERS.get() or in_forward_mode()):
+        if (
+            call.repeated is not None
+            and stand_ins is None
+            and not (RECORDERS.get() or in_forward_mode())
+        ):
             self._repeat = self._launch.remember(self._binder, call.repeated, inputs)
         outputs = call.outputs
         if torch.is_grad_enabled() and outputs:

@@ -19,6 +19,7 @@ from tile_runtime.launcher.check_arguments import ArgumentChecker
 from tile_runtime.launcher.recording_modes import recording_mode
 from tile_runtime.launcher.scalar_arguments import Value
 from tile_runtime.launcher.signature import Signature
+from tile_runtime.launcher.stand_in_arguments import StandIns, stand_ins
 from tile_runtime.launcher.tensor_memory import is_real
 
 
@@ -52,6 +53,7 @@ class ArgumentBinder:
         self._checker = ArgumentChecker(signature, outputs, workspaces, device_type, func)
         allocated = tuple(i for i, _ in self._checker.allocated)
         self._allocated, self._returned = allocated, tuple(outputs)
+        self._func = func
         # Where the outputs are among the tensors a call allocates, in the order of out_idx.
         self._outputs = tuple(allocated.index(i) for i in outputs)
         self.names = tuple(signature.params[i].name for i in self._checker.input_positions)
@@ -68,6 +70,10 @@ class ArgumentBinder:
         if named.keys() == set(left):
             return (*arguments, *(named[name] for name in left))
         return self._checker.in_order(arguments, named)
+
+    def stand_ins(self, arguments: tuple[Any, ...]) -> StandIns | None:
+        """What stands for arguments that the kernel can not take as they are, if there are any."""
+        return stand_ins(self._func, self._checker.tensor_slots, arguments)
 
     def bind(self, arguments: tuple[Any, ...]) -> Bound:
         """Pointers, sizes and symbols for these arguments.

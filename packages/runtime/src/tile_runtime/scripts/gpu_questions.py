@@ -22,8 +22,17 @@ def get_target_compute_version(target: Any = None) -> str:
     return "8.0"
 
 
+def parse_compute_version(compute_version: str) -> tuple[int, int]:
+    """The two numbers of a capability."""
+    major, _, minor = compute_version.partition(".")
+    return int(major), int(minor or 0)
+
+
 driver = SimpleNamespace(get_num_sms=get_num_sms)
-nvcc = SimpleNamespace(get_target_compute_version=get_target_compute_version)
+nvcc = SimpleNamespace(
+    get_target_compute_version=get_target_compute_version,
+    parse_compute_version=parse_compute_version,
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,217 @@
+"""The threads of a block of a GPU, as far as a block that is one program can answer: which of
+them a branch is for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tile_frontend._dialects.gpu_names import GROUP_OF
+from tile_frontend._language.gpu_hints import GpuName
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Value, python_number
+from tile_frontend._tracing.trace import Trace, current
+from tile_ir import (
+    Automatic,
+    Buffer,
+    For,
+    Load,
+    LoopKind,
+    Memory,
+    Op,
+    Stmt,
+    Store,
+    accesses,
+    bodies,
+    expressions,
+    walk_expr,
+)
+
+_WARP = 32
+
+
+class ThreadNumber(Value):
+    """A number that differs from thread to thread, or whether something holds for each: `values`
+    has that of every thread. Branches ask it; nothing else can be made of it."""
+
+    __slots__ = ("name", "values")
+
+    def __init__(self, name: str, values: Sequence[int]) -> None:
+        self.name, self.values = name, tuple(values)
+
+    def in_words(self) -> str:
+        return "the number of a thread"
+
+    def refusal(self) -> Fault:
+        group, count = GROUP_OF[self.name], len(self.values)
+        write = group.write.replace("(threads)", f"({count})") if count else group.write
+        return Fault("gpu-name", f"T.{self.name}: {group.says}", write)
+
+    def combined(self, fn: Callable[[Any, Any], Any], other: Any) -> ThreadNumber:
+        """The same of each thread, with a number or with another one of the threads."""
+        if isinstance(other, ThreadNumber):
+            return ThreadNumber(self.name, list(map(fn, self.values, other.values)))
+        number = python_number(other)
+        if number is None:
+            raise self.refusal()
+        return ThreadNumber(self.name, [fn(value, number) for value in self.values])
+
+    def __bool__(self) -> bool:
+        raise self.refusal()
+
+    def __hash__(self) -> int:
+        return hash(self.values)
+
+    def __floordiv__(self, other: Any) -> ThreadNumber:
+        return self.combined(operator.floordiv, _positive(self, other))
+
+    def __mod__(self, other: Any) -> ThreadNumber:
+        return self.combined(operator.mod, _positive(self, other))
+
+    def __eq__(self, other: object) -> Any:
+        return self.combined(operator.eq, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.combined(operator.ne, other)
+
+    def __lt__(self, other: Any) -> ThreadNumber:
+        return self.combined(operator.lt, other)
+
+    def __le__(self, other: Any) -> ThreadNumber:
+        return self.combined(operator.le, other)
+
+    def __gt__(self, other: Any) -> ThreadNumber:
+        return self.combined(operator.gt, other)
+
+    def __ge__(self, other: Any) -> ThreadNumber:
+        return self.combined(operator.ge, other)
+
+    def _none(self, *others: Any) -> Any:
+        raise self.refusal()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _none
+    __truediv__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __pow__ = __rpow__ = _none
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _none
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _none
+    __neg__ = __pos__ = __invert__ = __abs__ = __int__ = __float__ = __index__ = _none
+    __getitem__ = __len__ = __iter__ = _none
+
+
+def _positive(number: ThreadNumber, divisor: Any) -> int:
+    known = python_number(divisor)
+    if not isinstance(known, int) or known < 1:
+        raise number.refusal()
+    return known
+
+
+def _of_threads(name: str, dim: Any = 0, **others: Any) -> ThreadNumber:
+    """The number of a thread in a dimension of the block, or of its warp, or in it."""
+    trace, number = current(f"T.{name}"), python_number(dim)
+    found = ThreadNumber(name, ())
+    counts = trace.threads
+    answers = Automatic.TILES in trace.automatic and trace.in_launch and not others
+    if not answers or not isinstance(number, int) or not 0 <= number < 3:
+        raise found.refusal()
+    if number >= len(counts):
+        return ThreadNumber(name, [0] * _product(counts))
+    before = _product(counts[:number])
+    return ThreadNumber(name, [t // before % counts[number] for t in range(_product(counts))])
+
+
+def _in_line(name: str, *arguments: Any, **named: Any) -> ThreadNumber:
+    threads = _of_threads(name, *arguments, **named)
+    count = range(len(threads.values))
+    warp = name.startswith("get_warp")
+    return ThreadNumber(name, [t // _WARP if warp else t % _WARP for t in count])
+
+
+def _product(counts: Sequence[int]) -> int:
+    product = 1
+    for count in counts:
+        product *= count
+    return product
+
+
+def both(a: Any, b: Any, wants_all: bool) -> ThreadNumber:
+    """`a and b`, or `a or b`, of which one differs from thread to thread."""
+    first, second = (a, b) if isinstance(a, ThreadNumber) else (b, a)
+    return first.combined(lambda x, y: bool(x and y if wants_all else x or y), second)
+
+
+def parts(test: ThreadNumber, active: Sequence[bool]) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+    """Of the active threads those for which a condition holds, and the others."""
+    among = active or [True] * len(test.values)
+    pairs = list(zip(among, test.values, strict=True))
+    return tuple(a and bool(v) for a, v in pairs), tuple(a and not v for a, v in pairs)
+
+
+def check_part(
+    trace: Trace, body: Sequence[Stmt], threads: int, outside: Sequence[Buffer], test: ThreadNumber
+) -> None:
+    """A Fault for what part of the threads does to what every thread has of its own, and for what
+    each of several threads does over again."""
+    kept = {buffer for buffer in outside if _each_has_one(buffer)}
+    for stmt, divided in _with_nests(body, False):
+        repeated = threads > 1 and not divided and id(stmt) not in trace.of_parts
+        if _written(stmt) & kept or (repeated and _adds(stmt)):
+            raise test.refusal()
+        trace.of_parts[id(stmt)] = stmt
+
+
+def _each_has_one(buffer: Buffer) -> bool:
+    """Whether threads have a buffer each, or a part of it, and not one together."""
+    return buffer.memory not in (Memory.GM, Memory.SHARED)
+
+
+def _with_nests(body: Sequence[Stmt], divided: bool) -> Any:
+    """All statements, and whether the threads divide them."""
+    for stmt in body:
+        yield stmt, divided
+        inside = divided or (isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL)
+        for inner in bodies(stmt):
+            yield from _with_nests(inner, inside)
+
+
+def _written(stmt: Stmt) -> set[Buffer]:
+    if isinstance(stmt, Store):
+        return {stmt.buffer}
+    if isinstance(stmt, Op):
+        return {region.buffer for region, access in accesses(stmt) if access.writes}
+    return set()
+
+
+def _adds(stmt: Stmt) -> bool:
+    """Whether doing it twice, to what threads have together, does not give the same."""
+    if isinstance(stmt, Op):
+        return stmt.opdef.atomic
+    return (
+        isinstance(stmt, Store)
+        and not _each_has_one(stmt.buffer)
+        and any(
+            isinstance(part, Load) and part.buffer is stmt.buffer
+            for e in expressions(stmt)
+            for part in walk_expr(e)
+        )
+    )
+
+
+class ThreadQuestion(GpuName):
+    """A name that asks which thread it is, in a block that is one program."""
+
+    def __init__(self, name: str, ask: Callable[..., ThreadNumber]) -> None:
+        super().__init__(name, GROUP_OF[name])
+        self._ask = ask
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._ask(self.__name__, *arguments, **named)
+
+
+FUNCTIONS: dict[str, ThreadQuestion] = {
+    "get_thread_binding": ThreadQuestion("get_thread_binding", _of_threads),
+    **{
+        name: ThreadQuestion(name, _in_line)
+        for name in ("get_lane_idx", "get_warp_idx", "get_warp_idx_sync")
+    },
+}
+OF_THREADS = frozenset(FUNCTIONS)
