@@ -110,6 +110,11 @@ DEFECTS = {
 }
 
 
+def sizes_of(name: str) -> tuple[str, ...]:
+    """The limits of a script's numbers, as `NAME=NUMBER`."""
+    return next((found for glob, found in SIZES.items() if fnmatch(name, glob)), ())
+
+
 def gpu_tasks(examples: Path, only: str = "*") -> Iterator[Task]:
     """Every script that launches a kernel in the dialect of TileLang for GPUs, in order."""
     for path in sorted(examples.rglob("*.py")):
@@ -118,5 +123,4 @@ def gpu_tasks(examples: Path, only: str = "*") -> Iterator[Task]:
             continue
         stops = [n for n in porting_list(ast.parse(text)) if n.outcome == "error"]
         port = f"line {stops[0].line}: {stops[0].name}: {stops[0].says}" if stops else ""
-        sizes = next((found for glob, found in SIZES.items() if fnmatch(name, glob)), ())
-        yield Task(name, path, sizes=sizes, port=port, defect=DEFECTS.get(name, ""))
+        yield Task(name, path, sizes=sizes_of(name), port=port, defect=DEFECTS.get(name, ""))

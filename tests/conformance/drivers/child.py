@@ -6,10 +6,10 @@ and the error's slug. It is run by `tile-ascend run`.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import json
 import os
 import sys
@@ -25,6 +25,8 @@ import torch.utils.flop_counter
 
 from conformance.drivers.case import Draw, Driver
 from conformance.launches import VARIABLE, note_launches
+from conformance.reduced import limits_of, reduced
+from conformance.scripts import sizes_of
 from tile_ir import TileError
 
 MARK = "## case "
@@ -76,14 +78,17 @@ class _AbsentPackages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
-def load(path: Path) -> ModuleType:
-    """Import an example by its path; what stands beside it can be imported by it."""
+def load(path: Path, sizes: tuple[str, ...] = ()) -> ModuleType:
+    """Import a file by its path; what stands beside it can be imported by it. Numbers of its own are
+    made smaller, as some modules run their kernels when they are imported."""
     sys.path.insert(0, str(path.parent))
-    spec = importlib.util.spec_from_file_location("example_" + path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    pairs = (size.split("=") for size in sizes)
+    limits = limits_of({name: int(number) for name, number in pairs})
+    module = ModuleType("example_" + path.stem)
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    tree = reduced(ast.parse(path.read_text(), str(path)), limits)
+    exec(compile(tree, str(path), "exec", dont_inherit=True), vars(module))
     return module
 
 
@@ -121,15 +126,16 @@ def main(arguments: list[str]) -> None:
     torch.compile = lambda function=None, **options: function or (lambda f: f)
     rows = range(int(first), len(driver.rows))
     launches = os.environ.get(VARIABLE)
+    example: ModuleType | None = None
     for row in rows:
         if launches:  # each row has its own file
             os.environ[VARIABLE] = f"{launches}.{row}"
         started = time.perf_counter()
         _tell(row, begun=True)
         try:
-            factory = getattr(load(Path(examples) / driver.file), driver.factory)
+            example = example or load(Path(examples) / driver.file, sizes_of(driver.file))
             with note_launches():
-                wrong = run_row(driver, row, factory)
+                wrong = run_row(driver, row, getattr(example, driver.factory))
             _tell(row, wrong=wrong, seconds=time.perf_counter() - started)
         except Exception as error:
             traceback.print_exc()

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tile_ir import Func, buffers_of, walk
+from tile_ir import Func, Var, buffers_of, variables_of, walk, walk_expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +30,13 @@ def used_parameters(func: Func) -> frozenset[int]:
     tensors = {a.buffer: a.alias_of for a in func.launch.allocs if a.alias_of is not None}
     found = {tensors.get(b, b) for stmt in walk(func.launch.body) for b in buffers_of(stmt)}
     return frozenset(i for i, p in enumerate(func.params) if p in found)
+
+
+def used_symbols(func: Func) -> frozenset[str]:
+    """The symbols whose values a kernel asks for; all of a kernel that is written by hand."""
+    body, blocks = func.launch.body, func.launch.blocks
+    if not body:
+        return frozenset(s.name for s in func.symbols)
+    used = {v for stmt in walk(body) for v in variables_of(stmt)}
+    used |= {v for v in walk_expr(blocks) if isinstance(v, Var)}
+    return frozenset(v.name for v in used)

@@ -15,7 +15,7 @@ from tile_ir import Buffer, CallError, Func, Loc, did_you_mean, written_buffers
 from tile_ir.switches import switch
 from tile_runtime.launcher import packed_bytes
 from tile_runtime.launcher.bind_symbols import Size, Symbol, SymbolError, bind_symbols
-from tile_runtime.launcher.call_plan import CallPlan, used_parameters
+from tile_runtime.launcher.call_plan import CallPlan, used_parameters, used_symbols
 from tile_runtime.launcher.scalar_arguments import (
     NoScalar,
     Value,
@@ -359,6 +359,8 @@ class ArgumentChecker:
     def _symbol(self, name: str, values: Mapping[str, int]) -> int:
         if name in values:
             return values[name]
+        if name not in used_symbols(self.func):
+            return 0  # of tensors that are None
         places = [
             f"dimension {d} of `{p.name}` ({dim_text(dim)})"
             for p in self.signature.params

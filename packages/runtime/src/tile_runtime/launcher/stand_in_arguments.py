@@ -1,5 +1,5 @@
-"""Copies that stand for tensors of any strides, of parameters `T.StridedTensor`: a kernel takes rows
-that lie behind each other."""
+"""Copies that stand for tensors of any strides, of parameters `T.StridedTensor`: a kernel takes
+rows that lie behind each other."""
 
 from __future__ import annotations
 
