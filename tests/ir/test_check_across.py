@@ -17,12 +17,13 @@ from kept_cases import kept_number
 from tile_checkers import block as across
 from tile_checkers import check_choices
 from tile_checkers.block import check_across
+from tile_checkers.block.choices import normal_form
 from tile_checkers.block.rounds import LoopIterations
 from tile_checkers.block.values import Values
 from tile_checkers.loop_facts import CROSS
 from tile_ir import DEFAULT_TARGET, For, Func, Op, parse
 from tile_ir.analysis.intervals import EVERYTHING
-from tile_ir.expr import Var
+from tile_ir.expr import Var, binary
 from tile_ir.traversal import rewrite, walk, walk_ops, written_buffers
 from tile_passes import run_pipeline
 
@@ -209,3 +210,12 @@ def test_long_flash_attention_takes_little_time() -> None:
     started = time.process_time()
     assert not check_across(func, DEFAULT_TARGET)
     assert time.process_time() - started < 1.0  # 0.05 s on an idle machine
+
+
+def test_conditions_are_brought_to_their_form_once() -> None:
+    """Runs of a block ask for it again and again: it prints what it compares."""
+    x = Var("x")
+    seen = [normal_form(binary("<", x * 3 + 1, 7)) for _ in range(5)]
+    assert all(found is seen[0] for found in seen)
+    (form, direct), (other, contrary) = seen[0], normal_form(binary(">=", x * 3 + 1, 7))
+    assert form == other and direct is not contrary

@@ -314,6 +314,8 @@ def _size(expr: Expr) -> int:
     return sum(1 for _ in walk_expr(expr))
 
 
+# Every run of a block asks it of the same conditions.
+@lru_cache(maxsize=32768)
 def normal_form(condition: Expr) -> tuple[Expr, bool]:
     """A comparison as `x >= 0` or an equation, and whether it is that or its contrary."""
     match condition:
