@@ -728,7 +728,9 @@ def reduce_sum(
     clear: a Python bool (True)"""
 
 def reinterpret(value: Any, dtype: _DType) -> _Scalar:
-    """The bits of the value as another type of the same width; with the type first as well."""
+    """The bits of the value as another type of the same width; with the type first as well. What
+      is
+    computed of narrow integers is one of their type here, as it is when it is stored."""
 
 def reinterpretcast(dst: _Tile, src: _Tile, dtype: _DType) -> None:
     """From here on `dst` names the bytes of `src`, as elements of `dtype` and in its own shape;
