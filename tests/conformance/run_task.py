@@ -75,10 +75,11 @@ def run_task(task: Task, check: str, limits: Limits, logs: Path, schedules: int 
         timings, launches = Path(folder) / "timings", Path(folder) / "launches"
         environment = {**os.environ, "TILE_TIMINGS": str(timings), VARIABLE: str(launches),
                        "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
+        tests = str(Path(__file__).parents[1])
+        path = [tests, *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment["PYTHONPATH"] = os.pathsep.join(path)
         if schedules:
-            tests = str(Path(__file__).parents[1])
-            path = [tests, *filter(None, [os.environ.get("PYTHONPATH")])]
-            environment |= {"TILE_LAX_CALLS": "1", "PYTHONPATH": os.pathsep.join(path)}
+            environment["TILE_LAX_CALLS"] = "1"
         started = time.perf_counter()
         # The command ends a script itself, if it is given a limit.
         wait = _LONGEST * limits.seconds if schedules else None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 import torch
 from forked_python import run_python
@@ -16,6 +19,8 @@ from conformance.references.flash_attention import (
 from conformance.references.timing import timed
 from conformance.wide_references import judge_in_float32
 from tile_runtime.jit_kernels.profiler import Profiler
+
+TESTS = str(Path(__file__).parents[1])
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
@@ -91,7 +96,8 @@ except ModuleNotFoundError as error:
 
 
 def test_modules_take_the_place_of_packages() -> None:
-    done = run_python(["-c", IMPORTS])
+    path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), TESTS])
+    done = run_python(["-c", IMPORTS], env={**os.environ, "PYTHONPATH": path})
     assert done.returncode == 0, done.stderr
     assert "No module named 'fla.layers'" in done.stdout
 

@@ -148,7 +148,7 @@ def test_one_result_is_a_tensor_and_several_are_a_list(case: str) -> None:
 
 
 class TestConstants:
-    def test_rows_that_lie_apart_are_told(self) -> None:
+    def test_rows_may_lie_apart(self) -> None:
         @jit
         def k(A):
             M, N, S = T.const("M N, S")
@@ -156,8 +156,11 @@ class TestConstants:
             with T.Kernel(M, threads=128) as bx:
                 A[bx, 0] = 0.0
 
-        with pytest.raises(KernelError, match="pass a contiguous T.Tensor"):
-            k(torch.randn(5, 40))
+        a = torch.randn(40, 5).T
+        expected = a.clone()
+        expected[:, 0] = 0
+        k(a)
+        assert torch.equal(a, expected)
 
     def test_by_name_in_compile(self) -> None:
         kernel = scaled.compile(N=40, tile=8)

@@ -62,7 +62,7 @@ def test_faults_are_told_and_not_raised(kernel: str, tmp_path: Path) -> None:
     broken = tmp_path / "broken.tir"
     broken.write_text(ADD.replace("float32 [64] @0:3:1", "int64 [64] @0:3:1"))
     for arguments, code, word in (
-        ([str(broken)], 1, "error[dtype-mismatch]"),
+        ([str(broken)], 1, "error[operand-dtype]"),
         ([kernel, "-p", "insert_snc"], 1, "insert_snc"),
         ([str(tmp_path / "none.tir")], 2, "none.tir"),
         ([], 2, "name a .tir file"),

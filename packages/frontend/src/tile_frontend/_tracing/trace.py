@@ -5,7 +5,7 @@ It knows IR and names but no Python syntax; the evaluator and the `T.` functions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from tile_frontend._tracing.private_arrays import PrivateArrays
 from tile_frontend._tracing.safe_reads import safe_element
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value
 from tile_frontend._tracing.values import Cell, Pending, Tile
+from tile_frontend._tracing.working_memory import idle_memory, without_memory
 from tile_ir import (
     INT32,
     TOLD,
@@ -307,14 +308,6 @@ class Trace:
         value = stored_value(cell.initial, cell.tile.element)
         self.emit(Store(cell.tile.buffer, (), value, cell.tile.loc))
 
-    def _idle(self, body: Body) -> set[Buffer]:
-        """Buffers that are nothing but working memory."""
-        if not self.lent:
-            return set()
-        used = {b for stmt in walk_body(body) for b in buffers_of(_without_memory(stmt))}
-        used |= {t.alias_of.buffer for t in self.allocations if t.alias_of is not None}
-        return self.lent - used
-
     def next_launch(self) -> None:
         """Put aside the launch that is over, if there is one, to begin another."""
         if self.header is None:
@@ -363,24 +356,14 @@ class Trace:
             body = rewrite(body, lambda s: late[s](s, whole) if s in late else s)
         for change in self.at_the_end:
             body = change(body)
-        idle = self._idle(body)
-        body = rewrite(body, lambda s: _without_memory(s, idle)) if idle else body
+        idle = idle_memory(self.lent, body, self.allocations)
+        body = rewrite(body, lambda s: without_memory(s, idle)) if idle else body
         used = {b for s in walk_body(body) for b in buffers_of(s)} if self.views else ()
         views = (v for v in self.views if v.is_named and v.buffer in used)
         # The text names a buffer before what aliases it.
         tiles = sorted((*self.allocations, *views), key=lambda t: t.alias_of is not None)
         allocs = tuple(t.alloc() for t in tiles if t.buffer not in idle)
         return replace(header, allocs=allocs, body=body)
-
-
-def _without_memory(stmt: Stmt, lent: Collection[Buffer] | None = None) -> Stmt:
-    """A statement without working memory that was handed to it: any, or that of some buffers."""
-    if not isinstance(stmt, Op):
-        return stmt
-    memory = stmt.scratch
-    if memory is None or (lent is not None and memory.buffer not in lent):
-        return stmt
-    return stmt.with_scratch(None)
 
 
 def current(what: str) -> Trace:

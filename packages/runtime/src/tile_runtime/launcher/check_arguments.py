@@ -357,10 +357,8 @@ class ArgumentChecker:
         return shape
 
     def _symbol(self, name: str, values: Mapping[str, int]) -> int:
-        if name in values:
-            return values[name]
-        if name not in used_symbols(self.func):
-            return 0  # of tensors that are None
+        if name in values or name not in used_symbols(self.func):
+            return values.get(name, 0)  # that of a tensor that is None does not matter
         places = [
             f"dimension {d} of `{p.name}` ({dim_text(dim)})"
             for p in self.signature.params
