@@ -14,6 +14,7 @@ from pathlib import Path
 
 from conformance.count_kernels import Count, Verdict, families, total
 from conformance.count_kernels import as_csv as kernels_csv
+from conformance.gpu_page import write_page
 from conformance.outcome import Kind
 from conformance.run_task import Limits, run_task
 from conformance.scripts import gpu_tasks, tasks
@@ -61,6 +62,8 @@ def main() -> int:
             # Written as it grows, so that a run that is stopped has told something.
             (options.output / "conformance.md").write_text(markdown(results, options.check))
             (options.output / "conformance.csv").write_text(as_csv(results))
+    if options.page:
+        write_page(results)
     print(summary(results))
     return int(any(r.outcome.kind is Kind.WRONG for r in results))
 
@@ -92,6 +95,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--timeout", type=float, default=300, help="seconds a script may take")
     parser.add_argument("--memory", type=float, default=0, metavar="GB",
                         help="memory a script may take (default: its share of the machine)")  # fmt: skip
+    parser.add_argument("--page", action="store_true",
+                        help="write docs/scripts_for_gpus.md, of all of TileLang's scripts")  # fmt: skip
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("build"))
     return parser
