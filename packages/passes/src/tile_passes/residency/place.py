@@ -26,15 +26,25 @@ class Sum(NamedTuple):
 
 def placed(func: Func, target: Target) -> Func:
     """The function with a buffer in each memory for every open tile of a product. Where l0c can not
-    hold all sums that are there at once, some of them are added up in ub: the largest of those that
-    stay there over no loop, or else of all, as long as that helps."""
+    hold all sums that are there at once, some of them are added up in ub, the largest first, as
+    long as that helps: of those that stay in l0c over a loop, or else of all, of which ub has to
+    hold the values besides what it has of the others."""
     func = read_tensors(with_own_tiles(forward_copies(func)))
     first, sums = _placed(func, target, frozenset())
-    new, in_ub = first, frozenset[Buffer]()
+    if not _too_many(first, target):
+        return first
+    ways = (_moved(func, target, first, sums, kept) for kept in (True, False))
+    return next((found for found in ways if found is not None), first)
+
+
+def _moved(func: Func, target: Target, new: Func, sums: list[Sum], only_kept: bool) -> Func | None:
+    """The function with sums moved to ub until l0c holds the others; None if that is never."""
+    in_ub = frozenset[Buffer]()
     while at_once := _too_many(new, target):
         rest = [s for s in sums if s.part in at_once and s.tile not in in_ub]
+        rest = [s for s in rest if s.kept or not only_kept]
         if not rest:
-            return first
+            return None
         sizes = {s: buffer_bytes(Alloc(s.part, s.part.loc)) for s in rest}
         in_ub |= {min(rest, key=lambda s: (s.kept, -sizes[s])).tile}
         new, sums = _placed(func, target, in_ub)
