@@ -53,5 +53,6 @@ def _output_path(name: str, *, directory: Any = None) -> Path:
 iket = SimpleNamespace(
     mark=_mark, range=_range, range_push=_mark, range_pop=_mark, range_start=_mark,
     range_end=_mark, payload=_payload, session=_session, event_table=list, reset=_mark,
-    trace_files=_no_files, output_dir=_output_dir, output_path=_output_path, runtime_payloads_enabled=bool,
+    trace_files=_no_files, output_dir=_output_dir, output_path=_output_path,
+    runtime_payloads_enabled=bool,
 )  # fmt: skip
