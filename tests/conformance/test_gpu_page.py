@@ -26,7 +26,9 @@ def test_scripts_are_counted_by_folder(tmp_path: Path) -> None:
     page.write_text(f"before\n{BEGIN}\nearlier table\n{END}\nbehind\n")
     write_page(results, page)
     text = page.read_text()
-    assert text.startswith("before\n") and text.endswith("\nbehind\n") and "earlier table" not in text
+    assert (
+        text.startswith("before\n") and text.endswith("\nbehind\n") and "earlier table" not in text
+    )
     assert "2 of 4 scripts without constructs of a GPU alone end well" in text
     assert "| `norm` | 2 | 2 |  |  |" in text
     others = "timeout: takes longer than the limit; wrong result: 0 \\| 1 differ"
