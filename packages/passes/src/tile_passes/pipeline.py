@@ -95,9 +95,12 @@ def _in_shared_room(
     func: Func, found: PassResult, target: Target, options: PassOptions
 ) -> PassResult:
     """What was found, or better: statements whose tiles found no room beside all others may find it
-    where others hold nothing, unless memory can not be planned so."""
-    lacking = for_want_of_room(found.func)
-    if not any(lacking[::2]) or Automatic.MEMORY not in found.func.automatic:
+    where others hold nothing, unless memory can not be planned so. Tiles that share bytes wait for
+    each other: where they are of sizes for this chip, some rows at a time are better than that."""
+    scalar, _, in_pieces = lacking = for_want_of_room(found.func)
+    of_other_chips = Automatic.TILES in func.automatic
+    poor = scalar or (in_pieces and of_other_chips)
+    if not poor or Automatic.MEMORY not in found.func.automatic:
         return found
     at = PIPELINE.index(vectorize_parallel)
     shared = replace(vectorize_parallel, run=vectorize_in_shared_room)
