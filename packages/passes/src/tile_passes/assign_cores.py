@@ -49,14 +49,7 @@ def assign_cores(func: Func, target: Target) -> Func:
     body = func.launch.body
     if any(isinstance(s, Section) for s in walk(body)):
         return func
-    tiles = [
-        a.buffer for a in func.launch.allocs if CORE_OF_MEMORY.get(a.buffer.memory) is Core.VECTOR
-    ]
-    by_vector = done_by_values(body, (func.launch.lane, *tiles))
-    ours = _stores_of_nests(body).union(s for s in by_vector if isinstance(s, Store))
-    if func.launch.threads == 1 and func.automatic & {Automatic.SYNC, Automatic.STORES}:
-        # They go through tiles in ub, so that neighbours in a line of other blocks stay whole.
-        ours = ours.union(s for s in walk(body) if isinstance(s, Store))
+    ours = _stores_of_vector(func)
     work = [(s, core) for s in walk(body) if (core := _core_of_work(s, ours)) is not None]
     effects = {s.opdef.effect for s in walk(body) if isinstance(s, Op)}
     kinds = {core for _, core in work}
@@ -70,6 +63,17 @@ def assign_cores(func: Func, target: Target) -> Func:
     remarks = (*func.remarks, *division.remarks)
     launch = replace(func.launch, body=new)
     return replace(func, launch=launch, remarks=remarks, automatic=automatic)
+
+
+def _stores_of_vector(func: Func) -> frozenset[Store]:
+    """The stores that the vector cores do wherever they stand."""
+    launch = func.launch
+    if launch.threads == 1 and func.automatic & {Automatic.SYNC, Automatic.STORES}:
+        # They go through tiles in ub, so that neighbours in a line of other blocks stay whole.
+        return frozenset(s for s in walk(launch.body) if isinstance(s, Store))
+    tiles = (a.buffer for a in launch.allocs if CORE_OF_MEMORY.get(a.buffer.memory) is Core.VECTOR)
+    by_values = done_by_values(launch.body, (launch.lane, *tiles))
+    return _stores_of_nests(launch.body).union(s for s in by_values if isinstance(s, Store))
 
 
 def _stores_of_nests(body: Body) -> frozenset[Store]:

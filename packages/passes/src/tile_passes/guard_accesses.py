@@ -31,7 +31,6 @@ from tile_ir import (
     While,
     bodies,
     cast,
-    ceildiv,
     conjunction,
     constant_value,
     difference,
@@ -57,7 +56,7 @@ from tile_ir.analysis import (
     ranges_inside,
     with_ranges,
 )
-from tile_ir.layout.tile_copy import clamped_dims, match_copy, room_along
+from tile_ir.layout.tile_copy import clamped_dims, match_copy, room_along, steps_in
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import starts_at_blocks
 from tile_passes.lowering.region_parts import (
@@ -242,8 +241,7 @@ class _Guards:
         dim, *others = ends.early
         rest = replace(ends, early=others)
         s = _region(op, side).dims[dim]
-        early = -s.offset if s.stride == 1 else ceildiv(-s.offset, s.stride)
-        cut = simplify(maximum(early, 0))
+        cut = simplify(maximum(steps_in(-s.offset, s.stride), 0))
         whole = self.from_the_start(op, side, rest)
         part = self.part(op, side, dim, cut, simplify(maximum(s.extent - cut, 0)))
         steps = self.from_the_start(part, side, rest) if part is not None else None

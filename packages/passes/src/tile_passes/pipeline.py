@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tile_ir import Automatic, Func, KernelError, Target, TileError
@@ -102,10 +102,9 @@ def _in_shared_room(
     poor = scalar or (in_pieces and of_other_chips)
     if not poor or Automatic.MEMORY not in found.func.automatic:
         return found
-    at = PIPELINE.index(vectorize_parallel)
-    shared = replace(vectorize_parallel, run=vectorize_in_shared_room)
+    passes = _with(vectorize_parallel, vectorize_in_shared_room)
     try:
-        other = run_passes(func, (*PIPELINE[:at], shared, *PIPELINE[at + 1 :]), target, options)
+        other = run_passes(func, passes, target, options)
     except TileError:
         return found
     return other if for_want_of_room(other.func) < lacking else found
@@ -114,19 +113,22 @@ def _in_shared_room(
 def _run_in_parts(func: Func, target: Target, options: PassOptions) -> PassResult | None:
     from tile_passes.retiling.split_tiles import splits  # most kernels need none of it
 
-    at = PIPELINE.index(retile_blocks)
-    before = run_passes(func, PIPELINE[:at], target).func
+    before = run_passes(func, PIPELINE[: PIPELINE.index(retile_blocks)], target).func
     for split in splits(before, target):
 
         def instead(_: Func, __: Target, found: Func = split) -> Func:
             return found
 
-        passes = (*PIPELINE[:at], replace(retile_blocks, run=instead), *PIPELINE[at + 1 :])
         try:
-            return run_passes(func, passes, target, options)
+            return run_passes(func, _with(retile_blocks, instead), target, options)
         except TileError:
             continue
     return None
+
+
+def _with(one: Pass, run: Callable[[Func, Target], Func]) -> tuple[Pass, ...]:
+    """The pipeline with another function for one of its passes."""
+    return tuple(replace(p, run=run) if p is one else p for p in PIPELINE)
 
 
 def taken_to(func: Func, last: Pass, target: Target) -> Func:

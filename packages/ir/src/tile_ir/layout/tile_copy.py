@@ -134,8 +134,12 @@ def room_along(region: Region, dim: int) -> Expr:
     a start beyond the end, of whatever type it is."""
     size, s = region.buffer.shape[dim], region.dims[dim]
     signed = cast(s.offset, INT64) if s.offset.dtype in (UINT32, UINT64) else s.offset
-    left = simplify(size - signed)
-    return left if s.stride == 1 else simplify(ceildiv(left, s.stride))
+    return simplify(steps_in(size - signed, s.stride))
+
+
+def steps_in(length: Expr, stride: int) -> Expr:
+    """How many elements, so many apart, begin in a length."""
+    return length if stride == 1 else ceildiv(simplify(length), stride)
 
 
 @dataclass(frozen=True, slots=True)

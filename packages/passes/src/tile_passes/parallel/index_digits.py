@@ -79,6 +79,3 @@ def _digit(atom: Expr) -> tuple[Expr, int, int | None] | None:
             break
         divisor, atom = divisor * by, atom.left
     return (atom, divisor, modulus) if divisor > 1 or modulus is not None else None
-
-
-__all__ = ["fixed_by"]

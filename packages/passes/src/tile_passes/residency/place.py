@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tile_ir import Alloc, Buffer, Func, Memory, Target, buffer_bytes
-from tile_passes.analysis.live_ranges import pressure
+from tile_passes.analysis.live_ranges import interfere, pressure
 from tile_passes.analysis.liveness import liveness
 from tile_passes.free_names import FreeNames
 from tile_passes.residency.accumulators import Accumulator
@@ -26,9 +26,8 @@ class Sum(NamedTuple):
 
 def placed(func: Func, target: Target) -> Func:
     """The function with a buffer in each memory for every open tile of a product. Where l0c can not
-    hold all sums that are there at once, some of them are added up in ub, the largest first, as
-    long as that helps: of those that stay in l0c over a loop, or else of all, of which ub has to
-    hold the values besides what it has of the others."""
+    hold all sums that are there at once, some of them are added up in ub until it can, the largest
+    first: some of those that stay in l0c over a loop, or, if that is not enough, of all."""
     func = read_tensors(with_own_tiles(forward_copies(func)))
     first, sums = _placed(func, target, frozenset())
     if not _too_many(first, target):
@@ -91,6 +90,6 @@ def _too_many(func: Func, target: Target) -> set[Buffer]:
     most = max(bytes_at, default=0)
     if most <= capacity:
         return set()
+    fullest = bytes_at.index(most)
     ranges = zip(live.buffers, live.ranges, strict=True)
-    at = bytes_at.index(most)
-    return {a.buffer for a, held in ranges if any(low <= at <= high for low, high in held)}
+    return {a.buffer for a, held in ranges if interfere(held, ((fullest, fullest),))}

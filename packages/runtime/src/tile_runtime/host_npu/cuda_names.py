@@ -33,7 +33,6 @@ def lead_cuda_to(npu: ModuleType) -> None:
     torch.cuda.CUDAGraph = npu.NPUGraph  # type: ignore[misc]
     torch.cuda.graph = npu.graph  # type: ignore[misc]
     torch.cuda.get_device_capability = lambda device=None: _CAPABILITY
-    torch.cuda.profiler.start = torch.cuda.profiler.stop = lambda: None
     torch.cuda.is_current_stream_capturing = lambda: False
     torch.cuda.reset_max_memory_allocated = lambda device=None: None
     for module, names in _MARKS.items():
