@@ -13,6 +13,8 @@ from typing import Any
 
 from tile_codegen_ascendc.cxx.expressions import Known, assigned, cxx_expr, gm_offset, linear_index
 from tile_codegen_ascendc.cxx.names import GIVEN, HANDLE, STOP, cxx_name, without_entry_word
+from tile_codegen_ascendc.cxx.tensors import tensor_on
+from tile_codegen_ascendc.grid_barriers import grid_barrier
 from tile_codegen_ascendc.templates import render_op, template
 from tile_codegen_ascendc.windows import uncertain_windows
 from tile_ir import (
@@ -53,6 +55,7 @@ from tile_ir import (
     walk_ops,
 )
 from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
+from tile_ir.ranks import NUMBERS_OF_RANKS, RANK, RANKS, instance, is_symmetric
 
 # Those whose instructions the templates are.
 AI_CORES = frozenset({"dav-c220"})
@@ -163,6 +166,7 @@ class _Emitter:
             "blocks": blocks,
             "host_scalars": list(self.narrowed_parameters(_names_in(func.launch.blocks))),
             "blocks_note": self.comment(func.launch.loc) if "tile::" in blocks else "",
+            "ranked": self.ranked(),
             "tensors": list(self.tensors()),
             "sections": [self.section(s) for s in self.sections],
         }
@@ -188,6 +192,19 @@ class _Emitter:
             yield f"{name}.SetGlobalBuffer(reinterpret_cast<__gm__ {kind}*>({handle}));"
         used = set[str]().union(*self.used.values())
         yield from self.narrowed_parameters(used)
+        for number, call in ((RANK, "my_pe"), (RANKS, "n_pes")):
+            if number.name in used:
+                yield f"const int32_t {number.name} = aclshmem_{call}();"
+
+    def ranked(self) -> bool:
+        """Whether the kernel is for several devices."""
+        ops = walk_ops(self.func.launch.body)
+        names = {v.name for v in NUMBERS_OF_RANKS}
+        return (
+            any(map(is_symmetric, self.func.tensors))
+            or any(op.opdef.family == "ranks" for op in ops)
+            or any(names & used for used in self.used.values())
+        )
 
     def narrowed_parameters(self, used: set[str]) -> Iterator[str]:
         """Scalars that crossed the host boundary in another type, in their own."""
@@ -263,7 +280,11 @@ class _Emitter:
                 text = assigned(value, b.dtype, here, stmt.loc)
                 if b.memory is Memory.VAR:
                     return [f"{pad}{cxx_name(b.name)} = {text};{note}"]
-                index, name = linear_index(b, indices), cxx_name(b.name)
+                name = cxx_name(b.name)
+                if is_symmetric(b):
+                    name = tensor_on(b, indices[0], cxx)
+                    b, indices = instance(b), indices[1:]
+                index = linear_index(b, indices)
                 place = cxx(gm_offset(index, b, here) if b.memory is Memory.GM else index)
                 store = f"{name}.SetValue({place}, {text});"
                 if b.memory is Memory.GM:
@@ -309,7 +330,7 @@ class _Emitter:
 
     def op(self, op: Op, here: Known, core: Core) -> list[str]:
         if op.opdef.effect is Effect.SYNC_ALL:
-            return self.grid_barrier(core)
+            return grid_barrier(op, core, self.sections)
         return render_op(op, here).splitlines()
 
     def comment(self, loc: Loc) -> str:
@@ -318,23 +339,6 @@ class _Emitter:
         before = lines[loc.line - 1][: loc.column - 1] if 0 < loc.line <= len(lines) else ""
         column = f":{loc.column}" if ";" in before else ""
         return f"  // {without_entry_word(loc.file)}:{loc.line}{column}"
-
-    def grid_barrier(self, core: Core) -> list[str]:
-        """All cores that have the barrier: waiting for a kind that has none would never end."""
-        synchronised = {
-            s.core
-            for s in self.sections
-            if any(op.opdef.effect is Effect.SYNC_ALL for op in walk_ops(s.body))
-        }
-        if len(synchronised) == 2:
-            return ["AscendC::SyncAll<false>();"]
-        if core is Core.VECTOR:
-            return ["AscendC::SyncAll<true>();"]
-        return [
-            "AscendC::PipeBarrier<PIPE_ALL>();",
-            "AscendC::CrossCoreSetFlag<0, PIPE_FIX>(11);",
-            "AscendC::CrossCoreWaitFlag(11);",
-        ]
 
 
 def _moved_as(dtype: DType) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from tile_codegen_ascendc.cxx.names import cxx_name
 from tile_codegen_ascendc.cxx.views import RegionView
 from tile_ir import (
     FRACTAL_MEMORIES,
@@ -25,6 +26,11 @@ class TensorView(RegionView):
     def address(self) -> str:
         """The address of the first element."""
         return f"{self.ref}.GetPhyAddr()"
+
+    @property
+    def own_address(self) -> str:
+        """The address of the same element in the instance of the rank that runs."""
+        return f"{cxx_name(self.buffer.name)}[{self.cxx(self.offset())}].GetPhyAddr()"
 
     @cached_property
     def matrix(self) -> str:

@@ -15,6 +15,7 @@ from tile_frontend._arguments.grid_barrier import sync_grid
 from tile_frontend._arguments.halves import dual_copy
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
+from tile_frontend._arguments.rank_arguments import WAITS, get, put, put_signal, signal
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
 from tile_frontend._arguments.reduce_arguments import MORE_FUNCTIONS as MORE_REDUCTIONS
 from tile_frontend._arguments.running_arguments import CUMMAX, CUMSUM
@@ -33,6 +34,7 @@ from tile_frontend._language import (
     next_chip_memory,
     next_chip_order,
     pointers,
+    ranks,
     reducers,
     reinterpret_buffer,
     scalar_functions,
@@ -53,6 +55,7 @@ _NAMES = {
     eager_host: "alloc_global const empty",
     kernel_frames: "Else If Kernel Scope Then func_attr",
     loops: "Parallel Persistent Pipelined grid loop_break serial unroll vectorized",
+    ranks: "Scale Signals SymmTensor num_ranks rank",
     tensors: "Tensor",
     reinterpret_buffer: "reinterpretcast reshape view",
     scalar_functions: "And Not Or assume cdiv ceildiv clamp floordiv floormod "
@@ -73,6 +76,7 @@ NAMES: dict[str, Any] = {
     "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
     "Buffer": tensors.Tensor, "DataType": DataType, "range": loops.serial,
     "copy": OpFunction(OPS["copy"], copy), "printf": printf, "print": print_value,
+    "signal": signal, "put": put, "get": get, "put_signal": put_signal, **WAITS,
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {

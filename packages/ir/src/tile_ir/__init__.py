@@ -190,6 +190,7 @@ from tile_ir.traversal import (
 
 if TYPE_CHECKING:
     from tile_ir.interpreter import interpret as interpret
+    from tile_ir.interpreter import interpret_ranks as interpret_ranks
     from tile_ir.text.parser import parse as parse
     from tile_ir.text.printer import print_expr as print_expr
     from tile_ir.text.printer import print_func as print_func
@@ -197,6 +198,7 @@ if TYPE_CHECKING:
 
 _LAZY = {
     "interpret": "tile_ir.interpreter",
+    "interpret_ranks": "tile_ir.interpreter",
     "parse": "tile_ir.text.parser",
     "print_func": "tile_ir.text.printer",
     "print_expr": "tile_ir.text.printer",
@@ -231,7 +233,8 @@ __all__ = [
     "check_form", "check_op", "children", "chosen_target", "clamped_dims", "computed_in",
     "conjunction", "constant_value", "core_of", "did_you_mean", "difference", "distance",
     "dtype_of", "element_count", "element_limit", "element_offset", "equal", "expressions",
-    "generated", "has_generated", "held", "interpret", "is_constant", "is_contiguous", "is_narrow",
+    "generated", "has_generated", "held", "interpret", "interpret_ranks", "is_constant",
+    "is_contiguous", "is_narrow",
     "k0_elements", "linear_form", "loads", "map_expressions", "map_own_expressions", "map_region",
     "matrix_view", "maximum", "minimum", "misalignment", "not_equal", "overwriting", "parse",
     "pipe_of", "possible", "print_expr", "print_func", "promote", "reads_memory", "rebuild",

@@ -21,6 +21,7 @@ from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout
 from tile_ir.opdef import Op as Op
 from tile_ir.quick_init import quick_init
+from tile_ir.ranks import NUMBERS_OF_RANKS
 from tile_ir.regions import AttrValue as AttrValue
 from tile_ir.regions import Operand as Operand
 from tile_ir.regions import Region as Region
@@ -259,6 +260,6 @@ def _symbols(params: tuple[Buffer | Var, ...]) -> tuple[Var, ...]:
     for tensor in _tensors(params):
         for dim in tensor.shape:
             for e in () if isinstance(dim, Const) else walk_expr(dim):
-                if isinstance(e, Var) and e not in scalars:
+                if isinstance(e, Var) and e not in scalars and e not in NUMBERS_OF_RANKS:
                     found.setdefault(e)
     return tuple(found)

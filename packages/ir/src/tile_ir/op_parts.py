@@ -42,6 +42,8 @@ class Effect(Enum):
     ASSERT = "assert"
     SET_DEQ_SCALE = "set_deq_scale"
     CACHE = "cache"
+    SIGNAL = "signal"
+    AWAIT_SIGNAL = "await_signal"
 
 
 class Composite(Enum):

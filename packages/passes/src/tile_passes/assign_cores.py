@@ -136,7 +136,7 @@ class _Division:
         if core is not None:
             self.last = core
             yield stmt, core
-        elif isinstance(stmt, Op) and stmt.opdef.effect not in BOTH:
+        elif isinstance(stmt, Op) and not _of_both(stmt):
             if self.last is not None:
                 yield stmt, self.last
             else:
@@ -147,13 +147,19 @@ class _Division:
     def own_core(self, stmt: Stmt) -> Core | None:
         """The core a statement names by itself; a parallel nest is one statement if all of it
         has one core."""
-        if isinstance(stmt, Op) and stmt.opdef.effect not in BOTH:
+        if isinstance(stmt, Op) and not _of_both(stmt):
             core = core_of(stmt)
             return None if core is Core.EITHER else core
         if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
             cores = {_core_of_work(s, self.ours) for s in walk((stmt,))} - {None}
             return cores.pop() if len(cores) == 1 else None
         return _core_of_work(stmt, self.ours)
+
+
+def _of_both(op: Op) -> bool:
+    """Whether every kind of core does an operation for itself: what the user sees, and what orders
+    ranks, but for signals, which name their core."""
+    return op.opdef.effect in BOTH or (op.opdef.family == "ranks" and core_of(op) is Core.EITHER)
 
 
 def _nobody(op: Op) -> Diagnostic:

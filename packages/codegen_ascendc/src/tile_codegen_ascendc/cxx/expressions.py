@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 
 from tile_codegen_ascendc.cxx.names import cxx_name
+from tile_codegen_ascendc.cxx.tensors import tensor_on
 from tile_ir import (
     BFLOAT16,
     BINARY_FUNCTIONS,
@@ -39,6 +40,7 @@ from tile_ir import (
     strides,
 )
 from tile_ir.analysis import Ranges, interval
+from tile_ir.ranks import instance, is_symmetric, rank_of
 from tile_ir.scalars.arithmetic import wrap
 
 # Binding strength as in C++, weakest first.
@@ -276,12 +278,16 @@ class _ExpressionWriter:
         )
 
     def load(self, load: Load) -> str:
-        name = cxx_name(load.buffer.name)
-        if load.buffer.memory is Memory.VAR:
+        buffer, indices = load.buffer, load.indices
+        name = cxx_name(buffer.name)
+        if buffer.memory is Memory.VAR:
             return name
-        place = linear_index(load.buffer, load.indices)
-        if load.buffer.memory is Memory.GM:
-            place = gm_offset(place, load.buffer, self.known)
+        if is_symmetric(buffer):
+            name = tensor_on(buffer, rank_of(load), lambda e: self.text(e, 0))
+            buffer, indices = instance(buffer), indices[1:]
+        place = linear_index(buffer, indices)
+        if buffer.memory is Memory.GM:
+            place = gm_offset(place, buffer, self.known)
         return f"{name}.GetValue({self.text(place, 0)})"
 
 

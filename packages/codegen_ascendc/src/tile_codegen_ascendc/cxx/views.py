@@ -9,6 +9,7 @@ from typing import Any
 
 from tile_codegen_ascendc.cxx.expressions import Known, cxx_constant, cxx_expr, gm_offset, scalar_as
 from tile_codegen_ascendc.cxx.names import cxx_name
+from tile_codegen_ascendc.cxx.tensors import tensor_on
 from tile_ir import FLOAT32 as FLOAT
 from tile_ir import (
     Buffer,
@@ -28,6 +29,7 @@ from tile_ir import (
 )
 from tile_ir.layout.row_form import row_form
 from tile_ir.opdef import defined_operands
+from tile_ir.ranks import inside_instance, is_symmetric, rank_of
 
 
 class RegionView:
@@ -36,12 +38,16 @@ class RegionView:
     is_scalar = False
 
     def __init__(self, region: Region, op: Op, known: Known) -> None:
-        self.region = region
-        self.buffer: Buffer = region.buffer
-        self.name = cxx_name(region.buffer.name)
-        self.type = region.dtype.c_name
         self._op = op
         self._known = known
+        self._placed = region
+        self.name = cxx_name(region.buffer.name)
+        if is_symmetric(region.buffer):
+            self.name = tensor_on(region.buffer, rank_of(region), self.cxx)
+            region = inside_instance(region)
+        self.region = region
+        self.buffer: Buffer = region.buffer
+        self.type = region.dtype.c_name
 
     def __str__(self) -> str:
         return self.ref
@@ -53,6 +59,11 @@ class RegionView:
 
     def cxx(self, expr: Expr) -> str:
         return cxx_expr(expr, self._known, self._op.loc)
+
+    @property
+    def rank(self) -> str:
+        """The rank whose instance of a symmetric tensor it is a part of."""
+        return self.cxx(rank_of(self._placed))
 
     @cached_property
     def ref(self) -> str:

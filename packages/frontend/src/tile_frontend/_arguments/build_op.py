@@ -46,8 +46,8 @@ def whole_region(value: Any) -> Region | None:
     match value:
         case Region():
             return value
-        case Tile(buffer=buffer):
-            return Region.whole(buffer)
+        case Tile(whole=region):
+            return region
         case View(region=region):
             return region
     return None

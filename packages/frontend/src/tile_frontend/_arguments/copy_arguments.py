@@ -9,7 +9,9 @@ from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, cut, side_of
 from tile_frontend._arguments.copied_elements import moved, one_element
+from tile_frontend._arguments.rank_sides import sides_with_ranks
 from tile_frontend._arguments.safe_copies import from_safe_tensor
+from tile_frontend._arguments.staged_copies import staged_copy
 from tile_frontend._arguments.turned_matrices import turned
 from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import (
@@ -48,7 +50,8 @@ from tile_ir.ops.movement import is_fractals
 
 def copy(
     src: Any, dst: Any, enable_relu: Any, transpose: Any, pad_value: Any, unit_flag: Any,
-    real_k: Any, real_n: Any, stride: Any, srcN: Any, nz: Any, **elsewhere: Any,
+    real_k: Any, real_n: Any, stride: Any, srcN: Any, nz: Any, src_pe: Any, dst_pe: Any,
+    **elsewhere: Any,
 ) -> Pending:  # fmt: skip
     """Move a tile; the memories of both sides decide how.
 
@@ -59,9 +62,12 @@ def copy(
     elements apart in gm, from the start index on, whatever the shape of the tensor says. With `nz`
     gm has the matrix in the order of l1: [columns of fractals, rows of fractals, 16, 32 bytes].
 
+    `src_pe` and `dst_pe` are the rank whose instance of a symmetric tensor that side is.
+
     `l2_cache_ctrl` is about time.
     """
     _check_later_chip(elsewhere)
+    src, dst = sides_with_ranks("copy", src, dst, src_pe, dst_pe)
     if isinstance(enable_relu, int) and not isinstance(enable_relu, bool):
         srcN, enable_relu, transpose = enable_relu, transpose, False
     if srcN is not None and not _is_own_distance(srcN, src, dst):
@@ -77,6 +83,8 @@ def copy(
             return copy_with_stride(*sides, stride, options)
         return copy_of_fractals(*sides, options | extents)
     a, b = copy_regions(src, dst, transpose is True)
+    if (a.memory, b.memory) == (Memory.GM, Memory.GM):
+        return staged_copy(a, b)
     if transpose is True and (a.memory, b.memory) == (Memory.GM, Memory.L1) and len(b.dims) > 1:
         return moved(a, turned(b), options | {"transpose": False})
     registers = RegisterExtents.of(extents, bool(transpose))

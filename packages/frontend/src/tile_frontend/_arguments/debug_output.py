@@ -41,8 +41,8 @@ def print_value(obj: Any, msg: str = "", *, end: str = "\n") -> Pending:
         raise unexpected("print: msg", msg, slug="printf-format")
     lead = f"{_literal(msg)}: " if msg else ""
     match obj:
-        case Tile(buffer=buffer):
-            return _buffer(Region.whole(buffer), msg)
+        case Tile(whole=region):
+            return _buffer(region, msg)
         case View(region=region):
             return _buffer(region, msg)
         case Scalar():

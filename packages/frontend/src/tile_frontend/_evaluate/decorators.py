@@ -25,6 +25,7 @@ from tile_frontend._tracing.dtype_names import element_type
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import Source, find_function
+from tile_frontend._tracing.symmetric import SymmetricTile
 from tile_frontend._tracing.trace import LaunchReached, Trace, current
 from tile_frontend._tracing.values import Cell, Tile
 from tile_ir import (
@@ -212,6 +213,10 @@ class KernelEvaluator(StatementEvaluator):
             case TensorType(shape=shape, dtype=dtype):
                 if annotation.strides:
                     self.trace.automatic |= {Automatic.STRIDES}
+                if annotation.symmetric:
+                    tile = SymmetricTile.parameter(name, dtype, shape, loc, annotation.apart)
+                    self.scope.bind(name, tile, loc)
+                    return tile.buffer
                 buffer = Buffer(name, Memory.GM, dtype, shape, loc)
                 self.scope.bind(name, Tile(Memory.GM, dtype, shape, loc, buffer), loc)
                 return buffer

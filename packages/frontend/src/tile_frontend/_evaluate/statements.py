@@ -15,10 +15,11 @@ from tile_frontend._evaluate.loop_exits import (
     with_returns,
     without_continue,
 )
-from tile_frontend._evaluate.scope import BlockKind
+from tile_frontend._evaluate.scope import MISSING, BlockKind
 from tile_frontend._evaluate.static_iteration import MOST_ROUNDS, static_items, unrolled_range
 from tile_frontend._language.kernel_frames import Frame, IfFrame, KernelFrame
 from tile_frontend._language.loops import AnyLoop, Loop, loop_break
+from tile_frontend._language.ranks import ScaleFrame
 from tile_frontend._language.swizzle import SwizzledBlock
 from tile_frontend._language.threads import OF_THREADS, ThreadNumber, check_part, parts
 from tile_frontend._tracing.faults import Fault
@@ -319,11 +320,23 @@ class StatementEvaluator(AssignmentEvaluator):
             message = f"`with` does not take {describe(frame)}"
             hint = "it takes T.Kernel, T.Scope, T.If, T.Then or T.Else"
             self.fail("not-a-frame", message, first.context_expr, hint)
+        target = first.optional_vars
+        if isinstance(frame, ScaleFrame) and target is not None and _is_bare_name(rest):
+            # `as r, num`, which Python reads as two frames.
+            target = self._both_names(target, rest.pop(0).context_expr)
         self._inside(
-            frame, first.optional_vars, first.context_expr, stmt,
+            frame, target, first.context_expr, stmt,
             # The frame has opened a block for the names of its target; the body needs no other.
             (lambda: self._items(rest, stmt)) if rest else partial(self._body, frame, stmt),
         )  # fmt: skip
+
+    def _both_names(self, first: ast.expr, second: ast.expr) -> ast.Tuple:
+        """The names of a frame that stand behind its `as` without parentheses."""
+        assert isinstance(second, ast.Name), "the caller has looked"
+        if self.scope.find(second.id) is not MISSING:
+            hint = f"write `as ({ast.unparse(first)}, another_name)`"
+            self.fail("with-target", f"`{second.id}` has a value already", second, hint)
+        return ast.copy_location(ast.Tuple([first, second], ast.Store()), first)
 
     def _body(self, frame: Frame, stmt: ast.With) -> Returned | None:
         """Evaluate the body of a frame; in that of a launch what follows `T.thread_return()` stands
@@ -358,3 +371,12 @@ class StatementEvaluator(AssignmentEvaluator):
         except Fault as fault:
             named = target if fault.argument == "target" else place
             self._place(fault, self.source.loc(named if named is not None else stmt))
+
+
+def _is_bare_name(items: list[ast.withitem]) -> bool:
+    """Whether the next frame of a `with` is a name and nothing else."""
+    return (
+        bool(items)
+        and items[0].optional_vars is None
+        and isinstance(items[0].context_expr, ast.Name)
+    )

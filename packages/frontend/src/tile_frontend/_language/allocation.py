@@ -44,11 +44,14 @@ R = TypeVar("R")
 @dataclass(frozen=True, slots=True)
 class TensorType:
     """The annotation of a tensor parameter. With `strides` a caller may pass any; inside a kernel
-    rows lie behind each other all the same."""
+    rows lie behind each other all the same. Of a `symmetric` one every rank has an instance;
+    elements `apart` have a cache line each."""
 
     shape: tuple[Expr, ...]
     dtype: DType
     strides: tuple[Expr, ...] = ()
+    symmetric: bool = False
+    apart: bool = False
 
     def strides_inside(self) -> Iterator[tuple[Var, Expr]]:
         """The symbols among the strides, and what they are of rows that lie behind each other."""

@@ -214,6 +214,11 @@ class Tile(Value):
         return Alloc(self.buffer, self.loc, self.address, self.layout, alias_of=alias)
 
     @property
+    def whole(self) -> Region:
+        """All of its elements."""
+        return Region.whole(self.buffer)
+
+    @property
     def name(self) -> str:
         return self.buffer.name
 

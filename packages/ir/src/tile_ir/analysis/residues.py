@@ -28,6 +28,7 @@ ORDERING = (
     Effect.BARRIER,
     Effect.SYNC_ALL,
     Effect.WAIT_CROSS_FLAG,
+    Effect.AWAIT_SIGNAL,
 )
 
 

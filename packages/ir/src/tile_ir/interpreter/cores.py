@@ -13,6 +13,7 @@ from tile_ir.location import Loc
 from tile_ir.machine import Core
 from tile_ir.nodes import Body, Buffer, Op, Section
 from tile_ir.opdef import Effect
+from tile_ir.ranks import RANKS
 from tile_ir.target import Target
 from tile_ir.traversal import bodies
 
@@ -33,6 +34,7 @@ class CoreState:
     """
 
     kind: Core
+    rank: int
     block: int
     lane: int
     storage: dict[Buffer, Storage]
@@ -51,7 +53,10 @@ class CoreState:
 
     @property
     def name(self) -> str:
-        return f"block {self.block} " + ("aic" if self.kind is Core.CUBE else f"aiv{self.lane}")
+        rank = f"rank {self.rank} " if self.variables[RANKS] > 1 else ""
+        return f"{rank}block {self.block} " + (
+            "aic" if self.kind is Core.CUBE else f"aiv{self.lane}"
+        )
 
 
 class Meeting:
@@ -61,21 +66,17 @@ class Meeting:
         self.limit = target.cross_counter_limit
         self.cores = cores
         self.kinds = set(_kinds_with_sync_all(body, Core.EITHER))
-        self.sent: dict[tuple[int, int, int], dict[CoreState, int]] = {}
-        self.arrived: set[CoreState] = set()
-        self.generation = 0
+        self.sent: dict[tuple[int, int, int, int], dict[CoreState, int]] = {}
+        self.arrived: dict[int, set[CoreState]] = {}
+        self.generation: dict[int, int] = {}
         self.round = 0
 
     def signal(self, core: CoreState, flag: int, mode: int) -> None:
         """One core sets a flag; when its whole group has, every receiver counts one up."""
         group = self._group(core, mode)
-        receivers = (
-            group
-            if mode < 2
-            else [c for c in self.cores if c.block == core.block and c.kind is not core.kind]
-        )
+        receivers = group if mode < 2 else [c for c in self._block(core) if c.kind is not core.kind]
         place = -1 if mode == 0 else core.block * 2 + (core.kind is Core.CUBE)
-        sent = self.sent.setdefault((mode, flag, place), dict.fromkeys(group, 0))
+        sent = self.sent.setdefault((mode, flag, core.rank, place), dict.fromkeys(group, 0))
         sent[core] += 1
         core.progress += 1
         if any(count == 0 for count in sent.values()):
@@ -89,9 +90,14 @@ class Meeting:
 
     def _group(self, core: CoreState, mode: int) -> list[CoreState]:
         """The cores that set together: of the whole launch in mode 0, else of the block."""
-        return [
-            c for c in self.cores if c.kind is core.kind and (mode == 0 or c.block == core.block)
-        ]
+        near = self._of_rank(core.rank) if mode == 0 else self._block(core)
+        return [c for c in near if c.kind is core.kind]
+
+    def _of_rank(self, rank: int) -> list[CoreState]:
+        return [c for c in self.cores if c.rank == rank]
+
+    def _block(self, core: CoreState) -> list[CoreState]:
+        return [c for c in self.cores if c.rank == core.rank and c.block == core.block]
 
     def await_signal(self, core: CoreState, flag: int) -> Steps:
         while core.counters[flag] == 0:
@@ -100,15 +106,20 @@ class Meeting:
         core.progress += 1
         core.counters[flag] -= 1
 
-    def sync_all(self, core: CoreState) -> Steps:
-        generation = self.generation
-        self.arrived.add(core)
+    def sync_all(self, core: CoreState, name: str) -> Steps:
+        """Meet all cores of the rank that have such a barrier; for `barrier` those of all ranks."""
+        everywhere = name == "barrier"
+        group = self.cores if everywhere else self._of_rank(core.rank)
+        place = -1 if everywhere else core.rank
+        generation = self.generation.setdefault(place, 0)
+        arrived = self.arrived.setdefault(place, set())
+        arrived.add(core)
         core.progress += 1
-        if len(self.arrived) == sum(1 for c in self.cores if c.kind in self.kinds):
-            self.arrived.clear()
-            self.generation += 1
-        while self.generation == generation:
-            core.waiting = f"sync_all at {core.loc}"
+        if len(arrived) == sum(1 for c in group if c.kind in self.kinds):
+            arrived.clear()
+            self.generation[place] += 1
+        while self.generation[place] == generation:
+            core.waiting = f"{name} at {core.loc}"
             yield
         core.progress += 1
 
@@ -117,7 +128,7 @@ class Meeting:
         those that skip it have done fewer steps than those that run it."""
         core.sections_left += 1
         core.left_in = self.round
-        block = [c for c in self.cores if c.block == core.block]
+        block = self._block(core)
         while any(c.sections_left < core.sections_left for c in block if not c.ended):
             yield
         while self.round <= max(c.left_in for c in block):

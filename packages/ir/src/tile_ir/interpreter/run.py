@@ -6,6 +6,7 @@ flags are honoured as assertions (a wait must find its set) and cross-core flags
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterator, Sequence
 from operator import mul
@@ -13,7 +14,8 @@ from typing import Any
 
 from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics.errors import OutOfBounds, TileError
-from tile_ir.expr import Expr, Load, Var
+from tile_ir.expr import Expr, Load
+from tile_ir.interpreter.arguments import LaunchArguments
 from tile_ir.interpreter.cores import CoreState, CounterOverflow, Meeting, Steps
 from tile_ir.interpreter.scalars import Unavailable, evaluate
 from tile_ir.interpreter.storage import Storage, check_inside, on_chip_storage, views_of_arguments
@@ -43,6 +45,8 @@ from tile_ir.target import Target
 from tile_ir.traversal import walk_ops
 
 MAX_WHILE_STEPS = 10_000_000
+# Turns in which nobody did anything, until cores that go through a text together are stuck.
+MOST_STALLED = 3
 
 
 class InterpretError(TileError):
@@ -71,6 +75,19 @@ def interpret(
     number for a scalar. Symbolic dimensions are read off the arrays. A `while` that goes round more
     than `while_rounds` times is taken for endless. Raises InterpretError.
     """
+    return _Machine(func, [arguments], target, while_rounds, in_text_order).run()
+
+
+def interpret_ranks(
+    func: Func,
+    arguments: Sequence[Sequence[Any]],
+    *,
+    target: Target = DEFAULT_TARGET,
+    while_rounds: int = MAX_WHILE_STEPS,
+    in_text_order: bool = False,
+) -> str:
+    """Run a kernel on several ranks together: `arguments` has those of each rank, as `interpret`
+    takes them. Returns what all have printed. Raises InterpretError."""
     return _Machine(func, arguments, target, while_rounds, in_text_order).run()
 
 
@@ -78,58 +95,52 @@ class _Machine:
     def __init__(
         self,
         func: Func,
-        arguments: Sequence[Any],
+        arguments: Sequence[Sequence[Any]],
         target: Target,
         while_rounds: int,
-        in_text_order: bool = False,
+        in_text_order: bool,
     ) -> None:
         self.func = func
         self.target = target
         self.while_rounds = while_rounds
         self.alone = alone_in(func) if in_text_order else None
         self.text: list[str] = []
-        self.globals: dict[Buffer, Storage] = {}
-        self.constants: dict[Var, Any] = {}
-        for param, value in zip(func.params, arguments, strict=True):
-            if isinstance(param, Buffer):
-                flat = value.reshape(-1)
-                assert flat.base is not None or flat is value, "tensor arguments are contiguous"
-                self.globals[param] = Storage(flat, param.dtype, param.name)
-                for dim, size in zip(param.shape, value.shape, strict=False):
-                    if isinstance(dim, Var):
-                        self.constants.setdefault(dim, size)
-            else:
-                self.constants[param] = value
+        self.given = LaunchArguments.of(func, arguments)
         self.meeting = Meeting([], func.launch.body, target)
 
     def run(self) -> str:
         launch = self.func.launch
-        blocks = evaluate(launch.blocks, self.constants, self.no_load)
-        grid_wide = any(
-            op.opdef.effect is Effect.SYNC_ALL
+        places = [
+            (rank, block)
+            for rank, own in enumerate(self.given.ranks)
+            for block in range(evaluate(launch.blocks, own.constants, self.no_load))
+        ]
+        together = len(self.given.ranks) > 1 or any(
+            op.opdef.effect in (Effect.SYNC_ALL, Effect.AWAIT_SIGNAL)
             or (op.opdef.effect is Effect.SET_CROSS_FLAG and op.attr("mode") == 0)
             for op in walk_ops(launch.body)
         )
-        groups = [range(blocks)] if grid_wide else [range(b, b + 1) for b in range(blocks)]
-        for group in groups:
-            cores = [core for block in group for core in self.make_cores(block)]
+        for group in [places] if together else [[place] for place in places]:
+            cores = [core for place in group for core in self.make_cores(*place)]
             self.meeting = Meeting(cores, launch.body, self.target)
             self.schedule(cores)
+        self.given.write_back()
         return "".join(self.text)
 
-    def make_cores(self, block: int) -> Iterator[CoreState]:
-        launch = self.func.launch
+    def make_cores(self, rank: int, block: int) -> Iterator[CoreState]:
+        launch, own = self.func.launch, self.given.ranks[rank]
         lanes = 2 if launch.threads is None else 1
         for kind, lane in [(Core.CUBE, 0), *((Core.VECTOR, lane) for lane in range(lanes))]:
             allocs = [a for a in launch.allocs if CORE_OF_MEMORY.get(a.buffer.memory, kind) is kind]
-            variables = {**self.constants, launch.block: block, launch.lane: lane}
-            views = views_of_arguments(allocs, self.globals)
-            storage = {**self.globals, **views, **on_chip_storage(allocs, self.target)}
+            variables = {**own.constants, launch.block: block, launch.lane: lane}
+            views = views_of_arguments(allocs, own.tensors)
+            storage = {**own.tensors, **views, **on_chip_storage(allocs, self.target)}
             counters = [0] * self.target.cross_flags
-            yield CoreState(kind, block, lane, storage, variables, counters)
+            yield CoreState(kind, rank, block, lane, storage, variables, counters)
 
     def schedule(self, cores: list[CoreState]) -> None:
         running = [(core, self.top(core)) for core in cores]
+        stalled = 0
         while running:
             still: list[tuple[CoreState, Steps]] = []
             progressed = False
@@ -141,7 +152,8 @@ class _Machine:
                     progressed = progressed or core.progress != before
                 except StopIteration:
                     progressed = core.ended = True
-            if not progressed and self.alone is None:
+            stalled = 0 if progressed else stalled + 1
+            if stalled > (0 if self.alone is None else MOST_STALLED):
                 waits = "; ".join(f"{core.name} waits for {core.waiting}" for core, _ in still)
                 raise self.error("deadlock", f"no core can go on: {waits}", still[0][0])
             running = still
@@ -197,6 +209,7 @@ class _Machine:
             except DivisionError as problem:
                 raise self.error("division-by-zero", f"{core.name}: {problem}", core) from None
             if self.alone is not None and not core.alone:
+                core.progress += 1
                 yield  # the other cores of the block do this statement too
 
     def stmt(self, stmt: Stmt, core: CoreState) -> Steps:
@@ -302,9 +315,28 @@ class _Machine:
             case Effect.WAIT_CROSS_FLAG:
                 yield from self.meeting.await_signal(core, self.scalar(op, "flag", core))
             case Effect.SYNC_ALL:
-                yield from self.meeting.sync_all(core)
+                yield from self.meeting.sync_all(core, op.opdef.name)
+            case Effect.SIGNAL:
+                self.signal(op, core)
+            case Effect.AWAIT_SIGNAL:
+                yield from self.await_signal(op, core)
             case effect if effect in TOLD:
                 self.tell(op, core)
+
+    def signal(self, op: Op, core: CoreState) -> None:
+        word, value = op.region("word"), self.scalar(op, "value", core)
+        if op.attr("op") == "add":
+            value = self.read(word, core) + np.asarray(value, np.int32)
+        self.write(word, np.asarray(value), core)
+        core.progress += 1
+
+    def await_signal(self, op: Op, core: CoreState) -> Steps:
+        word, until = op.region("word"), getattr(operator, op.attr("until"))
+        value = self.scalar(op, "value", core)
+        while not until(found := int(self.read(word, core).reshape(-1)[0]), value):
+            core.waiting = f"`{word.buffer.name}`, which is {found}, at {core.loc}"
+            yield
+        core.progress += 1
 
     def tell(self, op: Op, core: CoreState) -> None:
         """What the user sees of an operation: text, elements of a buffer, or an error."""

@@ -25,6 +25,7 @@ from tile_ir.expr import (
 )
 from tile_ir.layout.geometry import BLOCK_BYTES, active_dims, canonical_extent
 from tile_ir.machine import Memory
+from tile_ir.ranks import is_symmetric
 from tile_ir.regions import Region, Slice
 from tile_ir.scalars.affine import simplify
 
@@ -59,11 +60,11 @@ def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...]:
 def clamped_dims(region: Region) -> tuple[int, ...]:
     """The dimensions in which a tile is cut at the edge of its gm tensor: rows and columns, which
     are the last dimension and the one before it that is not one long
-    (docs/rules/copies.md#edges)."""
+    (docs/rules/copies.md#edges). The rank whose instance it is has no edge."""
     if region.memory is not Memory.GM:
         return ()
-    last = len(region.dims) - 1
-    rows = [i for i in active_dims(region) if i != last] or list(range(last))
+    first, last = int(is_symmetric(region.buffer)), len(region.dims) - 1
+    rows = [i for i in active_dims(region) if i != last] or list(range(first, last))
     return (*rows[-1:], last)
 
 

@@ -454,6 +454,8 @@ _COPY_ARGUMENTS: tuple[str | ArgumentDef, ...] = (
         for n in ("unit_flag", "real_k", "real_n", "stride", "srcN")
     ),
     ArgumentDef("nz", default=False),
+    # The rank whose instance of a symmetric tensor a side is.
+    *(ArgumentDef(n, default=None) for n in ("src_pe", "dst_pe")),
     # How a GPU moves it.
     *(
         ArgumentDef(n, default=None)

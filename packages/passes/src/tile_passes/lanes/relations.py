@@ -211,11 +211,20 @@ def _own(stmt: Stmt, loops: tuple[For, ...], names: Names, found: Relations) -> 
     found.sites.append(Site(stmt, loops, names, own, labels, along, work, found.meetings))
 
 
+_COUNTED = (
+    Effect.SET_CROSS_FLAG,
+    Effect.WAIT_CROSS_FLAG,
+    Effect.SYNC_ALL,
+    Effect.SIGNAL,
+    Effect.AWAIT_SIGNAL,
+)
+
+
 def _bound_to_one_core(stmt: Stmt) -> str | None:
     """Why both lanes must go through all rounds of the loops around a statement."""
     if isinstance(stmt, Op):
         effect = stmt.opdef.effect
-        if effect in (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL):
+        if effect in _COUNTED:
             return f"{stmt.opdef.name} counts its rounds"
         if effect is Effect.SET_DEQ_SCALE:
             return f"what {stmt.opdef.name} sets is kept from one round to the next"

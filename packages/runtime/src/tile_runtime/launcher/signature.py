@@ -27,6 +27,7 @@ from tile_ir import (
     Unary,
     Var,
 )
+from tile_ir.ranks import instance, is_symmetric
 from tile_ir.scalars.arithmetic import EXACT
 
 # A size of a tensor: a number, the name of a symbol or scalar, or [operator, left, right].
@@ -35,9 +36,12 @@ Dim: TypeAlias = "int | str | list[Any]"
 
 @dataclass(frozen=True, slots=True)
 class TensorParam:
+    """A tensor; of a `symmetric` one every rank has an instance, of which it is the shape."""
+
     name: str
     dtype: DType
     dims: tuple[Dim, ...]
+    symmetric: bool = False
 
     @property
     def shape(self) -> tuple[int | str, ...]:
@@ -108,8 +112,9 @@ def signature_of(lowered: Func, declared: int) -> Signature:
     params: list[Param] = []
     for param in lowered.params:
         if isinstance(param, Buffer):
-            dims = tuple(_dim(d, param) for d in param.shape)
-            params.append(TensorParam(param.name, param.dtype, dims))
+            symmetric = is_symmetric(param)
+            dims = tuple(_dim(d, param) for d in (instance(param) if symmetric else param).shape)
+            params.append(TensorParam(param.name, param.dtype, dims, symmetric))
         else:
             params.append(ScalarParam(param.name, param.dtype))
     symbols = tuple(s.name for s in lowered.symbols)
@@ -241,11 +246,12 @@ def _param_to_json(param: Param) -> dict[str, Any]:
     data: dict[str, Any] = {"name": param.name, "dtype": param.dtype.name}
     if isinstance(param, TensorParam):
         data["dims"] = list(param.dims)
+        data["symmetric"] = param.symmetric
     return data
 
 
 def _param_from_json(data: Mapping[str, Any]) -> Param:
     dtype = DTYPES[data["dtype"]]
     if "dims" in data:
-        return TensorParam(data["name"], dtype, tuple(data["dims"]))
+        return TensorParam(data["name"], dtype, tuple(data["dims"]), data["symmetric"])
     return ScalarParam(data["name"], dtype)

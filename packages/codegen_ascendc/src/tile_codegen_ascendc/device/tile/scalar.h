@@ -174,7 +174,7 @@ __aicore__ inline T ceil_to(T value, T multiple)
 // One element of gm from the scalar unit. Its cache is not coherent with that of other cores, so the line goes
 // out at once (docs/hardware/scalar.md#data-cache).
 template <class T>
-__aicore__ inline void store_gm(AscendC::GlobalTensor<T>& tensor, uint64_t index, T value, Site site = Site::here())
+__aicore__ inline void store_gm(AscendC::GlobalTensor<T> tensor, uint64_t index, T value, Site site = Site::here())
 {
     SiteScope scope(site);
     tensor.SetValue(index, value);

@@ -1,0 +1,43 @@
+"""Barriers of all cores of a launch, and of all ranks: how they are written depends on which kinds
+of core have them, as waiting for a kind that has none would never end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tile_ir import Core, Effect, KernelError, Op, Section, walk_ops
+
+
+def grid_barrier(op: Op, core: Core, sections: Sequence[Section]) -> list[str]:
+    """The lines of `T.sync_all` or `T.barrier` in the section of a core. Raises KernelError for a
+    barrier of ranks that only cube cores have."""
+    synchronised = {
+        s.core
+        for s in sections
+        if any(op.opdef.effect is Effect.SYNC_ALL for op in walk_ops(s.body))
+    }
+    if op.opdef.name == "barrier":
+        return [_of_ranks(op, synchronised)]
+    if len(synchronised) == 2:
+        return ["AscendC::SyncAll<false>();"]
+    if core is Core.VECTOR:
+        return ["AscendC::SyncAll<true>();"]
+    return [
+        "AscendC::PipeBarrier<PIPE_ALL>();",
+        "AscendC::CrossCoreSetFlag<0, PIPE_FIX>(11);",
+        "AscendC::CrossCoreWaitFlag(11);",
+    ]
+
+
+def _of_ranks(op: Op, synchronised: set[Core]) -> str:
+    if len(synchronised) == 2:
+        return "aclshmem_barrier_all();"
+    if synchronised == {Core.VECTOR}:
+        return "aclshmemx_barrier_all_vec();"
+    raise KernelError(
+        "barrier-of-cubes",
+        "barrier: only the cube cores of this kernel have work, and the vector cores signal other "
+        "ranks",
+        op.loc,
+        "let vector cores take part, or wait for words with T.wait_ge",
+    )

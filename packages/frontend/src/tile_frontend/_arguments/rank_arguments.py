@@ -1,0 +1,106 @@
+"""Build what ranks do to each other: copies with a rank on one side, signals and waits
+(docs/rules/ranks.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tile_frontend._arguments.build_op import (
+    build_op,
+    element_region,
+    whole_region,
+)
+from tile_frontend._arguments.copy_arguments import copy_regions
+from tile_frontend._arguments.rank_sides import sides_with_ranks
+from tile_frontend._arguments.staged_copies import staged_copy
+from tile_frontend._language.ranks import rank_number
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar, integer_expr, unexpected
+from tile_frontend._tracing.symmetric import on_other_rank
+from tile_frontend._tracing.trace import current
+from tile_frontend._tracing.values import Pending
+from tile_ir import OPS, Expr, Load, Memory, Region, is_constant
+from tile_ir.ops.ranks import COMPARISONS_OF_WAITS
+
+
+def signal(word: Any, value: Any, pe: Any = None, op: Any = "set") -> Pending:
+    """Set a word of the rank `pe`, or of this one, to `value`, or add to it (`op="add"`). It tells
+    who waits for it that all this core has completed before is there: `T.quiet()` completes what it
+    has put to other ranks."""
+    region = _word("signal", word, pe)
+    return build_op(OPS["signal"], {"word": region, "value": value, "op": op}, "signal")
+
+
+def put_signal(src: Any, dst: Any, word: Any, value: Any, pe: Any, op: Any = "set") -> Pending:
+    """Put `src` to `dst` of the rank `pe`, complete it, and signal a word there: `T.copy` with
+    `dst_pe`, `T.quiet` and `T.signal`."""
+    trace = current("T.put_signal")
+    trace.emit_pending(put(src, dst, pe), step=True)
+    trace.emit_pending(build_op(OPS["quiet"], {}, "put_signal"), step=True)
+    return signal(word, value, pe, op)
+
+
+def put(src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
+    """Copy `src` to `dst` of the rank `pe`, the first `n` elements or all; complete at the next
+    `T.quiet`."""
+    return _moved("put", *sides_with_ranks("put", src, dst, None, pe), n)
+
+
+def get(src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
+    """Copy `src` of the rank `pe` to `dst`, the first `n` elements or all."""
+    return _moved("get", *sides_with_ranks("get", src, dst, pe, None), n)
+
+
+def _moved(name: str, src: Any, dst: Any, n: Any) -> Pending:
+    """The copy of both sides, cut to so many elements."""
+    a, b = copy_regions(src, dst, False, name)
+    if n is not None:
+        count = integer_expr(f"{name}: n", n)
+        a, b = (_first(name, region, count) for region in (a, b))
+    if (a.memory, b.memory) == (Memory.GM, Memory.GM):
+        return staged_copy(a, b)
+    return build_op(OPS["copy"], {"src": a, "dst": b}, name)
+
+
+def _first(name: str, region: Region, count: Expr) -> Region:
+    """The first elements of a region that is one line."""
+    lines = [d for d, s in enumerate(region.dims) if not is_constant(s.extent, 1)]
+    if len(lines) > 1:
+        message = f"{name}: n counts elements of a line, but `{region.buffer.name}` has "
+        raise Fault("copy-extent", f"{message}{len(lines)} dimensions here", "slice it", "n")
+    dims = list(region.dims)
+    place = lines[0] if lines else len(dims) - 1
+    dims[place] = replace(dims[place], extent=count)
+    return Region(region.buffer, tuple(dims))
+
+
+def wait_function(until: str, sign: str) -> Callable[..., Pending]:
+    """The function of the language that waits for a comparison."""
+    name = f"wait_{until}"
+
+    def wait(word: Any, value: Any, peer: Any = -1) -> Pending:
+        region = _word(name, word, None if peer == -1 else peer)
+        return build_op(OPS["wait_signal"], {"word": region, "value": value, "until": until}, name)
+
+    wait.__name__ = wait.__qualname__ = name
+    wait.__doc__ = f"""Hold the core until the word of this rank is {sign} `value`. What the cores
+    that set it had completed before is there then. `peer` polls the word of another rank, over the
+    link."""
+    return wait
+
+
+WAITS = {f"wait_{until}": wait_function(until, s) for until, s in COMPARISONS_OF_WAITS.items()}
+
+
+def _word(name: str, word: Any, pe: Any) -> Region:
+    """The word that is meant, in the instance of a rank."""
+    if pe is not None:
+        word = on_other_rank(f"{name}: word", word, rank_number(name, pe, "pe"))
+    if isinstance(word, Scalar) and isinstance(word.expr, Load) and word.expr.indices:
+        return element_region(word.expr)
+    region = whole_region(word)
+    if region is None:
+        raise unexpected(f"{name}: word", word, "a word of T.Signals", argument="word")
+    return region

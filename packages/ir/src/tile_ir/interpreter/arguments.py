@@ -1,0 +1,64 @@
+"""What the ranks of a launch are given: tensors as storage, scalars and sizes as numbers. The
+instances of a symmetric tensor are one storage, rank after rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_ir.expr import Buffer, Var
+from tile_ir.interpreter.storage import Storage
+from tile_ir.lazy import np
+from tile_ir.nodes import Func
+from tile_ir.ranks import RANK, RANKS, is_symmetric
+
+
+@dataclass(frozen=True, slots=True)
+class RankArguments:
+    """The arguments of one rank."""
+
+    tensors: dict[Buffer, Storage]
+    constants: dict[Var, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchArguments:
+    """The arguments of all ranks, and the `stacks` that hold the instances of symmetric tensors."""
+
+    given: Sequence[Sequence[Any]]
+    ranks: list[RankArguments] = field(default_factory=list)
+    stacks: dict[int, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def of(func: Func, given: Sequence[Sequence[Any]]) -> LaunchArguments:
+        found = LaunchArguments(given)
+        for position, param in enumerate(func.params):
+            if isinstance(param, Buffer) and is_symmetric(param) and len(given) > 1:
+                found.stacks[position] = np.stack([own[position] for own in given])
+        found.ranks.extend(found._bound(func, rank) for rank in range(len(given)))
+        return found
+
+    def _bound(self, func: Func, rank: int) -> RankArguments:
+        tensors: dict[Buffer, Storage] = {}
+        constants: dict[Var, Any] = {RANK: rank, RANKS: len(self.given)}
+        values = zip(func.params, self.given[rank], strict=True)
+        for position, (param, value) in enumerate(values):
+            if not isinstance(param, Buffer):
+                constants[param] = value
+                continue
+            elements = self.stacks.get(position, value)
+            flat = elements.reshape(-1)
+            assert flat.base is not None or flat is elements, "tensor arguments are contiguous"
+            tensors[param] = Storage(flat, param.dtype, param.name)
+            shape = param.shape[1:] if is_symmetric(param) else param.shape
+            for dim, size in zip(shape, value.shape, strict=False):
+                if isinstance(dim, Var):
+                    constants.setdefault(dim, size)
+        return RankArguments(tensors, constants)
+
+    def write_back(self) -> None:
+        """Give each rank what its instances hold now."""
+        for position, stack in self.stacks.items():
+            for own, elements in zip(self.given, stack, strict=True):
+                own[position][...] = elements

@@ -1,0 +1,94 @@
+"""Order between devices: words that one rank sets and another waits for, and what completes the
+writes to other ranks (docs/rules/ranks.md)."""
+
+from __future__ import annotations
+
+from tile_ir.dtypes import INT32
+from tile_ir.expr import Expr, constant_value
+from tile_ir.layout.geometry import element_count
+from tile_ir.machine import Core, Pipe
+from tile_ir.nodes import Op
+from tile_ir.opdef import AttrDef, Effect, OpDef, Problem
+from tile_ir.ops.axes import whole
+from tile_ir.ops.rules import GM, on, scalar, source, updated
+from tile_ir.ranks import is_symmetric
+from tile_ir.target import Target
+
+# How a wait compares its word, with the sign that messages show.
+COMPARISONS_OF_WAITS = {"eq": "==", "ne": "!=", "ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+
+
+def _word(op: Op, target: Target) -> Problem | None:
+    """`word` is one int32 of a symmetric tensor; `value` is an integer."""
+    word, value = op.region("word"), op.operand("value")
+    if not is_symmetric(word.buffer):
+        hint = "annotate the parameter with T.Signals(n) or T.SymmTensor(shape, 'int32')"
+        return op.problem("word", "not-symmetric", "is no symmetric tensor", hint)
+    if constant_value(element_count(word)) != 1:
+        return op.problem("word", "shape-mismatch", "is more than one word", "name one element")
+    if isinstance(value, Expr) and not value.dtype.is_integer:
+        return Problem("operand-kind", f"{op.opdef.called}: value is {value.dtype}", "value")
+    return None
+
+
+def _order(name: str, effect: Effect, doc: str, api: str) -> OpDef:
+    return OpDef(
+        name=name,
+        family="ranks",
+        doc=doc,
+        ascend_c=api,
+        namespace="",
+        operands=(),
+        placement=on(Core.EITHER, Pipe.ALL),
+        axes=whole,
+        effect=effect,
+    )
+
+
+OPS = (
+    OpDef(
+        name="signal",
+        family="ranks",
+        doc="set a word of a rank, or add to it, after what this core has completed",
+        ascend_c="aclshmemx_signal_op",
+        namespace="",
+        operands=(updated("word", GM, INT32), scalar("value")),
+        attrs=(AttrDef("op", str, "set", choices=("set", "add")),),
+        placement=on(Core.VECTOR, Pipe.S),
+        axes=whole,
+        effect=Effect.SIGNAL,
+        shape_rule=_word,
+    ),
+    OpDef(
+        name="wait_signal",
+        family="ranks",
+        doc="hold the core until a word of its rank compares with a value as asked",
+        ascend_c="aclshmem_signal_wait_until",
+        namespace=None,
+        operands=(source("word", GM, INT32), scalar("value")),
+        attrs=(AttrDef("until", str, "ge", choices=tuple(COMPARISONS_OF_WAITS)),),
+        placement=on(Core.EITHER, Pipe.S),
+        axes=whole,
+        effect=Effect.AWAIT_SIGNAL,
+        shape_rule=_word,
+    ),
+    _order(
+        "quiet",
+        Effect.BARRIER,
+        "wait until all that this core has written to other ranks is there",
+        "aclshmem_quiet",
+    ),
+    _order(
+        "fence",
+        Effect.BARRIER,
+        "order what this core writes to a rank before what it writes there later",
+        "aclshmem_fence",
+    ),
+    _order(
+        "barrier",
+        Effect.SYNC_ALL,
+        "complete what all cores have written to other ranks, and wait until all cores of all "
+        "ranks are here",
+        "aclshmem_barrier_all",
+    ),
+)

@@ -1,0 +1,49 @@
+"""Devices that run one kernel together: the number of a rank and of all ranks, and tensors that
+every rank has an instance of (docs/rules/ranks.md).
+
+A symmetric tensor of shape S is a buffer of shape (all_ranks, *S): its first index says whose
+instance an element belongs to, so that whatever compares places compares ranks as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_ir.expr import Buffer, Const, Expr, Load, Var
+from tile_ir.regions import Region, Slice
+
+# The number of the device that runs the kernel, from 0, and how many run it. No user's name.
+RANK = Var("own_rank")
+RANKS = Var("all_ranks")
+NUMBERS_OF_RANKS = frozenset({RANK, RANKS})
+
+
+def is_symmetric(buffer: Buffer) -> bool:
+    """Whether every rank has an instance of the buffer that the others reach."""
+    return bool(buffer.shape) and buffer.shape[0] == RANKS
+
+
+def instance(buffer: Buffer) -> Buffer:
+    """A symmetric buffer as one rank has it."""
+    return replace(buffer, shape=buffer.shape[1:])
+
+
+def own(buffer: Buffer) -> Region:
+    """All of the instance of the rank that runs."""
+    inner = (Slice(Const(0), size) for size in buffer.shape[1:])
+    return Region(buffer, (Slice(RANK, Const(1)), *inner))
+
+
+def on_rank(region: Region, rank: Expr) -> Region:
+    """The same part of the instance of another rank."""
+    return Region(region.buffer, (Slice(rank, Const(1)), *region.dims[1:]))
+
+
+def inside_instance(region: Region) -> Region:
+    """A part of a symmetric buffer as a part of the instance that it lies in."""
+    return Region(instance(region.buffer), region.dims[1:])
+
+
+def rank_of(place: Region | Load) -> Expr:
+    """The rank whose instance of a symmetric buffer a part or an element lies in."""
+    return place.indices[0] if isinstance(place, Load) else place.dims[0].offset
