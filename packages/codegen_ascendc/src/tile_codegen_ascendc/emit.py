@@ -330,7 +330,7 @@ class _Emitter:
 
     def op(self, op: Op, here: Known, core: Core) -> list[str]:
         if op.opdef.effect is Effect.SYNC_ALL:
-            return grid_barrier(op, core, self.sections)
+            return grid_barrier(op, core, self.sections, self.func.launch.threads or 2)
         return render_op(op, here).splitlines()
 
     def comment(self, loc: Loc) -> str:

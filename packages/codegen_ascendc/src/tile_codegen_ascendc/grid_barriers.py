@@ -5,19 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tile_ir import Core, Effect, KernelError, Op, Section, walk_ops
+from tile_ir import Core, KernelError, Op, Section, walk_ops
 
 
-def grid_barrier(op: Op, core: Core, sections: Sequence[Section]) -> list[str]:
-    """The lines of `T.sync_all` or `T.barrier` in the section of a core. Raises KernelError for a
-    barrier of ranks that only cube cores have."""
+def grid_barrier(op: Op, core: Core, sections: Sequence[Section], lanes: int) -> list[str]:
+    """The lines of a barrier in the section of a core; a block has so many `lanes`. Raises
+    KernelError for a barrier of ranks that only cube cores have."""
     synchronised = {
-        s.core
-        for s in sections
-        if any(op.opdef.effect is Effect.SYNC_ALL for op in walk_ops(s.body))
+        s.core for s in sections if any(other.opdef is op.opdef for other in walk_ops(s.body))
     }
     if op.opdef.name == "barrier":
         return [_of_ranks(op, synchronised)]
+    if op.opdef.name == "sync_block":
+        if synchronised == {Core.VECTOR} and lanes == 1:
+            return ["AscendC::PipeBarrier<PIPE_ALL>();"]
+        return [f"tile::sync_block<{'true' if len(synchronised) == 2 else 'false'}>();"]
     if len(synchronised) == 2:
         return ["AscendC::SyncAll<false>();"]
     if core is Core.VECTOR:

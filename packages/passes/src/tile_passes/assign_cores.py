@@ -158,8 +158,10 @@ class _Division:
 
 def _of_both(op: Op) -> bool:
     """Whether every kind of core does an operation for itself: what the user sees, and what orders
-    ranks, but for signals, which name their core."""
-    return op.opdef.effect in BOTH or (op.opdef.family == "ranks" and core_of(op) is Core.EITHER)
+    blocks or ranks, but for signals, which name their core."""
+    if core_of(op) is not Core.EITHER and op.opdef.effect not in BOTH:
+        return False
+    return op.opdef.effect in BOTH or op.opdef.family == "ranks" or op.opdef.name == "sync_block"
 
 
 def _nobody(op: Op) -> Diagnostic:

@@ -56,7 +56,7 @@ def persistent(func: Func, target: Target) -> Func:
     if Automatic.SYNC not in func.automatic:
         return replace(func, remarks=(*func.remarks, _ordered_by_hand(func)))
     for op in walk_ops(func.launch.body):
-        if op.opdef.effect is Effect.SYNC_ALL:
+        if op.opdef.effect is Effect.SYNC_ALL and op.opdef.name != "sync_block":
             raise KernelError(
                 "persistent",
                 f"{op.opdef.name} waits for all blocks of the grid, but a core does them one after "

@@ -1,4 +1,5 @@
-"""Takes copies apart that no single movement does: those that convert, and those from gm to gm."""
+"""Takes copies apart that no single movement does: those that convert, those from gm to gm, and
+those between a tile of the cube core and another rank."""
 
 from __future__ import annotations
 
@@ -43,6 +44,7 @@ from tile_ir import (
 from tile_ir.layout.tile_copy import CopyPair, match_copy
 from tile_ir.ops.cast import DEQUANTIZING
 from tile_ir.ops.movement import cast_mode_of_copy, goes_through_workspace, type_between_cores
+from tile_ir.ranks import RANK, is_symmetric, rank_of
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import starts_at_blocks
 from tile_passes.passdef import ir_pass
@@ -61,9 +63,10 @@ def stage_copies(func: Func, target: Target) -> Func:
     several steps, and those of integers to narrower ones, are a parallel loop. From gm to gm goes
     piece by piece through a tile. Columns and other parts of a tile that start inside a block are
     copied by a parallel loop, where the text is for another chip (`Automatic.CORES`), and so are
-    floats that become integers, which are truncated there, not rounded. The compiler orders the
-    steps, also where the rest is the author's to order. Limits: what is cast on its way
-    to l1 goes through ub and gm.
+    floats that become integers, which are truncated there, not rounded. What the cube core has for
+    another rank, or wants from one, goes through ub: no device has shown that its own transfers
+    reach there. The compiler orders the steps, also where the rest is the author's to order.
+    Limits: what is cast on its way to l1 goes through ub and gm.
     """
     stages = _Stages(target, FreeNames.of(func), Automatic.CORES in func.automatic)
     body = rewrite(func.launch.body, stages.steps)
@@ -87,10 +90,16 @@ class _Stages:
             return stmt
         src, dst = stmt.region("src"), stmt.region("dst")
         way = src.memory, dst.memory
-        if goes_through_workspace(stmt):
-            return self.between_cores(stmt)
         if way == (Memory.GM, Memory.GM):
             return self.pieces(stmt)
+        if local := _of_the_cube(src, dst):
+            return self.through_ub(stmt, local)
+        if goes_through_workspace(stmt):
+            return self.between_cores(stmt)
+        return self.within_core(stmt, src, dst)
+
+    def within_core(self, stmt: Op, src: Region, dst: Region) -> Stmt | Body:
+        way = src.memory, dst.memory
         if self.foreign and not all(starts_at_blocks(r, self.target) for r in (src, dst)):
             match way:
                 case (Memory.UB, Memory.UB):
@@ -124,6 +133,15 @@ class _Stages:
         if src.memory is Memory.UB:
             return stmt if between is src.dtype else self.cast_before(stmt, between)
         return stmt if between is dst.dtype else self.cast_behind(stmt, between)
+
+    def through_ub(self, copy: Op, local: Region) -> Body:
+        """The copy by way of a tile, in the type of the tensor."""
+        src, dst = copy.region("src"), copy.region("dst")
+        far = dst if local is src else src
+        tile = self.tile(local, far.dtype, copy)
+        first = replace(copy, operands=(src, tile))
+        second = replace(copy, operands=(tile, dst))
+        return (*_as_body(self.steps(generated(first))), *_as_body(self.steps(second)))
 
     def cast_before(self, copy: Op, dtype: DType) -> tuple[Stmt, Stmt]:
         """The source cast to a type, and copied in that."""
@@ -226,6 +244,14 @@ class _Stages:
             stop = cast(count, var.dtype)
             body = (For(var, Const(0), stop, LoopKind.SERIAL, body, copy.loc),)
         return body
+
+
+def _of_the_cube(src: Region, dst: Region) -> Region | None:
+    """The side of a copy that the cube core has, where the other may be another rank's."""
+    for local, far in ((src, dst), (dst, src)):
+        if local.memory in (Memory.L0C, Memory.L1) and is_symmetric(far.buffer):
+            return local if rank_of(far) != RANK else None
+    return None
 
 
 def _extent(src: Region, dst: Region, pair: CopyPair) -> Expr:

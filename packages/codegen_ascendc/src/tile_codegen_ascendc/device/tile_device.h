@@ -23,6 +23,7 @@
 #include "tile/gather.h"
 #include "tile/sort.h"
 #include "tile/reduce.h"
+#include "tile/sync_block.h"
 #include "tile/launch.h"
 
 #endif

@@ -11,7 +11,6 @@ from tile_frontend._arguments.build_op import build_op, cut, side_of
 from tile_frontend._arguments.copied_elements import moved, one_element
 from tile_frontend._arguments.rank_sides import sides_with_ranks
 from tile_frontend._arguments.safe_copies import from_safe_tensor
-from tile_frontend._arguments.staged_copies import staged_copy
 from tile_frontend._arguments.turned_matrices import turned
 from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import (
@@ -83,8 +82,6 @@ def copy(
             return copy_with_stride(*sides, stride, options)
         return copy_of_fractals(*sides, options | extents)
     a, b = copy_regions(src, dst, transpose is True)
-    if (a.memory, b.memory) == (Memory.GM, Memory.GM):
-        return staged_copy(a, b)
     if transpose is True and (a.memory, b.memory) == (Memory.GM, Memory.L1) and len(b.dims) > 1:
         return moved(a, turned(b), options | {"transpose": False})
     registers = RegisterExtents.of(extents, bool(transpose))

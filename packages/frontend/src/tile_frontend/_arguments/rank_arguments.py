@@ -14,14 +14,13 @@ from tile_frontend._arguments.build_op import (
 )
 from tile_frontend._arguments.copy_arguments import copy_regions
 from tile_frontend._arguments.rank_sides import sides_with_ranks
-from tile_frontend._arguments.staged_copies import staged_copy
 from tile_frontend._language.ranks import rank_number
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, integer_expr, unexpected
 from tile_frontend._tracing.symmetric import on_other_rank
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
-from tile_ir import OPS, Expr, Load, Memory, Region, is_constant
+from tile_ir import OPS, Expr, Load, Region, is_constant
 from tile_ir.ops.ranks import COMPARISONS_OF_WAITS
 
 
@@ -29,7 +28,10 @@ def signal(word: Any, value: Any, pe: Any = None, op: Any = "set") -> Pending:
     """Set a word of the rank `pe`, or of this one, to `value`, or add to it (`op="add"`). It tells
     who waits for it that all this core has completed before is there: `T.quiet()` completes what it
     has put to other ranks."""
-    region = _word("signal", word, pe)
+    region, trace = _word("signal", word, pe), current("T.signal")
+    if trace.header is not None and trace.header.threads is not None:
+        # The text is that of a whole block: so is the signal, after what all its cores have done.
+        trace.emit_pending(build_op(OPS["sync_block"], {}, "signal"), step=True)
     return build_op(OPS["signal"], {"word": region, "value": value, "op": op}, "signal")
 
 
@@ -59,8 +61,6 @@ def _moved(name: str, src: Any, dst: Any, n: Any) -> Pending:
     if n is not None:
         count = integer_expr(f"{name}: n", n)
         a, b = (_first(name, region, count) for region in (a, b))
-    if (a.memory, b.memory) == (Memory.GM, Memory.GM):
-        return staged_copy(a, b)
     return build_op(OPS["copy"], {"src": a, "dst": b}, name)
 
 

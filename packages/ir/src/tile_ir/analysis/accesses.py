@@ -209,7 +209,9 @@ def regions_of(stmt: Stmt) -> Iterator[tuple[Region, Access, bool, Pipe | None]]
                 if region.memory is Memory.L0C:
                     yield region, access, stmt.opdef.unit_flags, pipe
                 elif region.memory is not Memory.VAR:
-                    yield region, access, stmt.opdef.atomic and access.writes, pipe
+                    waits = stmt.opdef.effect is Effect.AWAIT_SIGNAL
+                    unordered = stmt.opdef.atomic and (access.writes or waits)
+                    yield region, access, unordered, pipe
 
 
 def element(buffer: Buffer, indices: tuple[Expr, ...]) -> Region:

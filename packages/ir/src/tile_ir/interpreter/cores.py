@@ -67,8 +67,8 @@ class Meeting:
         self.cores = cores
         self.kinds = set(_kinds_with_sync_all(body, Core.EITHER))
         self.sent: dict[tuple[int, int, int, int], dict[CoreState, int]] = {}
-        self.arrived: dict[int, set[CoreState]] = {}
-        self.generation: dict[int, int] = {}
+        self.arrived: dict[tuple[int, int], set[CoreState]] = {}
+        self.generation: dict[tuple[int, int], int] = {}
         self.round = 0
 
     def signal(self, core: CoreState, flag: int, mode: int) -> None:
@@ -107,10 +107,15 @@ class Meeting:
         core.counters[flag] -= 1
 
     def sync_all(self, core: CoreState, name: str) -> Steps:
-        """Meet all cores of the rank that have such a barrier; for `barrier` those of all ranks."""
-        everywhere = name == "barrier"
-        group = self.cores if everywhere else self._of_rank(core.rank)
-        place = -1 if everywhere else core.rank
+        """Meet all cores of the rank that have such a barrier; at `barrier` those of all ranks, at
+        `sync_block` those of the block."""
+        match name:
+            case "barrier":
+                group, place = self.cores, (-1, -1)
+            case "sync_block":
+                group, place = self._block(core), (core.rank, core.block)
+            case _:
+                group, place = self._of_rank(core.rank), (core.rank, -1)
         generation = self.generation.setdefault(place, 0)
         arrived = self.arrived.setdefault(place, set())
         arrived.add(core)

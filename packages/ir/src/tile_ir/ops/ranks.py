@@ -57,6 +57,7 @@ OPS = (
         placement=on(Core.VECTOR, Pipe.S),
         axes=whole,
         effect=Effect.SIGNAL,
+        atomic=True,
         shape_rule=_word,
     ),
     OpDef(
@@ -70,6 +71,7 @@ OPS = (
         placement=on(Core.EITHER, Pipe.S),
         axes=whole,
         effect=Effect.AWAIT_SIGNAL,
+        atomic=True,
         shape_rule=_word,
     ),
     _order(

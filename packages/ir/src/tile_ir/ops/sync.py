@@ -179,4 +179,15 @@ OPS = (
         axes=whole,
         effect=Effect.SYNC_ALL,
     ),
+    OpDef(
+        name="sync_block",
+        family="sync",
+        doc="wait until every core of the block is here, its earlier work complete",
+        ascend_c="CrossCoreSetFlag, CrossCoreWaitFlag",
+        namespace=None,
+        operands=(),
+        placement=on(Core.EITHER, Pipe.ALL),
+        axes=whole,
+        effect=Effect.SYNC_ALL,
+    ),
 )
