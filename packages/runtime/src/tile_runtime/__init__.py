@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tile_runtime.jit_kernels.kernel import JITKernel
     from tile_runtime.jit_kernels.profiler import do_bench
     from tile_runtime.options.pass_configs import PassConfigKey
+    from tile_runtime.ranks.simulated import Ranks
+    from tile_runtime.ranks.symmetric_tensor import SymmetricTensor
     from tile_runtime.simulator.simulation_error import Fault, SimulationError
     from tile_runtime.source_kernels.simulate import SimulationResult, simulate
     from tile_runtime.tuning.autotuner import AutoTuner, autotune, set_autotune_inputs
@@ -34,8 +36,10 @@ _HOME = {
     "Fault": "simulator.simulation_error",
     "JITKernel": "jit_kernels.kernel",
     "PassConfigKey": "options.pass_configs",
+    "Ranks": "ranks.simulated",
     "SimulationError": "simulator.simulation_error",
     "SimulationResult": "source_kernels.simulate",
+    "SymmetricTensor": "ranks.symmetric_tensor",
     "autotune": "tuning.autotuner",
     "clear_cache": "cache.kernel_cache",
     "compile": "jit_kernels.jit_compile",
@@ -63,8 +67,10 @@ __all__ = [
     "Fault",
     "JITKernel",
     "PassConfigKey",
+    "Ranks",
     "SimulationError",
     "SimulationResult",
+    "SymmetricTensor",
     "autotune",
     "clear_cache",
     "compile",

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import torch
 
 from tile_ir import Automatic, Buffer, BuildError, Func, KernelError, Target, warn
 from tile_ir.costs.timing import timing_of
@@ -43,6 +45,19 @@ def _fault(error: Any) -> Fault:
         error.kind, error.text, error.file, error.line, error.block, error.core, error.api,
         error.hint,
     )  # fmt: skip
+
+
+class SymmetricMemory(Protocol):
+    """Memory that every simulated device has an instance of: `bytes` is the size of one."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def bytes(self) -> int: ...
+
+    @property
+    def instances(self) -> Sequence[torch.Tensor]: ...
 
 
 class SimulatorDevice:
@@ -99,6 +114,20 @@ class SimulatorLaunch:
         self._configure()
         error, text = self._run(call.values, call.sizes, self._fresh(call))
         self._finish(call, error, text)
+
+    def run_ranks(self, calls: Sequence[Bound], memory: Sequence[SymmetricMemory]) -> None:
+        """Run one call on each of several simulated devices, all together, to the end of the last.
+        Raises SimulationError as a call on one does."""
+        self._configure()
+        symmetric = [(m.name, m.bytes, [each.data_ptr() for each in m.instances]) for m in memory]
+        values, sizes = [c.values for c in calls], [c.sizes for c in calls]
+        fresh = [self._fresh(c) for c in calls]
+        error, text = self._kernel.run_ranks(values, sizes, fresh, symmetric)
+        first, *others = calls
+        self._finish(first, error, text)
+        for call in others:
+            if set(self._fresh(call)).intersection(call.returned):
+                self._look_for_gaps(call, strict=switch("check") == "strict")
 
     def remember(
         self, binder: ArgumentBinder, plan: CallPlan, arguments: tuple[Any, ...]

@@ -144,6 +144,11 @@ class JITKernel(KernelSources):
         return self._launch
 
     @property
+    def binder(self) -> ArgumentBinder:
+        """What binds its arguments."""
+        return self._binder
+
+    @property
     def files(self) -> KernelFiles:
         """Its files on disk."""
         return self._built.files

@@ -1,0 +1,7 @@
+"""Kernels on several devices: simulated ones of this process, with memory that each has an instance
+of."""
+
+from tile_runtime.ranks.simulated import Ranks
+from tile_runtime.ranks.symmetric_tensor import SymmetricTensor
+
+__all__ = ["Ranks", "SymmetricTensor"]

@@ -1,0 +1,118 @@
+"""Simulated devices of this process that run one kernel together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from tile_ir import CallError
+from tile_ir.switches import override
+from tile_runtime.devices.simulator_device import SimulatorLaunch
+from tile_runtime.jit_kernels.kernel import JITKernel
+from tile_runtime.launcher.bind_arguments import ArgumentBinder
+from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
+
+MOST_RANKS = 64
+
+
+@dataclass(eq=False)
+class Ranks:
+    """`count` devices, each with memories, cores and caches of its own.
+
+    `with Ranks(4) as world:` makes tensors that every rank has an instance of (`empty`, `zeros`,
+    `signals`) and launches kernels on all of them at once (`launch`). `seed` decides the order in
+    which ranks, blocks and cores get their turns, and when what a rank stores to another arrives;
+    what is wrong with a kernel is found whatever it is.
+    """
+
+    count: int
+    seed: int | None = None
+    _made: list[SymmetricTensor] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.count, int) or not 0 < self.count <= MOST_RANKS:
+            message = f"Ranks({self.count!r}): expected a number of devices from 1 to {MOST_RANKS}"
+            raise CallError("ranks", message)
+
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._made.clear()
+
+    def empty(self, shape: int | Sequence[int], dtype: torch.dtype) -> SymmetricTensor:
+        """A symmetric tensor that holds nothing in particular."""
+        return self._new(shape, lambda sizes: torch.empty(sizes, dtype=dtype))
+
+    def zeros(self, shape: int | Sequence[int], dtype: torch.dtype) -> SymmetricTensor:
+        """A symmetric tensor of zeros."""
+        return self._new(shape, lambda sizes: torch.zeros(sizes, dtype=dtype))
+
+    def of(self, values: torch.Tensor) -> SymmetricTensor:
+        """A symmetric tensor of these values, stacked by rank."""
+        if values.shape[0] != self.count:
+            message = f"{values.shape[0]} instances for {self.count} ranks"
+            raise CallError("ranks", message, hint="stack what each rank has: dimension 0 is ranks")
+        return self.empty(values.shape[1:], values.dtype).fill(values)
+
+    def signals(self, n: int) -> SymmetricTensor:
+        """Words for a parameter `T.Signals(n)`, all 0."""
+        return self.zeros((n, WORDS_APART), torch.int32)
+
+    def _new(self, shape: int | Sequence[int], make: Any) -> SymmetricTensor:
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        name = f"symmetric_{len(self._made)}"
+        made = SymmetricTensor(name, tuple(make(sizes) for _ in range(self.count)))
+        self._made.append(made)
+        return made
+
+    def launch(self, kernel: JITKernel, *arguments: Any) -> list[Any]:
+        """Run a kernel on all ranks and wait for the last; what it returns on each.
+
+        A symmetric tensor gives each rank its instance, a list of as many entries as there are
+        ranks one of these each, and anything else is the same for all. Raises what a call of the
+        kernel raises, and CallError for a tensor that all ranks write."""
+        given = [tuple(self._of_rank(a, rank) for a in arguments) for rank in range(self.count)]
+        self._check_shared(kernel.binder, given)
+        launcher = kernel.launcher
+        if not isinstance(launcher, SimulatorLaunch):
+            message = f"Ranks are simulated devices, but `{kernel.prim_func.name}` is for an NPU"
+            raise CallError("ranks", message, hint="start a process for each device: torchrun")
+        calls = [kernel.binder.bind(each) for each in given]
+        with nullcontext() if self.seed is None else override(seed=self.seed):
+            launcher.run_ranks(calls, self._made)
+        outputs = [call.outputs for call in calls]
+        return [each[0] for each in outputs] if len(kernel.out_idx) == 1 else outputs
+
+    def barrier(self) -> None:
+        """Wait for what has been launched: nothing is left to wait for."""
+
+    def _of_rank(self, argument: Any, rank: int) -> Any:
+        if isinstance(argument, SymmetricTensor):
+            return argument[rank]
+        if isinstance(argument, (list, tuple)):
+            if len(argument) != self.count:
+                message = f"a list of {len(argument)} arguments for {self.count} ranks"
+                raise CallError("ranks", message, hint="give each rank one, or all the same")
+            return argument[rank]
+        return argument
+
+    def _check_shared(self, binder: ArgumentBinder, given: Sequence[tuple[Any, ...]]) -> None:
+        if self.count == 1:
+            return
+        for position in binder.written:
+            if len({each[position].data_ptr() for each in given}) < self.count:
+                name = binder.names[position]
+                message = f"`{name}` is written by all ranks, and is one tensor"
+                hint = "give each rank its own: a list, or a tensor of Ranks.empty"
+                raise CallError("ranks", message, hint=hint)

@@ -1,0 +1,60 @@
+"""Tensors that every rank has an instance of, all of one shape, which the others reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+
+from tile_ir import CallError
+
+# Elements between two words of `signals`: each has a cache line of 64 bytes to itself.
+WORDS_APART = 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymmetricTensor:
+    """The instances of all ranks of this process. `t[r]` is that of rank `r`."""
+
+    name: str
+    instances: tuple[torch.Tensor, ...]
+
+    def __getitem__(self, rank: int) -> torch.Tensor:
+        return self.instances[rank]
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter(self.instances)
+
+    @property
+    def shape(self) -> torch.Size:
+        """Of one instance."""
+        return self.instances[0].shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.instances[0].dtype
+
+    @property
+    def bytes(self) -> int:
+        """Of one instance."""
+        return self.instances[0].numel() * self.instances[0].element_size()
+
+    def all(self) -> torch.Tensor:
+        """A copy of all instances, stacked by rank."""
+        return torch.stack(self.instances)
+
+    def fill(self, values: torch.Tensor) -> SymmetricTensor:
+        """Give each instance its part of `values`, stacked by rank. Raises CallError where the
+        shapes differ."""
+        expected = (len(self.instances), *self.shape)
+        if tuple(values.shape) != expected:
+            found = tuple(values.shape)
+            message = f"`{self.name}` takes values of shape {expected}, found {found}"
+            raise CallError("call-shape", message, hint="give each rank its part, stacked")
+        for instance, part in zip(self.instances, values, strict=True):
+            instance.copy_(part)
+        return self
