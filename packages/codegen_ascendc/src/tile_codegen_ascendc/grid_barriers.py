@@ -11,15 +11,17 @@ from tile_ir import Core, KernelError, Op, Section, walk_ops
 def grid_barrier(op: Op, core: Core, sections: Sequence[Section], lanes: int) -> list[str]:
     """The lines of a barrier in the section of a core; a block has so many `lanes`. Raises
     KernelError for a barrier of ranks that only cube cores have."""
-    synchronised = {
-        s.core for s in sections if any(other.opdef is op.opdef for other in walk_ops(s.body))
+    alike = {
+        s.core: [other for other in walk_ops(s.body) if other.opdef is op.opdef] for s in sections
     }
+    synchronised = {kind for kind, found in alike.items() if found}
     if op.opdef.name == "barrier":
         return [_of_ranks(op, synchronised)]
     if op.opdef.name == "sync_block":
-        if synchronised == {Core.VECTOR} and lanes == 1:
+        cubes = op.attr("cubes") and len(synchronised) == 2
+        if lanes == 1 and not cubes:
             return ["AscendC::PipeBarrier<PIPE_ALL>();"]
-        return [f"tile::sync_block<{'true' if len(synchronised) == 2 else 'false'}>();"]
+        return [f"tile::sync_block<{'true' if cubes else 'false'}>();"]
     if len(synchronised) == 2:
         return ["AscendC::SyncAll<false>();"]
     if core is Core.VECTOR:

@@ -20,7 +20,7 @@ from tile_frontend._tracing.scalars import Scalar, integer_expr, unexpected
 from tile_frontend._tracing.symmetric import on_other_rank
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
-from tile_ir import OPS, Expr, Load, Region, is_constant
+from tile_ir import OPS, Core, Expr, Load, Region, is_constant
 from tile_ir.ops.ranks import COMPARISONS_OF_WAITS
 
 
@@ -31,7 +31,8 @@ def signal(word: Any, value: Any, pe: Any = None, op: Any = "set") -> Pending:
     region, trace = _word("signal", word, pe), current("T.signal")
     if trace.header is not None and trace.header.threads is not None:
         # The text is that of a whole block: so is the signal, after what all its cores have done.
-        trace.emit_pending(build_op(OPS["sync_block"], {}, "signal"), step=True)
+        block = {"cubes": trace.core is Core.EITHER}
+        trace.emit_pending(build_op(OPS["sync_block"], block, "signal"), step=True)
     return build_op(OPS["signal"], {"word": region, "value": value, "op": op}, "signal")
 
 

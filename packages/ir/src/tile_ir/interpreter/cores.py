@@ -12,7 +12,7 @@ from tile_ir.interpreter.storage import Storage
 from tile_ir.location import Loc
 from tile_ir.machine import Core
 from tile_ir.nodes import Body, Buffer, Op, Section
-from tile_ir.opdef import Effect
+from tile_ir.opdef import Effect, core_of
 from tile_ir.ranks import RANKS
 from tile_ir.target import Target
 from tile_ir.traversal import bodies
@@ -65,7 +65,9 @@ class Meeting:
     def __init__(self, cores: list[CoreState], body: Body, target: Target) -> None:
         self.limit = target.cross_counter_limit
         self.cores = cores
-        self.kinds = set(_kinds_with_sync_all(body, Core.EITHER))
+        self.kinds: dict[str, set[Core]] = {}
+        for name, kind in _meeting_kinds(body, Core.EITHER):
+            self.kinds.setdefault(name, set()).add(kind)
         self.sent: dict[tuple[int, int, int, int], dict[CoreState, int]] = {}
         self.arrived: dict[tuple[int, int], set[CoreState]] = {}
         self.generation: dict[tuple[int, int], int] = {}
@@ -106,21 +108,23 @@ class Meeting:
         core.progress += 1
         core.counters[flag] -= 1
 
-    def sync_all(self, core: CoreState, name: str) -> Steps:
+    def sync_all(self, core: CoreState, op: Op) -> Steps:
         """Meet all cores of the rank that have such a barrier; at `barrier` those of all ranks, at
         `sync_block` those of the block."""
+        name, kinds = op.opdef.name, self.kinds[op.opdef.name]
         match name:
             case "barrier":
                 group, place = self.cores, (-1, -1)
             case "sync_block":
                 group, place = self._block(core), (core.rank, core.block)
+                kinds = kinds if op.attr("cubes") else {Core.VECTOR}
             case _:
                 group, place = self._of_rank(core.rank), (core.rank, -1)
         generation = self.generation.setdefault(place, 0)
         arrived = self.arrived.setdefault(place, set())
         arrived.add(core)
         core.progress += 1
-        if len(arrived) == sum(1 for c in group if c.kind in self.kinds):
+        if len(arrived) == sum(1 for c in group if c.kind in kinds):
             arrived.clear()
             self.generation[place] += 1
         while self.generation[place] == generation:
@@ -140,11 +144,13 @@ class Meeting:
             yield
 
 
-def _kinds_with_sync_all(body: Body, core: Core) -> Iterator[Core]:
-    """The kinds of cores that meet at `sync_all`: those whose statements have one."""
+def _meeting_kinds(body: Body, core: Core) -> Iterator[tuple[str, Core]]:
+    """The kinds of cores that meet at each barrier by name: those whose statements have one."""
     for stmt in body:
         if isinstance(stmt, Op) and stmt.opdef.effect is Effect.SYNC_ALL:
-            yield from (Core.CUBE, Core.VECTOR) if core is Core.EITHER else (core,)
+            kind = core_of(stmt) if core is Core.EITHER else core
+            for each in (Core.CUBE, Core.VECTOR) if kind is Core.EITHER else (kind,):
+                yield stmt.opdef.name, each
         inner = stmt.core if isinstance(stmt, Section) else core
         for nested in bodies(stmt):
-            yield from _kinds_with_sync_all(nested, inner)
+            yield from _meeting_kinds(nested, inner)

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from operator import mul
 from typing import Any
 
-from tile_ir.chips import DEFAULT_TARGET
 from tile_ir.diagnostics.errors import OutOfBounds, TileError
 from tile_ir.expr import Expr, Load
 from tile_ir.interpreter.arguments import LaunchArguments
@@ -57,41 +56,9 @@ class _Stop(Exception):
     """`break` unwinds to the innermost loop."""
 
 
-def interpret(
-    func: Func,
-    arguments: Sequence[Any],
-    *,
-    target: Target = DEFAULT_TARGET,
-    while_rounds: int = MAX_WHILE_STEPS,
-    in_text_order: bool = False,
-) -> str:
-    """Run a kernel on NumPy arrays, which it changes in place; returns what it printed.
+class Machine:
+    """One launch, of all its ranks."""
 
-    `in_text_order`: the cores of a block go through the text together, statement by statement, as
-    a kernel means it whose order between cores is left to the compiler; else each runs by itself
-    until it waits.
-
-    `arguments` follow the parameters: an array in stored form for a tensor (bfloat16 as uint16), a
-    number for a scalar. Symbolic dimensions are read off the arrays. A `while` that goes round more
-    than `while_rounds` times is taken for endless. Raises InterpretError.
-    """
-    return _Machine(func, [arguments], target, while_rounds, in_text_order).run()
-
-
-def interpret_ranks(
-    func: Func,
-    arguments: Sequence[Sequence[Any]],
-    *,
-    target: Target = DEFAULT_TARGET,
-    while_rounds: int = MAX_WHILE_STEPS,
-    in_text_order: bool = False,
-) -> str:
-    """Run a kernel on several ranks together: `arguments` has those of each rank, as `interpret`
-    takes them. Returns what all have printed. Raises InterpretError."""
-    return _Machine(func, arguments, target, while_rounds, in_text_order).run()
-
-
-class _Machine:
     def __init__(
         self,
         func: Func,
@@ -315,7 +282,7 @@ class _Machine:
             case Effect.WAIT_CROSS_FLAG:
                 yield from self.meeting.await_signal(core, self.scalar(op, "flag", core))
             case Effect.SYNC_ALL:
-                yield from self.meeting.sync_all(core, op.opdef.name)
+                yield from self.meeting.sync_all(core, op)
             case Effect.SIGNAL:
                 self.signal(op, core)
             case Effect.AWAIT_SIGNAL:

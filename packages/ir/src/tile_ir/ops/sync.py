@@ -182,11 +182,13 @@ OPS = (
     OpDef(
         name="sync_block",
         family="sync",
-        doc="wait until every core of the block is here, its earlier work complete",
+        doc="wait until every core of the block is here, its earlier work complete; without "
+        "`cubes` every vector core",
         ascend_c="CrossCoreSetFlag, CrossCoreWaitFlag",
         namespace=None,
         operands=(),
-        placement=on(Core.EITHER, Pipe.ALL),
+        attrs=(AttrDef("cubes", bool, True),),
+        placement=lambda op: (Core.EITHER if op.attr("cubes") else Core.VECTOR, Pipe.ALL),
         axes=whole,
         effect=Effect.SYNC_ALL,
     ),
