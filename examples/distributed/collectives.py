@@ -1,8 +1,8 @@
 """Collectives between devices, each a macro that a kernel of every rank calls.
 
 Slices are one line of elements. Each block of the launch moves its part of every slice, and has a
-word of its own for each rank, so that nobody waits for a part that is another block's. `step` counts
-the calls from 1 on: words only grow, and nothing is reset between calls.
+word of its own for each rank, so that nobody waits for a part that is another block's. `step`
+counts the calls from 1 on: words only grow, and nothing is reset between calls.
 """
 
 import tile_frontend as T
@@ -25,7 +25,11 @@ def all_gather(x, y, words, step, cid, blocks):
         for s in T.serial(num):
             to = (r + s) % num
             T.put_signal(
-                x[start : start + part], y[r, start : start + part], words[r * blocks + cid], step, to
+                x[start : start + part],
+                y[r, start : start + part],
+                words[r * blocks + cid],
+                step,
+                to,
             )
         for s in T.serial(num):
             T.wait_ge(words[s * blocks + cid], step)
@@ -90,8 +94,7 @@ def reduce_scatter(x, slots, y, words, step, cid, blocks, dtype):
 
 @T.macro
 def all_reduce(x, slots, y, words, more_words, step, cid, blocks, dtype):
-    """The sum of `x` over all ranks to `y` of all: each rank sums its row, and puts it to all. Row p
-    of `x` and of `y` is summed by rank p."""
+    """The sum of `x` over all ranks to `y` of all: row p is summed by rank p, and put to all."""
     part = part_of(y.shape[1], blocks)
     start = cid * part
     total = T.alloc_shared((part,), dtype)
@@ -105,9 +108,7 @@ def all_reduce(x, slots, y, words, more_words, step, cid, blocks, dtype):
                 total[i] = total[i] + term[i]
         for s in T.serial(num):
             to = (r + s) % num
-            T.put_signal(
-                total, y[r, start : start + part], more_words[r * blocks + cid], step, to
-            )
+            T.put_signal(total, y[r, start : start + part], more_words[r * blocks + cid], step, to)
         for s in T.serial(num):
             T.wait_ge(more_words[s * blocks + cid], step)
 

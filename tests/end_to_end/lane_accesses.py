@@ -10,18 +10,18 @@ import numpy as np
 from tile_ir import DEFAULT_TARGET, Buffer, Func, Memory, Op, Region
 from tile_ir.expr import Expr, Load
 from tile_ir.interpreter.cores import CoreState
-from tile_ir.interpreter.run import MAX_WHILE_STEPS, _Machine
+from tile_ir.interpreter.run import MAX_WHILE_STEPS, Machine
 from tile_ir.machine import Core
 
 # Of a tensor: how often each element is touched, by block and lane.
 Counts = dict[tuple[Buffer, int, int], Any]
 
 
-class Recorder(_Machine):
+class Recorder(Machine):
     """An interpreter that counts. What adds itself to gm may meet others, and is not counted."""
 
     def __init__(self, func: Func, arguments: Sequence[Any]) -> None:
-        super().__init__(func, arguments, DEFAULT_TARGET, MAX_WHILE_STEPS)
+        super().__init__(func, [arguments], DEFAULT_TARGET, MAX_WHILE_STEPS, False)
         self.stored: Counts = {}
         self.read_: Counts = {}
         self.atomic = False

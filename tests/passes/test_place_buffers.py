@@ -43,7 +43,7 @@ from tile_ir import (
     rewrite,
     walk,
 )
-from tile_ir.interpreter.run import interpret
+from tile_ir.interpreter import interpret
 from tile_passes.assign_cores import assign_cores
 from tile_passes.infer_memory import infer_memory
 from tile_passes.place_buffers import place_buffers

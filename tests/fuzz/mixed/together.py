@@ -9,7 +9,7 @@ from typing import Any
 
 from tile_ir import DEFAULT_TARGET, Core, Func, Op
 from tile_ir.interpreter.cores import CoreState, Steps
-from tile_ir.interpreter.run import _Machine
+from tile_ir.interpreter.run import Machine
 from tile_ir.nodes import Stmt
 from tile_ir.ops.movement import goes_through_workspace
 
@@ -18,12 +18,12 @@ MOST_WHILE_ROUNDS = 1000
 
 def run_together(func: Func, arguments: Sequence[Any]) -> None:
     """Change the arrays as the text says."""
-    _Together(func, arguments, DEFAULT_TARGET, MOST_WHILE_ROUNDS, True).run()
+    _Together(func, [arguments], DEFAULT_TARGET, MOST_WHILE_ROUNDS, True).run()
 
 
-class _Together(_Machine):
-    def make_cores(self, block: int) -> Iterator[CoreState]:
-        cores = list(super().make_cores(block))
+class _Together(Machine):
+    def make_cores(self, rank: int, block: int) -> Iterator[CoreState]:
+        cores = list(super().make_cores(rank, block))
         cube = cores[0]
         for core in cores[1:]:
             core.storage = {**cube.storage, **core.storage}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tile_ir import Core, KernelError, Op, Section, walk_ops
+from tile_ir.opdef import Among
 
 
 def grid_barrier(op: Op, core: Core, sections: Sequence[Section], lanes: int) -> list[str]:
@@ -15,9 +16,9 @@ def grid_barrier(op: Op, core: Core, sections: Sequence[Section], lanes: int) ->
         s.core: [other for other in walk_ops(s.body) if other.opdef is op.opdef] for s in sections
     }
     synchronised = {kind for kind, found in alike.items() if found}
-    if op.opdef.name == "barrier":
+    if op.opdef.among is Among.RANKS:
         return [_of_ranks(op, synchronised)]
-    if op.opdef.name == "sync_block":
+    if op.opdef.among is Among.BLOCK:
         cubes = op.attr("cubes") and len(synchronised) == 2
         if lanes == 1 and not cubes:
             return ["AscendC::PipeBarrier<PIPE_ALL>();"]

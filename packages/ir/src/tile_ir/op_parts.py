@@ -46,6 +46,14 @@ class Effect(Enum):
     AWAIT_SIGNAL = "await_signal"
 
 
+class Among(Enum):
+    """Whose cores meet at a barrier of several cores."""
+
+    BLOCK = "block"
+    LAUNCH = "launch"
+    RANKS = "ranks"
+
+
 class Composite(Enum):
     """Whether the hardware runs the operation as it stands or a pass must take it apart."""
 

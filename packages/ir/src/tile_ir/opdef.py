@@ -1,8 +1,6 @@
 """An operation, the record that holds everything known about it, and questions asked of that.
 
-The records themselves stand in `ops/<family>.py`, one family a file. Whoever needs a fact about
-an operation (wrapper, verifier, pass, interpreter, emitter, docs) asks its record; nobody compares
-operation names.
+The records stand in `ops/<family>.py`. Whoever needs a fact about an operation asks its record.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from tile_ir.machine import CHOICES_OF_OPEN, Core, Memory, Pipe, possible
 from tile_ir.op_parts import REQUIRED as REQUIRED
 from tile_ir.op_parts import TOLD as TOLD
 from tile_ir.op_parts import Access as Access
+from tile_ir.op_parts import Among as Among
 from tile_ir.op_parts import ArgumentDef as ArgumentDef
 from tile_ir.op_parts import AttrDef as AttrDef
 from tile_ir.op_parts import Composite as Composite
@@ -170,6 +169,7 @@ class OpDef:
     axes: AxesRule | None = None
     scratch_elsewhere: bool = False
     staged: bool = False
+    among: Among = Among.LAUNCH
 
     @property
     def called(self) -> str:

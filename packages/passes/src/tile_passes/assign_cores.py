@@ -28,6 +28,7 @@ from tile_ir import (
     walk,
     with_bodies,
 )
+from tile_ir.opdef import Among
 from tile_passes.analysis.lane_dependence import done_by_values
 from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass
@@ -161,7 +162,7 @@ def _of_both(op: Op) -> bool:
     blocks or ranks, but for signals, which name their core."""
     if core_of(op) is not Core.EITHER and op.opdef.effect not in BOTH:
         return False
-    return op.opdef.effect in BOTH or op.opdef.family == "ranks" or op.opdef.name == "sync_block"
+    return op.opdef.effect in BOTH or op.opdef.family == "ranks" or op.opdef.among is Among.BLOCK
 
 
 def _nobody(op: Op) -> Diagnostic:

@@ -30,6 +30,7 @@ from tile_ir import (
     walk,
     walk_ops,
 )
+from tile_ir.opdef import Among
 from tile_passes.free_names import FreeNames
 from tile_passes.passdef import ir_pass
 
@@ -56,7 +57,7 @@ def persistent(func: Func, target: Target) -> Func:
     if Automatic.SYNC not in func.automatic:
         return replace(func, remarks=(*func.remarks, _ordered_by_hand(func)))
     for op in walk_ops(func.launch.body):
-        if op.opdef.effect is Effect.SYNC_ALL and op.opdef.name != "sync_block":
+        if op.opdef.effect is Effect.SYNC_ALL and op.opdef.among is not Among.BLOCK:
             raise KernelError(
                 "persistent",
                 f"{op.opdef.name} waits for all blocks of the grid, but a core does them one after "

@@ -14,10 +14,9 @@ from tile_frontend._arguments.build_op import (
 )
 from tile_frontend._arguments.copy_arguments import copy_regions
 from tile_frontend._arguments.rank_sides import sides_with_ranks
-from tile_frontend._language.ranks import rank_number
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, integer_expr, unexpected
-from tile_frontend._tracing.symmetric import on_other_rank
+from tile_frontend._tracing.symmetric import on_other_rank, rank_number
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
 from tile_ir import OPS, Core, Expr, Load, Region, is_constant

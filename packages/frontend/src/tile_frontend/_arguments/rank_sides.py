@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_frontend._language.ranks import rank_number
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.symmetric import on_other_rank, own_instance
+from tile_frontend._tracing.symmetric import on_other_rank, own_instance, rank_number
 
 
 def sides_with_ranks(name: str, src: Any, dst: Any, src_pe: Any, dst_pe: Any) -> tuple[Any, Any]:

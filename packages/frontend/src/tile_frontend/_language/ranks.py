@@ -13,7 +13,7 @@ from tile_frontend._language.tensors import Tensor
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, python_number, unexpected
 from tile_frontend._tracing.trace import Trace
-from tile_ir import INT32, OPS, Const, Expr, Loc, equal
+from tile_ir import OPS, Const, Expr, Loc, equal
 from tile_ir.ranks import RANK, RANKS
 
 
@@ -138,17 +138,3 @@ def Scale(level: Any, *extents: Any, n: Any = None, workgroup: Any = None) -> Sc
         raise Fault("scale-size", message, "give one positive number, or none for all", 1)
     count = int(counts[0]) if counts and counts[0] is not None else None
     return ScaleFrame(name, count)
-
-
-def rank_number(what: str, value: Any, argument: str) -> Expr:
-    """The rank that an argument names. Raises Fault `peer-range` for a number below 0."""
-    number = python_number(value)
-    if number is not None and (not isinstance(number, int) or number < 0):
-        hint = "ranks count from 0 to T.num_ranks() - 1"
-        raise Fault("peer-range", f"{what}: {argument} is {number}", hint, argument)
-    if number is not None:
-        return Const(number)
-    if not isinstance(value, Scalar) or not value.expr.dtype.is_integer:
-        raise unexpected(f"{what}: {argument}", value, "the number of a rank", argument=argument)
-    expr = value.expr
-    return expr if expr.dtype is INT32 else value.astype("int32").expr

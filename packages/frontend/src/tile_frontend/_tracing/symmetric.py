@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.scalars import Scalar
+from tile_frontend._tracing.scalars import Scalar, python_number, unexpected
 from tile_frontend._tracing.values import Cell, Tile, View, subscript
-from tile_ir import Buffer, Const, DType, Expr, Load, Loc, Memory, Region, Slice
+from tile_ir import INT32, Buffer, Const, DType, Expr, Load, Loc, Memory, Region, Slice
 from tile_ir.ranks import RANK, RANKS, instance, is_symmetric, on_rank
 
 # Elements between two words of `T.Signals`, each of which has a cache line of its own.
@@ -96,3 +96,17 @@ def own_instance(value: Any) -> bool:
         case Scalar(expr=Load() as load) if is_symmetric(load.buffer):
             return load.indices[0] == RANK
     return True
+
+
+def rank_number(what: str, value: Any, argument: str) -> Expr:
+    """The rank that an argument names. Raises Fault `peer-range` for a number below 0."""
+    number = python_number(value)
+    if number is not None and (not isinstance(number, int) or number < 0):
+        hint = "ranks count from 0 to T.num_ranks() - 1"
+        raise Fault("peer-range", f"{what}: {argument} is {number}", hint, argument)
+    if number is not None:
+        return Const(number)
+    if not isinstance(value, Scalar) or not value.expr.dtype.is_integer:
+        raise unexpected(f"{what}: {argument}", value, "the number of a rank", argument=argument)
+    expr = value.expr
+    return expr if expr.dtype is INT32 else value.astype("int32").expr

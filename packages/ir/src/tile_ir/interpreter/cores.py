@@ -12,7 +12,7 @@ from tile_ir.interpreter.storage import Storage
 from tile_ir.location import Loc
 from tile_ir.machine import Core
 from tile_ir.nodes import Body, Buffer, Op, Section
-from tile_ir.opdef import Effect, core_of
+from tile_ir.opdef import Among, Effect, core_of
 from tile_ir.ranks import RANKS
 from tile_ir.target import Target
 from tile_ir.traversal import bodies
@@ -109,13 +109,12 @@ class Meeting:
         core.counters[flag] -= 1
 
     def sync_all(self, core: CoreState, op: Op) -> Steps:
-        """Meet all cores of the rank that have such a barrier; at `barrier` those of all ranks, at
-        `sync_block` those of the block."""
+        """Meet the cores that have such a barrier: of the rank, of all ranks, or of the block."""
         name, kinds = op.opdef.name, self.kinds[op.opdef.name]
-        match name:
-            case "barrier":
+        match op.opdef.among:
+            case Among.RANKS:
                 group, place = self.cores, (-1, -1)
-            case "sync_block":
+            case Among.BLOCK:
                 group, place = self._block(core), (core.rank, core.block)
                 kinds = kinds if op.attr("cubes") else {Core.VECTOR}
             case _:

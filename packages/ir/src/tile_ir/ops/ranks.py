@@ -8,7 +8,7 @@ from tile_ir.expr import Expr, constant_value
 from tile_ir.layout.geometry import element_count
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
-from tile_ir.opdef import AttrDef, Effect, OpDef, Problem
+from tile_ir.opdef import Among, AttrDef, Effect, OpDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import GM, on, scalar, source, updated
 from tile_ir.ranks import is_symmetric
@@ -31,7 +31,7 @@ def _word(op: Op, target: Target) -> Problem | None:
     return None
 
 
-def _order(name: str, effect: Effect, doc: str, api: str) -> OpDef:
+def _order(name: str, effect: Effect, doc: str, api: str, among: Among = Among.LAUNCH) -> OpDef:
     return OpDef(
         name=name,
         family="ranks",
@@ -42,6 +42,7 @@ def _order(name: str, effect: Effect, doc: str, api: str) -> OpDef:
         placement=on(Core.EITHER, Pipe.ALL),
         axes=whole,
         effect=effect,
+        among=among,
     )
 
 
@@ -92,5 +93,6 @@ OPS = (
         "complete what all cores have written to other ranks, and wait until all cores of all "
         "ranks are here",
         "aclshmem_barrier_all",
+        Among.RANKS,
     ),
 )

@@ -7,7 +7,7 @@ from functools import lru_cache
 from tile_ir.expr import Expr, constant_value
 from tile_ir.machine import CORE_OF_PIPE, Core, Pipe
 from tile_ir.nodes import Op
-from tile_ir.opdef import AttrDef, Effect, OpDef, Problem
+from tile_ir.opdef import Among, AttrDef, Effect, OpDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import on, scalar
 from tile_ir.target import Target
@@ -191,5 +191,6 @@ OPS = (
         placement=lambda op: (Core.EITHER if op.attr("cubes") else Core.VECTOR, Pipe.ALL),
         axes=whole,
         effect=Effect.SYNC_ALL,
+        among=Among.BLOCK,
     ),
 )

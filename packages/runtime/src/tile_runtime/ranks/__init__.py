@@ -1,5 +1,6 @@
 """Kernels on several devices: simulated ones of this process, with memory that each has an instance
-of."""
+of. Not here: what a rank does to another, which is of the language and of the simulator.
+"""
 
 from tile_runtime.ranks.simulated import Ranks
 from tile_runtime.ranks.symmetric_tensor import SymmetricTensor
