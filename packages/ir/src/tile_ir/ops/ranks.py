@@ -39,7 +39,8 @@ def _order(name: str, effect: Effect, doc: str, api: str, among: Among = Among.L
         ascend_c=api,
         namespace="",
         operands=(),
-        placement=on(Core.EITHER, Pipe.ALL),
+        # What the cube core has for other ranks goes through the vector cores.
+        placement=on(Core.EITHER if effect is Effect.SYNC_ALL else Core.VECTOR, Pipe.ALL),
         axes=whole,
         effect=effect,
         among=among,
