@@ -7,6 +7,9 @@ from typing import Any
 CHECKS_OFF: int
 CHECKS_DEVICE: int
 CHECKS_STRICT: int
+DELIVERY_SEED: int
+DELIVERY_PROMPT: int
+DELIVERY_LATE: int
 
 def load_simulator(path: str) -> None:
     """Loads libtile_simulator.so for the whole process; later calls do nothing."""
@@ -30,6 +33,9 @@ class LaunchError:
     def api(self) -> str: ...
     @property
     def hint(self) -> str: ...
+    @property
+    def rank(self) -> int:
+        """Whose block it is, in a launch over several ranks; else -1."""
 
 class Kernel:
     """A loaded kernel library; closed when the object dies.
@@ -57,10 +63,15 @@ class Kernel:
         vector_cores: int = ...,
         timing: dict[str, float] | None = ...,
         timeout: float = ...,
+        starved_rank: int = ...,
+        delivery: int = ...,
     ) -> None:
         """Options of later runs of this kernel. threads = 0 means all host threads; `starved`
         1..3 lets aic, aiv0 or aiv1 run only when no other core can; `timing`
-        holds the constants of the time model (tile_ir.timing), None leaves it off."""
+        holds the constants of the time model (tile_ir.timing), None leaves it off.
+
+        Of runs over ranks: `starved_rank` r + 1 does the same with rank r, and `delivery` says when
+        stores to another rank arrive: DELIVERY_SEED, DELIVERY_PROMPT or DELIVERY_LATE."""
 
     def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes, bytes] | None:
         """Totals, strings, events, accesses and paddings (bytes of TileTimeEvent, TileTimeAccess
@@ -89,6 +100,17 @@ class Kernel:
         positions of buffers that nothing has written, and are filled with bytes nobody expects:
         reading what the run did not write is an error.
         """
+
+    def run_ranks(
+        self,
+        values: Sequence[tuple[float, ...]],
+        byte_sizes: tuple[int, ...],
+        fresh: Sequence[tuple[int, ...]] = (),
+        allocations: Sequence[tuple[str, int, tuple[int, ...]]] = (),
+    ) -> tuple[LaunchError | None, str]:
+        """Simulates one launch over as many ranks as `values` has tuples, each with the values of
+        its own; sizes are those of every rank. `allocations` is the memory that ranks reach of each
+        other: its name, its bytes, and where it lies on each rank."""
 
 class Torch:
     """What of torch a remembered call needs: types of plain tensors, the plainest first; `empty`,

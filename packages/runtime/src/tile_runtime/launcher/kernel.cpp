@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <cstring>
+#include <deque>
 #include <exception>
 
 namespace tile_launcher {
@@ -16,7 +17,7 @@ constexpr int unwritten_byte = 0xFF;
 
 LaunchError as_value(const TileError& error)
 {
-    return {error.kind, error.text, error.file, error.line, error.block, error.core, error.api, error.hint};
+    return {error.kind, error.text, error.file, error.line, error.block, error.core, error.api, error.hint, error.rank};
 }
 
 Kind kind_of(const std::string& name)
@@ -88,6 +89,31 @@ Value value_of(Kind kind, PyObject* object)
     return value;
 }
 
+// Symmetric memory from Python: (name, bytes, bases by rank) each.
+class Symmetric {
+public:
+    Symmetric(size_t ranks, const std::vector<py::tuple>& allocations)
+    {
+        for (const py::tuple& allocation : allocations) {
+            names_.push_back(py::cast<std::string>(allocation[0]));
+            std::vector<const void*>& bases = bases_.emplace_back();
+            for (const py::handle base : py::cast<py::tuple>(allocation[2])) {
+                bases.push_back(reinterpret_cast<const void*>(py::cast<uintptr_t>(base)));
+            }
+            if (bases.size() != ranks) {
+                throw std::invalid_argument("'" + names_.back() + "' must have one base per rank");
+            }
+            all_.push_back({bases.data(), py::cast<uint64_t>(allocation[1]), names_.back().c_str()});
+        }
+    }
+    const std::vector<TileSymmetric>& all() const { return all_; }
+
+private:
+    std::deque<std::string> names_;
+    std::deque<std::vector<const void*>> bases_;
+    std::vector<TileSymmetric> all_;
+};
+
 }  // namespace
 
 void load_simulator(const std::string& path)
@@ -136,10 +162,11 @@ Kernel::Kernel(const std::string& path, const std::string& symbol, const std::ve
 }
 
 void Kernel::set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
-    uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout, bool first)
+    uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout, bool first, uint32_t starved_rank,
+    uint32_t delivery)
 {
-    options_.values =
-        TileOptions{checks, threads, seed, starved, cube_cores, vector_cores, nullptr, timeout, first};
+    options_.values = TileOptions{
+        checks, threads, seed, starved, cube_cores, vector_cores, nullptr, timeout, first, starved_rank, delivery};
     options_.timing.reset();
     if (timing) {
         TileTiming& constants = options_.timing.emplace();
@@ -162,20 +189,18 @@ void Kernel::add_buffer(Cells& cells, size_t i, uint64_t bytes, bool fresh) cons
     }
 }
 
-Outcome Kernel::run(const py::tuple& values, const std::optional<py::tuple>& byte_sizes, const py::tuple& fresh,
-    uintptr_t stream) const
+void Kernel::fill(Cells& cells, const py::tuple& values, const py::tuple* byte_sizes, const py::tuple& fresh) const
 {
     if (values.size() != count()) {
         throw std::invalid_argument(
             "the kernel takes " + std::to_string(count()) + " arguments, but got " + std::to_string(values.size()));
     }
-    if (byte_sizes && byte_sizes->size() != count()) {
+    if (byte_sizes != nullptr && byte_sizes->size() != count()) {
         throw std::invalid_argument("byte_sizes must have one entry per argument");
     }
-    Cells cells(count());
     for (size_t i = 0; i < count(); ++i) {
         cells[i] = value_of(kinds_[i], PyTuple_GET_ITEM(values.ptr(), static_cast<Py_ssize_t>(i)));
-        if (kinds_[i] == Kind::pointer && byte_sizes) {
+        if (kinds_[i] == Kind::pointer && byte_sizes != nullptr) {
             bool is_fresh = false;
             for (const py::handle position : fresh) {
                 is_fresh = is_fresh || integer(position.ptr()) == static_cast<int64_t>(i);
@@ -184,7 +209,34 @@ Outcome Kernel::run(const py::tuple& values, const std::optional<py::tuple>& byt
             add_buffer(cells, i, static_cast<uint64_t>(bytes), is_fresh);
         }
     }
+}
+
+Outcome Kernel::run(const py::tuple& values, const std::optional<py::tuple>& byte_sizes, const py::tuple& fresh,
+    uintptr_t stream) const
+{
+    Cells cells(count());
+    fill(cells, values, byte_sizes ? &*byte_sizes : nullptr, fresh);
     return enter(cells, reinterpret_cast<void*>(stream), RunOptions(options_));
+}
+
+void Kernel::call(Cells& cells, void* stream, Outcome& result) const
+{
+    try {
+        entry_(cells.arguments(), stream);
+    } catch (...) {
+        result.first =
+            LaunchError{"exception", "the host part of the kernel threw a C++ exception", "", 0, 0, "", "", ""};
+    }
+}
+
+void Kernel::take_outcome(Outcome& result)
+{
+    if (const TileError* error = simulator->error()) {
+        result.first = as_value(*error);
+    }
+    size_t length = 0;
+    const char* text = simulator->output(&length);
+    result.second.assign(text, length);
 }
 
 Outcome Kernel::enter(Cells& cells, void* stream, const RunOptions& options) const
@@ -200,21 +252,47 @@ Outcome Kernel::enter(Cells& cells, void* stream, const RunOptions& options) con
     } else {
         device_errors_.take();  // what an earlier call of others has left
     }
-    try {
-        entry_(cells.arguments(), stream);
-    } catch (...) {
-        result.first =
-            LaunchError{"exception", "the host part of the kernel threw a C++ exception", "", 0, 0, "", "", ""};
-    }
+    call(cells, stream, result);
     if (simulated_) {
-        if (const TileError* error = simulator->error()) {
-            result.first = as_value(*error);
-        }
-        size_t length = 0;
-        const char* text = simulator->output(&length);
-        result.second.assign(text, length);
+        take_outcome(result);
     } else if (const int code = device_errors_.take()) {
         result.first = LaunchError{std::to_string(code), device_errors_.message(), "", 0, 0, "", "", ""};
+    }
+    return result;
+}
+
+Outcome Kernel::run_ranks(const std::vector<py::tuple>& values, const py::tuple& byte_sizes,
+    const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations) const
+{
+    if (!simulated_) {
+        throw std::invalid_argument("ranks of one process are simulated");
+    }
+    const Symmetric symmetric(values.size(), allocations);
+    std::vector<std::unique_ptr<Cells>> cells;
+    std::vector<TileBuffer> buffers;
+    for (size_t rank = 0; rank < values.size(); ++rank) {
+        Cells& own = *cells.emplace_back(std::make_unique<Cells>(count()));
+        fill(own, values[rank], &byte_sizes, rank < fresh.size() ? fresh[rank] : py::tuple());
+        for (size_t i = 0; i < own.buffer_count(); ++i) {
+            buffers.push_back(own.buffers()[i]);
+            buffers.back().rank = static_cast<int32_t>(rank);
+        }
+    }
+    Outcome result;
+    TileOptions options = options_.values;
+    options.timing = options_.timing ? &*options_.timing : nullptr;
+    const py::gil_scoped_release release;
+    simulator->clear();
+    simulator->set_buffers(buffers.data(), buffers.size());
+    simulator->set_options(&options);
+    simulator->begin_ranks(static_cast<uint32_t>(values.size()), symmetric.all().data(), symmetric.all().size());
+    for (const std::unique_ptr<Cells>& own : cells) {
+        simulator->next_rank();
+        call(*own, nullptr, result);
+    }
+    simulator->end_ranks();
+    if (!result.first) {
+        take_outcome(result);
     }
     return result;
 }

@@ -27,6 +27,7 @@ struct LaunchError {
     std::string core;
     std::string api;
     std::string hint;
+    int32_t rank = -1;  // of a launch over several
 
     std::string repr() const;
 };
@@ -89,7 +90,8 @@ public:
         std::vector<std::string> names, bool simulated);
 
     void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
-        uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout, bool first);
+        uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout, bool first, uint32_t starved_rank,
+        uint32_t delivery);
 
     size_t count() const { return kinds_.size(); }
     Kind kind(size_t i) const { return kinds_[i]; }
@@ -105,6 +107,11 @@ public:
     Outcome run(const py::tuple& values, const std::optional<py::tuple>& byte_sizes, const py::tuple& fresh,
         uintptr_t stream) const;
 
+    // The same for all ranks of a launch at once, each with values of its own; sizes are of all. `allocations`: memory
+    // that ranks reach of each other, as (name, bytes, bases by rank).
+    Outcome run_ranks(const std::vector<py::tuple>& values, const py::tuple& byte_sizes,
+        const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations) const;
+
     // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread, or None.
     static py::object timeline();
     // What the latest run on this thread did that works on a device, but is waste or no document says it.
@@ -114,6 +121,12 @@ public:
     static TileUnwritten unwritten(const void* base, uint64_t element_bytes);
 
 private:
+    // Puts values from Python into cells and tells of the memory behind them; sizes may be missing.
+    void fill(Cells& cells, const py::tuple& values, const py::tuple* byte_sizes, const py::tuple& fresh) const;
+    // Calls the entry; an exception is an error of the run.
+    void call(Cells& cells, void* stream, Outcome& result) const;
+    static void take_outcome(Outcome& result);
+
     Library library_;
     void (*entry_)(void**, void*);
     std::vector<Kind> kinds_;

@@ -12,6 +12,9 @@ PYBIND11_MODULE(_tile_launcher, module)
     module.attr("CHECKS_OFF") = static_cast<int>(TILE_CHECKS_OFF);
     module.attr("CHECKS_DEVICE") = static_cast<int>(TILE_CHECKS_DEVICE);
     module.attr("CHECKS_STRICT") = static_cast<int>(TILE_CHECKS_STRICT);
+    module.attr("DELIVERY_SEED") = static_cast<int>(TILE_DELIVERY_SEED);
+    module.attr("DELIVERY_PROMPT") = static_cast<int>(TILE_DELIVERY_PROMPT);
+    module.attr("DELIVERY_LATE") = static_cast<int>(TILE_DELIVERY_LATE);
     module.def("load_simulator", &load_simulator, py::arg("path"));
 
     py::class_<LaunchError>(module, "LaunchError")
@@ -23,6 +26,7 @@ PYBIND11_MODULE(_tile_launcher, module)
         .def_readonly("core", &LaunchError::core)
         .def_readonly("api", &LaunchError::api)
         .def_readonly("hint", &LaunchError::hint)
+        .def_readonly("rank", &LaunchError::rank)
         .def("__repr__", &LaunchError::repr);
 
     const auto unwritten = [](const Kernel&, uintptr_t base, uint64_t bytes) {
@@ -37,12 +41,14 @@ PYBIND11_MODULE(_tile_launcher, module)
         .def("set_options", &Kernel::set_options, py::kw_only(), py::arg("checks") = int(TILE_CHECKS_DEVICE),
             py::arg("threads") = 0, py::arg("seed") = 0, py::arg("starved") = 0, py::arg("cube_cores") = 24,
             py::arg("vector_cores") = 48, py::arg("timing") = py::none(), py::arg("timeout") = 0.0,
-            py::arg("first") = false)
+            py::arg("first") = false, py::arg("starved_rank") = 0, py::arg("delivery") = int(TILE_DELIVERY_SEED))
         .def("timeline", [](const Kernel&) { return Kernel::timeline(); })
         .def("others", [](const Kernel&) { return Kernel::others(); })
         .def("unwritten", unwritten, py::arg("base"), py::arg("element_bytes"))
         .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none(),
-            py::arg("fresh") = py::tuple(), py::arg("stream") = 0);
+            py::arg("fresh") = py::tuple(), py::arg("stream") = 0)
+        .def("run_ranks", &Kernel::run_ranks, py::arg("values"), py::arg("byte_sizes"),
+            py::arg("fresh") = std::vector<py::tuple>(), py::arg("allocations") = std::vector<py::tuple>());
 
     py::class_<Torch, std::shared_ptr<Torch>>(module, "Torch")
         .def(py::init<py::tuple, py::object, py::object, py::object, py::tuple, py::object>(), py::kw_only(), py::arg("types"),

@@ -79,7 +79,10 @@ struct Simulator {
           output(library.find<decltype(tile_simulator_output)>("tile_simulator_output")),
           timeline(library.find<decltype(tile_simulator_timeline)>("tile_simulator_timeline")),
           unwritten(library.find<decltype(tile_simulator_unwritten)>("tile_simulator_unwritten")),
-          clear(library.find<decltype(tile_simulator_clear)>("tile_simulator_clear"))
+          clear(library.find<decltype(tile_simulator_clear)>("tile_simulator_clear")),
+          begin_ranks(library.find<decltype(tile_simulator_begin_ranks)>("tile_simulator_begin_ranks")),
+          next_rank(library.find<decltype(tile_simulator_next_rank)>("tile_simulator_next_rank")),
+          end_ranks(library.find<decltype(tile_simulator_end_ranks)>("tile_simulator_end_ranks"))
     {
         library.find<decltype(tile_simulator_guard)>("tile_simulator_guard")();
     }
@@ -94,6 +97,9 @@ struct Simulator {
     decltype(tile_simulator_timeline)* timeline;
     decltype(tile_simulator_unwritten)* unwritten;
     decltype(tile_simulator_clear)* clear;
+    decltype(tile_simulator_begin_ranks)* begin_ranks;
+    decltype(tile_simulator_next_rank)* next_rank;
+    decltype(tile_simulator_end_ranks)* end_ranks;
 };
 
 }  // namespace tile_launcher

@@ -20,6 +20,14 @@ struct TileBuffer {
     uint64_t bytes;
     const char* name;
     uint32_t fresh = 0;  // 1: nothing has written its bytes, all 0xFF; reading what the launch did not write is a fault
+    int32_t rank = -1;   // whose memory it is, in a launch over several ranks
+};
+
+// Memory that every rank has and the others can reach: one instance a rank, all of one size.
+struct TileSymmetric {
+    const void* const* bases;  // by rank
+    uint64_t bytes;
+    const char* name;
 };
 
 // Elements of a fresh buffer of which a byte was not written: how many, and the first run of them.
@@ -27,6 +35,13 @@ struct TileUnwritten {
     uint64_t count;
     uint64_t first;
     uint64_t end;
+};
+
+// When what a rank stores to the memory of another arrives there, of the moments at which it may.
+enum TileDelivery : uint32_t {
+    TILE_DELIVERY_SEED = 0,  // as the seed says, store by store; at once if it is 0
+    TILE_DELIVERY_PROMPT = 1,
+    TILE_DELIVERY_LATE = 2,  // once the storing core waits for it, or ends
 };
 
 enum TileChecks : uint32_t {
@@ -45,6 +60,8 @@ struct TileOptions {
     const TileTiming* timing;  // constants of the time model; null: launches are not timed
     double timeout;            // seconds a launch may take; 0: no limit. Seen at the next API call of a core
     uint32_t first;            // 1: a launch ends at its first error; else it goes on where it can
+    uint32_t starved_rank;     // rank whose cores run only when no other can, from 1 on; 0: none
+    uint32_t delivery;         // TileDelivery
 };
 
 // The error of a launch: of all blocks that failed, the first of the first to start. Strings live until the next launch
@@ -58,11 +75,12 @@ struct TileError {
     const char* core;  // aic, aiv0, aiv1
     const char* api;
     const char* hint;  // an action, or empty
+    int32_t rank;      // whose block it is, in a launch over several ranks; else -1
 };
 
 // The core a host thread simulates at this moment.
 struct TileRunningCore {
-    uint32_t block;
+    uint32_t block;   // among those of its rank
     uint32_t core;    // 0 aic, 1 aiv0, 2 aiv1
     const char* api;  // the one it entered last; null if it has entered none
     const char* file;
@@ -78,6 +96,15 @@ void tile_simulator_set_buffers(const TileBuffer* buffers, size_t count);
 void tile_simulator_set_options(const TileOptions* options);
 // Runs `blocks` blocks of `entry(closure)` on every core that takes part; returns 0, or 1 with an error to fetch.
 int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(void*), void* closure);
+// A launch over ranks: host stubs called from now on, once a rank in the order of their numbers, launch nothing yet;
+// the end runs what they asked for, all ranks together, and returns as tile_simulator_run does.
+void tile_simulator_begin_ranks(uint32_t ranks, const TileSymmetric* memory, size_t count);
+void tile_simulator_next_rank(void);
+int tile_simulator_end_ranks(void);
+// Whether launches are to be recorded; what is recorded owns its closure.
+int tile_simulator_recording(void);
+void tile_simulator_record(
+    const char* kernel_name, uint32_t blocks, void (*entry)(void*), void* closure, void (*destroy)(void*));
 // What the latest launches of this thread left: the first error since the last clear (or null) and all text
 // printed by kernels, in block order.
 const TileError* tile_simulator_error(void);
@@ -106,8 +133,14 @@ template <class... P, class... A>
 inline void launch(const char* kernel_name, uint32_t blocks, void (*kernel)(P...), A... args)
 {
     static_assert(sizeof...(P) == sizeof...(A), "launch: the number of arguments differs from the kernel's parameters");
-    auto body = [&] { kernel((P)args...); };
-    tile_simulator_run(kernel_name, blocks, [](void* closure) { (*static_cast<decltype(body)*>(closure))(); }, &body);
+    auto body = [=] { kernel((P)args...); };
+    using Body = decltype(body);
+    const auto entry = [](void* closure) { (*static_cast<Body*>(closure))(); };
+    if (tile_simulator_recording() != 0) {
+        const auto destroy = [](void* closure) { delete static_cast<Body*>(closure); };
+        return tile_simulator_record(kernel_name, blocks, entry, new Body(body), destroy);
+    }
+    tile_simulator_run(kernel_name, blocks, entry, &body);
 }
 
 }  // namespace tile_simulator

@@ -17,8 +17,9 @@ inline int flag_key(const Core& core, Pipe source, Pipe target, int id)
     return ((core_index(core) * pipe_count + int(source)) * pipe_count + int(target)) * event_ids + id;
 }
 
-// `line`: bytes that a data cache fetches for a store beside them, and writes back as they were.
-enum class AccessKind : uint8_t { read, write, atomic, line };
+// `line`: bytes that a data cache fetches for a store beside them, and writes back as they were. `signal`: of a word, by
+// the library for ranks; signals among themselves are its affair (signal_words.h).
+enum class AccessKind : uint8_t { read, write, atomic, line, signal };
 
 struct Access {
     const char* api;
@@ -41,6 +42,7 @@ struct Present {
     SyncNeeds* needs = nullptr;  // of a timed launch: is told which orders accesses need
     uint32_t number = 0;
     uint32_t composed = 0;
+    uint32_t waits = 0;  // of a store to another rank: number of the wait after which it is complete (remote_of)
     uint8_t agent = 0;
 
     bool follows(const Access& earlier) const
@@ -73,11 +75,12 @@ inline bool may_agree(const Access& a, const Access& b)
 // (grid_races.h).
 inline bool conflicting(const Access& a, const Access& b)
 {
-    const auto writes = [](const Access& x) { return x.kind == AccessKind::write || x.kind == AccessKind::atomic; };
+    const auto updates = [](const Access& x) { return x.kind == AccessKind::atomic || x.kind == AccessKind::signal; };
+    const auto writes = [&](const Access& x) { return x.kind == AccessKind::write || updates(x); };
     if (a.kind == AccessKind::line || b.kind == AccessKind::line) {
         return (writes(a) || writes(b)) && !(is_cache(a.agent) && is_cache(b.agent));
     }
-    return (writes(a) || writes(b)) && !(a.kind == AccessKind::atomic && b.kind == AccessKind::atomic);
+    return (writes(a) || writes(b)) && !(updates(a) && updates(b));
 }
 
 // Accesses of a block by index; 0 stands for none.

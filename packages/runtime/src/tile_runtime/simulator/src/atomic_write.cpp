@@ -12,7 +12,7 @@ namespace tile_simulator {
 namespace {
 
 // Blocks run on several host threads; one lock makes every atomic DMA indivisible.
-std::mutex atomic_mutex;
+std::recursive_mutex atomic_mutex;
 
 // Of floats as of vector instructions: NaN wins, and -0 is below +0 (the vendor's tables of edge values of atomics).
 template <class T>
@@ -43,14 +43,36 @@ void combine_array(AtomicKind kind, uint8_t* target, const uint8_t* source, uint
 }
 
 template <class T>
-void combine_small_floats(const Core& core, uint8_t* target, const uint8_t* source, uint64_t bytes)
+void combine_small_floats(
+    AtomicKind kind, DataType type, bool saturates, uint8_t* target, const uint8_t* source, uint64_t bytes)
 {
-    combine_array<T>(core.atomic, target, source, bytes);
-    for (uint64_t i = 0; i + sizeof(T) <= bytes && core.saturation.floats; i += sizeof(T)) {
+    combine_array<T>(kind, target, source, bytes);
+    for (uint64_t i = 0; i + sizeof(T) <= bytes && saturates; i += sizeof(T)) {
         uint16_t bits;
         std::memcpy(&bits, target + i, sizeof(T));
-        saturate_small_floats(core.atomic_type, &bits, 1);
+        saturate_small_floats(type, &bits, 1);
         std::memcpy(target + i, &bits, sizeof(T));
+    }
+}
+
+// Under the lock.
+void combine(AtomicKind kind, DataType type, bool saturates, uint8_t* target, const uint8_t* source, uint64_t bytes)
+{
+    switch (type) {
+        case DataType::i8:
+            return combine_array<int8_t>(kind, target, source, bytes);
+        case DataType::i16:
+            return combine_array<int16_t>(kind, target, source, bytes);
+        case DataType::i32:
+            // Wraps, so computed unsigned for add; max and min need the sign.
+            return kind == AtomicKind::add ? combine_array<uint32_t>(kind, target, source, bytes)
+                                           : combine_array<int32_t>(kind, target, source, bytes);
+        case DataType::f16:
+            return combine_small_floats<half>(kind, type, saturates, target, source, bytes);
+        case DataType::bf16:
+            return combine_small_floats<bfloat16_t>(kind, type, saturates, target, source, bytes);
+        default:
+            return combine_array<float>(kind, target, source, bytes);
     }
 }
 
@@ -65,35 +87,36 @@ void check_atomic_type(const Core& core, DataType destination, Use use)
     }
 }
 
-void write_global(const Core& core, uint8_t* target, const uint8_t* source, uint64_t bytes)
+void write_global(Core& core, uint8_t* target, const uint8_t* source, uint64_t bytes)
 {
+    OrderChecks* const order = core.block.order();
     if (core.atomic == AtomicKind::none) {
-        if (OrderChecks* order = core.block.order()) {
+        if (order != nullptr) {
             order->stored(core, target, source, bytes);
         }
+        if (core.remote.target() < 0 || !core.remote.hold(core, target, source, bytes)) {
+            std::memcpy(target, source, bytes);
+        }
+        return;
+    }
+    const std::lock_guard<std::recursive_mutex> lock(atomic_mutex);
+    if (order != nullptr) {
+        order->updated(core, target, bytes);
+    }
+    if (core.remote.target() < 0 || !core.remote.hold(core, target, source, bytes)) {
+        combine(core.atomic, core.atomic_type, core.saturation.floats, target, source, bytes);
+    }
+}
+
+void update_global(
+    AtomicKind kind, DataType type, bool saturates, uint8_t* target, const uint8_t* source, uint64_t bytes)
+{
+    if (kind == AtomicKind::none) {
         std::memcpy(target, source, bytes);
         return;
     }
-    const std::lock_guard<std::mutex> lock(atomic_mutex);
-    if (OrderChecks* order = core.block.order()) {
-        order->updated(core, target, bytes);
-    }
-    switch (core.atomic_type) {
-        case DataType::i8:
-            return combine_array<int8_t>(core.atomic, target, source, bytes);
-        case DataType::i16:
-            return combine_array<int16_t>(core.atomic, target, source, bytes);
-        case DataType::i32:
-            // Wraps, so computed unsigned for add; max and min need the sign.
-            return core.atomic == AtomicKind::add ? combine_array<uint32_t>(core.atomic, target, source, bytes)
-                                                  : combine_array<int32_t>(core.atomic, target, source, bytes);
-        case DataType::f16:
-            return combine_small_floats<half>(core, target, source, bytes);
-        case DataType::bf16:
-            return combine_small_floats<bfloat16_t>(core, target, source, bytes);
-        default:
-            return combine_array<float>(core.atomic, target, source, bytes);
-    }
+    const std::lock_guard<std::recursive_mutex> lock(atomic_mutex);
+    combine(kind, type, saturates, target, source, bytes);
 }
 
 void set_atomic_type(DataType type)

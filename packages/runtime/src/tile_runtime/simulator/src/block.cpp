@@ -6,6 +6,7 @@
 #include "instruction.h"
 #include "launch.h"
 #include "order_checks.h"
+#include "scramble.h"
 #include "sync_state.h"
 
 namespace tile_simulator {
@@ -21,6 +22,8 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
 {
     launch_ = &launch;
     index_ = index;
+    rank_ = launch.rank_of(index);
+    index_in_rank_ = index - rank_ * launch.blocks();
     order_of_start_ = order;
     turns_ = 0;
     failed_ = false;
@@ -31,7 +34,7 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
         if (order_ == nullptr) {
             order_ = std::make_unique<OrderChecks>();
         }
-        order_->begin(launch.options().checks >= TILE_CHECKS_STRICT, index, launch.options().timing != nullptr);
+        order_->begin(launch, index, launch.options().timing != nullptr);
     }
     const KernelShape shape = launch.shape();
     for (auto& core : cores_) {
@@ -51,8 +54,10 @@ void Block::begin(Launch& launch, uint32_t index, uint32_t order)
 void Block::end(Core& core)
 {
     core.cache.clean_all();
+    core.remote.deliver();
     core.waiting_id = core.full_id = -1;
     core.polling.waiting = false;
+    core.awaited.waiting = false;
     tell_stores(core);
 }
 
@@ -61,7 +66,7 @@ void Block::core_main(void* pointer)
     Core& core = *static_cast<Core*>(pointer);
     Launch& launch = core.block.launch();
     try {
-        launch.run_entry();
+        launch.run_entry(core.block.rank());
         if (core.takes_part) {
             if (core.has_pending) {
                 throw FaultError{core.pending};
@@ -118,6 +123,9 @@ bool Block::can_run(Core& core)
     if (core.full_id >= 0) {
         return cross_flag_has_room(core, core.full_id, core.full_mode);
     }
+    if (core.awaited.waiting) {
+        return core.awaited.ready.load(std::memory_order_acquire);
+    }
     if (core.polling.waiting) {
         return launch_->stores_told() != core.polling.stores_told;
     }
@@ -139,18 +147,6 @@ bool Block::run(Core& core)
     current_core = nullptr;
     return true;
 }
-
-namespace {
-
-// A number that depends on all bits of `value` (the finalizer of splitmix64).
-uint64_t scrambled(uint64_t value)
-{
-    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9ull;
-    value = (value ^ value >> 27) * 0x94d049bb133111ebull;
-    return value ^ value >> 31;
-}
-
-}  // namespace
 
 bool Block::gives_way()
 {
@@ -187,12 +183,12 @@ bool Block::finished() const
 bool Block::outside_wait_possible() const
 {
     for (const auto& core : cores_) {
-        if (!core->coroutine.finished() && core->polling.waiting) {
+        if (!core->coroutine.finished() && (core->polling.waiting || core->awaited.waiting)) {
             return true;
         }
         if (!core->coroutine.finished() && core->waiting_id >= 0) {
             const CrossFlag& flag = core->cross[core->waiting_id];
-            if (flag.rounds_set > launch_->rounds(core->kind, core->waiting_id)) {
+            if (flag.rounds_set > launch_->rounds(rank_, core->kind, core->waiting_id)) {
                 return true;
             }
         }

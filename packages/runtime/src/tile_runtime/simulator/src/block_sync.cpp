@@ -204,8 +204,13 @@ void OrderChecks::hand_word(Core& core, uint64_t address, bool update)
 {
     const int agent = agent_of(core, Pipe::mte3);
     const GlobalFlags::Writer writer = writer_of(block_, agent, issued_[agent]);
-    core.block.launch().flags().store(
-        address, sizeof(int32_t), nullptr, writer, hand_over(core, completed(core, Pipe::mte3)), update,
+    hand_word(core, address, update, writer, hand_over(core, completed(core, Pipe::mte3)));
+}
+
+void OrderChecks::hand_word(Core& core, uint64_t address, bool update, const GlobalFlags::Writer& writer,
+    std::shared_ptr<const Handover> handover)
+{
+    core.block.launch().flags().store(address, sizeof(int32_t), nullptr, writer, std::move(handover), update,
         [](uint64_t, const GlobalFlags::Store&) { return true; });
 }
 

@@ -1,6 +1,8 @@
 // The C interface: per-thread settings, the pool of host threads, and what a launch leaves behind.
 #include <algorithm>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "ascend_c/division.h"
 #include "crash_guard.h"
@@ -10,8 +12,19 @@
 namespace tile_simulator {
 namespace {
 
+// A launch that waits for those of other ranks; owns its closure.
+struct Recorded {
+    std::string kernel;
+    uint32_t blocks;
+    void (*entry)(void*);
+    std::unique_ptr<void, void (*)(void*)> closure;
+};
+
 struct Session {
     GlobalBuffers buffers;
+    SymmetricMemory symmetric;
+    uint32_t ranks = 0;  // 0: launches run at once
+    std::vector<std::vector<Recorded>> recorded;  // by rank
     TileOptions options;
     bool failed = false;
     Fault fault;
@@ -44,7 +57,78 @@ uint32_t host_threads()
 TileError as_error(const Fault& fault)
 {
     return TileError{fault.kind.c_str(), fault.text.c_str(), fault.file.c_str(), fault.line, fault.block,
-        fault.core.c_str(), fault.api.c_str(), fault.hint.c_str()};
+        fault.core.c_str(), fault.api.c_str(), fault.hint.c_str(), fault.rank};
+}
+
+int run_launch(const char* kernel_name, uint32_t blocks, std::vector<RankEntry> entries)
+{
+    Session& now = session();
+    if (now.failed) {
+        return 1;  // an earlier launch of the same host stub failed: its results cannot be used
+    }
+    if (blocks == 0 || blocks > 65535) {
+        now.failed = true;
+        now.fault = Fault{};
+        now.fault.kind = "bad-argument";
+        now.fault.text = text_of("kernel %s is launched with %d blocks, but must have 1..65535", kernel_name,
+            static_cast<int32_t>(blocks));
+        now.fault.api = "launch";
+        return 1;
+    }
+    // What ranks do to each other is not on the time model.
+    TileOptions options = now.options;
+    options.timing = entries.size() > 1 ? nullptr : options.timing;
+    const uint32_t all = blocks * static_cast<uint32_t>(entries.size());
+    Launch launch(blocks, std::move(entries), now.symmetric, now.buffers, options);
+    const uint32_t threads = std::min(all, now.options.threads == 0 ? host_threads() : now.options.threads);
+    launch.add_worker();
+    if (threads <= 1) {
+        launch.work();
+    } else {
+        ThreadPool::instance().run(launch, threads - 1);
+    }
+    launch.finish();
+    now.output += launch.collect_output();
+    for (Fault& warning : launch.take_others()) {
+        now.warnings.push_back(std::move(warning));
+    }
+    now.timed = options.timing != nullptr && !launch.failed();
+    if (now.timed) {
+        now.timeline = TileTimeline{};
+        launch.time(now.events, now.accesses, now.strings, now.paddings, now.timeline);
+        for (Fault& remark : launch.redundant_syncs(now.events, now.strings)) {
+            now.warnings.push_back(std::move(remark));
+        }
+    }
+    if (launch.failed()) {
+        now.failed = true;
+        now.fault = std::move(launch.fault());
+        return 1;
+    }
+    return 0;
+}
+
+// The launch that each rank has asked for as its `number`-th.
+int run_recorded(const std::vector<std::vector<Recorded>>& recorded, size_t number)
+{
+    const Recorded& first = recorded.front()[number];
+    std::vector<RankEntry> entries;
+    for (const std::vector<Recorded>& rank : recorded) {
+        const bool same = rank.size() > number && rank[number].kernel == first.kernel &&
+                          rank[number].blocks == first.blocks;
+        if (!same) {
+            Session& now = session();
+            now.failed = true;
+            now.fault = Fault{};
+            now.fault.kind = "collective-mismatch";
+            now.fault.text = text_of("ranks 0 and %zu launch other kernels, or with other numbers of blocks",
+                entries.size());
+            now.fault.api = "launch";
+            return 1;
+        }
+        entries.push_back({rank[number].entry, rank[number].closure.get()});
+    }
+    return run_launch(first.kernel.c_str(), first.blocks, std::move(entries));
 }
 
 }  // namespace
@@ -73,7 +157,7 @@ extern "C" {
 void tile_simulator_default_options(TileOptions* options)
 {
     // Core counts of Ascend910B1 (docs/hardware/machine.md#chips).
-    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0, 0};
+    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0, 0, 0, TILE_DELIVERY_SEED};
 }
 
 void tile_simulator_guard(void)
@@ -93,46 +177,46 @@ void tile_simulator_set_options(const TileOptions* options)
 
 int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(void*), void* closure)
 {
+    return run_launch(kernel_name, blocks, {{entry, closure}});
+}
+
+void tile_simulator_begin_ranks(uint32_t ranks, const TileSymmetric* memory, size_t count)
+{
     Session& now = session();
-    if (now.failed) {
-        return 1;  // an earlier launch of the same host stub failed: its results cannot be used
+    now.ranks = ranks;
+    now.recorded.clear();
+    now.symmetric = SymmetricMemory(ranks, memory, count);
+    now.buffers.add_symmetric(now.symmetric);
+}
+
+void tile_simulator_next_rank(void)
+{
+    session().recorded.emplace_back();
+}
+
+int tile_simulator_recording(void)
+{
+    return session().ranks != 0 ? 1 : 0;
+}
+
+void tile_simulator_record(
+    const char* kernel_name, uint32_t blocks, void (*entry)(void*), void* closure, void (*destroy)(void*))
+{
+    session().recorded.back().push_back({kernel_name, blocks, entry, {closure, destroy}});
+}
+
+int tile_simulator_end_ranks(void)
+{
+    Session& now = session();
+    const std::vector<std::vector<Recorded>> recorded = std::move(now.recorded);
+    now.ranks = 0;
+    now.recorded.clear();
+    int result = now.failed ? 1 : 0;
+    for (size_t i = 0; result == 0 && !recorded.empty() && i < recorded.front().size(); ++i) {
+        result = run_recorded(recorded, i);
     }
-    if (blocks == 0 || blocks > 65535) {
-        now.failed = true;
-        now.fault = Fault{};
-        now.fault.kind = "bad-argument";
-        now.fault.text = text_of("kernel %s is launched with %d blocks, but must have 1..65535", kernel_name,
-            static_cast<int32_t>(blocks));
-        now.fault.api = "launch";
-        return 1;
-    }
-    Launch launch(blocks, entry, closure, now.buffers, now.options);
-    const uint32_t threads = std::min(blocks, now.options.threads == 0 ? host_threads() : now.options.threads);
-    launch.add_worker();
-    if (threads <= 1) {
-        launch.work();
-    } else {
-        ThreadPool::instance().run(launch, threads - 1);
-    }
-    launch.finish();
-    now.output += launch.collect_output();
-    for (Fault& warning : launch.take_others()) {
-        now.warnings.push_back(std::move(warning));
-    }
-    now.timed = now.options.timing != nullptr && !launch.failed();
-    if (now.timed) {
-        now.timeline = TileTimeline{};
-        launch.time(now.events, now.accesses, now.strings, now.paddings, now.timeline);
-        for (Fault& remark : launch.redundant_syncs(now.events, now.strings)) {
-            now.warnings.push_back(std::move(remark));
-        }
-    }
-    if (launch.failed()) {
-        now.failed = true;
-        now.fault = std::move(launch.fault());
-        return 1;
-    }
-    return 0;
+    now.symmetric = SymmetricMemory();
+    return result;
 }
 
 const TileError* tile_simulator_error(void)
@@ -200,7 +284,7 @@ int tile_simulator_running_core(TileRunningCore* core)
     }
     const Where at = running->site.file != nullptr ? running->site : running->last_use.at;
     *core = TileRunningCore{
-        running->block.index(), running->is_vector() ? 1 + running->sub : 0, running->last_use.api, at.file, at.line};
+        running->block.index_in_rank(), running->is_vector() ? 1 + running->sub : 0, running->last_use.api, at.file, at.line};
     return 1;
 }
 }

@@ -62,6 +62,10 @@ void Core::begin()
     }
     stored_to_gm = false;
     polling = Polling{};
+    awaited.begin();
+    remote.begin();
+    rank_scratch = RankScratch{};
+    collectives = 0;
     composed_call = composed_calls = 0;
     cache.begin(data_cache_bytes[int(kind)]);
     time_log = block.launch().options().timing != nullptr ? std::make_unique<TimeLog>() : nullptr;

@@ -13,8 +13,10 @@
 #include "coroutine.h"
 #include "fault.h"
 #include "memory.h"
+#include "awaited.h"
 #include "polling.h"
 #include "registers.h"
+#include "remote_stores.h"
 #include "saturation.h"
 #include "scalar_cache.h"
 #include "vector_registers.h"
@@ -26,6 +28,13 @@ class Launch;
 class TimeLog;
 
 enum class CoreKind : uint8_t { aic, aiv };
+
+// The part of UB that functions of the library for ranks use as they like, and their event (aclshmemx_set_mte_config).
+struct RankScratch {
+    uint32_t offset = 0;
+    uint32_t bytes = 16 * 1024;
+    uint32_t event = 0;
+};
 
 // Pipes in the order of the flag table.
 enum class Pipe : uint8_t { s, v, m, mte1, mte2, mte3, fix };
@@ -122,6 +131,10 @@ public:
     bool astray = false;
     Polling polling;            // of flags in GM
     uint8_t polled[8] = {};     // what the latest look showed
+    Awaited awaited;            // signal or barrier over ranks
+    RemoteStores remote;
+    RankScratch rank_scratch;
+    uint32_t collectives = 0;   // barriers over ranks so far
 
     uint32_t composed_call = 0;  // number of the ComposedCall that runs, or 0
     uint32_t composed_calls = 0;

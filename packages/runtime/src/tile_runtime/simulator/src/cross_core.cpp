@@ -88,7 +88,7 @@ void set_grid_wide(Core& core, int id, const VectorClock& clock, Use use)
         order->join_round(core, launch.grid_slot(core.kind, id, use), round, clock);
         handover = order->hand_over(core, clock);
     }
-    launch.arrive(core.kind, id, round, handover.get());
+    launch.arrive(core, id, round, handover.get());
 }
 
 // Counts a set of one AIV that needs its partner; on completion raises the counters of the targets.
@@ -121,9 +121,9 @@ void set_paired(Core& core, int id, uint32_t mode, uint32_t aivs, const VectorCl
 
 std::string overflow_text(const char* api, const Core& target, int id, uint32_t count)
 {
-    return text_of("%s: counter %d of block %u %s would reach %u, but a cross-core counter holds at most %u: wait for "
+    return text_of("%s: counter %d of %s %s would reach %u, but a cross-core counter holds at most %u: wait for "
                    "it in time, or hold back with a flag in the other direction",
-        api, id, target.block.index(), target.name().c_str(), count, cross_flag_limit);
+        api, id, target.block.launch().name_of_block(target.block.index()).c_str(), target.name().c_str(), count, cross_flag_limit);
 }
 
 bool cross_flag_has_room(Core& core, int id, uint32_t mode)
@@ -139,7 +139,7 @@ bool cross_flag_has_room(Core& core, int id, uint32_t mode)
 bool cross_flag_ready(Core& core, int id)
 {
     CrossFlag& flag = core.cross[id];
-    const uint32_t rounds = core.block.launch().rounds(core.kind, id);
+    const uint32_t rounds = core.block.launch().rounds(core.block.rank(), core.kind, id);
     flag.count += rounds - flag.rounds_seen;
     core.block.cross_sets.complete_rounds(core_index(core), id, rounds - flag.rounds_seen);
     flag.rounds_seen = rounds;
@@ -215,7 +215,7 @@ void cross_core_wait(int64_t id, Use use)
     if (core.cross[flag].rounds_waited < core.cross[flag].rounds_seen) {
         const int slot = core.block.launch().grid_slot(core.kind, flag, use);
         const uint32_t round = core.cross[flag].rounds_waited++;
-        order->leave_round(core, slot, round, core.block.launch().round_handover(slot, round));
+        order->leave_round(core, slot, round, core.block.launch().round_handover(core.block.rank(), slot, round));
     }
 }
 

@@ -171,7 +171,8 @@ void Launch::judge_left_sets()
     const bool strict = options_.checks >= TILE_CHECKS_STRICT;
     for (const LeftSets& left : left_sets_) {
         const CoreKind kind = left.core == 0 ? CoreKind::aic : CoreKind::aiv;
-        for (Fault& fault : left_set_faults(left, rounds(kind, left.id), !failed_ && !block_failed_)) {
+        for (Fault& fault : left_set_faults(left, rounds(rank_of(left.block), kind, left.id), !failed_ && !block_failed_)) {
+            place(fault, left.block);
             if (!strict) {
                 const auto [entry, fresh] = warnings_.try_emplace({fault.kind, fault.file, fault.line}, fault);
                 if (!fresh && fault.block < entry->second.block) {

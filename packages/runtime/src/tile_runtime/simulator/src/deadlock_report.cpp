@@ -59,6 +59,9 @@ const Core* first_full(const std::vector<Block*>& blocks)
 
 void Launch::report_deadlock(const std::vector<Block*>& blocks)
 {
+    if (ranks() > 1) {
+        return report_rank_deadlock(blocks);
+    }
     std::vector<Block*> ordered = blocks;
     std::sort(ordered.begin(), ordered.end(), [](const Block* a, const Block* b) { return a->index() < b->index(); });
     const Core* first = nullptr;

@@ -22,6 +22,7 @@ struct Fault {
     std::string api;
     std::string hint;  // what to do about it, or empty
     Where other{};     // the earlier of two accesses
+    int32_t rank = -1;  // in a launch over several
 };
 
 // Thrown at the instruction that is wrong; caught at the entry of the core's co-routine.

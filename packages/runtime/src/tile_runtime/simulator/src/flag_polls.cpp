@@ -15,15 +15,17 @@ bool OrderChecks::behind(const Present& now, const GlobalFlags::Writer& writer) 
     if (writer.block == block_) {
         return now.clock.at[writer.agent] >= writer.number;
     }
-    for (int slot = 0; slot < grid_slots; ++slot) {
+    const bool own_rank = of_own_rank(writer.block);
+    for (int slot = 0; own_rank && slot < grid_slots; ++slot) {
         if (now.clock.at[agent_count + slot] > writer.joined[slot]) {
             return true;
         }
     }
+    const uint32_t first = first_of_rank(writer.block);
     for (int core = 0; core < cores_per_block; ++core) {
         const ForeignPointer& known = taken_[core][now.clock.at[handovers_of(core)]];
-        const auto found = known != nullptr ? known->find(writer.block) : Foreign::const_iterator{};
-        if (known != nullptr && found != known->end() && found->second.at[writer.agent] >= writer.number) {
+        if (known != nullptr && (knows_instruction(*known, writer.block, writer.agent, writer.number) ||
+                                    (!own_rank && knows_later_round(*known, first, first + blocks_, writer.joined)))) {
             return true;
         }
     }
@@ -245,9 +247,7 @@ void OrderChecks::take_over(Core& core, const Handover& handover)
         start_after(core, handover.clock);
         return;
     }
-    auto theirs = std::make_shared<Foreign>();
-    (*theirs)[handover.block] = handover.clock;
-    know(core, joined(handover.foreign, theirs), rounds_of(handover.clock));
+    know(core, all_of(handover), of_own_rank(handover.block) ? rounds_of(handover.clock) : VectorClock{});
 }
 
 // The core knows from now on what others know of all blocks, and `clock`.
@@ -257,6 +257,11 @@ void OrderChecks::know(Core& core, const ForeignPointer& foreign, VectorClock cl
         std::vector<ForeignPointer>& taken = taken_[core_index(core)];
         taken.push_back(joined(taken.back(), foreign));
         clock.at[handovers_of(core_index(core))] = static_cast<uint32_t>(taken.size() - 1);
+        const uint32_t first = first_of_rank(block_);
+        for (auto entry = foreign->lower_bound(first);
+             several_ranks_ && entry != foreign->end() && entry->first < first + blocks_; ++entry) {
+            clock.join(rounds_of(entry->second));
+        }
         const auto own = foreign->find(block_);
         if (own != foreign->end()) {
             clock.join(own->second);

@@ -99,6 +99,7 @@ bool GlobalAccesses::continue_row(
         return false;
     }
     row.access = access.access;
+    row.waits = access.waits;
     std::copy(std::begin(access.written_back), std::end(access.written_back), row.written_back);
     const uint64_t begin = access.region.start;
     const uint64_t behind = begin + access.region.run;
@@ -147,6 +148,7 @@ std::pair<uint32_t, bool> GlobalAccesses::record_apart(
         if (same(earlier.region, access.region) && earlier.interval == access.interval &&
             other.agent == details.agent && other.kind == details.kind && other.line == details.line) {
             earlier.access = access.access;  // the last of equal accesses is ordered before the fewest others
+            earlier.waits = access.waits;
             std::copy(std::begin(access.written_back), std::end(access.written_back), earlier.written_back);
             return {at->second, true};
         }
@@ -162,6 +164,7 @@ Conflict GlobalAccesses::touch(const GlobalBuffer& buffer, const Region& region,
 {
     State& state = states_[&buffer];
     GlobalAccess access = {&buffer, region, index, interval, rounds};
+    access.waits = now.waits;
     for (int core = 0; core < cores_per_block; ++core) {
         access.written_back[core] = now.clock.at[cache_of(core)];
     }

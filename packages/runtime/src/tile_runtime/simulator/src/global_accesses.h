@@ -23,6 +23,7 @@ struct GlobalAccess {
     uint32_t rounds;    // index of the grid-wide rounds known to be complete (OrderChecks::rounds_known)
     uint64_t bytes = 0;  // of a write: where its bytes begin in GlobalAccesses::stored(), or `not_known`
     ByteSet* scattered = nullptr;  // the bytes, where they are no region
+    uint32_t waits = 0;  // Present::waits
     uint32_t written_back[cores_per_block] = {};  // how often each data cache of the block was, by what it knows
 };
 

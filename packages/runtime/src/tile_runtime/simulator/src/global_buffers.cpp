@@ -1,6 +1,9 @@
 #include "global_buffers.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "symmetric_memory.h"
 
 namespace tile_simulator {
 
@@ -11,6 +14,11 @@ void GlobalBuffers::assign(const TileBuffer* buffers, size_t count)
         sorted_[i].begin = reinterpret_cast<uint64_t>(buffers[i].base);
         sorted_[i].end = sorted_[i].begin + buffers[i].bytes;
         sorted_[i].name.assign(buffers[i].name != nullptr ? buffers[i].name : "?");
+        sorted_[i].rank = buffers[i].rank;
+        sorted_[i].symmetric = false;
+        if (buffers[i].rank >= 0) {
+            sorted_[i].name += "@" + std::to_string(buffers[i].rank);
+        }
         sorted_[i].written =
             buffers[i].fresh != 0 ? std::make_unique<WrittenBytes>(buffers[i].base, buffers[i].bytes) : nullptr;
     }
@@ -18,6 +26,25 @@ void GlobalBuffers::assign(const TileBuffer* buffers, size_t count)
         std::sort(sorted_.begin(), sorted_.end(),
             [](const GlobalBuffer& a, const GlobalBuffer& b) { return a.begin < b.begin; });
     }
+}
+
+void GlobalBuffers::add_symmetric(const SymmetricMemory& memory)
+{
+    const auto inside = [&](const GlobalBuffer& buffer) { return memory.covers(buffer.begin, buffer.end); };
+    sorted_.erase(std::remove_if(sorted_.begin(), sorted_.end(), inside), sorted_.end());
+    for (const SymmetricMemory::Allocation& allocation : memory.all()) {
+        for (size_t rank = 0; rank < allocation.bases.size(); ++rank) {
+            GlobalBuffer instance{};
+            instance.begin = allocation.bases[rank];
+            instance.end = instance.begin + allocation.bytes;
+            instance.name = allocation.name + "@" + std::to_string(rank);
+            instance.rank = static_cast<int32_t>(rank);
+            instance.symmetric = true;
+            sorted_.push_back(std::move(instance));
+        }
+    }
+    std::sort(sorted_.begin(), sorted_.end(),
+        [](const GlobalBuffer& a, const GlobalBuffer& b) { return a.begin < b.begin; });
 }
 
 const GlobalBuffer* GlobalBuffers::find(uint64_t address) const

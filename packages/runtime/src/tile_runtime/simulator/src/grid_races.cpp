@@ -14,9 +14,16 @@ namespace {
 // So many bytes of a buffer are compared at once where blocks touch single elements all over it: a multiple of a line.
 constexpr uint64_t window_bytes = uint64_t(1) << 22;
 
-uint32_t first_round_after(const std::vector<VectorClock>& released, const Access& access)
+// Whether an access is complete by a clock for other blocks. What is stored to another rank takes a wait of the core.
+bool covers(const VectorClock& clock, const Access& access, uint32_t waits)
 {
-    const auto covers = [&](const VectorClock& clock) { return clock.at[access.agent] >= access.number; };
+    return waits == 0 ? clock.at[access.agent] >= access.number
+                      : clock.at[remote_of(access.agent / agents_per_core)] >= waits;
+}
+
+uint32_t first_round_after(const std::vector<VectorClock>& released, const Access& access, uint32_t waits)
+{
+    const auto covers = [&](const VectorClock& clock) { return tile_simulator::covers(clock, access, waits); };
     return static_cast<uint32_t>(std::find_if(released.begin(), released.end(), covers) - released.begin());
 }
 
@@ -54,11 +61,12 @@ void GridRaces::add(uint32_t block, OrderChecks& order, bool alone)
         record.bytes = known ? stored_.back().data() + access.bytes : nullptr;
         record.scattered = access.scattered;
         record.passed = 0;
+        record.waits = access.waits;
         std::copy(std::begin(access.written_back), std::end(access.written_back), record.written_back);
         const VectorClock& clock = order.rounds_known()[access.rounds];
         for (int slot = 0; slot < grid_slots; ++slot) {
             record.rounds[slot] = clock.at[agent_count + slot];
-            record.until[slot] = first_round_after(order.released(slot), record.access);
+            record.until[slot] = first_round_after(order.released(slot), record.access, record.waits);
         }
         for (int core = 0; core < cores_per_block; ++core) {
             const uint32_t count = clock.at[handovers_of(core)];
@@ -68,9 +76,15 @@ void GridRaces::add(uint32_t block, OrderChecks& order, bool alone)
     }
 }
 
-bool GridRaces::ordered(const Record& a, const Record& b)
+bool GridRaces::meet(const Record& a, const Record& b) const
 {
-    for (int slot = 0; slot < grid_slots; ++slot) {
+    return a.buffer->symmetric || launch_->rank_of(a.block) == launch_->rank_of(b.block);
+}
+
+bool GridRaces::ordered(const Record& a, const Record& b) const
+{
+    const bool one_rank = launch_->rank_of(a.block) == launch_->rank_of(b.block);
+    for (int slot = 0; one_rank && slot < grid_slots; ++slot) {
         if (a.until[slot] < b.rounds[slot] || b.until[slot] < a.rounds[slot]) {
             return true;
         }
@@ -79,12 +93,18 @@ bool GridRaces::ordered(const Record& a, const Record& b)
 }
 
 // True if what `later` had taken over covers the earlier access.
-bool GridRaces::knows(const Record& later, const Record& earlier)
+bool GridRaces::knows(const Record& later, const Record& earlier) const
 {
+    const uint32_t rank = launch_->rank_of(earlier.block);
+    const bool one_rank = launch_->rank_of(later.block) == rank;
     for (const Foreign* known : later.known) {
         const auto found = known != nullptr ? known->find(earlier.block) : Foreign::const_iterator{};
-        if (known != nullptr && found != known->end() &&
-            found->second.at[earlier.access.agent] >= earlier.access.number) {
+        if (known != nullptr && found != known->end() && covers(found->second, earlier.access, earlier.waits)) {
+            return true;
+        }
+        const uint32_t first = rank * launch_->blocks();
+        if (known != nullptr && !one_rank &&
+            knows_later_round(*known, first, first + launch_->blocks(), earlier.until)) {
             return true;
         }
     }
@@ -216,25 +236,29 @@ bool GridRaces::in_chain(const Run& a, const Run& b) const
         const bool scalar = is_cache(record.access.agent) || is_bypass(record.access.agent);
         const Region& region = record.region;
         const bool small = region.run * region.inner * region.outer <= GlobalFlags::largest_store;
-        return record.access.kind != AccessKind::read && (scalar || small);
+        const bool stores = record.access.kind != AccessKind::read && record.access.kind != AccessKind::signal;
+        return stores && (scalar || small);
     };
-    return sets_flags(a) && sets_flags(b) && flags_->chained(std::max(a.begin, b.begin), std::min(a.end, b.end));
+    return sets_flags(a) && sets_flags(b) && launch_->flags().chained(std::max(a.begin, b.begin), std::min(a.end, b.end));
 }
 
-std::vector<Fault> GridRaces::find(std::vector<Fault>& redundant, size_t most, const GlobalFlags& flags)
+std::vector<Fault> GridRaces::find(std::vector<Fault>& redundant, size_t most, const Launch& launch)
 {
-    flags_ = &flags;
+    launch_ = &launch;
     most_ = most;
     // Blocks were added in the order in which they ended; what is reported must not depend on it.
     std::stable_sort(
         records_.begin(), records_.end(), [](const Record& a, const Record& b) { return a.block < b.block; });
-    std::map<uint64_t, std::vector<uint32_t>> by_buffer;
+    std::map<std::pair<std::string, uint64_t>, std::vector<uint32_t>> by_buffer;
     std::map<uint64_t, bool> written;
     for (uint32_t i = 0; i < records_.size(); ++i) {
-        by_buffer[records_[i].buffer->begin].push_back(i);
-        written[records_[i].buffer->begin] |= records_[i].access.kind != AccessKind::read;
+        const GlobalBuffer& buffer = *records_[i].buffer;
+        // Addresses differ from run to run: what is told first of several ranks must not.
+        by_buffer[{launch.ranks() > 1 ? buffer.name : std::string(), buffer.begin}].push_back(i);
+        written[buffer.begin] |= records_[i].access.kind != AccessKind::read;
     }
-    for (const auto& [start, records] : by_buffer) {
+    for (const auto& [key, records] : by_buffer) {
+        const uint64_t start = key.second;
         if (!written[start]) {
             continue;
         }
@@ -247,6 +271,19 @@ std::vector<Fault> GridRaces::find(std::vector<Fault>& redundant, size_t most, c
         }
     }
     return std::move(races_);
+}
+
+BlockAccess GridRaces::party_of(const Record& record) const
+{
+    return {record.access, launch_->name_of_block(record.block), launch_->ranks() > 1 ? int32_t(launch_->rank_of(record.block)) : -1,
+        record.buffer->rank, record.waits != 0};
+}
+
+Fault GridRaces::race_between(const Record& first, const Record& second, const std::string& bytes) const
+{
+    return launch_->rank_of(first.block) == launch_->rank_of(second.block)
+               ? grid_race_report(party_of(first), party_of(second), bytes)
+               : rank_race_report(party_of(first), party_of(second), bytes);
 }
 
 void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vector<Fault>& redundant)
@@ -263,7 +300,7 @@ void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vecto
             const Record& a = records_[other.record];
             const Record& b = records_[run.record];
             const bool in_order = a.block == b.block ? !lines_meet(a, b) : ordered(a, b);
-            if (!conflicting(a.access, b.access) || in_order || in_chain(other, run)) {
+            if (!conflicting(a.access, b.access) || in_order || !meet(a, b) || in_chain(other, run)) {
                 continue;
             }
             const Record& first = a.block < b.block ? a : b;
@@ -271,13 +308,12 @@ void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vecto
             const auto bytes = [&] {
                 return bytes_of(*a.buffer, std::max(run.begin, start), std::min({run.end, other.end, a.buffer->end}));
             };
-            if (!agree(other, run, lines)) {
+            if (launch_->rank_of(a.block) != launch_->rank_of(b.block) || !agree(other, run, lines)) {
                 ++looked_at_;
                 if (raced_.insert(places(first.access, second.access)).second) {
-                    races_.push_back(a.block == b.block
-                                         ? line_race_report(a.access, b.access, a.block, bytes())
-                                         : grid_race_report(
-                                               first.access, first.block, second.access, second.block, bytes()));
+                    races_.push_back(a.block == b.block ? line_race_report(a.access, b.access, bytes())
+                                                        : race_between(first, second, bytes()));
+                    launch_->place(races_.back(), second.block);
                 }
                 if (enough()) {
                     return;
@@ -290,7 +326,8 @@ void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vecto
             const std::string file = second.access.file != nullptr ? second.access.file : "";
             if (told_.insert({file, second.access.line}).second) {
                 redundant.push_back(
-                    grid_redundant_store_report(first.access, first.block, second.access, second.block, bytes()));
+                    grid_redundant_store_report(party_of(first), party_of(second), bytes()));
+                launch_->place(redundant.back(), second.block);
             }
         }
         active.resize(kept);

@@ -15,8 +15,11 @@
 #include <vector>
 
 #include "order_checks.h"
+#include "race_report.h"
 
 namespace tile_simulator {
+
+class Launch;
 
 class GridRaces {
 public:
@@ -26,7 +29,7 @@ public:
     // What conflicts, one for each pair of lines and at most so many. Stores of equal bytes by two blocks are no conflict:
     // they are added to `redundant`, one for each line.
     // Stores to flags in GM, each of which follows the one before (GlobalFlags::chained), are none either.
-    std::vector<Fault> find(std::vector<Fault>& redundant, size_t most, const GlobalFlags& flags);
+    std::vector<Fault> find(std::vector<Fault>& redundant, size_t most, const Launch& launch);
 
 private:
     struct Record {
@@ -37,6 +40,7 @@ private:
         uint32_t written_back[cores_per_block];  // GlobalAccess::written_back
         uint32_t rounds[grid_slots];  // grid-wide rounds known to be complete before it
         uint32_t until[grid_slots];   // first round that starts after it is complete
+        uint32_t waits;  // GlobalAccess::waits
         const Foreign* known[cores_per_block];  // of other blocks, by what each core took over; null: nothing
         uint32_t interval;
         const uint8_t* bytes;  // of a write, run after run; null if they are not known
@@ -60,16 +64,20 @@ private:
     };
     using Lines = std::map<std::pair<uint64_t, uint32_t>, Line>;  // by address and core
 
-    static bool ordered(const Record& a, const Record& b);
+    bool ordered(const Record& a, const Record& b) const;
     static bool lines_meet(const Record& a, const Record& b);
     // Number of a core among all of the launch.
     static uint32_t core_of(const Record& record)
     {
         return record.block * cores_per_block + record.access.agent / agents_per_core;
     }
-    static bool knows(const Record& later, const Record& earlier);
+    bool knows(const Record& later, const Record& earlier) const;
+    // Whether both can be in one place: the memory of a rank that is not symmetric is its own.
+    bool meet(const Record& a, const Record& b) const;
     // The runs of bytes in a window, cut at its ends, which are those of cache lines. Windows are asked for in order.
     std::vector<Run> runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high);
+    BlockAccess party_of(const Record& record) const;
+    Fault race_between(const Record& first, const Record& second, const std::string& bytes) const;
     void find_in(const std::vector<Run>& runs, uint64_t start, std::vector<Fault>& redundant);
     bool in_chain(const Run& a, const Run& b) const;
     bool enough() const { return races_.size() >= most_ || looked_at_ >= most_looked_at; }
@@ -82,7 +90,7 @@ private:
     // Conflicts that are looked at: more come from the same lines.
     static constexpr size_t most_looked_at = 10000;
     size_t most_ = 0;
-    const GlobalFlags* flags_ = nullptr;
+    const Launch* launch_ = nullptr;
     size_t looked_at_ = 0;
     std::vector<Fault> races_;
     std::set<std::tuple<std::string, uint32_t, std::string, uint32_t>> raced_;  // by the places of both

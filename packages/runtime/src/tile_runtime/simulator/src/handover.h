@@ -2,16 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
 
+#include "handover_pointer.h"
 #include "vector_clock.h"
 
 namespace tile_simulator {
-
-// What is known to be complete in other blocks, by block.
-using Foreign = std::map<uint32_t, VectorClock>;
-using ForeignPointer = std::shared_ptr<const Foreign>;  // null: nothing
 
 struct Handover {
     uint32_t block = 0;
@@ -25,7 +20,20 @@ struct Handover {
 // What means something to another block: the rounds, and neither pipes nor handovers.
 VectorClock rounds_of(const VectorClock& clock);
 
-// Both together.
+// Both together, and what both have in common.
 ForeignPointer joined(const ForeignPointer& a, const ForeignPointer& b);
+ForeignPointer common(const ForeignPointer& a, const ForeignPointer& b);
+
+// A handover as what it says of all blocks, its own among them.
+ForeignPointer all_of(const Handover& handover);
+
+// Whether blocks [first, end), those of a rank, are known to have left a grid-wide round later than `rounds`, by slot.
+bool knows_later_round(const Foreign& known, uint32_t first, uint32_t end, const uint32_t* rounds);
+// What is known of an agent's instructions.
+inline bool knows_instruction(const Foreign& known, uint32_t block, int agent, uint32_t number)
+{
+    const auto found = known.find(block);
+    return found != known.end() && found->second.at[agent] >= number;
+}
 
 }  // namespace tile_simulator

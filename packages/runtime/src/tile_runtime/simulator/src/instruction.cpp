@@ -208,6 +208,15 @@ void require_global(Core& core, const Operand& operand, Use use)
     }
 }
 
+// Whose memory it is. What the scalar unit stores lies in its data cache until that is written back.
+void Instruction::reach_rank(const Operand& operand)
+{
+    const GlobalBuffer* buffer = core.block.launch().buffers().find(operand.region.start);
+    const bool other = buffer != nullptr && buffer->symmetric && uint32_t(buffer->rank) != core.block.rank();
+    const Where at = core.site.file != nullptr ? core.site : use.at;
+    core.remote.access(core, other ? buffer->rank : -1, operand.write && pipe != Pipe::s, {use.api, at});
+}
+
 // Whether all of the operand is in its buffer. If not, it is told, and memory of the core stands for it: what is not
 // there is read as 0 and written nowhere, and nothing else is told of it.
 bool Instruction::reach_global(int index)
@@ -220,6 +229,9 @@ bool Instruction::reach_global(int index)
     std::optional<Fault> fault = outside_of_global(core, operand, use, inside);
     operand.data = reinterpret_cast<uint8_t*>(begin);
     if (!fault) {
+        if (core.block.launch().ranks() > 1) {
+            reach_rank(operand);
+        }
         return true;
     }
     if (bytes > most_bytes) {

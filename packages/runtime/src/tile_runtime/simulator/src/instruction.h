@@ -108,6 +108,7 @@ public:
 
 private:
     bool reach_global(int index);
+    void reach_rank(const Operand& operand);
 };
 
 // While it lives, the instructions of the core make up one call of an API of several: whether they need barriers among

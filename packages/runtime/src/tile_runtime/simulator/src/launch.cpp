@@ -70,14 +70,15 @@ const CodeRange& code_of(void (*entry)(void*))
 
 }  // namespace
 
-Launch::Launch(
-    uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers, const TileOptions& options)
-    : blocks_(blocks), entry_(entry), closure_(closure), buffers_(buffers), options_(options),
+Launch::Launch(uint32_t blocks, std::vector<RankEntry> entries, const SymmetricMemory& memory,
+    const GlobalBuffers& buffers, const TileOptions& options)
+    : blocks_(blocks), entries_(std::move(entries)), memory_(memory), buffers_(buffers), options_(options),
       deadline_(std::chrono::steady_clock::now() + std::chrono::milliseconds(int64_t(options.timeout * 1000))),
-      code_(code_of(entry))
+      code_(code_of(entries_.front().entry)), rounds_of_ranks_(entries_.size()),
+      collectives_of_ended_(entries_.size(), 0)
 {
     if (options_.timing != nullptr) {
-        time_logs_.resize(blocks);
+        time_logs_.resize(blocks * entries_.size());
         sync_lines_ = std::make_shared<SyncLines>();
     }
 }
@@ -121,30 +122,52 @@ int Launch::grid_slot(CoreKind kind, int id, Use use)
     return slot;
 }
 
-Handover Launch::round_handover(int slot, uint32_t round)
+std::string Launch::name_of_block(uint32_t block) const
 {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return round_handovers_[slot][round];
+    return ranks() == 1 ? text_of("block %u", block)
+                        : text_of("rank %u, block %u", rank_of(block), block - rank_of(block) * blocks_);
 }
 
-void Launch::arrive(CoreKind kind, int id, uint32_t round, const Handover* handover)
+void Launch::place(Fault& fault, uint32_t block) const
+{
+    fault.rank = ranks() == 1 ? -1 : static_cast<int32_t>(rank_of(block));
+    fault.block = block % blocks_;
+}
+
+Handover Launch::round_handover(uint32_t rank, int slot, uint32_t round)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
+    return rounds_of_ranks_[rank].handovers[slot][round];
+}
+
+void Launch::wake()
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    version_.fetch_add(1, std::memory_order_release);
+    idle_ = 0;
+    changed_.notify_all();
+}
+
+void Launch::arrive(const Core& core, int id, uint32_t round, const Handover* handover)
+{
+    const CoreKind kind = core.kind;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    RankRounds& rounds = rounds_of_ranks_[core.block.rank()];
     if (handover != nullptr) {
         const auto flag = std::find(grid_flags_.begin(), grid_flags_.end(), int(kind) * cross_flags + id);
-        std::vector<Handover>& handovers = round_handovers_[flag - grid_flags_.begin()];
+        std::vector<Handover>& handovers = rounds.handovers[flag - grid_flags_.begin()];
         if (handovers.size() <= round) {
             handovers.resize(round + 1);
         }
         handovers[round].clock.join(rounds_of(handover->clock));
         handovers[round].foreign = joined(handovers[round].foreign, handover->foreign);
     }
-    std::vector<uint32_t>& arrivals = arrivals_[int(kind)][id];
+    std::vector<uint32_t>& arrivals = rounds.arrivals[int(kind)][id];
     if (arrivals.size() <= round) {
         arrivals.resize(round + 1, 0);
     }
     if (++arrivals[round] == participants(kind)) {
-        rounds_[int(kind)][id].store(round + 1, std::memory_order_release);
+        rounds.complete[int(kind)][id].store(round + 1, std::memory_order_release);
         version_.fetch_add(1, std::memory_order_release);
         idle_ = 0;
         changed_.notify_all();
@@ -164,14 +187,14 @@ void Launch::report(const Core& core, Fault fault)
 
 void Launch::end(const Core& core, Fault fault)
 {
-    fault.block = core.block.index();
+    place(fault, core.block.index());
     fault.core = core.name();
     fail(core.block.order_of_start(), std::move(fault));
 }
 
 void Launch::keep(const Core& core, Fault fault)
 {
-    fault.block = core.block.index();
+    place(fault, core.block.index());
     fault.core = core.name();
     const uint32_t order = core.block.order_of_start();
     const uint64_t number = ++core.block.errors;
@@ -190,25 +213,26 @@ bool Launch::warned(const char* kind, const char* file, uint32_t line, uint32_t 
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = warnings_.find({kind, file != nullptr ? file : "", line});
-    return found != warnings_.end() && found->second.block <= block;
+    return found != warnings_.end() && found->second.block + uint32_t(std::max(found->second.rank, 0)) * blocks_ <= block;
 }
 
 void Launch::warn(const Core& core, Fault fault)
 {
-    fault.block = core.block.index();
+    place(fault, core.block.index());
     fault.core = core.name();
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto [entry, fresh] = warnings_.try_emplace({fault.kind, fault.file, fault.line}, fault);
     Fault& told = entry->second;
     // Blocks run in any order; what is told must not depend on it.
-    if (!fresh && std::tie(fault.block, fault.core, fault.text) < std::tie(told.block, told.core, told.text)) {
+    if (!fresh && std::tie(fault.rank, fault.block, fault.core, fault.text) <
+                      std::tie(told.rank, told.block, told.core, told.text)) {
         told = std::move(fault);
     }
 }
 
 void Launch::read_too_early(const Core& core, Fault fault)
 {
-    fault.block = core.block.index();
+    place(fault, core.block.index());
     fault.core = core.name();
     const std::lock_guard<std::mutex> lock(mutex_);
     read_too_early_.try_emplace(core.block.order_of_start(), std::move(fault));
@@ -292,6 +316,7 @@ void Launch::finish()
     const bool ended = failed_;
     judge_left_sets();
     choose_first();
+    add_signal_faults();
     if (ended || (failed_ && options_.first != 0)) {
         return;
     }
@@ -300,7 +325,7 @@ void Launch::finish()
         failed_ = true;
     };
     std::vector<Fault> redundant;
-    std::vector<Fault> races = grid_races_.find(redundant, options_.first != 0 ? 1 : most_errors, flags_);
+    std::vector<Fault> races = grid_races_.find(redundant, options_.first != 0 ? 1 : most_errors, *this);
     if (races.empty() && !failed_ && !read_too_early_.empty()) {
         races.push_back(std::move(read_too_early_.begin()->second));
     }
@@ -347,8 +372,8 @@ std::string Launch::collect_output()
 bool Launch::take_block(uint32_t& order)
 {
     order = next_block_.fetch_add(1, std::memory_order_relaxed);
-    if (order >= blocks_) {
-        next_block_.store(blocks_, std::memory_order_relaxed);
+    if (order >= blocks_ * ranks()) {
+        next_block_.store(blocks_ * ranks(), std::memory_order_relaxed);
         return false;
     }
     return !stopped(order);
@@ -363,6 +388,10 @@ void Launch::add_worker()
 // The last worker to come to rest.
 void Launch::all_idle()
 {
+    if (judge_signals()) {
+        changed_.notify_all();
+        return;
+    }
     // Loops that look at GM may give up by themselves after some looks.
     constexpr uint32_t most_last_looks = 1000;
     const auto polls = [](const Block* block) { return block->outside_wait_possible(); };
@@ -408,6 +437,11 @@ void Launch::retire(Block& block)
         }
     }
     const std::lock_guard<std::mutex> lock(mutex_);
+    for (int i = 0; i < Block::core_count; ++i) {
+        if (block.core(i).takes_part) {
+            collectives_of_ended_[block.rank()] = block.core(i).collectives;
+        }
+    }
     if (!block.stopped() && options_.checks >= TILE_CHECKS_DEVICE) {
         block.cross_sets.collect(block, left_sets_);
     }
@@ -421,14 +455,14 @@ void Launch::retire(Block& block)
             sync_lines_->add(*block.order()->needs());
         }
         block.order()->keep_stored();
-        grid_races_.add(block.index(), *block.order(), blocks_ == 1);
+        grid_races_.add(block.index(), *block.order(), blocks_ * ranks() == 1);
     }
     all_live_.erase(std::find(all_live_.begin(), all_live_.end(), &block));
 }
 
 std::unique_ptr<Block> Launch::start_block(uint32_t order)
 {
-    const uint32_t index = permuted(order, blocks_, options_.seed);
+    const uint32_t index = permuted(order, blocks_ * ranks(), options_.seed);
     try {
         std::unique_ptr<Block> block = acquire_block();
         block->begin(*this, index, order);
@@ -438,8 +472,8 @@ std::unique_ptr<Block> Launch::start_block(uint32_t order)
     } catch (const std::bad_alloc&) {
         Fault fault;
         fault.kind = "out-of-memory";
-        fault.text = text_of("the host has no memory for the local memories of block %u", index);
-        fault.block = index;
+        fault.text = text_of("the host has no memory for the local memories of %s", name_of_block(index).c_str());
+        place(fault, index);
         fail(order, std::move(fault));
         return nullptr;
     }
@@ -451,16 +485,16 @@ double Launch::time_left() const
     return options_.timeout > 0 ? std::max(left.count(), 0.001) : 0;
 }
 
-void Launch::work()
+// True if one could go on.
+bool Launch::step_all(std::vector<std::unique_ptr<Block>>& live)
 {
-    const CrashGuard guard(*this);
-    std::vector<std::unique_ptr<Block>> live;
-    for (;;) {
-        const uint64_t seen = version_.load(std::memory_order_acquire);
-        const uint64_t stores_seen = stores_told();
-        bool any = false;
-        for (size_t i = 0; i < live.size();) {
-            any = live[i]->step() || any;
+    bool any = false;
+    const auto starved = [this](const Block& block) {
+        return options_.starved_rank != 0 && block.rank() == options_.starved_rank - 1;
+    };
+    for (const bool now : {false, true}) {
+        for (size_t i = 0; i < live.size() && (!now || !any);) {
+            any = (starved(*live[i]) == now && live[i]->step()) || any;
             if (live[i]->finished()) {
                 retire(*live[i]);
                 release_block(std::move(live[i]));
@@ -470,7 +504,21 @@ void Launch::work()
                 ++i;
             }
         }
-        if (any) {
+        if (options_.starved_rank == 0) {
+            break;
+        }
+    }
+    return any;
+}
+
+void Launch::work()
+{
+    const CrashGuard guard(*this);
+    std::vector<std::unique_ptr<Block>> live;
+    for (;;) {
+        const uint64_t seen = version_.load(std::memory_order_acquire);
+        const uint64_t stores_seen = stores_told();
+        if (step_all(live)) {
             continue;
         }
         Block* stuck = nullptr;

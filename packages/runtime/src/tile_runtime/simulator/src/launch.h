@@ -17,6 +17,9 @@
 #include "global_buffers.h"
 #include "global_flags.h"
 #include "grid_races.h"
+#include "rank_barriers.h"
+#include "signal_words.h"
+#include "symmetric_memory.h"
 #include "time_log.h"
 #include "tile_code_range.h"
 #include "tile_simulator.h"
@@ -49,7 +52,10 @@ public:
 
     Launch& launch() const { return *launch_; }
     OrderChecks* order() const { return checked_ ? order_.get() : nullptr; }
+    // Among all of the launch; the blocks of a rank follow each other.
     uint32_t index() const { return index_; }
+    uint32_t rank() const { return rank_; }
+    uint32_t index_in_rank() const { return index_in_rank_; }
     uint32_t order_of_start() const { return order_of_start_; }
     bool stopped() const;
     // A core has ended in the middle of its kernel: what the others would do without it means nothing.
@@ -72,6 +78,8 @@ private:
 
     Launch* launch_ = nullptr;
     uint32_t index_ = 0;
+    uint32_t rank_ = 0;
+    uint32_t index_in_rank_ = 0;
     uint32_t order_of_start_ = 0;
     uint64_t turns_ = 0;
     std::unique_ptr<Core> cores_[core_count];
@@ -80,10 +88,17 @@ private:
     bool failed_ = false;
 };
 
+// The kernel with the arguments of one rank.
+struct RankEntry {
+    void (*entry)(void*);
+    void* closure;
+};
+
 class Launch {
 public:
-    Launch(
-        uint32_t blocks, void (*entry)(void*), void* closure, const GlobalBuffers& buffers, const TileOptions& options);
+    // As many ranks as there are entries, each of so many blocks.
+    Launch(uint32_t blocks, std::vector<RankEntry> entries, const SymmetricMemory& memory, const GlobalBuffers& buffers,
+        const TileOptions& options);
 
     // Runs blocks until none is left. Called by every host thread that takes part.
     void work();
@@ -91,7 +106,14 @@ public:
 
     const GlobalBuffers& buffers() const { return buffers_; }
     const TileOptions& options() const { return options_; }
+    // Of one rank.
     uint32_t blocks() const { return blocks_; }
+    uint32_t ranks() const { return static_cast<uint32_t>(entries_.size()); }
+    uint32_t rank_of(uint32_t block) const { return block / blocks_; }
+    const SymmetricMemory& symmetric_memory() const { return memory_; }
+    // "block 3", or "rank 1, block 3".
+    std::string name_of_block(uint32_t block) const;
+    void place(Fault& fault, uint32_t block) const;
     // Blocks from the first that ended the launch on do not go on. Those before it do: of all errors that of the first
     // block comes first, whatever the number of host threads.
     bool stopped(uint32_t order) const { return order >= first_stopped_.load(std::memory_order_relaxed); }
@@ -99,16 +121,31 @@ public:
     KernelShape shape() const;
     void set_shape(const KernelShape& shape);
 
-    // Grid-wide (mode 0) rounds of flag `id` among the cores of a kind.
-    void arrive(CoreKind kind, int id, uint32_t round, const Handover* handover);
+    // Grid-wide (mode 0) rounds of flag `id` among the cores of a kind of a rank.
+    void arrive(const Core& core, int id, uint32_t round, const Handover* handover);
     // Number of the flag among those of mode 0 in this launch, and what all knew when they joined a round of it.
     int grid_slot(CoreKind kind, int id, Use use);
-    Handover round_handover(int slot, uint32_t round);
-    uint32_t rounds(CoreKind kind, int id) const { return rounds_[int(kind)][id].load(std::memory_order_acquire); }
+    Handover round_handover(uint32_t rank, int slot, uint32_t round);
+    uint32_t rounds(uint32_t rank, CoreKind kind, int id) const
+    {
+        return rounds_of_ranks_[rank].complete[int(kind)][id].load(std::memory_order_acquire);
+    }
+    // Cores of a rank.
     uint32_t participants(CoreKind kind) const;
-    bool has_other_cores() const { return participants(CoreKind::aic) + participants(CoreKind::aiv) > 1; }
+    bool has_other_cores() const
+    {
+        return ranks() > 1 || participants(CoreKind::aic) + participants(CoreKind::aiv) > 1;
+    }
+
+    SignalWords& signals() { return signals_; }
+    // What comes to a core with the value of a word.
+    ForeignPointer knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition) const;
+    RankBarriers& barriers() { return barriers_; }
+    // A core has changed what cores of other blocks wait for.
+    void wake();
 
     GlobalFlags& flags() { return flags_; }
+    const GlobalFlags& flags() const { return flags_; }
     // Counts stores to GM, for those who wait for one.
     void tell_store() { stores_told_.fetch_add(1, std::memory_order_acq_rel); }
     uint64_t stores_told() const { return stores_told_.load(std::memory_order_acquire); }
@@ -143,7 +180,7 @@ public:
     std::vector<Fault> redundant_syncs(
         const std::vector<TileTimeEvent>& events, const std::vector<const char*>& strings) const;
 
-    void run_entry() { entry_(closure_); }
+    void run_entry(uint32_t rank) { entries_[rank].entry(entries_[rank].closure); }
     const CodeRange& code() const { return code_; }
     // Seconds until the launch may no longer run; 0 if it may always.
     double time_left() const;
@@ -153,22 +190,41 @@ public:
 
 private:
     bool take_block(uint32_t& order);
+    bool step_all(std::vector<std::unique_ptr<Block>>& live);
+    // What was wrong with signals comes before whoever then waits in vain.
+    void add_signal_faults();
     void fail(uint32_t order, Fault fault);
     void choose_first();
     void stop_all();
     void all_idle();
+    // Lets those go on whose signals are there; nobody else can.
+    bool judge_signals();
     // Blocks until another thread may have unblocked something; false, to one worker, if none can go on.
     bool wait_for_others(uint64_t seen, uint64_t stores_seen);
     void report_deadlock(const std::vector<Block*>& blocks);
+    // The same over ranks (rank_deadlock.cpp).
+    void report_rank_deadlock(const std::vector<Block*>& blocks);
+    static std::vector<const Core*> waiting_cores(const std::vector<Block*>& blocks);
+    std::vector<uint32_t> ended_ranks(const std::vector<const Core*>& waiting) const;
+    std::string skipped_signal(const std::vector<uint32_t>& ended) const;
+    std::string verdict_of(const std::vector<const Core*>& waiting, std::string& kind) const;
+    void tell_passed_over(const Core& core);
     // A running block, or null when the host has no memory for it (then the launch has failed).
     std::unique_ptr<Block> start_block(uint32_t order);
     void retire(Block& block);
     // Adds the errors or warnings for the cross-core sets that the blocks left.
     void judge_left_sets();
 
+    // Of a rank, by kind of core: complete rounds, and arrivals by round; handovers by slot and round.
+    struct RankRounds {
+        std::atomic<uint32_t> complete[2][cross_flags] = {};
+        std::vector<uint32_t> arrivals[2][cross_flags];
+        std::vector<Handover> handovers[grid_slots];
+    };
+
     const uint32_t blocks_;
-    void (*const entry_)(void*);
-    void* const closure_;
+    const std::vector<RankEntry> entries_;
+    const SymmetricMemory& memory_;
     const GlobalBuffers& buffers_;
     const TileOptions options_;
 
@@ -177,7 +233,6 @@ private:
     std::atomic<uint32_t> next_block_{0};
     std::atomic<uint32_t> first_stopped_{0xffffffff};
     std::atomic<uint32_t> shape_{0};
-    std::atomic<uint32_t> rounds_[2][cross_flags] = {};
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;
@@ -188,11 +243,13 @@ private:
     uint32_t workers_ = 0;
     uint32_t idle_ = 0;
     std::vector<Block*> all_live_;
-    std::vector<uint32_t> arrivals_[2][cross_flags];
+    std::vector<RankRounds> rounds_of_ranks_;
     std::vector<int> grid_flags_;  // by slot: kind and id
-    std::vector<Handover> round_handovers_[grid_slots];
     GlobalFlags flags_;
     GridRaces grid_races_;
+    SignalWords signals_;
+    RankBarriers barriers_;
+    std::vector<uint32_t> collectives_of_ended_;  // by rank, of a core that has ended
     std::vector<LeftSets> left_sets_;
     std::shared_ptr<SyncLines> sync_lines_;  // null: the launch is not timed
     std::vector<std::array<TimeLog, cores_per_block>> time_logs_;  // by block

@@ -16,11 +16,13 @@ constexpr size_t smallest_log = size_t(1) << 17;
 
 }  // namespace
 
-void OrderChecks::begin(bool strict, uint32_t block, bool timed)
+void OrderChecks::begin(const Launch& launch, uint32_t block, bool timed)
 {
     needs_ = timed ? std::make_unique<SyncNeeds>(issued_) : nullptr;
-    strict_ = strict;
+    strict_ = launch.options().checks >= TILE_CHECKS_STRICT;
     block_ = block;
+    blocks_ = launch.blocks();
+    several_ranks_ = launch.ranks() > 1;
     for (int agent = 0; agent < agent_count; ++agent) {
         known_[agent] = VectorClock{};
         issued_[agent] = 0;
@@ -246,6 +248,9 @@ void OrderChecks::instruction(const Instruction& instruction)
                 stores_at_ = access.number;
             }
             Present after = writes ? after_seen_flags(core, operand.region, now, kind == AccessKind::atomic) : now;
+            if (writes && several_ranks_ && core.remote.target() >= 0) {
+                after.waits = issued_[remote_of(core_index(core))] + 1;
+            }
             touch_global(instruction, operand, index, after, interval_, rounds_index(now));
             if (writes && is_cache(access.agent) && !core.cache.dirty(buffer, operand.region.start)) {
                 access.kind = AccessKind::line;

@@ -13,6 +13,7 @@
 #include "flag_polls.h"
 #include "global_accesses.h"
 #include "global_flags.h"
+#include "signal_words.h"
 #include "sync_needs.h"
 #include "taints.h"
 
@@ -20,8 +21,8 @@ namespace tile_simulator {
 
 class OrderChecks {
 public:
-    // `timed`: what each synchronisation is for is remembered too.
-    void begin(bool strict, uint32_t block, bool timed);
+    // Of a block of a launch. `timed`: what each synchronisation is for is remembered too.
+    void begin(const Launch& launch, uint32_t block, bool timed);
 
     // Checks the operands of an instruction against all accesses so far; tells race and uninitialised-read.
     void instruction(const Instruction& instruction);
@@ -63,7 +64,20 @@ public:
     void take_over(Core& core, const Handover& handover);
     // The same with a word of GM that a function of the API sets or looks at, and nothing else (block_sync.cpp).
     void hand_word(Core& core, uint64_t address, bool update);
+    void hand_word(Core& core, uint64_t address, bool update, const GlobalFlags::Writer& writer,
+        std::shared_ptr<const Handover> handover);
     void take_word(Core& core, uint64_t address);
+    // A signal to a word of any rank: carries what the scalar unit of the core has waited for, and `fenced` waits for
+    // stores to other ranks (0: those it has really waited for). What other ranks know by a signal or a barrier.
+    WordSignal signal(Instruction& instruction, uint32_t fenced);
+    void know_of_ranks(Core& core, const ForeignPointer& knowledge);
+    // Whether the scalar unit of the core is ordered after a store or a signal.
+    bool scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const;
+    // Stores to other ranks: those so far are complete for the core; for who knows the number that is returned.
+    void remote_complete(const Core& core) { ++issued_[remote_of(core_index(core))]; }
+    uint32_t fence_remote(const Core& core) { return ++issued_[remote_of(core_index(core))]; }
+    // All that the core has done and waited for.
+    std::shared_ptr<const Handover> all_done(Core& core);
 
     // What is complete when a cross-core set of `pipe` takes effect, and leaves the core with it.
     VectorClock handed_on(Core& core, Pipe pipe);
@@ -130,8 +144,14 @@ private:
     void compact_log();
     void clock_read(const Core& core);
 
+    // Numbers of the blocks of the rank of a block.
+    uint32_t first_of_rank(uint32_t block) const { return block / blocks_ * blocks_; }
+    bool of_own_rank(uint32_t block) const { return first_of_rank(block) == first_of_rank(block_); }
+
     bool strict_ = false;
     uint32_t block_ = 0;
+    uint32_t blocks_ = 1;  // of a rank
+    bool several_ranks_ = false;
     VectorClock known_[agent_count];
     uint32_t issued_[agent_count] = {};
     bool counted_[cores_per_block] = {};  // whether anybody asked for the count of the scalar unit since its latest

@@ -14,6 +14,8 @@ const char* verb_of(AccessKind kind)
             return "reads";
         case AccessKind::write:
             return "writes";
+        case AccessKind::signal:
+            return "signals";
         case AccessKind::line:
             return "writes back, in the line of its data cache,";
         default:
@@ -208,10 +210,9 @@ Fault store_race_report(const Access& earlier, const Access& later, const std::s
     return fault;
 }
 
-Fault line_race_report(const Access& first, const Access& second, uint32_t block, const std::string& bytes)
+Fault line_race_report(const Access& first, const Access& second, const std::string& bytes)
 {
     Fault fault = fault_at("race", second);
-    fault.block = block;
     fault.text = text_of("%s and %s to %s: a data cache writes back lines of 64 bytes, and one brings back what the "
                          "other one stored over",
         line_store(first).c_str(), line_store(second).c_str(), bytes.c_str());
@@ -230,28 +231,71 @@ Fault redundant_store_report(const Access& earlier, const Access& later, const s
     return fault;
 }
 
-Fault grid_race_report(const Access& first, uint32_t first_block, const Access& second, uint32_t second_block,
-    const std::string& bytes)
+namespace {
+
+// "rank 1, block 0 aiv0 MTE3 writes bytes … (DataCopy at k.cpp:12)"
+std::string act_of(const BlockAccess& party, const std::string& bytes)
 {
-    Fault fault = fault_at("race", second);
-    fault.block = second_block;
+    const Access& access = party.access;
+    return text_of("%s %s %s %s (%s at %s:%u)", party.block.c_str(), agent_text(access.agent, true).c_str(),
+        verb_of(access.kind), bytes.c_str(), access.api, access.file, access.line);
+}
+
+Fault race_of(const BlockAccess& first, const BlockAccess& second, const std::string& bytes)
+{
+    Fault fault = fault_at("race", second.access);
     fault.text = text_of(
-        "block %u %s %s %s (%s at %s:%u), block %u %s %s them (%s at %s:%u), and nothing orders the two",
-        first_block, agent_text(first.agent, true).c_str(), verb_of(first.kind), bytes.c_str(), first.api, first.file,
-        first.line, second_block, agent_text(second.agent, true).c_str(), verb_of(second.kind), second.api,
-        fault.file.c_str(), fault.line);
-    fault.hint = "give each block its own bytes, use atomics, or put SyncAll() between";
+        "%s, %s, and nothing orders the two", act_of(first, bytes).c_str(), act_of(second, "them").c_str());
     return fault;
 }
 
-Fault grid_redundant_store_report(const Access& first, uint32_t first_block, const Access& second,
-    uint32_t second_block, const std::string& bytes)
+// What brings one access of a rank before one of another.
+std::string missing_edge(const BlockAccess& earlier, const BlockAccess& later)
 {
-    Fault fault = fault_at("redundant-store", second);
-    fault.block = second_block;
-    fault.text = text_of("blocks %u and %u do the same work and store it twice; give each block its own part by "
-                         "GetBlockIdx() (%s%s)",
-        first_block, second_block, bytes.c_str(), other_place(first, second).c_str());
+    const char* done = earlier.access.kind == AccessKind::read ? ""
+                       : earlier.put                           ? "call aclshmem_quiet() after it, then "
+                                                               : "complete it (SetFlag and WaitFlag to S), then ";
+    return text_of("if rank %d has to come first, %ssignal rank %d (aclshmemx_signal_op), which waits for the signal "
+                   "before its access",
+        earlier.rank, done, later.rank);
+}
+
+}  // namespace
+
+Fault grid_race_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes)
+{
+    Fault fault = race_of(first, second, bytes);
+    fault.hint = first.put || second.put
+                     ? "call aclshmem_quiet() after the store to the other rank and put SyncAll() between"
+                     : "give each block its own bytes, use atomics, or put SyncAll() between";
+    return fault;
+}
+
+Fault rank_race_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes)
+{
+    Fault fault = race_of(first, second, bytes);
+    const bool signals = first.access.kind == AccessKind::signal || second.access.kind == AccessKind::signal;
+    const BlockAccess& plain = first.access.kind == AccessKind::signal ? second : first;
+    if (signals && plain.access.kind != AccessKind::read) {
+        const bool resets = plain.rank == plain.owner;
+        fault.kind = resets ? "signal-reset" : "signal-lost";
+        fault.hint = resets ? "let the word count up over all rounds, or use two words by parity: a signal of the next "
+                              "round may arrive before the reset"
+                            : "signal by aclshmemx_signal_op alone, and keep data and words in lines of 64 bytes apart";
+        return fault;
+    }
+    fault.hint = missing_edge(first, second) + "; " + missing_edge(second, first) +
+                 "; aclshmem_barrier_all() between them does both";
+    return fault;
+}
+
+Fault grid_redundant_store_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes)
+{
+    Fault fault = fault_at("redundant-store", second.access);
+    const std::string blocks = first.rank < 0 ? "blocks " + first.block.substr(6) + " and " + second.block.substr(6)
+                                              : first.block + " and " + second.block;
+    fault.text = text_of("%s do the same work and store it twice; give each block its own part by GetBlockIdx() (%s%s)",
+        blocks.c_str(), bytes.c_str(), other_place(first.access, second.access).c_str());
     return fault;
 }
 

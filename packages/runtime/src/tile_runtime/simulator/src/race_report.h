@@ -25,12 +25,20 @@ Fault store_race_report(const Access& earlier, const Access& later, const std::s
 Fault redundant_store_report(const Access& earlier, const Access& later, const std::string& bytes);
 
 // Two cores of a block whose scalar units store to one line.
-Fault line_race_report(const Access& first, const Access& second, uint32_t block, const std::string& bytes);
+Fault line_race_report(const Access& first, const Access& second, const std::string& bytes);
 
-// The same for accesses of two blocks.
-Fault grid_race_report(const Access& first, uint32_t first_block, const Access& second, uint32_t second_block,
-    const std::string& bytes);
-Fault grid_redundant_store_report(const Access& first, uint32_t first_block, const Access& second,
-    uint32_t second_block, const std::string& bytes);
+// An access of a block.
+struct BlockAccess {
+    const Access& access;
+    std::string block;  // "block 3", or "rank 1, block 3"
+    int32_t rank;       // -1: the launch has one
+    int32_t owner;      // of the memory
+    bool put;           // a store to the memory of another rank
+};
+
+// The same for accesses of two blocks, of one rank or of two.
+Fault grid_race_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes);
+Fault rank_race_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes);
+Fault grid_redundant_store_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes);
 
 }  // namespace tile_simulator

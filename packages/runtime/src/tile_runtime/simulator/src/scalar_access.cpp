@@ -229,13 +229,13 @@ int32_t core_type()
 int64_t block_index()
 {
     const Core& core = core_of({"GetBlockIdx", {"", 0}});
-    const int64_t block = core.block.index();
+    const int64_t block = core.block.index_in_rank();
     return core.is_vector() ? block * core.block.launch().shape().aiv + core.sub : block;
 }
 
 int64_t launch_block()
 {
-    return core_of({"block_idx", {"", 0}}).block.index();
+    return core_of({"block_idx", {"", 0}}).block.index_in_rank();
 }
 
 int64_t block_count()

@@ -39,6 +39,12 @@ inline int bypass_of(const Core& core)
 {
     return cache_of(core) + 1;
 }
+// What a core stores to the memory of other ranks is complete for other blocks once the core has waited for all of it
+// (aclshmem_quiet): counts these waits. In the place of a pipe that the core lacks.
+inline int remote_of(int core)
+{
+    return core * agents_per_core + int(core == 0 ? Pipe::v : Pipe::m);
+}
 inline bool is_cache(int agent)
 {
     return agent % agents_per_core == pipe_count;

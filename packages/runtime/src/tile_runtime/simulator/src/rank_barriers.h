@@ -1,0 +1,53 @@
+// Barriers of all cores of all ranks, in the order in which every core comes to them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fault.h"
+#include "handover_pointer.h"
+
+namespace tile_simulator {
+
+class Core;
+
+// `sync` brings the cores together and waits for no store to another rank; of the vector cores alone: `vector`.
+enum class Collective : uint8_t { barrier, sync, vector };
+
+const char* name_of(Collective kind);
+
+class RankBarriers {
+public:
+    // A core comes to its next collective: number of it among those of its kind. True if it is the last of `cores`.
+    // Raises collective-mismatch if another core of its kind came to another one as its `place`-th.
+    bool arrive(Core& core, Collective kind, uint32_t place, uint32_t cores, const ForeignPointer& knowledge, Use use);
+    // What all knew that came to it.
+    ForeignPointer knowledge(Collective kind, uint32_t number) const;
+    // Lets those go on that wait for it.
+    void release(Collective kind, uint32_t number);
+    uint32_t number_of(const Core& core, Collective kind) const;
+
+private:
+    struct Round {
+        uint32_t arrived = 0;
+        ForeignPointer joined;
+        std::vector<Core*> waiting;
+    };
+    struct First {
+        Collective kind;
+        std::string party;
+        Use use;
+    };
+
+    static constexpr int kinds = 3;
+    mutable std::mutex mutex_;
+    std::map<uint32_t, Round> rounds_[kinds];
+    std::map<std::pair<const Core*, int>, uint32_t> numbers_;  // of the collectives a core has come to, by kind
+    std::vector<First> sequence_[2];  // by kind of core: who came to each place first
+};
+
+}  // namespace tile_simulator

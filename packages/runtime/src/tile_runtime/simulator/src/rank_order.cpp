@@ -1,0 +1,160 @@
+// What of one rank another one sees, and when: aclshmem_quiet, aclshmem_fence and barriers (vendor: shmem,
+// src/device/gm2gm/shmem_device_mo.hpp and shmemi_device_cc.h).
+#include "shmem/order.h"
+
+#include "ascend_c/cross_core.h"
+#include "ascend_c/sync.h"
+#include "instruction.h"
+#include "launch.h"
+#include "order_checks.h"
+#include "rank_waits.h"
+
+namespace tile_simulator {
+namespace {
+
+// Waits until another core lets this one go on.
+void wait_in_rank(Core& core)
+{
+    tell_stores(core);
+    while (!core.awaited.ready.load(std::memory_order_acquire)) {
+        core.coroutine.suspend();
+        if (core.stopped()) {
+            core.awaited.waiting = false;
+            throw Stopped{};
+        }
+    }
+    core.awaited.waiting = false;
+}
+
+void come_to(Core& core, Collective kind, Use use)
+{
+    Launch& launch = core.block.launch();
+    const uint32_t vectors = launch.participants(CoreKind::aiv);
+    const uint32_t cubes = kind == Collective::vector ? 0 : launch.participants(CoreKind::aic);
+    require_rank_resident(core, use);
+    OrderChecks* const order = core.block.order();
+    ForeignPointer knowledge;
+    if (order != nullptr) {
+        knowledge = all_of(*order->all_done(core));
+    }
+    core.awaited.begin();
+    core.awaited.address = 0;
+    core.awaited.barrier = core.collectives;
+    core.awaited.use = {use.api, core.site.file != nullptr ? core.site : use.at};
+    RankBarriers& barriers = launch.barriers();
+    const uint32_t number = barriers.number_of(core, kind);
+    core.awaited.waiting = true;
+    if (barriers.arrive(
+            core, kind, core.collectives++, (vectors + cubes) * launch.ranks(), knowledge, core.awaited.use)) {
+        if (kind == Collective::barrier) {
+            launch.signals().forget();
+        }
+        barriers.release(kind, number);
+        launch.wake();
+    }
+    wait_in_rank(core);
+    if (order != nullptr) {
+        order->know_of_ranks(core, core.awaited.knowledge);
+    }
+    core.awaited.knowledge = nullptr;
+}
+
+}  // namespace
+
+void require_rank_resident(Core& core, Use use)
+{
+    const Launch& launch = core.block.launch();
+    const TileOptions& options = launch.options();
+    const bool cubes = launch.participants(CoreKind::aic) > options.cube_cores;
+    if (core.device_checks && launch.ranks() > 1 &&
+        (cubes || launch.participants(CoreKind::aiv) > options.vector_cores)) {
+        const CoreKind kind = cubes ? CoreKind::aic : CoreKind::aiv;
+        Fault fault = fault_of("deadlock", use,
+            text_of("%s: residency: ranks wait for each other, but a rank of the launch needs %u %s and its device runs "
+                    "%u at a time",
+                use.api, launch.participants(kind), cubes ? "AICs" : "AIVs",
+                cubes ? options.cube_cores : options.vector_cores));
+        fault.hint = "launch no more blocks than the device has cores, and loop over the rest in each";
+        throw FaultError{std::move(fault)};
+    }
+}
+
+void rank_quiet(Use use)
+{
+    Core& core = core_of(use);
+    enter(core, use);
+    core.stored_to_gm = core.stored_to_gm || core.remote.any();
+    core.remote.close();
+    if (OrderChecks* order = core.block.order()) {
+        order->remote_complete(core);
+    }
+    pipe_barrier(PIPE_ALL, use);
+    clean_data_cache(0, true, use);
+}
+
+void rank_fence(Use use)
+{
+    Core& core = core_of(use);
+    OrderChecks* const order = core.block.order();
+    if (core.block.launch().options().checks < TILE_CHECKS_STRICT || order == nullptr) {
+        return rank_quiet(use);
+    }
+    // As the interface says it: what follows to a rank comes after what went before to that rank.
+    enter(core, use);
+    pipe_barrier(PIPE_ALL, use);
+    clean_data_cache(0, true, use);
+    core.remote.fence(order->fence_remote(core));
+}
+
+namespace {
+
+void meet(Collective kind, Use use)
+{
+    Core& core = core_of(use);
+    enter(core, use);
+    if (kind == Collective::vector && !core.is_vector()) {
+        return;
+    }
+    if (kind == Collective::sync) {
+        pipe_barrier(PIPE_ALL, use);
+    } else {
+        rank_quiet(use);
+    }
+    come_to(core, kind, use);
+}
+
+}  // namespace
+
+void barrier_of_ranks(Use use)
+{
+    meet(Collective::barrier, use);
+}
+
+void sync_of_ranks(Use use)
+{
+    meet(Collective::sync, use);
+}
+
+void vector_barrier_of_ranks(Use use)
+{
+    meet(Collective::vector, use);
+}
+
+std::shared_ptr<const Handover> OrderChecks::all_done(Core& core)
+{
+    VectorClock all;
+    for (int pipe = 0; pipe < pipe_count; ++pipe) {
+        all.join(completed(core, Pipe(pipe)));
+    }
+    return hand_over(core, all);
+}
+
+void OrderChecks::know_of_ranks(Core& core, const ForeignPointer& knowledge)
+{
+    if (needs_ != nullptr) {
+        needs_->give_up();
+    }
+    know(core, knowledge, VectorClock{});
+}
+
+}  // namespace tile_simulator

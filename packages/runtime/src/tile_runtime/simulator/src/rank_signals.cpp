@@ -1,0 +1,308 @@
+// Signals between ranks: a word of symmetric memory is set or added to, and its own rank waits for a value (vendor:
+// shmem, src/device/gm2gm/shmem_device_so.hpp and shmem_device_p2p_sync.hpp).
+//
+// A SET is a scalar store whose line is written back, an ADD an atomic store of MTE3 between two barriers of all pipes.
+#include "shmem/signal.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "ascend_c/cross_core.h"
+#include "ascend_c/sync.h"
+#include "instruction.h"
+#include "launch.h"
+#include "order_checks.h"
+#include "rank_waits.h"
+#include "shmem/order.h"
+#include "shmem/ranks.h"
+
+namespace tile_simulator {
+namespace {
+
+Instruction word_instruction(Core& core, uint64_t address, uint64_t bytes, bool write, Use use)
+{
+    Instruction instruction(core, Pipe::s, use);
+    const GlobalOperand word = {address, DataType::i32, address};
+    instruction.global("sig_addr", write, word, Region::bytes(address, bytes));
+    return instruction;
+}
+
+void require_word(Core& core, uint64_t address, uint64_t bytes, Use use)
+{
+    const Instruction instruction = word_instruction(core, address, bytes, true, use);
+    require_global(core, instruction.operands[0], use);
+    if (address % bytes != 0) {
+        raise("misaligned", use,
+            text_of("%s: the word must be aligned to %llu bytes", use.api, static_cast<unsigned long long>(bytes)));
+    }
+}
+
+// A signal to a rank says nothing of stores to it that the core has not waited for.
+void require_quiet(Core& core, int pe, Use use)
+{
+    const RemoteStores::Open* open = core.remote.open_to(uint32_t(pe));
+    if (open == nullptr || open->fenced != 0 || !core.device_checks) {
+        return;
+    }
+    Fault fault = fault_of("unquiet-signal", use,
+        text_of("%s to rank %d while what this core has stored there (%s at %s:%u) may not have arrived: a signal carries "
+                "only what its core has waited for",
+            use.api, pe, open->use.api, open->use.at.file, open->use.at.line));
+    fault.hint = "call aclshmem_quiet() between the store and the signal";
+    fault.core = core.name();
+    fault.other = open->use.at;
+    core.block.launch().place(fault, core.block.index());
+    core.block.launch().signals().found(std::move(fault));
+}
+
+// The word of UB in which the value of an ADD goes.
+void write_scratch(Core& core, int32_t value, Use use)
+{
+    if (!core.is_vector()) {
+        raise("bad-argument", use, text_of("%s: ACLSHMEM_SIGNAL_ADD needs UB, which an AIC does not have", use.api));
+    }
+    const LocalOperand word = {
+        core.rank_scratch.offset, static_cast<uint8_t>(AscendC::TPosition::VECIN), DataType::i32, Buffer{}};
+    local_store(word, 0, sizeof(value), &value, use);
+}
+
+int64_t load_value(uint64_t address, DataType type)
+{
+    uint8_t bytes[8] = {};
+    const uint32_t size = size_of(type);
+    if (size == 4) {
+        const uint32_t word = __atomic_load_n(reinterpret_cast<const uint32_t*>(address), __ATOMIC_ACQUIRE);
+        std::memcpy(bytes, &word, size);
+    } else {
+        std::memcpy(bytes, reinterpret_cast<const void*>(address), size);
+    }
+    int64_t raw = 0;
+    std::memcpy(&raw, bytes, sizeof(raw));
+    switch (type) {
+        case DataType::i8:
+            return static_cast<int8_t>(raw);
+        case DataType::i16:
+            return static_cast<int16_t>(raw);
+        case DataType::i32:
+            return static_cast<int32_t>(raw);
+        default:
+            return raw;
+    }
+}
+
+template <class T>
+bool compare(Compare how, T seen, T wanted)
+{
+    switch (how) {
+        case Compare::eq:
+            return seen == wanted;
+        case Compare::ne:
+            return seen != wanted;
+        case Compare::gt:
+            return seen > wanted;
+        case Compare::ge:
+            return seen >= wanted;
+        case Compare::lt:
+            return seen < wanted;
+        default:
+            return seen <= wanted;
+    }
+}
+
+SignalCondition condition_of(DataType type, int how, int64_t value, Use use)
+{
+    if (how < 0 || how > int(Compare::le)) {
+        raise("bad-argument", use, text_of("%s: cmp is %d, but must be one of ACLSHMEM_CMP_EQ..LE", use.api, how));
+    }
+    return {type, Compare(how), value};
+}
+
+}  // namespace
+
+bool SignalCondition::holds(int64_t seen) const
+{
+    if (type == DataType::f32) {
+        float one;
+        float other;
+        std::memcpy(&one, &seen, sizeof(one));
+        std::memcpy(&other, &value, sizeof(other));
+        return tile_simulator::compare(compare, one, other);
+    }
+    return type == DataType::u64 ? tile_simulator::compare(compare, uint64_t(seen), uint64_t(value))
+                                 : tile_simulator::compare(compare, seen, value);
+}
+
+const char* SignalCondition::sign() const
+{
+    static const char* const signs[] = {"==", "!=", ">", ">=", "<", "<="};
+    return signs[int(compare)];
+}
+
+WordSignal OrderChecks::signal(Instruction& instruction, uint32_t fenced)
+{
+    Core& core = instruction.core;
+    const int scalar = agent_of(core, Pipe::s);
+    ++issued_[scalar];
+    counted_[core_index(core)] = true;
+    clock_read(core);
+    VectorClock clock = known_[scalar];
+    clock.at[scalar] = issued_[scalar];
+    clock.at[cache_of(core)] = issued_[cache_of(core)];
+    clock.at[bypass_of(core)] = issued_[bypass_of(core)];
+    const int remote = remote_of(core_index(core));
+    clock.at[remote] = std::max(clock.at[remote], fenced);
+    WordSignal signal{writer_of(block_, scalar, issued_[scalar]), hand_over(core, clock)};
+    Present now;
+    now.agent = static_cast<uint8_t>(scalar);
+    now.clock = present(core, Pipe::s, true);
+    now.number = issued_[scalar];
+    const Where at = core.site.file != nullptr ? core.site : instruction.use.at;
+    const Access access = {instruction.use.api, at.file, "sig_addr", {}, at.line, now.number, 0, now.agent,
+        AccessKind::signal};
+    touch_global(instruction, instruction.operands[0], log_.add_once(access), now, interval_, rounds_index(now));
+    return signal;
+}
+
+bool OrderChecks::scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const
+{
+    Present now;
+    now.clock = known_[agent_of(core, Pipe::s)];
+    const int scalar = agent_of(core, Pipe::s);
+    now.clock.at[scalar] = issued_[scalar];
+    return behind(now, writer);
+}
+
+void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
+{
+    Core& core = core_of(use);
+    enter(core, use);
+    constexpr int set = 0;
+    constexpr int add = 1;
+    if (operation != set && operation != add) {
+        raise("bad-argument", use,
+            text_of("%s: sig_op is %d, but must be ACLSHMEM_SIGNAL_SET or ACLSHMEM_SIGNAL_ADD", use.api, operation));
+    }
+    const uint64_t address = remote_address(word, pe, use);
+    require_word(core, address, sizeof(int32_t), use);
+    require_quiet(core, pe, use);
+    if (operation == add) {
+        pipe_barrier(PIPE_ALL, use);
+        write_scratch(core, value, use);
+    } else {
+        clean_data_cache(address, false, use);
+    }
+    Launch& launch = core.block.launch();
+    const RemoteStores::Open* open = core.remote.open_to(uint32_t(pe));
+    SignalWords::Signal signal;
+    signal.add = operation == add;
+    signal.value = value;
+    signal.rank = core.block.rank();
+    signal.party = launch.name_of_block(core.block.index()) + " " + core.name();
+    signal.use = {use.api, core.site.file != nullptr ? core.site : use.at};
+    OrderChecks* const order = core.block.order();
+    if (order != nullptr) {
+        const bool alone = open != nullptr && core.remote.only_target() == pe;
+        Instruction instruction = word_instruction(core, address, sizeof(int32_t), true, use);
+        signal.by = order->signal(instruction, alone ? open->fenced : 0);
+        order->hand_word(core, address, signal.add, signal.by.writer, signal.by.handover);
+    }
+    launch.signals().apply(address, signal, launch.symmetric_memory(),
+        [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); });
+    core.stored_to_gm = true;
+    if (operation == add) {
+        pipe_barrier(PIPE_ALL, use);
+    }
+    tell_stores(core);
+}
+
+int64_t rank_wait(uint64_t word, DataType type, int how, int64_t value, Use use)
+{
+    Core& core = core_of(use);
+    enter(core, use);
+    require_word(core, word, size_of(type), use);
+    require_rank_resident(core, use);
+    clean_data_cache(word, false, use);
+    Awaited& awaited = core.awaited;
+    awaited.begin();
+    awaited.address = word;
+    awaited.condition = condition_of(type, how, value, use);
+    awaited.use = {use.api, core.site.file != nullptr ? core.site : use.at};
+    awaited.waiting = true;
+    tell_stores(core);
+    while (!awaited.ready.load(std::memory_order_acquire)) {
+        core.coroutine.suspend();
+        if (core.stopped()) {
+            awaited.waiting = false;
+            throw Stopped{};
+        }
+    }
+    awaited.waiting = false;
+    if (OrderChecks* order = core.block.order(); order != nullptr && awaited.knowledge != nullptr) {
+        order->know_of_ranks(core, awaited.knowledge);
+    }
+    awaited.knowledge = nullptr;
+    return awaited.seen;
+}
+
+bool rank_test(uint64_t word, DataType type, int how, int64_t value, Use use)
+{
+    Core& core = core_of(use);
+    enter(core, use);
+    require_word(core, word, size_of(type), use);
+    clean_data_cache(word, false, use);
+    const SignalCondition condition = condition_of(type, how, value, use);
+    const int64_t seen = load_value(word, type);
+    if (!condition.holds(seen)) {
+        rest_between_polls(core, word, uint64_t(seen), use);
+        return false;
+    }
+    if (OrderChecks* order = core.block.order()) {
+        order->know_of_ranks(core, core.block.launch().knowledge_of(core, word, condition));
+    }
+    return true;
+}
+
+bool Launch::judge_signals()
+{
+    bool any = false;
+    for (Block* block : all_live_) {
+        for (int i = 0; i < Block::core_count; ++i) {
+            Core& core = block->core(i);
+            Awaited& awaited = core.awaited;
+            if (core.coroutine.finished() || !awaited.waiting || awaited.address == 0 || awaited.ready.load()) {
+                continue;
+            }
+            awaited.seen = load_value(awaited.address, awaited.condition.type);
+            if (!awaited.condition.holds(awaited.seen)) {
+                continue;
+            }
+            if (block->order() != nullptr) {
+                awaited.knowledge = knowledge_of(core, awaited.address, awaited.condition);
+            }
+            awaited.ready.store(true, std::memory_order_release);
+            any = true;
+        }
+    }
+    if (any) {
+        version_.fetch_add(1, std::memory_order_release);
+        idle_ = 0;
+    }
+    return any;
+}
+
+ForeignPointer Launch::knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition) const
+{
+    const OrderChecks& order = *core.block.order();
+    const auto knows = [&](const GlobalFlags::Writer& writer) { return order.scalar_behind(core, writer); };
+    ForeignPointer known = signals_.knowledge(address, condition, knows);
+    // Another store than a signal may have left the value.
+    GlobalFlags::Store store;
+    if (flags_.find(address, store) && !signals_.latest_is_by(address, store.writer)) {
+        for (const auto& handover : store.handed) {
+            known = joined(known, all_of(*handover));
+        }
+    }
+    return known;
+}
+
+}  // namespace tile_simulator

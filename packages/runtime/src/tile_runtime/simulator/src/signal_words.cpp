@@ -1,0 +1,310 @@
+#include "signal_words.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "handover.h"
+#include "scalar_cache.h"
+#include "symmetric_memory.h"
+
+namespace tile_simulator {
+namespace {
+
+// Signals of a word that are kept though all who wait for it may know them.
+constexpr size_t most_signals = 4096;
+
+int32_t load(uint64_t address)
+{
+    return __atomic_load_n(reinterpret_cast<const int32_t*>(address), __ATOMIC_ACQUIRE);
+}
+
+int32_t after(int32_t value, const SignalWords::Signal& signal)
+{
+    return signal.add ? static_cast<int32_t>(static_cast<uint32_t>(value) + static_cast<uint32_t>(signal.value))
+                      : signal.value;
+}
+
+// Whether a signal is ordered after another one.
+bool follows(const SignalWords::Signal& later, const SignalWords::Signal& earlier)
+{
+    const GlobalFlags::Writer& writer = earlier.by.writer;
+    const Handover& carried = *later.by.handover;
+    return carried.block == writer.block
+               ? carried.clock.at[writer.agent] >= writer.number
+               : carried.foreign != nullptr &&
+                     knows_instruction(*carried.foreign, writer.block, writer.agent, writer.number);
+}
+
+std::string act_of(const SignalWords::Signal& signal, const char* verb, const std::string& word)
+{
+    return text_of("%s %s %s %d (%s at %s:%u)", signal.party.c_str(), verb, word.c_str(), signal.value,
+        signal.use.api, signal.use.at.file, signal.use.at.line);
+}
+
+}  // namespace
+
+int32_t SignalWords::Word::value(size_t count) const
+{
+    int32_t now = initial;
+    for (size_t i = 0; i < count; ++i) {
+        now = after(now, signals[i]);
+    }
+    return now;
+}
+
+void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const SymmetricMemory::Place place = memory.find(address);
+    const uint64_t base = place.allocation != nullptr ? address - place.offset : 0;
+    const uint64_t line = ScalarCache::line_of(base, address);
+    auto [entry, fresh] = words_.try_emplace(address);
+    if (fresh) {
+        lines_[line].push_back(address);
+    }
+    Word& word = entry->second;
+    const int32_t now = load(address);
+    if (fresh || word.value(word.signals.size()) != now) {
+        word = Word{};  // somebody has stored another value: what was signalled before is gone
+        word.initial = now;
+    }
+    if (signal.by.handover != nullptr) {
+        for (const uint64_t other : lines_[line]) {
+            check(other, words_[other], signal, address, memory, knows);
+        }
+        const auto known = [&](const Signal& earlier) { return knows(earlier.by.writer); };
+        if (!signal.add && std::all_of(word.signals.begin() + std::ptrdiff_t(word.settled), word.signals.end(), known)) {
+            word.settled = word.signals.size();
+        }
+        if (word.signals.size() >= most_signals && word.settled > most_signals / 2) {
+            const size_t gone = word.settled;
+            word.initial = word.value(gone);
+            word.signals.erase(word.signals.begin(), word.signals.begin() + std::ptrdiff_t(gone));
+            word.settled = 0;
+        }
+    }
+    remember_site(signal, place.allocation != nullptr ? place.allocation->bases.size() : 1);
+    word.signals.push_back(signal);
+    word.latest.assign(1, signal);
+    __atomic_store_n(reinterpret_cast<int32_t*>(address), after(now, signal), __ATOMIC_RELEASE);
+}
+
+// A SET is a store of a whole line: it is ordered after all signals to the line but those that say the same.
+void SignalWords::check(uint64_t address, const Word& word, const Signal& signal, uint64_t to,
+    const SymmetricMemory& memory, const Knows& knows)
+{
+    const bool same_word = address == to;
+    for (size_t i = same_word ? word.settled : 0; i < word.signals.size(); ++i) {
+        const Signal& earlier = word.signals[i];
+        const bool same_value = same_word && earlier.value == signal.value && !earlier.add && !signal.add;
+        if ((earlier.add && signal.add) || same_value || earlier.by.handover == nullptr ||
+            knows(earlier.by.writer)) {
+            continue;
+        }
+        // The same pair is told the same way round, whichever came first.
+        const auto rank = [](const Signal& s) { return std::tie(s.by.writer.block, s.by.writer.agent, s.use.at.line); };
+        const bool swap = rank(signal) < rank(earlier);
+        const std::string name = memory.word_name(to);
+        const std::string other = memory.word_name(address);
+        const auto verb = [](const Signal& s) { return s.add ? "adds to" : "sets"; };
+        const std::string one = act_of(earlier, verb(earlier), other);
+        const std::string two = act_of(signal, verb(signal), name);
+        const uint32_t owner = memory.find(to).rank;
+        const auto resets = [&](const Signal& s) { return !s.add && s.rank == owner && s.value == 0; };
+        Fault fault;
+        const Signal& told = swap ? earlier : signal;
+        const bool reset = same_word && (resets(earlier) != resets(signal));
+        fault.kind = reset ? "signal-reset" : "signal-lost";
+        fault.text = (swap ? two + ", " + one : one + ", " + two) + ", and nothing orders the two: ";
+        fault.text += reset       ? "a signal of the next round may arrive before the reset"
+                      : same_word ? "one may be lost"
+                                  : "both words lie in one line of 64 bytes, which a SET stores as a whole";
+        fault.hint = reset ? "let the word count up over all rounds, or use two words by parity"
+                     : same_word
+                         ? "let several ranks add to a word (ACLSHMEM_SIGNAL_ADD), or give each of them a word of its own"
+                         : "give each word a line of 64 bytes of its own";
+        fault.api = told.use.api;
+        fault.file = told.use.at.file;
+        fault.line = told.use.at.line;
+        fault.rank = static_cast<int32_t>(told.rank);
+        fault.core = told.party.substr(told.party.rfind(' ') + 1);
+        fault.other = (swap ? signal : earlier).use.at;
+        const std::string key =
+            text_of("%s %s:%u %s:%u", fault.kind.c_str(), fault.file.c_str(), fault.line, fault.other.file, fault.other.line);
+        const auto [entry, fresh] = found_.try_emplace(key, fault);
+        if (!fresh && fault.text < entry->second.text) {
+            entry->second = fault;
+        }
+    }
+}
+
+void SignalWords::remember_site(const Signal& signal, size_t ranks)
+{
+    const auto same = [&](const Site& site) { return site.use.at == signal.use.at; };
+    auto site = std::find_if(sites_.begin(), sites_.end(), same);
+    if (site == sites_.end()) {
+        site = sites_.insert(sites_.end(), Site{signal.use, std::vector<bool>(ranks, false)});
+    }
+    if (signal.rank < site->ranks.size()) {
+        site->ranks[signal.rank] = true;
+    }
+}
+
+// Of ADDs of which any may be missing that none of the others present follows, those without which the condition can
+// not hold.
+ForeignPointer SignalWords::needed_adds(
+    const std::vector<const Signal*>& adds, int64_t base, const SignalCondition& condition)
+{
+    const bool up = condition.compare == Compare::ge || condition.compare == Compare::gt;
+    const bool down = condition.compare == Compare::le || condition.compare == Compare::lt;
+    ForeignPointer needed;
+    for (const Signal* without : adds) {
+        int64_t most = base;
+        for (const Signal* other : adds) {
+            const bool counts = (up && other->value > 0) || (down && other->value < 0) || (!up && !down);
+            most += other != without && counts && !follows(*other, *without) ? other->value : 0;
+        }
+        if (!condition.holds(most)) {
+            needed = joined(needed, all_of(*without->by.handover));
+        }
+    }
+    return needed;
+}
+
+ForeignPointer SignalWords::knowledge(
+    uint64_t address, const SignalCondition& condition, const Knows& knows) const
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = words_.find(address);
+    if (found == words_.end()) {
+        return nullptr;
+    }
+    const Word& word = found->second;
+    // The value if only what is known had happened, and what may have happened besides: SETs that show the value, and
+    // ADDs since the latest SET.
+    int32_t known_value = word.initial;
+    int32_t now = word.initial;
+    std::vector<const Signal*> sets;
+    std::vector<const Signal*> adds;
+    const Signal* latest_set = nullptr;
+    for (const Signal& signal : word.signals) {
+        now = after(now, signal);
+        if (signal.by.handover == nullptr) {
+            continue;
+        }
+        if (knows(signal.by.writer)) {
+            known_value = after(known_value, signal);
+            if (!signal.add) {
+                sets.clear();
+                adds.clear();
+                latest_set = nullptr;
+            }
+            continue;
+        }
+        if (!signal.add) {
+            adds.clear();
+            latest_set = &signal;
+            if (condition.holds(signal.value)) {
+                sets.push_back(&signal);
+            }
+        } else {
+            adds.push_back(&signal);
+        }
+    }
+    if (condition.holds(known_value)) {
+        return nullptr;
+    }
+    if (sets.empty()) {
+        const int32_t base = latest_set != nullptr ? latest_set->value : known_value;
+        ForeignPointer needed = needed_adds(adds, base, condition);
+        return latest_set != nullptr ? joined(needed, all_of(*latest_set->by.handover)) : needed;
+    }
+    // It may have been any of the SETs: what all carry is sure.
+    ForeignPointer sure = all_of(*sets.front()->by.handover);
+    for (size_t i = 1; i < sets.size(); ++i) {
+        if (!follows(*sets[i], *sets.front())) {
+            sure = common(sure, all_of(*sets[i]->by.handover));
+        }
+    }
+    return sure;
+}
+
+SignalWords::Passed SignalWords::passed_over(
+    uint64_t address, const SignalCondition& condition, const Knows& knows) const
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = words_.find(address);
+    Passed passed;
+    if (found == words_.end()) {
+        return passed;
+    }
+    int32_t value = found->second.initial;
+    for (const Signal& signal : found->second.signals) {
+        passed.next = passed.held && passed.next == nullptr ? &signal : passed.next;
+        value = after(value, signal);
+        if (signal.by.handover != nullptr && knows(signal.by.writer)) {
+            passed = Passed{};
+        } else {
+            passed.held = passed.held || condition.holds(value);
+        }
+    }
+    return passed;
+}
+
+bool SignalWords::stored_over(uint64_t address) const
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = words_.find(address);
+    return found != words_.end() && !found->second.latest.empty() &&
+           found->second.value(found->second.signals.size()) != load(address);
+}
+
+const SignalWords::Signal* SignalWords::latest(uint64_t address) const
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = words_.find(address);
+    return found == words_.end() || found->second.latest.empty() ? nullptr : &found->second.latest.front();
+}
+
+bool SignalWords::latest_is_by(uint64_t address, const GlobalFlags::Writer& writer) const
+{
+    const Signal* signal = latest(address);
+    return signal != nullptr && signal->by.writer.block == writer.block && signal->by.writer.agent == writer.agent &&
+           signal->by.writer.number == writer.number;
+}
+
+void SignalWords::forget()
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& [address, word] : words_) {
+        word.initial = word.value(word.signals.size());
+        word.signals.clear();
+        word.settled = 0;
+    }
+}
+
+void SignalWords::found(Fault fault)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::string key = text_of("%s %s:%u %s:%u", fault.kind.c_str(), fault.file.c_str(), fault.line,
+        fault.other.file != nullptr ? fault.other.file : "", fault.other.line);
+    const auto [entry, fresh] = found_.try_emplace(key, fault);
+    const auto rank = [](const Fault& f) { return std::tie(f.rank, f.block, f.core, f.text); };
+    if (!fresh && rank(fault) < rank(entry->second)) {
+        entry->second = std::move(fault);
+    }
+}
+
+std::vector<Fault> SignalWords::take_found()
+{
+    std::vector<Fault> all;
+    for (auto& [key, fault] : found_) {
+        all.push_back(std::move(fault));
+    }
+    const auto rank = [](const Fault& f) { return std::tie(f.kind, f.file, f.line, f.text); };
+    std::stable_sort(all.begin(), all.end(), [&](const Fault& a, const Fault& b) { return rank(a) < rank(b); });
+    return all;
+}
+
+}  // namespace tile_simulator

@@ -1,0 +1,95 @@
+// Words by which ranks signal each other, with all that was signalled to them since their latest ordered reset.
+//
+// Who waits for a value goes on when nobody else can (Launch::judge_signals): by then all signals are there that do not
+// depend on it, in every order of running the same. It learns what the signals carry without which its condition could
+// not hold, not what all carry that happened to be there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "awaited.h"
+#include "fault.h"
+#include "global_flags.h"
+
+namespace tile_simulator {
+
+// A signal without its value.
+struct WordSignal {
+    GlobalFlags::Writer writer{};
+    std::shared_ptr<const Handover> handover;  // null: orders are not checked
+};
+
+class SymmetricMemory;
+
+class SignalWords {
+public:
+    struct Signal {
+        bool add = false;
+        int32_t value = 0;
+        WordSignal by;
+        uint32_t rank = 0;
+        std::string party;  // "rank 1, block 0 aiv0"
+        Use use{};
+    };
+    // Whether somebody is ordered after a signal.
+    using Knows = std::function<bool(const GlobalFlags::Writer&)>;
+
+    // Applies a signal to its word; tells of those that it is not ordered after, where it should be.
+    void apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows);
+    // What comes with a value for which a condition holds; null if nothing does.
+    ForeignPointer knowledge(uint64_t address, const SignalCondition& condition, const Knows& knows) const;
+    // Whether a word has had a value for which a condition holds by a signal that is not known, and the next signal.
+    struct Passed {
+        bool held = false;
+        const Signal* next = nullptr;
+    };
+    Passed passed_over(uint64_t address, const SignalCondition& condition, const Knows& knows) const;
+    // Whether something else than a signal has changed a word since the latest signal.
+    bool stored_over(uint64_t address) const;
+    // The latest signal to a word, or null; by whom it is.
+    const Signal* latest(uint64_t address) const;
+    bool latest_is_by(uint64_t address, const GlobalFlags::Writer& writer) const;
+    // Everybody knows all signals so far.
+    void forget();
+
+    // An error of signals: of those of one kind and pair of lines the first is kept.
+    void found(Fault fault);
+    std::vector<Fault> take_found();
+    // The lines that have signalled words of an allocation, with the ranks that did.
+    struct Site {
+        Use use;
+        std::vector<bool> ranks;
+    };
+    const std::vector<Site>& sites() const { return sites_; }
+
+private:
+    struct Word {
+        int32_t initial = 0;
+        size_t settled = 0;  // signals before this one are known to whoever knows it, a SET
+        std::vector<Signal> signals;
+        std::vector<Signal> latest;  // one at most, kept beyond a barrier for reports
+
+        int32_t value(size_t count) const;
+    };
+
+    void check(uint64_t address, const Word& word, const Signal& signal, uint64_t to, const SymmetricMemory& memory,
+        const Knows& knows);
+    void remember_site(const Signal& signal, size_t ranks);
+    static ForeignPointer needed_adds(
+        const std::vector<const Signal*>& adds, int64_t base, const SignalCondition& condition);
+
+    mutable std::mutex mutex_;
+    std::unordered_map<uint64_t, Word> words_;
+    std::map<uint64_t, std::vector<uint64_t>> lines_;  // addresses of words by line
+    std::map<std::string, Fault> found_;
+    std::vector<Site> sites_;
+};
+
+}  // namespace tile_simulator
