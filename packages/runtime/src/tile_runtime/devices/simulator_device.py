@@ -119,11 +119,10 @@ class SimulatorLaunch:
         """Run one call on each of several simulated devices, all together, to the end of the last.
         Raises SimulationError as a call on one does."""
         self._configure()
-        symmetric = [(m.name, m.bytes, [each.data_ptr() for each in m.instances]) for m in memory]
-        values, sizes = [c.values for c in calls], [c.sizes for c in calls]
-        fresh = [self._fresh(c) for c in calls]
-        error, text = self._kernel.run_ranks(values, sizes, fresh, symmetric)
         first, *others = calls
+        symmetric = [(m.name, m.bytes, tuple(t.data_ptr() for t in m.instances)) for m in memory]
+        values, fresh = [c.values for c in calls], [self._fresh(c) for c in calls]
+        error, text = self._kernel.run_ranks(values, first.sizes, fresh, symmetric)
         self._finish(first, error, text)
         for call in others:
             if set(self._fresh(call)).intersection(call.returned):
