@@ -21,8 +21,8 @@ from tile_passes.insert_sync import insert_sync
 from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.merge_rows import merge_rows
 from tile_passes.merge_streams import merge_streams
-from tile_passes.parallel.serial_forms import for_want_of_room
 from tile_passes.narrow_block_barriers import narrow_block_barriers
+from tile_passes.parallel.serial_forms import for_want_of_room
 from tile_passes.pass_options import PassOptions, PassResult, leaving, left_by
 from tile_passes.passdef import Pass
 from tile_passes.persistent import persistent

@@ -43,7 +43,7 @@ _SETTINGS = ("check", "threads", "seed", "starve", "time", "timeout", "first")
 def _fault(error: Any) -> Fault:
     return Fault(
         error.kind, error.text, error.file, error.line, error.block, error.core, error.api,
-        error.hint,
+        error.hint, error.rank,
     )  # fmt: skip
 
 

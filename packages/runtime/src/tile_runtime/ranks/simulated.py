@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
 
@@ -90,9 +90,14 @@ class Ranks:
             raise CallError("ranks", message, hint="start a process for each device: torchrun")
         calls = [kernel.binder.bind(each) for each in given]
         with nullcontext() if self.seed is None else override(seed=self.seed):
-            launcher.run_ranks(calls, self._made)
+            launcher.run_ranks(calls, self._named(kernel.binder, arguments))
         outputs = [call.outputs for call in calls]
         return [each[0] for each in outputs] if len(kernel.out_idx) == 1 else outputs
+
+    def _named(self, binder: ArgumentBinder, arguments: Sequence[Any]) -> list[SymmetricTensor]:
+        """The symmetric tensors, those of a call by the names of its parameters."""
+        names = {id(a): n for a, n in zip(arguments, binder.names, strict=False)}
+        return [replace(made, name=names.get(id(made), made.name)) for made in self._made]
 
     def barrier(self) -> None:
         """Wait for what has been launched: nothing is left to wait for."""

@@ -24,7 +24,8 @@ _COMMENT = re.compile(r"//\s*(?P<file>\S.*?):(?P<line>\d+)(?::(?P<column>\d+))?\
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What the simulator reports: which rule was broken, by which call of which core."""
+    """What the simulator reports: which rule was broken, by which call of which core. `rank` is -1
+    where one device runs the kernel."""
 
     kind: str
     text: str
@@ -34,6 +35,13 @@ class Fault:
     core: str
     api: str
     hint: str = ""
+    rank: int = -1
+
+    @property
+    def where(self) -> str:
+        """The core; nothing for what the host part does."""
+        rank = f"rank {self.rank}, " if self.rank >= 0 else ""
+        return f"{rank}block {self.block}, {self.core}" if self.core else ""
 
 
 def is_waste_of_blocks(fault: Fault) -> bool:
@@ -98,9 +106,7 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     place = f"{source.name if ours else fault.file}:{fault.line}" if fault.file else "no C++ line"
     if ours:  # the library was compiled in a folder that has been renamed since
         fault = replace(fault, file=str(source))
-    # What the host part does is done by no core.
-    core = f"block {fault.block}, {fault.core}, " if fault.core else ""
-    message = f"{text} ({fault.api}, {core}{place})"
+    message = f"{text} ({', '.join(filter(None, (fault.api, fault.where, place)))})"
     hint = _hint(fault, func) or None
     notes = (*calls_to(loc, func.expansions), *_where_made(fault, source, lines, func))
     return SimulationError(fault, message, loc or func.loc, hint, func.sources, notes)
@@ -204,6 +210,11 @@ _CALLS = (
      lambda m: f'T.set_cross_flag("{m[2].lower()}", {m[3]}, mode={m[1]})'),
     (r"CrossCoreWaitFlag\((\w+)\)", lambda m: f"T.wait_cross_flag({m[1]})"),
     (r"SyncAll\(\)", lambda m: "T.sync_all()"),
+    (r"aclshmem_quiet\(\)", lambda m: "T.quiet()"),
+    (r"aclshmemx?_barrier_all(_vec)?\(\)", lambda m: "T.barrier()"),
+    (r"aclshmemx_signal_op\b", lambda m: "T.signal"),
+    (r"aclshmem_signal_wait_until\b", lambda m: "T.wait_ge"),
+    (r"aclshmem_n_pes\(\)", lambda m: "T.num_ranks()"),
 )  # fmt: skip
 _OWN_PART = (
     "index by GetSubBlockIdx(), or guard with `if (GetSubBlockIdx() == 0)`, so that each vector "

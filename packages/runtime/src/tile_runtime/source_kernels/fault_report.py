@@ -63,8 +63,7 @@ def readable(fault: Fault, source: KernelSource) -> Fault:
 def fault_error(raw: Fault, source: KernelSource) -> SimulationError:
     """The error for a fault as the simulator wrote it: at its line, with a note at each other."""
     fault = readable(raw, source)
-    where = [fault.api, f"block {fault.block}" if fault.core else "", fault.core]
-    told = ", ".join(w for w in where if w)
+    told = ", ".join(filter(None, (fault.api, fault.where)))
     sources: dict[str, str] = {}
     loc = _loc(fault.file, fault.line, fault.api, source, sources)
     notes = []
