@@ -44,6 +44,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "loops": ("serial", "range", "unroll", "grid", "Parallel", "vectorized", "Pipelined",
               "Persistent", "loop_break", "use_swizzle", "recommend_tiles", "recommend_configs"),
     "branches": ("If", "Then", "Else"),
+    "devices": ("Scale", "rank", "num_ranks", "SymmTensor", "Signals", "put", "get", "put_signal",
+                "wait_eq", "wait_ne", "wait_ge", "wait_gt", "wait_le", "wait_lt"),
     "scalars": ("if_then_else", "Select", "And", "Or", "Not", "max", "min", "abs", "exp", "log",
                 "sqrt", "rsqrt", "floor", "ceil", "round", "trunc", "pow", "exp2", "log2", "log10",
                 "sigmoid", "tanh", "erf", "sin", "cos", "clamp", "isnan", "isinf", "isfinite",

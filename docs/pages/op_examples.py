@@ -31,6 +31,7 @@ from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import Const, Expr, Load, Var, constant_value
 from tile_ir.layout.geometry import element_count
 from tile_ir.nodes import Launch
+from tile_ir.ranks import RANK, RANKS, inside_instance, is_symmetric, rank_of
 from tile_ir.text.printer import print_expr
 from tile_ir.traversal import loads
 from tile_passes import PassOptions, run_pipeline
@@ -107,10 +108,10 @@ def _written(func: Func, op: Op) -> tuple[str, Func]:
     """The line of a script with one operation of a kernel, and the kernel traced from it; an empty
     line if another kernel comes of it."""
     alone = _with_only(func, op)
-    text = script(alone)
     try:
+        text = script(alone)
         traced = trace(text)
-    except KernelError:
+    except (FalseExample, KernelError):
         return "", func
     if without_places(alone) != without_places(replace(traced, automatic=alone.automatic)):
         return "", func
@@ -204,9 +205,9 @@ def script(func: Func) -> str:
         for p in func.params
         if isinstance(p, Buffer)
         for dim in p.shape
-        if isinstance(dim, Var)
+        if isinstance(dim, Var) and dim != RANKS
     )
-    parameters = [f"{p.name}: T.Tensor({_shape(p)}, {str(p.dtype)!r})" for p in func.params]
+    parameters = [f"{p.name}: T.{_kind(p)}({_shape(p)}, {str(p.dtype)!r})" for p in func.params]
     launch = func.launch
     lines = ["import tile_frontend as T", ""]
     lines += [f'{name} = T.symbolic("{name}")' for name in symbols]
@@ -234,8 +235,13 @@ ALLOCATOR = {
 }
 
 
+def _kind(tensor: Any) -> str:
+    return "SymmTensor" if is_symmetric(tensor) else "Tensor"
+
+
 def _shape(buffer: Buffer) -> str:
-    sizes = [_expression(d) for d in buffer.shape]
+    shape = buffer.shape[1:] if is_symmetric(buffer) else buffer.shape
+    sizes = [_expression(d) for d in shape]
     return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
@@ -306,6 +312,10 @@ def _argument(value: Any) -> str:
 
 
 def _region(region: Region) -> str:
+    if is_symmetric(region.buffer):
+        if rank_of(region) != RANK:
+            raise FalseExample("an argument of its own names another rank")
+        region = inside_instance(region)
     if region.is_whole():
         return region.buffer.name
     parts = []

@@ -76,7 +76,7 @@ NAMES: dict[str, Any] = {
     "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
     "Buffer": tensors.Tensor, "DataType": DataType, "range": loops.serial,
     "copy": OpFunction(OPS["copy"], copy), "printf": printf, "print": print_value,
-    "signal": signal, "put": put, "get": get, "put_signal": put_signal, **WAITS,
+    "signal": OpFunction(OPS["signal"], signal), "put": put, "get": get, "put_signal": put_signal, **WAITS,
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {

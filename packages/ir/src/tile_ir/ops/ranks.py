@@ -8,7 +8,7 @@ from tile_ir.expr import Expr, constant_value
 from tile_ir.layout.geometry import element_count
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
-from tile_ir.opdef import Among, AttrDef, Effect, OpDef, Problem
+from tile_ir.opdef import Among, ArgumentDef, AttrDef, Effect, OpDef, Problem
 from tile_ir.ops.axes import whole
 from tile_ir.ops.rules import GM, on, scalar, source, updated
 from tile_ir.ranks import is_symmetric
@@ -56,6 +56,7 @@ OPS = (
         namespace="",
         operands=(updated("word", GM, INT32), scalar("value")),
         attrs=(AttrDef("op", str, "set", choices=("set", "add")),),
+        parameters=("word", "value", ArgumentDef("pe", default=None), "op"),
         placement=on(Core.VECTOR, Pipe.S),
         axes=whole,
         effect=Effect.SIGNAL,
