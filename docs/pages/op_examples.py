@@ -27,10 +27,8 @@ from tile_ir import (
     Section,
     call_arguments,
 )
-from tile_ir.dtypes import FLOAT32
 from tile_ir.expr import Const, Expr, Load, Var, constant_value
 from tile_ir.layout.geometry import element_count
-from tile_ir.nodes import Launch
 from tile_ir.ranks import RANK, RANKS, inside_instance, is_symmetric, rank_of
 from tile_ir.text.printer import print_expr
 from tile_ir.traversal import loads
@@ -66,12 +64,8 @@ def op_example(opdef: OpDef) -> Example:
     """The lines of the golden with the operation, each in a kernel of its own. A line that a
     script cannot write, as what only passes make of it, is left out."""
     path = GOLDENS / f"{opdef.name}.tir"
-    expected = ""
-    if opdef.unavailable:
-        func = _bare_kernel(opdef)
-    else:
-        before, _, expected = path.read_text().partition(SEPARATOR)
-        func = tile_ir.parse(before, str(path))
+    before, _, expected = path.read_text().partition(SEPARATOR)
+    func = tile_ir.parse(before, str(path))
     found = [
         (line, op, traced)
         for op in _ops(func.launch.body)
@@ -159,24 +153,6 @@ def _ops(body: Any) -> Iterator[Op]:
             yield stmt
         elif isinstance(stmt, Section):
             yield from _ops(stmt.body)
-
-
-def _bare_kernel(opdef: OpDef) -> Func:
-    """A kernel with an operation that no golden has: tiles of 64 numbers, scalars of 0."""
-    loc = tile_ir.Loc("kernel.py", 1, 1)
-    buffers = {
-        o.name: Buffer(o.name, min(o.memories, key=lambda m: m.value), FLOAT32, (Const(64),), loc)
-        for o in opdef.operands
-        if o.memories
-    }
-    operands = tuple(
-        Region.whole(buffers[o.name]) if o.name in buffers else Const(0) for o in opdef.operands
-    )
-    tensors = tuple(b for b in buffers.values() if b.memory is tile_ir.Memory.GM)
-    allocs = tuple(tile_ir.Alloc(b, loc) for b in buffers.values() if b not in tensors)
-    body = (Op(opdef, operands, (), loc),)
-    launch = Launch(Const(1), Var("cid"), Var("vid"), None, allocs, body, loc)
-    return Func(opdef.name, tensors, launch, tile_ir.Phase.BUILT, loc)
 
 
 def without_places(func: Func) -> str:

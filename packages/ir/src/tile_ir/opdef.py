@@ -116,10 +116,9 @@ class OpDef:
     not operands, then attributes; `variant` names the operation it builds if operands decide.
     `flat` operations take every region of ub as one run of elements, so that lowering moves regions
     that are none to a run of their own. `uses` says how many elements of an operand take part where
-    a script may name a larger buffer: the language cuts it to its first elements. `unavailable`
-    says what an operation needs that no back end has; such operations are checked and printed, but
-    not lowered. The meaning of one that `reads_deq_scale` gets the factor of the last
-    `set_deq_scale` behind its operands. `overwrites` is the condition under which an operation
+    a script may name a larger buffer: the language cuts it to its first elements. The
+    meaning of one that `reads_deq_scale` gets the factor of the last `set_deq_scale` behind its
+    operands. `overwrites` is the condition under which an operation
     leaves nothing of what the operands held that it reads and writes: what they held is then not
     read. Where the condition does not hold, it is added to, and must have a value before. None
     means that some of it stays whatever happens. An operation that is `in_order` starts after all
@@ -159,7 +158,6 @@ class OpDef:
     variant: Callable[[Op], str] | None = None
     flat: bool = False
     uses: Callable[[Op], Mapping[str, Expr]] | None = None
-    unavailable: str = ""
     reads_deq_scale: Callable[[Op], bool] = lambda op: False
     overwrites: Callable[[Op], Expr | None] = lambda op: None
     in_order: bool = False

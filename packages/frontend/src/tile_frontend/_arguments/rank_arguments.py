@@ -35,11 +35,13 @@ def signal(word: Any, value: Any, pe: Any = None, op: Any = "set") -> Pending:
     return build_op(OPS["signal"], {"word": region, "value": value, "op": op}, "signal")
 
 
-def put_signal(src: Any, dst: Any, word: Any, value: Any, pe: Any, op: Any = "set") -> Pending:
-    """Put `src` to `dst` of the rank `pe`, complete it, and signal a word there: `T.copy` with
-    `dst_pe`, `T.quiet` and `T.signal`."""
+def put_signal(
+    src: Any, dst: Any, word: Any, value: Any, pe: Any, op: Any = "set", n: Any = None
+) -> Pending:
+    """Put `src` to `dst` of the rank `pe`, complete it, and signal a word there: `T.put`, `T.quiet`
+    and `T.signal`."""
     trace = current("T.put_signal")
-    trace.emit_pending(put(src, dst, pe), step=True)
+    trace.emit_pending(put(src, dst, pe, n), step=True)
     trace.emit_pending(build_op(OPS["quiet"], {}, "put_signal"), step=True)
     return signal(word, value, pe, op)
 

@@ -345,8 +345,6 @@ class Machine:
         core.storage[region.buffer].write(*self.window(region, core), values)
 
     def data(self, op: Op, core: CoreState) -> None:
-        if op.opdef.unavailable:
-            raise self.error("unavailable", f"{op.opdef.name} {op.opdef.unavailable}", core)
         operands = list(op.operands)
         if op.opdef.clip is not None:
             clipped = op.opdef.clip(op)
