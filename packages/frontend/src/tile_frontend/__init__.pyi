@@ -642,9 +642,18 @@ def put(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> None:
     """Copy `src` to `dst` of the rank `pe`, the first `n` elements or all; complete at the next
     `T.quiet`."""
 
-def put_signal(src: _Tile, dst: _Tile, word: Any, value: Any, pe: Any, op: Any = 'set') -> None:
-    """Put `src` to `dst` of the rank `pe`, complete it, and signal a word there: `T.copy` with
-    `dst_pe`, `T.quiet` and `T.signal`."""
+def put_signal(
+    src: _Tile,
+    dst: _Tile,
+    word: Any,
+    value: Any,
+    pe: Any,
+    op: Any = 'set',
+    n: Any | None = None,
+) -> None:
+    """Put `src` to `dst` of the rank `pe`, complete it, and signal a word there: `T.put`,
+      `T.quiet`
+    and `T.signal`."""
 
 def quiet() -> None:
     """wait until all that this core has written to other ranks is there."""
@@ -838,47 +847,6 @@ def shift_left(a: _Value, b: _Value) -> Any:
 def shift_right(a: _Value, b: _Value) -> Any:
     """`a` with its bits `b` places lower; of a signed type the sign fills up."""
 
-def shmem_get_nbi(dst: _Tile, src: _Tile, nelems: _Value, newPe: _Value) -> None:
-    """start copying nelems elements from the memory of rank newPe; needs several NPUs (SHMEM).
-
-    dst: a buffer in gm, written
-    src: a buffer in gm, read
-    nelems: a scalar, read
-    newPe: a scalar, read"""
-
-def shmem_put_nbi(dst: _Tile, src: _Tile, nelems: _Value, newPe: _Value) -> None:
-    """start copying nelems elements to the memory of rank newPe; needs several NPUs (SHMEM).
-
-    dst: a buffer in gm, written
-    src: a buffer in gm, read
-    nelems: a scalar, read
-    newPe: a scalar, read"""
-
-def shmem_ub_get_nbi(dst: _Tile, src: _Tile, nelems: _Value, newPe: _Value) -> None:
-    """start copying nelems elements from the memory of rank newPe to ub; needs several NPUs
-      (SHMEM).
-
-    dst: a buffer in ub, written
-    src: a buffer in gm, read
-    nelems: a scalar, read
-    newPe: a scalar, read"""
-
-def shmem_ub_put_nbi(
-    ub: _Tile,
-    dst: _Tile,
-    nelems: _Value,
-    newPe: _Value,
-    strelem: _Value | None = None,
-) -> None:
-    """start copying nelems elements from ub to the memory of rank newPe, strelem elements on;
-      needs several NPUs (SHMEM).
-
-    ub: a buffer in ub, read
-    dst: a buffer in gm, written
-    nelems: a scalar, read
-    newPe: a scalar, read
-    strelem: a scalar, read (optional)"""
-
 def sigmoid(x: _Value, dtype: _DType | None = None) -> Any:
     """1 / (1 + e ** -x)."""
 
@@ -1059,9 +1027,8 @@ __all__ = [
     "put_signal", "quiet", "range", "rank", "recommend_configs", "recommend_tiles", "reduce",
     "reduce_max", "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "reshape", "round",
     "rsqrt", "serial", "set_autotune_inputs", "set_cross_flag", "set_deq_scale", "set_flag",
-    "shift_left", "shift_right", "shmem_get_nbi", "shmem_put_nbi", "shmem_ub_get_nbi",
-    "shmem_ub_put_nbi", "sigmoid", "signal", "sin", "sqrt", "symbolic", "sync_all", "tanh", "tile",
-    "trunc", "truncdiv", "truncmod", "uint", "uint16", "uint32", "uint64", "uint8", "unroll",
-    "use_swizzle", "vectorized", "view", "wait_cross_flag", "wait_eq", "wait_flag", "wait_ge",
-    "wait_gt", "wait_le", "wait_lt", "wait_ne",
+    "shift_left", "shift_right", "sigmoid", "signal", "sin", "sqrt", "symbolic", "sync_all", "tanh",
+    "tile", "trunc", "truncdiv", "truncmod", "uint", "uint16", "uint32", "uint64", "uint8",
+    "unroll", "use_swizzle", "vectorized", "view", "wait_cross_flag", "wait_eq", "wait_flag",
+    "wait_ge", "wait_gt", "wait_le", "wait_lt", "wait_ne",
 ]
