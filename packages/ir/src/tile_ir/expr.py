@@ -289,6 +289,8 @@ BITWISE = {"&", "|", "^", "<<", ">>"}
 # Operators whose results lie where their operands do, so that a narrow type holds them.
 KEEPS_RANGE = frozenset({"min", "max", "&", "|", "^", ">>", "%"})
 _BITS = frozenset({"&", "|", "^"})
+# What operators on bits are where both operands are truth values.
+_OF_TRUTH = {"&": "and", "|": "or"}
 # What an unsigned integer and a signed one are not brought to one sign for.
 _EXACT_OF_SIGNS = frozenset({*COMPARISONS, "min", "max", "//", "%"})
 
@@ -381,6 +383,8 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
     b = right if isinstance(right, Expr) else as_expr(right, _type_of(left))
     if op in _INDEXING and a.dtype is INT32 and b.dtype is INT32:  # nearly always: places, sizes
         return _indexing(op, a, b)
+    if a.dtype is BOOL and b.dtype is BOOL:
+        op = _OF_TRUTH.get(op, op)
     if op in LOGICAL:
         dtype = result = BOOL
     else:
@@ -514,9 +518,9 @@ def _neutral(op: str, a: Expr, b: Expr, dtype: DType) -> Expr | None:
 
 
 def unary(op: str, operand: Operable) -> Expr:
-    """`-x`, `~x`, `not x` or a scalar function."""
+    """`-x`, `~x`, `not x` or a scalar function. `~x` of a truth value is its contrary."""
     x = as_expr(operand)
-    if op == "not":
+    if op == "not" or (op == "~" and x.dtype is BOOL):
         return Const(not x.value, BOOL) if isinstance(x, Const) else Unary("not", x, BOOL)
     if op == "~" and x.dtype.is_float:
         raise ExprError(f"`~` needs an integer, found {x.dtype}")

@@ -49,11 +49,11 @@ Combine = Callable[[Expr, Expr], Expr]
 
 
 def _and(a: Expr, b: Expr) -> Expr:
-    return binary("and" if a.dtype is BOOL else "&", a, b)
+    return binary("&", a, b)
 
 
 def _or(a: Expr, b: Expr) -> Expr:
-    return binary("or" if a.dtype is BOOL else "|", a, b)
+    return binary("|", a, b)
 
 
 def _xor(a: Expr, b: Expr) -> Expr:
