@@ -13,26 +13,8 @@ from copy import copy
 from typing import Any, TypeVar
 
 from tile_ir import Pipe
-from tile_passes.order.channels import (
-    Action,
-    Barrier,
-    Counter,
-    Do,
-    Flag,
-    Plan,
-    SyncOp,
-)
-from tile_passes.order.flow_graph import (
-    Access,
-    Count,
-    Enter,
-    FlowGraph,
-    Gap,
-    Halt,
-    Set,
-    Step,
-    Wait,
-)
+from tile_passes.order.channels import Action, Barrier, Counter, Do, Flag, Plan, SyncOp
+from tile_passes.order.flow_graph import Access, Count, Enter, FlowGraph, Gap, Halt, Set, Step, Wait
 from tile_passes.order.tree import Residues
 from tile_passes.order.worklist import Dataflow, State
 

@@ -28,14 +28,7 @@ from tile_ir import (
     substitute,
     walk_expr,
 )
-from tile_ir.analysis import (
-    Sight,
-    apart,
-    apart_by_numbers,
-    common_path,
-    defined,
-    visible,
-)
+from tile_ir.analysis import Sight, apart, apart_by_numbers, common_path, defined, visible
 from tile_passes.order.dependence_graph import Dependence, dependence
 from tile_passes.order.tree import Leaf, LeafAccess, Repeat, Tree
 

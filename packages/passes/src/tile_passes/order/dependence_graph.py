@@ -17,15 +17,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 from tile_ir import Pipe
 from tile_ir.analysis import Touch
 from tile_passes.order.conflicts import meet
-from tile_passes.order.tree import (
-    Block,
-    Instance,
-    LeafAccess,
-    Repeat,
-    Tree,
-    Work,
-    place_in,
-)
+from tile_passes.order.tree import Block, Instance, LeafAccess, Repeat, Tree, Work, place_in
 
 if TYPE_CHECKING:
     import networkx as nx

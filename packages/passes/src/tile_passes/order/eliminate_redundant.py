@@ -22,14 +22,7 @@ from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.dependence_graph import Edge
 from tile_passes.order.flow_graph import FlowGraph, Gap
-from tile_passes.order.tree import (
-    Block,
-    Instance,
-    Residues,
-    Work,
-    place_in,
-    unlikely_block,
-)
+from tile_passes.order.tree import Block, Instance, Residues, Work, place_in, unlikely_block
 from tile_passes.order.worklist import State
 
 if TYPE_CHECKING:
