@@ -40,6 +40,26 @@ class Reason:
     why: str = ""
 
 
+class Do(IntEnum):
+    """One instruction of a sync op, in the order they take between two items. What is set and
+    awaited at once comes first behind an item, and between WAIT and BARRIER before one. PRIME and
+    DRAIN stand around a loop."""
+
+    SET = 1
+    DRAIN = 2
+    WAIT = 3
+    BARRIER = 5
+    PRIME = 6
+
+    @property
+    def sets(self) -> bool:
+        return self in (Do.SET, Do.PRIME)
+
+    @property
+    def around(self) -> bool:
+        return self in (Do.PRIME, Do.DRAIN)
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """`target` waits before one item of a block for what `source` has done up to another.
@@ -111,10 +131,12 @@ class Flag:
             local=self.local and other.local,
         )
 
-    def raised(self, turn: int) -> Sequence[int]:
-        """The turns of which the flags are raised before a loop whose first round has this turn: by
-        slot, those that its rounds come to."""
+    def turns(self, do: Do, turn: int = 0) -> Sequence[int]:
+        """The turns of which flags are set or awaited in a round of this turn, or around a loop
+        whose first round has it: by slot, those that its rounds come to."""
         loop = self.block.loop
+        if not do.around:
+            return (turn + self.distance if do.sets else turn,)
         if self.by_slot and loop is not None:
             return sorted({t % self.slots for t in loop.turns})
         return range(turn, turn + self.distance)
@@ -140,9 +162,9 @@ class Counter(Flag):
     def kind(self) -> tuple[Place, Place, Pipe]:
         return self.source, self.target, self.pipe
 
-    def raised(self, turn: int) -> Sequence[int]:
+    def turns(self, do: Do, turn: int = 0) -> Sequence[int]:
         """Whatever the rounds: a counter has no slots."""
-        return range(self.distance)
+        return range(self.distance if do.around else 1)
 
     def home(self) -> Item:
         """The loop around which credits are set and awaited; for a single credit what is around
@@ -178,17 +200,6 @@ class Barrier:
 
 
 SyncOp: TypeAlias = Flag | Barrier
-
-
-class Do(IntEnum):
-    """One instruction of a sync op, in the order they take between two items. What is set and
-    awaited at once comes first behind an item, and between WAIT and BARRIER before one."""
-
-    SET = 1
-    DRAIN = 2
-    WAIT = 3
-    BARRIER = 5
-    PRIME = 6
 
 
 Action: TypeAlias = tuple[Do, SyncOp]

@@ -13,7 +13,7 @@ from copy import copy
 from typing import Any, TypeVar
 
 from tile_ir import Pipe
-from tile_passes.order.channels import Action, Barrier, Counter, Do, Flag, Plan, SyncOp
+from tile_passes.order.channels import Action, Barrier, Counter, Flag, Plan, SyncOp
 from tile_passes.order.flow_graph import Access, Count, Enter, FlowGraph, Gap, Halt, Set, Step, Wait
 from tile_passes.order.tree import Residues
 from tile_passes.order.worklist import Dataflow, State
@@ -187,8 +187,8 @@ class Completion(Dataflow):
     def enter(self, step: Enter, state: State) -> None:
         """Facts about iterations or runs of a loop become facts about earlier ones."""
         state.settle()
-        state.known = older(state.known, step, self.each)
-        state.flags.update({flag: older(bits, step, 1) for flag, bits in state.flags.items()})
+        state.known = step.older(state.known, self.each)
+        state.flags.update({flag: step.older(bits, 1) for flag, bits in state.flags.items()})
 
     def add(self, step: Count, state: State) -> None:
         """Add a signal to its counter, which holds signals in a row."""
@@ -234,34 +234,16 @@ class Completion(Dataflow):
         match op:
             case Barrier(pipe=pipe):
                 yield Halt(op, -1 if pipe is Pipe.ALL else self.index[pipe])
-            case Flag() if do in (Do.PRIME, Do.DRAIN):
-                for slot in op.raised(turn):
-                    yield self._signal(op, Do.SET if do is Do.PRIME else Do.WAIT, slot)
             case Flag():
-                yield self._signal(op, do, turn + op.distance if do is Do.SET else turn)
+                for slot in op.turns(do, turn):
+                    yield self._signal(op, do.sets, slot)
 
-    def _signal(self, op: Flag, do: Do, turn: int) -> Step:
-        flag = self.first_bit[op]
+    def _signal(self, op: Flag, sets: bool, turn: int) -> Step:
+        flag, pipe = self.first_bit[op], self.index[op.source if sets else op.target]
         if isinstance(op, Counter):
-            if do is Do.SET:
-                return Count(op, self.index[op.source], flag, True)
-            return Count(op, self.index[op.target], flag, False, self.flow.facts.asked(op.covers))
+            return Count(op, pipe, flag, sets, 0 if sets else self.flow.facts.asked(op.covers))
         flag += turn % op.slots
-        if do is Do.SET:
-            return Set(op, self.index[op.source], flag)
-        return Wait(op, self.index[op.target], flag, 1 << flag)
-
-
-def older(bits: int, step: Enter, each: int) -> int:
-    """The facts of each lane in the next iteration of a loop, or in a new run of it."""
-    for bit, instance, _ in step.runs:
-        done = bits >> instance.bit & each
-        bits = bits & ~(each << bit) | done << bit
-    now, before, moved = (mask * each for mask in step.facts)
-    if step.begins:
-        return bits | now | before | moved << 1
-    was = bits & before & (bits & now) << 1
-    return bits & ~(before | moved << 1) | was | now | (bits & moved) << 1
+        return Set(op, pipe, flag) if sets else Wait(op, pipe, flag, 1 << flag)
 
 
 def orders(flow: FlowGraph, plan: Plan) -> bool:

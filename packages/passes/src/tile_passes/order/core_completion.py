@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from tile_ir import Core, For, IRError, Pipe, Var, walk_expr
 from tile_passes.order.channels import Counter, Plan
-from tile_passes.order.completion import Completion, Unordered, older
+from tile_passes.order.completion import Completion, Unordered
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.eliminate_redundant import spared
 from tile_passes.order.flow_graph import Access, Count, Enter, FlowGraph, Step
@@ -75,8 +75,8 @@ class _OwnWork(Dataflow):
         self.moved: dict[Var, list[int]] = {}
         # What each access of a leaf comes after, its pipe first, and the groups that it is in.
         self.chip: dict[Any, list[tuple[int, list[int], list[int]]]] = {}
-        for leaves in flow.tree.leaves.values():
-            for leaf in leaves:
+        for item in flow.tree.root.walk():
+            for leaf in item.leaves:
                 self.chip[leaf] = [
                     (self.number((leaf.core, a.pipe)), *self.groups(leaf.core, a))
                     for a in leaf.chip
@@ -143,7 +143,7 @@ class _OwnWork(Dataflow):
                     at = self.numbers[op.source, op.pipe] * width
                     self.tells[number, place] = state.known >> at & lane
                 case Enter():
-                    known = older(state.known, step, self.each)
+                    known = step.older(state.known, self.each)
                     stmt = step.loop.stmt
                     if isinstance(stmt, For):
                         never = known >> len(self.numbers) * width

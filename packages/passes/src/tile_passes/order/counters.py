@@ -49,8 +49,7 @@ def _for_dependence(tree: Tree, d: CoreDependence) -> Counter:
     # The innermost block that all cores run equally often.
     block = wanted
     for outer in wanted.outward():
-        if outer.private:
-            assert outer.owner is not None, "all cores run the outermost block"
+        if outer.owner is not None and outer.owner.private:
             block = outer.owner.block
     after, before = place_in(block, earlier.item), place_in(block, later.item)
     within_one = after == before and later.item.block is not block

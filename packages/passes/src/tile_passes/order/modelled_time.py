@@ -86,15 +86,13 @@ class ModelledTime:
                 self.clock.wait(self.tree.pipes, self.clock.end)
             case Barrier(pipe=pipe):
                 self.clock.wait((pipe,), self.clock.done[pipe])
-            case Flag() if do in (Do.PRIME, Do.DRAIN):
-                self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, len(op.raised(0)))
             case Flag():
-                self.signal(op, do)
+                self.signal(op, do.sets, len(op.turns(do)))
 
-    def signal(self, op: Flag, do: Do, times: int = 1) -> None:
+    def signal(self, op: Flag, sets: bool, times: int) -> None:
         clock, pipes = self.clock, self.tree.pipes
         for _ in range(times):
-            if do is Do.SET:
+            if sets:
                 self.flags[op].append(max(clock.free[op.source], clock.done[op.source]))
-            elif sets := self.flags[op]:
-                clock.wait(pipes if op.target is Pipe.S else [op.target], sets.popleft())
+            elif there := self.flags[op]:
+                clock.wait(pipes if op.target is Pipe.S else [op.target], there.popleft())
