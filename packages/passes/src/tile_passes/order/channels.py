@@ -231,17 +231,14 @@ class Plan:
         """The ops that have event ids."""
         return (op for op in self.ops if isinstance(op, Flag))
 
-    def after(self, block: Block, position: int) -> list[Action]:
-        """What stands behind an item."""
-        return self.gaps.get((block, position, True), [])
-
-    def before(self, block: Block, position: int) -> list[Action]:
-        """What stands before an item, or at the end of the block. A break takes what is in flight,
-        or gives it back."""
-        found = self.gaps.get((block, position, False), [])
-        if 0 <= position < len(block.items) and isinstance(block.items[position].stmt, Break):
-            return [*found, *self._at_break(block.items[position])]
-        return found
+    def at(self, block: Block, position: int, behind: bool) -> Sequence[Action]:
+        """What stands behind an item, or before it or at the end of the block. A break takes what
+        is in flight, or gives it back."""
+        found = self.gaps.get((block, position, behind), ())
+        if behind or not 0 <= position < len(block.items):
+            return found
+        item = block.items[position]
+        return [*found, *self._at_break(item)] if isinstance(item.stmt, Break) else found
 
     def with_ops(self, *ops: SyncOp, closed: Iterable[Pair] = ()) -> Plan:
         return Plan((*self.ops, *ops), self.closed | frozenset(closed))

@@ -8,8 +8,10 @@ pipes. Subclasses say what to do at an instance that is not ordered after all it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any, TypeVar
 
 from tile_ir import Pipe
@@ -71,6 +73,13 @@ class Completion(Dataflow):
         """Compute the entries of all blocks: at the beginning everything is complete."""
         self.solve_from(State(self.each * self.lane, {}))
 
+    def suffices_without(self: C, ops: Iterable[SyncOp]) -> C | None:
+        """Return the analysis without these ops, if all is ordered as it is with them."""
+        try:
+            return self.without(ops)
+        except Unordered:
+            return None
+
     def without(self: C, ops: Iterable[SyncOp]) -> C:
         """Return the solved analysis of the plan without these ops, which keep their bits.
 
@@ -80,23 +89,22 @@ class Completion(Dataflow):
         ops = tuple(ops)
         gone = {id(op) for op in ops}  # hashing them takes longer
         less = copy(self)
-        less.plan, less.steps = self.plan.without(*ops), self.steps.copy()
-        less.entries, less.reporting = self.entries.copy(), False
-        changed = []
-        for number, steps in enumerate(self.steps):
-            kept = [step for step in steps if id(step[0]) not in gone]
-            if len(kept) < len(steps) and self.entries[number] is not None:
-                less.steps[number] = kept
-                changed.append(number)
+        less.steps, less.entries, less.reporting = self.steps.copy(), self.entries.copy(), False
+        changed = {n for op in ops for n in self.standing[id(op)] if self.entries[n] is not None}
+        for number in changed:
+            less.steps[number] = [s for s in self.steps[number] if id(s[0]) not in gone]
         less.propagate(changed)
+        less.plan = self.plan.without(*ops)
         return less
 
-    def suffices_without(self: C, ops: Iterable[SyncOp]) -> C | None:
-        """Return the analysis without these ops, if all is ordered as it is with them."""
-        try:
-            return self.without(ops)
-        except Unordered:
-            return None
+    @cached_property
+    def standing(self) -> Mapping[int, Sequence[int]]:
+        """The blocks in which each op stands; the ids of other objects are not asked for."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for number, steps in enumerate(self.steps):
+            for step in steps:
+                found[id(step[0])].append(number)
+        return found
 
     def knows(self, pipe: int, known: int) -> int:
         """Return what the pipe knows, of what all know."""
@@ -217,13 +225,11 @@ class Completion(Dataflow):
         """Yield the steps of a basic block, sync ops in their places."""
         plan = self.plan
         for step in steps:
-            if isinstance(step, Gap):
+            if type(step) is Gap:
                 if step.behind and self.watches_gaps:
                     yield step
-                block, position, behind, residues = step
-                found = plan.after(block, position) if behind else plan.before(block, position)
-                for action in found:
-                    yield from self._steps(action, residues)
+                for action in plan.at(*step[:3]):
+                    yield from self._steps(action, step.residues)
             else:
                 yield step
 

@@ -46,10 +46,9 @@ def needed_signals(
             next(d for d in found if d.later is leaf and need & flow.facts.asked((d,)))
         ) from None
     # Credits of outer loops often say what those of inner ones say right before the access.
-    kept = [s for s in check.plan.ops if isinstance(s, Counter)]
-    tried = sorted((s for s in kept if s.carried), key=lambda s: s.block.depth)[:MOST_TRIED]
-    gone = set(kept) - set(spared(check, tried).plan.ops)
-    return [s for s in kept if s not in gone]
+    credits = (s for s in check.plan.flags if s.carried)
+    tried = sorted(credits, key=lambda s: s.block.depth)[:MOST_TRIED]
+    return [s for s in spared(check, tried).plan.ops if isinstance(s, Counter)]
 
 
 def _lost(d: CoreDependence) -> IRError:

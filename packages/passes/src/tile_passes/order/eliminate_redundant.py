@@ -22,7 +22,7 @@ from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.dependence_graph import Edge
 from tile_passes.order.flow_graph import FlowGraph, Gap
-from tile_passes.order.tree import Block, Instance, Residues, Work, place_in, unlikely_block
+from tile_passes.order.tree import Instance, Work, place_in, unlikely_block
 from tile_passes.order.worklist import State
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Reduction(Completion):
         # The blocks in which something was not ordered.
         self.missing: set[int] = set()
         # What every pipe knew behind each item when it was run last.
-        self.history: dict[tuple[Block, int, Residues], int] = {}
+        self.history: dict[Gap, int] = {}
 
     def edges(self) -> list[Edge]:
         """In the order in which they are met along the section."""
@@ -73,7 +73,7 @@ class Reduction(Completion):
         return [edge for *_, edge in found]
 
     def passed(self, gap: Gap, state: State) -> None:
-        self.history[gap.block, gap.position, gap.residues] = state.known
+        self.history[gap] = state.known
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.missing.add(self.at)
@@ -117,7 +117,8 @@ class Reduction(Completion):
         nested = block.bits(j, j + 1) if later.item.block is not block else 0
         gives = self.own[source] & ~nested
         if place.source is not place.target:
-            known = self.knows(source, self.history[block, i, later.residues[: block.residues]])
+            behind = Gap(block, i, True, later.residues[: block.residues])
+            known = self.knows(source, self.history[behind])
             gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
         return self.met(place, need, gives)
 

@@ -60,19 +60,19 @@ class ModelledTime:
                     yield orelse if item.unlikely or item.taken is False else then
                 case Work() | Repeat():
                     yield item
-            yield from self.plan.after(block, item.position)
-        yield from self.plan.before(block, len(block.items))
+            yield from self.plan.at(block, item.position, True)
+        yield from self.plan.at(block, len(block.items), False)
 
     def loop(self, loop: Repeat) -> None:
         trips = min(loop.most, ASSUMED_ITERATIONS)
-        for action in self.plan.before(loop.body, AROUND):
+        for action in self.plan.at(loop.body, AROUND, False):
             self.action(*action)
         begun, run = 0.0, min(int(trips), loop.modulus + 1)
         for _ in range(run):
             begun = self.clock.end
             self.block(loop.body)
         self.later((trips - run) * (self.clock.end - begun))
-        for action in self.plan.after(loop.body, AROUND):
+        for action in self.plan.at(loop.body, AROUND, True):
             self.action(*action)
 
     def later(self, cycles: float) -> None:

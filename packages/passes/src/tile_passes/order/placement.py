@@ -93,7 +93,7 @@ def _has_flags(tree: Tree, closed: frozenset[Pair], source: Pipe, target: Pipe) 
 def across_rounds(edge: Edge) -> tuple[Block, int, int, int, int]:
     """Block, places, distance and slots of a flag that is raised before the loop (`Flag.home` says
     which), and of which each round takes one and gives one back: legal, since every round of every
-    loop around does so, or breaks by way of what `Plan.before` takes and gives."""
+    loop around does so, or breaks by way of what `Plan.at` takes and gives."""
     block, first, then, distance = edge.block, edge.first, edge.then, edge.distance
     loop = block.loop
     assert loop is not None, "only loops carry"

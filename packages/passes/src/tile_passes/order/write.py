@@ -35,17 +35,17 @@ def _body(found: Allocation, block: Block, within: Core) -> Body:
     plan = found.plan
     result: list[streams.Item] = []
     for item in block.items:
-        result += _between(found, plan.before(block, item.position), item)
+        result += _between(found, plan.at(block, item.position, False), item)
         stmt = item.stmt
         if isinstance(item, Repeat):
-            result += _between(found, plan.before(item.body, AROUND), item)
+            result += _between(found, plan.at(item.body, AROUND, False), item)
         if item.blocks:
             stmt = with_bodies(stmt, tuple(_body(found, b, item.core) for b in item.blocks))
         result.append(streams.Item(stmt, item.core, 0))
         if isinstance(item, Repeat):
-            result += _between(found, plan.after(item.body, AROUND), item)
-        result += _between(found, plan.after(block, item.position), item)
-    result += _between(found, plan.before(block, len(block.items)), None)
+            result += _between(found, plan.at(item.body, AROUND, True), item)
+        result += _between(found, plan.at(block, item.position, True), item)
+    result += _between(found, plan.at(block, len(block.items), False), None)
     return streams.closed(result, within)
 
 
