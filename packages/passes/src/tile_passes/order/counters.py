@@ -19,7 +19,7 @@ from tile_passes.graphs import nx
 from tile_passes.order.channels import Action, Counter, Do, Flag, Place, Plan, Reason, SyncOp
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.event_ids import Allocation
-from tile_passes.order.tree import Block, Repeat, Tree, place_in
+from tile_passes.order.tree import Block, Repeat, Tree
 
 # How many signals a core may be ahead where nothing else holds it back, and how many credits: both
 # together are what a counter holds at most.
@@ -51,7 +51,7 @@ def _for_dependence(tree: Tree, d: CoreDependence) -> Counter:
     for outer in wanted.outward():
         if outer.owner is not None and outer.owner.private:
             block = outer.owner.block
-    after, before = place_in(block, earlier.item), place_in(block, later.item)
+    after, before = block.place(earlier.item), block.place(later.item)
     within_one = after == before and later.item.block is not block
     if block is not wanted if d.distance else within_one:
         raise KernelError(

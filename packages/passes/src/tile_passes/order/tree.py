@@ -94,6 +94,17 @@ class Item:
         """All instances in it."""
         return reduce(or_, (block.below[-1] for block in self.blocks), 0)
 
+    def unlikely_beside(self, other: Item) -> Block | None:
+        """The largest block around the item, but not around the other, that hardly ever runs."""
+        beside = set(other.block.outward())
+        found = None
+        for block in self.block.outward():
+            if block in beside:
+                break
+            if isinstance(branch := block.owner, Branch) and block is branch.then:
+                found = block if branch.unlikely else found
+        return found
+
     def sight(self, everywhere: Ranges) -> Sight:
         """The intervals and values of what its path brings into sight."""
         if self._sight is None:
@@ -218,6 +229,13 @@ class Block:
         """Whether the item stands in this block or in one inside it."""
         return self.below[-1] & item.bits != 0
 
+    def place(self, item: Item) -> int:
+        """Where in the block the item stands, or what holds it."""
+        while item.block is not self:
+            assert item.block.owner is not None, "the block is around the item"
+            item = item.block.owner
+        return item.position
+
     def bits(self, first: int, end: int) -> int:
         """The instances in items [first, end)."""
         return self.below[end] & ~self.below[first]
@@ -284,7 +302,7 @@ class Tree:
                 one = self.dominators[one]
             else:
                 two = self.dominators[two]
-        return one, place_in(one, p), place_in(one, q)
+        return one, one.place(p), one.place(q)
 
     def facts_of(self, bits: int) -> Iterator[Fact]:
         """The facts of bits, the last first. Bits of waits are passed over."""
@@ -301,18 +319,6 @@ class Tree:
         return len(self.instances) * (2 if self.runs else 1)
 
 
-def unlikely_block(item: Item, other: Item) -> Block | None:
-    """The largest block around `item`, but not around `other`, that hardly ever runs."""
-    beside = set(other.block.outward())
-    found = None
-    for block in item.block.outward():
-        if block in beside:
-            break
-        if isinstance(block.owner, Branch) and block.owner.unlikely and block is block.owner.then:
-            found = block
-    return found
-
-
 def _dominators(root: Block) -> dict[Block, Block]:
     """The immediate dominator of each block. Control passes to the blocks inside one, and back."""
     graph: nx.DiGraph[Block] = nx.DiGraph()
@@ -322,11 +328,3 @@ def _dominators(root: Block) -> dict[Block, Block]:
             graph.add_edges_from(((item.block, inner), (inner, item.block)))
     found: dict[Block, Block] = nx.immediate_dominators(graph, root)
     return found
-
-
-def place_in(block: Block, item: Item) -> int:
-    """Where in the block the item stands, or what holds it."""
-    while item.block is not block:
-        assert item.block.owner is not None, "the block is around the item"
-        item = item.block.owner
-    return item.position
