@@ -97,6 +97,11 @@ class Flag:
         return self.distance > 0
 
     @property
+    def room(self) -> int:
+        """How many of it may be set at once."""
+        return self.slots
+
+    @property
     def set_first(self) -> bool:
         """Whether a round sets it before it waits. Then `distance` is less than `slots`, but for a
         counter: or the round would set the flag of a slot that is still set."""
@@ -143,11 +148,8 @@ class Flag:
 
     def home(self) -> Item:
         """The loop before which the flags of a carried one are raised."""
-        loop = self.block.loop
-        assert loop is not None, "only loops carry"
-        while self.by_slot and not self.local and loop.block.loop is not None:
-            loop = loop.block.loop
-        return loop
+        loops = [*self.block.loops()]
+        return loops[-1] if self.by_slot and not self.local else loops[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,10 @@ class Counter(Flag):
     def kind(self) -> tuple[Place, Place, Pipe]:
         return self.source, self.target, self.pipe
 
+    @property
+    def room(self) -> int:
+        return self.distance + 2
+
     def turns(self, do: Do, turn: int = 0) -> Sequence[int]:
         """Whatever the rounds: a counter has no slots."""
         return range(self.distance if do.around else 1)
@@ -169,12 +175,8 @@ class Counter(Flag):
     def home(self) -> Item:
         """The loop around which credits are set and awaited; for a single credit what is around
         everything, since the last one of a run is as good as the first of the next."""
-        loop = self.block.loop
-        assert loop is not None, "only loops carry"
-        home: Item = loop
-        while not self.local and home.block.owner is not None:
-            home = home.block.owner
-        return home
+        owners = [b.owner for b in self.block.outward() if b.owner is not None]
+        return next(self.block.loops()) if self.local else owners[-1]
 
 
 def point_to_point(
@@ -251,8 +253,8 @@ class Plan:
         given: list[Action] = []
         place: Item | None = item
         while place is not None:
-            for op in self.ops:
-                if not isinstance(op, Flag) or op.block is not place.block:
+            for op in self.flags:
+                if op.block is not place.block:
                     continue
                 is_set, awaited = op.set_after < place.position, op.wait_before <= place.position
                 if is_set and not awaited and (not op.carried or isinstance(op, Counter)):
@@ -267,11 +269,9 @@ class Plan:
 def _rank(action: Action) -> tuple[int, int]:
     """Orders the actions of a gap; the credits of a core come before it waits."""
     do, op = action
-    if isinstance(op, Counter) and do is Do.PRIME:
-        return -1, 0
     if isinstance(op, Flag) and op.turn is not None:
         return 0 if op.behind else Do.WAIT + 1, op.turn
-    return do, 0
+    return -1 if isinstance(op, Counter) and do is Do.PRIME else do, 0
 
 
 def _instructions(op: SyncOp) -> Iterator[tuple[PlanGap, Do]]:

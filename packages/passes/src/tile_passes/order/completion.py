@@ -40,29 +40,24 @@ class Completion(Dataflow):
         super().__init__(flow.successors)
         self.flow, self.tree, self.plan = flow, flow.tree, plan
         self.index, self.own, self.scalar = flow.index, flow.own, flow.index.get(Pipe.S, -1)
+        self.width = flow.width
         self.first_bit: dict[Flag, int] = {}
-        # The waits of each pipe: a flag that it sets carries them along.
-        self.waits = [0] * len(flow.own)
-        self.width: int
-        bit = flow.width
-        for op in plan.flags if solved is None else ():
-            self.first_bit[op] = bit
-            if isinstance(op, Counter):
-                bit += 2 + op.distance  # what it may hold at once
-            else:
-                self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
-                bit += op.slots
-        if solved is not None:
-            self.first_bit, self.waits, bit = solved.first_bit, solved.waits, solved.width
-        self.width = bit
-        self.lanes = [pipe * bit for pipe in range(len(flow.own))]
-        self.lane = (1 << bit) - 1
-        # A bit times this is that bit of every pipe.
-        self.each = sum(1 << lane for lane in self.lanes)
         if solved is None:
+            for op in plan.flags:
+                self.first_bit[op] = self.width
+                self.width += op.room
             self.steps = [[*self._planned(steps)] for steps in flow.steps]
         else:
+            self.first_bit, self.width = solved.first_bit, solved.width
             self.steps, self.entries = solved.steps, solved.entries
+        # The waits of each pipe: a flag that it sets carries them along.
+        self.waits = [0] * len(flow.own)
+        for op in self.first_bit:
+            self.waits[self.index[op.target]] |= self.waits_of(op)
+        self.lanes = [pipe * self.width for pipe in range(len(flow.own))]
+        self.lane = (1 << self.width) - 1
+        # A bit times this is that bit of every pipe.
+        self.each = sum(1 << lane for lane in self.lanes)
 
     @classmethod
     def beside(cls: type[C], solved: Completion) -> C:
@@ -88,9 +83,9 @@ class Completion(Dataflow):
         """
         ops = tuple(ops)
         gone = {id(op) for op in ops}  # hashing them takes longer
+        changed = {n for op in ops for n in self.standing[id(op)] if self.entries[n] is not None}
         less = copy(self)
         less.steps, less.entries, less.reporting = self.steps.copy(), self.entries.copy(), False
-        changed = {n for op in ops for n in self.standing[id(op)] if self.entries[n] is not None}
         for number in changed:
             less.steps[number] = [s for s in self.steps[number] if id(s[0]) not in gone]
         less.propagate(changed)
@@ -105,6 +100,10 @@ class Completion(Dataflow):
             for step in steps:
                 found[id(step[0])].append(number)
         return found
+
+    def waits_of(self, op: Flag) -> int:
+        """Return the facts that waits of a flag are over."""
+        return ((1 << op.room) - 1) << self.first_bit[op]
 
     def knows(self, pipe: int, known: int) -> int:
         """Return what the pipe knows, of what all know."""

@@ -272,7 +272,7 @@ class _Builder:
                 event = order.spans[residues]
                 if event.low != event.high:
                     return
-                source, target = (self.index[Pipe(op.attr(e))] for e in ("src_pipe", "dst_pipe"))
+                source, target = (self.index[pipe] for pipe in order.pair)
                 flag = self.flags.setdefault((source, target, int(event.low)), ~len(self.flags))
                 if effect is Effect.SET_FLAG:
                     yield Set(None, source, flag)

@@ -11,7 +11,7 @@ from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
-from tile_ir import Buffer, Const, Core, For, Loc, Pipe, Region, Stmt, While, map_region, walk_expr
+from tile_ir import Buffer, Const, Core, For, Loc, Op, Pipe, Region, Stmt, While, map_region
 from tile_ir.analysis import INF, Bounds, Interval, Ranges, Sight, Touch, visible, widened
 from tile_passes.graphs import nx
 
@@ -30,16 +30,9 @@ class Instance:
     touches: tuple[Touch, ...]
     bounds: Bounds
     # The loop around it, if it may touch other bytes in each round of it.
-    round_by_round: Repeat | None = field(init=False)
+    round_by_round: Repeat | None = None
     # By the identity of a touch: to hash a region takes longer than to find it here.
     _regions: dict[int, tuple[Region, Region]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        loop, self.round_by_round = self.item.block.loop, None
-        if loop is not None and loop.modulus == 1 and isinstance(loop.stmt, For):
-            offsets = (s.offset for t in self.touches for s in self.region(t).dims)
-            if any(loop.stmt.var in walk_expr(offset) for offset in offsets):
-                self.round_by_round = loop
 
     @property
     def looks_back(self) -> Repeat | None:
@@ -135,6 +128,12 @@ class Order(Item):
     """A flag or barrier of the user's; `spans` has what its event id may be for each residue."""
 
     spans: dict[Residues, Interval] = field(default_factory=dict)
+
+    @property
+    def pair(self) -> tuple[Pipe, Pipe]:
+        """The pipe that sets the flag, and the one that waits for it."""
+        assert isinstance(self.stmt, Op), "flags are operations"
+        return Pipe(self.stmt.attr("src_pipe")), Pipe(self.stmt.attr("dst_pipe"))
 
 
 @dataclass(eq=False, slots=True)

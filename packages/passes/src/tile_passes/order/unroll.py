@@ -306,6 +306,11 @@ class _PipeTree(_Builder):
         self, item: Work, residues: Residues, touches: tuple[Touch, ...], bounds: Bounds
     ) -> None:
         found = Instance(len(self.instances), item, residues, touches, bounds)
+        loop = item.block.loop
+        if loop is not None and loop.modulus == 1 and isinstance(loop.stmt, For):
+            offsets = (s.offset for touch in touches for s in found.region(touch).dims)
+            if any(loop.stmt.var in walk_expr(offset) for offset in offsets):
+                found.round_by_round = loop
         item.instances[residues] = found
         self.instances.append(found)
 
