@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tile_ir import Buffer, For, Memory, Region, Stmt
 from tile_ir.analysis import Sight, Touch, ever_meet_in, is_rounds, meet_in_run
-from tile_passes.order.tree import Instance, Repeat, Residues, Tree, round_by_round
+from tile_passes.order.tree import Instance, Repeat, Residues, Tree
 
 _Access = tuple[Instance, Touch]
 # All that the answer of `ever_meet` goes by; regions by number.
@@ -79,8 +79,9 @@ def _regions_meet(tree: Tree, one: _Access, two: _Access) -> bool:
     (instance, touch), (other, t) = one, two
     path = _path_beside(instance, other)
     a, b = instance.reach(touch), other.reach(t)
+    (ranges, _), (more, _) = (i.item.sight(tree.ranges) for i in (instance, other))
     # What the paths define has been put into the regions.
-    sight: Sight = ({**instance.item.sight(tree.ranges), **other.item.sight(tree.ranges)}, {})
+    sight: Sight = ({**ranges, **more}, {})
     return ever_meet_in(a, instance.item.path, b, path, tree.ranges, sight, instance is other)
 
 
@@ -176,7 +177,7 @@ def _look_back_only(tree: Tree, conflicts: list[int]) -> None:
     for what every round does to a row of its own; residues tell slots apart already."""
     groups: dict[tuple[Repeat, Residues], list[Instance]] = defaultdict(list)
     for instance in tree.instances:
-        if (loop := round_by_round(instance)) is not None:
+        if (loop := instance.round_by_round) is not None:
             groups[loop, instance.residues].append(instance)
     before = {instance: 1 << bit for bit, instance, _ in tree.runs}
     for (loop, _), instances in groups.items():
