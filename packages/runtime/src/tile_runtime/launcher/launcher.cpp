@@ -48,7 +48,8 @@ PYBIND11_MODULE(_tile_launcher, module)
         .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none(),
             py::arg("fresh") = py::tuple(), py::arg("stream") = 0)
         .def("run_ranks", &Kernel::run_ranks, py::arg("values"), py::arg("byte_sizes"),
-            py::arg("fresh") = std::vector<py::tuple>(), py::arg("allocations") = std::vector<py::tuple>());
+            py::arg("fresh") = std::vector<py::tuple>(), py::arg("allocations") = std::vector<py::tuple>(),
+            py::arg("process") = py::none());
 
     py::class_<Torch, std::shared_ptr<Torch>>(module, "Torch")
         .def(py::init<py::tuple, py::object, py::object, py::object, py::tuple, py::object>(), py::kw_only(), py::arg("types"),

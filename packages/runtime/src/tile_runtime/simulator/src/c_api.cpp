@@ -24,6 +24,7 @@ struct Session {
     GlobalBuffers buffers;
     SymmetricMemory symmetric;
     uint32_t ranks = 0;  // 0: launches run at once
+    uint32_t ranks_of_launch = 0;
     std::vector<std::vector<Recorded>> recorded;  // by rank
     TileOptions options;
     bool failed = false;
@@ -128,6 +129,8 @@ int run_recorded(const std::vector<std::vector<Recorded>>& recorded, size_t numb
         }
         entries.push_back({rank[number].entry, rank[number].closure.get()});
     }
+    // The other ranks are of other processes.
+    entries.resize(session().ranks_of_launch, entries.front());
     return run_launch(first.kernel.c_str(), first.blocks, std::move(entries));
 }
 
@@ -183,7 +186,7 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
 void tile_simulator_begin_ranks(uint32_t ranks, const TileSymmetric* memory, size_t count)
 {
     Session& now = session();
-    now.ranks = ranks;
+    now.ranks = now.ranks_of_launch = ranks;
     now.recorded.clear();
     now.symmetric = SymmetricMemory(ranks, memory, count);
     now.buffers.add_symmetric(now.symmetric);

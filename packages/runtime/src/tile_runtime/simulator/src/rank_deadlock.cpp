@@ -184,7 +184,8 @@ void Launch::report_rank_deadlock(const std::vector<Block*>& blocks)
         tell_passed_over(*core);
     }
     std::string kind = "deadlock";
-    const std::string verdict = verdict_of(waiting, kind);
+    const std::string verdict =
+        options_.processes != nullptr ? verdict_on_processes() : verdict_of(waiting, kind);
     const Core& first = *waiting.front();
     const Use& use = first.awaited.waiting   ? first.awaited.use
                      : first.polling.waiting ? first.polling.use

@@ -45,12 +45,16 @@ void come_to(Core& core, Collective kind, Use use)
     const uint32_t number = barriers.number_of(core, kind);
     core.awaited.waiting = true;
     if (barriers.arrive(
-            core, kind, core.collectives++, (vectors + cubes) * launch.ranks(), knowledge, core.awaited.use)) {
+            core, kind, core.collectives++, (vectors + cubes) * launch.ranks_here(), knowledge, core.awaited.use)) {
         if (kind == Collective::barrier) {
             launch.signals().forget();
         }
-        barriers.release(kind, number);
-        launch.wake();
+        if (launch.options().processes != nullptr) {
+            launch.come_with_processes(kind, number);
+        } else {
+            barriers.release(kind, number);
+            launch.wake();
+        }
     }
     wait_in_rank(core);
     if (order != nullptr) {

@@ -200,14 +200,18 @@ void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
     signal.party = launch.name_of_block(core.block.index()) + " " + core.name();
     signal.use = {use.api, core.site.file != nullptr ? core.site : use.at};
     OrderChecks* const order = core.block.order();
-    if (order != nullptr) {
+    if (launch.options().processes != nullptr) {
+        signal_process(address, signal.add, value);
+    } else if (order != nullptr) {
         const bool alone = open != nullptr && core.remote.only_target() == pe;
         Instruction instruction = word_instruction(core, address, sizeof(int32_t), true, use);
         signal.by = order->signal(instruction, alone ? open->fenced : 0);
         order->hand_word(core, address, signal.add, signal.by.writer, signal.by.handover);
     }
-    launch.signals().apply(address, signal, launch.symmetric_memory(),
-        [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); });
+    if (launch.options().processes == nullptr) {
+        launch.signals().apply(address, signal, launch.symmetric_memory(),
+            [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); });
+    }
     core.stored_to_gm = true;
     if (operation == add) {
         pipe_barrier(PIPE_ALL, use);
