@@ -45,7 +45,7 @@ def text_of(fault: Any) -> str:
     """The message with `line <n>` for places in the source, counted from the kernel's first."""
     lines = [int(n) for n in re.findall(r"\.cpp:(\d+)", fault.text)]
     first = min(lines, default=0)
-    return re.sub(r"\S+\.cpp:(\d+)", lambda m: f"line {int(m[1]) - first}", fault.text)
+    return re.sub(r"[^\s(]+\.cpp:(\d+)", lambda m: f"line {int(m[1]) - first}", fault.text)
 
 
 TEXTS = {
@@ -88,8 +88,8 @@ TEXTS = {
     ),
     "barrier_or_sync": (
         "collective-mismatch",
-        "as collective number 1 rank 0, block 0 aiv0 comes to aclshmem_barrier_all (line 0), and "
-        "rank 1, block 0 aiv0 comes to aclshmem_sync_all (line 1): all cores of all ranks come to "
+        "as collective number 1 rank 0, block 0 aiv0 comes to aclshmem_barrier_all (at line 0), and "
+        "rank 1, block 0 aiv0 comes to aclshmem_sync_all (at line 1): all cores of all ranks come to "
         "the same ones in one order",
     ),
 }
