@@ -37,7 +37,10 @@ add("barrier", BY_BARRIER.format(barrier="aclshmem_barrier_all();", read="GetBlo
 add("vector_barrier", BY_BARRIER.format(barrier="aclshmemx_barrier_all_vec();", read="row"))
 add("no_barrier", BY_BARRIER.format(barrier="", read="row"))
 add("sync_only", BY_BARRIER.format(barrier="aclshmem_sync_all();", read="row"))
-add("quiet_and_sync", BY_BARRIER.format(barrier="aclshmem_quiet(); aclshmem_sync_all();", read="row"))
+add(
+    "quiet_and_sync",
+    BY_BARRIER.format(barrier="aclshmem_quiet(); aclshmem_sync_all();", read="row"),
+)
 add("own_rank_only", BY_BARRIER.format(barrier="aclshmem_quiet(); SyncAll();", read="row"))
 add("mixed", """
 if ASCEND_IS_AIV { t.Load(x, GetBlockIdx()); t.Store(y, GetBlockIdx(), t.next); }

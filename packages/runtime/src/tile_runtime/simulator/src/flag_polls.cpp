@@ -235,6 +235,12 @@ std::shared_ptr<const Handover> OrderChecks::hand_over(const Core& core, const V
     for (int i = 0; i < cores_per_block; ++i) {
         handover->foreign = joined(handover->foreign, taken_[i][clock.at[handovers_of(i)]]);
     }
+    if (several_ranks_) {
+        // Who has left a grid-wide round knows that all of its rank came to it: kept where others of the rank keep it.
+        auto rounds = std::make_shared<Foreign>();
+        (*rounds)[first_of_rank(block_)] = rounds_of(clock);
+        handover->foreign = joined(handover->foreign, rounds);
+    }
     return handover;
 }
 

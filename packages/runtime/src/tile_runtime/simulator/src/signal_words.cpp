@@ -1,6 +1,7 @@
 #include "signal_words.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -151,25 +152,42 @@ void SignalWords::remember_site(const Signal& signal, size_t ranks)
     }
 }
 
-// Of ADDs of which any may be missing that none of the others present follows, those without which the condition can
-// not hold.
-ForeignPointer SignalWords::needed_adds(
+// What is known once a condition holds because of some ADDs, nobody says which. An instruction is sure to be complete if
+// the ADDs that do not know of it are too few. Those that know of the `n`-th of an agent know of all before it: of each
+// agent, the ADDs are counted from the one that knows least.
+ForeignPointer SignalWords::sure_of_adds(
     const std::vector<const Signal*>& adds, int64_t base, const SignalCondition& condition)
 {
-    const bool up = condition.compare == Compare::ge || condition.compare == Compare::gt;
     const bool down = condition.compare == Compare::le || condition.compare == Compare::lt;
-    ForeignPointer needed;
-    for (const Signal* without : adds) {
-        int64_t most = base;
-        for (const Signal* other : adds) {
-            const bool counts = (up && other->value > 0) || (down && other->value < 0) || (!up && !down);
-            most += other != without && counts && !follows(*other, *without) ? other->value : 0;
-        }
-        if (!condition.holds(most)) {
-            needed = joined(needed, all_of(*without->by.handover));
+    std::vector<std::pair<int64_t, ForeignPointer>> carried;
+    std::set<uint32_t> blocks;
+    for (const Signal* add : adds) {
+        // One against the condition can only hold it up.
+        if ((add->value < 0) == down || condition.compare == Compare::eq || condition.compare == Compare::ne) {
+            carried.emplace_back(add->value, all_of(*add->by.handover));
+            for (const auto& [block, clock] : *carried.back().second) {
+                blocks.insert(block);
+            }
         }
     }
-    return needed;
+    auto sure = std::make_shared<Foreign>();
+    std::vector<std::pair<uint32_t, int64_t>> counts(carried.size());
+    for (const uint32_t block : blocks) {
+        VectorClock& clock = (*sure)[block];
+        for (int i = 0; i < VectorClock::size; ++i) {
+            for (size_t k = 0; k < carried.size(); ++k) {
+                const auto found = carried[k].second->find(block);
+                counts[k] = {found != carried[k].second->end() ? found->second.at[i] : 0, carried[k].first};
+            }
+            std::sort(counts.begin(), counts.end());
+            int64_t value = base;
+            for (size_t k = 0; k < counts.size() && !condition.holds(value); ++k) {
+                value += counts[k].second;
+                clock.at[i] = counts[k].first;
+            }
+        }
+    }
+    return sure;
 }
 
 ForeignPointer SignalWords::knowledge(
@@ -217,8 +235,8 @@ ForeignPointer SignalWords::knowledge(
     }
     if (sets.empty()) {
         const int32_t base = latest_set != nullptr ? latest_set->value : known_value;
-        ForeignPointer needed = needed_adds(adds, base, condition);
-        return latest_set != nullptr ? joined(needed, all_of(*latest_set->by.handover)) : needed;
+        ForeignPointer sure = sure_of_adds(adds, base, condition);
+        return latest_set != nullptr ? joined(sure, all_of(*latest_set->by.handover)) : sure;
     }
     // It may have been any of the SETs: what all carry is sure.
     ForeignPointer sure = all_of(*sets.front()->by.handover);

@@ -82,7 +82,7 @@ private:
     void check(uint64_t address, const Word& word, const Signal& signal, uint64_t to, const SymmetricMemory& memory,
         const Knows& knows);
     void remember_site(const Signal& signal, size_t ranks);
-    static ForeignPointer needed_adds(
+    static ForeignPointer sure_of_adds(
         const std::vector<const Signal*>& adds, int64_t base, const SignalCondition& condition);
 
     mutable std::mutex mutex_;
