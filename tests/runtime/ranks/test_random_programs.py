@@ -149,7 +149,10 @@ def _step(programs: Programs, state: Any, rank: int) -> tuple[Any, bool] | None:
         case _ if what == READ:
             raced = any((o, s) == (rank, where) for _, o, s in under_way)
         case _:
-            if any(p == len(steps) or steps[p][0] != BARRIER for p, steps in zip(places, programs)):
+            if any(
+                p == len(steps) or steps[p][0] != BARRIER
+                for p, steps in zip(places, programs, strict=True)
+            ):
                 return None
             ahead, under_way = tuple(p + 1 for p in places), frozenset()
     return (ahead, words, under_way), raced

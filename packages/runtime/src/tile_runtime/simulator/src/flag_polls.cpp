@@ -262,6 +262,9 @@ void OrderChecks::know(Core& core, const ForeignPointer& foreign, VectorClock cl
     if (foreign != nullptr) {
         std::vector<ForeignPointer>& taken = taken_[core_index(core)];
         taken.push_back(joined(taken.back(), foreign));
+        if (several_ranks_) {
+            given_[core_index(core)].push_back(foreign);
+        }
         clock.at[handovers_of(core_index(core))] = static_cast<uint32_t>(taken.size() - 1);
         const uint32_t first = first_of_rank(block_);
         for (auto entry = foreign->lower_bound(first);

@@ -138,8 +138,10 @@ public:
     }
 
     SignalWords& signals() { return signals_; }
+    const SignalWords& signals() const { return signals_; }
     // What comes to a core with the value of a word.
-    ForeignPointer knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition) const;
+    ForeignPointer knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition,
+        std::shared_ptr<JudgedWait>* judged = nullptr) const;
     RankBarriers& barriers() { return barriers_; }
     // A core has changed what cores of other blocks wait for.
     void wake();

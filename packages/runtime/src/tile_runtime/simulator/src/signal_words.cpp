@@ -1,7 +1,6 @@
 #include "signal_words.h"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -54,7 +53,8 @@ int32_t SignalWords::Word::value(size_t count) const
     return now;
 }
 
-void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows)
+void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows,
+    const std::function<void()>& tell)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     const SymmetricMemory::Place place = memory.find(address);
@@ -87,6 +87,10 @@ void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricM
     }
     remember_site(signal, place.allocation != nullptr ? place.allocation->bases.size() : 1);
     word.signals.push_back(signal);
+    if (signal.by.handover != nullptr) {
+        judged_.signal(address, signal.add, signal.value, signal.by.handover);
+        tell();
+    }
     word.latest.assign(1, signal);
     __atomic_store_n(reinterpret_cast<int32_t*>(address), after(now, signal), __ATOMIC_RELEASE);
 }
@@ -152,46 +156,8 @@ void SignalWords::remember_site(const Signal& signal, size_t ranks)
     }
 }
 
-// What is known once a condition holds because of some ADDs, nobody says which. An instruction is sure to be complete if
-// the ADDs that do not know of it are too few. Those that know of the `n`-th of an agent know of all before it: of each
-// agent, the ADDs are counted from the one that knows least.
-ForeignPointer SignalWords::sure_of_adds(
-    const std::vector<const Signal*>& adds, int64_t base, const SignalCondition& condition)
-{
-    const bool down = condition.compare == Compare::le || condition.compare == Compare::lt;
-    std::vector<std::pair<int64_t, ForeignPointer>> carried;
-    std::set<uint32_t> blocks;
-    for (const Signal* add : adds) {
-        // One against the condition can only hold it up.
-        if ((add->value < 0) == down || condition.compare == Compare::eq || condition.compare == Compare::ne) {
-            carried.emplace_back(add->value, all_of(*add->by.handover));
-            for (const auto& [block, clock] : *carried.back().second) {
-                blocks.insert(block);
-            }
-        }
-    }
-    auto sure = std::make_shared<Foreign>();
-    std::vector<std::pair<uint32_t, int64_t>> counts(carried.size());
-    for (const uint32_t block : blocks) {
-        VectorClock& clock = (*sure)[block];
-        for (int i = 0; i < VectorClock::size; ++i) {
-            for (size_t k = 0; k < carried.size(); ++k) {
-                const auto found = carried[k].second->find(block);
-                counts[k] = {found != carried[k].second->end() ? found->second.at[i] : 0, carried[k].first};
-            }
-            std::sort(counts.begin(), counts.end());
-            int64_t value = base;
-            for (size_t k = 0; k < counts.size() && !condition.holds(value); ++k) {
-                value += counts[k].second;
-                clock.at[i] = counts[k].first;
-            }
-        }
-    }
-    return sure;
-}
-
 ForeignPointer SignalWords::knowledge(
-    uint64_t address, const SignalCondition& condition, const Knows& knows) const
+    uint64_t address, const SignalCondition& condition, const Knows& knows, std::shared_ptr<JudgedWait>* judged) const
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = words_.find(address);
@@ -235,7 +201,21 @@ ForeignPointer SignalWords::knowledge(
     }
     if (sets.empty()) {
         const int32_t base = latest_set != nullptr ? latest_set->value : known_value;
-        ForeignPointer sure = sure_of_adds(adds, base, condition);
+        std::vector<std::pair<int64_t, ForeignPointer>> carried;
+        for (const Signal* add : adds) {
+            carried.emplace_back(add->value, all_of(*add->by.handover));
+        }
+        ForeignPointer sure = sure_of_adds(carried, base, condition);
+        if (judged != nullptr && latest_set == nullptr) {
+            *judged = std::make_shared<JudgedWait>();
+            (*judged)->address = address;
+            (*judged)->condition = condition;
+            (*judged)->base = base;
+            (*judged)->seen = judged_.signals(address);
+            for (const Signal* add : adds) {
+                (*judged)->adds.push_back({add->value, add->by.handover});
+            }
+        }
         return latest_set != nullptr ? joined(sure, all_of(*latest_set->by.handover)) : sure;
     }
     // It may have been any of the SETs: what all carry is sure.
@@ -300,6 +280,12 @@ void SignalWords::forget()
         word.signals.clear();
         word.settled = 0;
     }
+}
+
+void SignalWords::judged(std::shared_ptr<const JudgedWait> wait)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    judged_.add(std::move(wait));
 }
 
 void SignalWords::found(Fault fault)
