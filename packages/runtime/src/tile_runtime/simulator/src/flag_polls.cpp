@@ -235,6 +235,12 @@ std::shared_ptr<const Handover> OrderChecks::hand_over(const Core& core, const V
     for (int i = 0; i < cores_per_block; ++i) {
         handover->foreign = joined(handover->foreign, taken_[i][clock.at[handovers_of(i)]]);
     }
+    if (several_ranks_) {
+        // Who has left a grid-wide round knows that all of its rank came to it: kept where others of the rank keep it.
+        auto rounds = std::make_shared<Foreign>();
+        (*rounds)[first_of_rank(block_)] = rounds_of(clock);
+        handover->foreign = joined(handover->foreign, rounds);
+    }
     return handover;
 }
 
@@ -256,6 +262,9 @@ void OrderChecks::know(Core& core, const ForeignPointer& foreign, VectorClock cl
     if (foreign != nullptr) {
         std::vector<ForeignPointer>& taken = taken_[core_index(core)];
         taken.push_back(joined(taken.back(), foreign));
+        if (several_ranks_) {
+            given_[core_index(core)].push_back(foreign);
+        }
         clock.at[handovers_of(core_index(core))] = static_cast<uint32_t>(taken.size() - 1);
         const uint32_t first = first_of_rank(block_);
         for (auto entry = foreign->lower_bound(first);

@@ -44,8 +44,10 @@ void GridRaces::add(uint32_t block, OrderChecks& order, bool alone)
 {
     stored_.push_back(std::move(order.stored_bytes()));
     scattered_.push_back(std::move(order.scattered_bytes()));
+    TakenByBlock& taken = taken_[block];
     for (int core = 0; core < cores_per_block; ++core) {
-        taken_.insert(taken_.end(), order.taken(core).begin(), order.taken(core).end());
+        taken.all[core] = order.taken(core);
+        taken.given[core] = order.given(core);
     }
     for (const GlobalAccess& access : order.global().all()) {
         if (alone && !is_cache(order.log()[access.access].agent)) {
@@ -70,7 +72,7 @@ void GridRaces::add(uint32_t block, OrderChecks& order, bool alone)
         }
         for (int core = 0; core < cores_per_block; ++core) {
             const uint32_t count = clock.at[handovers_of(core)];
-            record.known[core] = count != 0 ? order.taken(core)[count].get() : nullptr;
+            record.known[core] = count != 0 ? &taken.all[core][count] : nullptr;
         }
         records_.push_back(record);
     }
@@ -97,7 +99,8 @@ bool GridRaces::knows(const Record& later, const Record& earlier) const
 {
     const uint32_t rank = launch_->rank_of(earlier.block);
     const bool one_rank = launch_->rank_of(later.block) == rank;
-    for (const Foreign* known : later.known) {
+    for (const ForeignPointer* taken : later.known) {
+        const Foreign* known = taken != nullptr ? taken->get() : nullptr;
         const auto found = known != nullptr ? known->find(earlier.block) : Foreign::const_iterator{};
         if (known != nullptr && found != known->end() && covers(found->second, earlier.access, earlier.waits)) {
             return true;
@@ -245,6 +248,9 @@ bool GridRaces::in_chain(const Run& a, const Run& b) const
 std::vector<Fault> GridRaces::find(std::vector<Fault>& redundant, size_t most, const Launch& launch)
 {
     launch_ = &launch;
+    if (launch.ranks() > 1) {
+        launch.signals().judged_waits().judge_again(taken_, launch.blocks());
+    }
     most_ = most;
     // Blocks were added in the order in which they ended; what is reported must not depend on it.
     std::stable_sort(

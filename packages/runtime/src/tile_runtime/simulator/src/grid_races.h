@@ -41,7 +41,7 @@ private:
         uint32_t rounds[grid_slots];  // grid-wide rounds known to be complete before it
         uint32_t until[grid_slots];   // first round that starts after it is complete
         uint32_t waits;  // GlobalAccess::waits
-        const Foreign* known[cores_per_block];  // of other blocks, by what each core took over; null: nothing
+        const ForeignPointer* known[cores_per_block];  // of other blocks, by what each core took over; null: nothing
         uint32_t interval;
         const uint8_t* bytes;  // of a write, run after run; null if they are not known
         const ByteSet* scattered;
@@ -95,7 +95,7 @@ private:
     std::vector<Fault> races_;
     std::set<std::tuple<std::string, uint32_t, std::string, uint32_t>> raced_;  // by the places of both
     std::set<std::pair<std::string, uint32_t>> told_;  // files and lines of redundant stores
-    std::vector<ForeignPointer> taken_;        // keeps what records know
+    std::map<uint32_t, TakenByBlock> taken_;   // by block: keeps what records know
 };
 
 }  // namespace tile_simulator

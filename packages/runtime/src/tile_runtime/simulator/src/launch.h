@@ -143,8 +143,10 @@ public:
     }
 
     SignalWords& signals() { return signals_; }
+    const SignalWords& signals() const { return signals_; }
     // What comes to a core with the value of a word.
-    ForeignPointer knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition) const;
+    ForeignPointer knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition,
+        std::shared_ptr<JudgedWait>* judged = nullptr) const;
     RankBarriers& barriers() { return barriers_; }
     // A core has changed what cores of other blocks wait for.
     void wake();
@@ -157,6 +159,8 @@ public:
 
     // An error that ends the run of its block; of the launch, if it shall end at the first or has no time left.
     void report(const Core& core, Fault fault);
+    // What ends the run of its block is told once the launch is over.
+    void stop_block(const Core& core);
     // One that ends the launch.
     void end(const Core& core, Fault fault);
     // One that does not: one is kept for each kind and pair of lines.

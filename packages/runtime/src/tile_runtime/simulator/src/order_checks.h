@@ -71,6 +71,8 @@ public:
     // stores to other ranks (0: those it has really waited for). What other ranks know by a signal or a barrier.
     WordSignal signal(Instruction& instruction, uint32_t fenced);
     void know_of_ranks(Core& core, const ForeignPointer& knowledge);
+    // The wait whose knowledge the core has just taken over.
+    void end_wait(const Core& core, JudgedWait& wait);
     // Whether the scalar unit of the core is ordered after a store or a signal.
     bool scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const;
     // Stores to other ranks: those so far are complete for the core; for who knows the number that is returned.
@@ -99,6 +101,8 @@ public:
     const std::vector<VectorClock>& released(int slot) const { return released_[slot]; }
     // What a core had taken over from other blocks, by the count in clocks (handovers_of).
     const std::vector<ForeignPointer>& taken(int core) const { return taken_[core]; }
+    // Of a launch over ranks, what it was given each time.
+    const std::vector<ForeignPointer>& given(int core) const { return given_[core]; }
 
 private:
     // What is complete when `pipe` sets a flag.
@@ -175,6 +179,7 @@ private:
     // By word, the number of the latest store whose value each core has seen by polling.
     std::unordered_map<uint64_t, uint64_t> seen_[cores_per_block];
     std::vector<ForeignPointer> taken_[cores_per_block];
+    std::vector<ForeignPointer> given_[cores_per_block];
     std::vector<uint64_t> hidden_[cores_per_block];  // words stored to the data cache of each core, as flags may be
     Present latest_;        // instruction
     bool small_ = false;    // it stores few enough bytes to GM to set flags

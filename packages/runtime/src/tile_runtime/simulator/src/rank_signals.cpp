@@ -163,6 +163,17 @@ WordSignal OrderChecks::signal(Instruction& instruction, uint32_t fenced)
     return signal;
 }
 
+void OrderChecks::end_wait(const Core& core, JudgedWait& wait)
+{
+    const int scalar = agent_of(core, Pipe::s);
+    ++issued_[scalar];
+    counted_[core_index(core)] = true;
+    wait.block = block_;
+    wait.core = core_index(core);
+    wait.taken = static_cast<uint32_t>(taken_[wait.core].size() - 1);
+    wait.number = issued_[scalar];
+}
+
 bool OrderChecks::scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const
 {
     Present now;
@@ -206,11 +217,12 @@ void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
         const bool alone = open != nullptr && core.remote.only_target() == pe;
         Instruction instruction = word_instruction(core, address, sizeof(int32_t), true, use);
         signal.by = order->signal(instruction, alone ? open->fenced : 0);
-        order->hand_word(core, address, signal.add, signal.by.writer, signal.by.handover);
     }
     if (launch.options().processes == nullptr) {
-        launch.signals().apply(address, signal, launch.symmetric_memory(),
-            [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); });
+        launch.signals().apply(
+            address, signal, launch.symmetric_memory(),
+            [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); },
+            [&] { order->hand_word(core, address, signal.add, signal.by.writer, signal.by.handover); });
     }
     core.stored_to_gm = true;
     if (operation == add) {
@@ -243,8 +255,13 @@ int64_t rank_wait(uint64_t word, DataType type, int how, int64_t value, Use use)
     awaited.waiting = false;
     if (OrderChecks* order = core.block.order(); order != nullptr && awaited.knowledge != nullptr) {
         order->know_of_ranks(core, awaited.knowledge);
+        if (awaited.judged != nullptr) {
+            order->end_wait(core, *awaited.judged);
+            core.block.launch().signals().judged(awaited.judged);
+        }
     }
     awaited.knowledge = nullptr;
+    awaited.judged = nullptr;
     return awaited.seen;
 }
 
@@ -281,7 +298,7 @@ bool Launch::judge_signals()
                 continue;
             }
             if (block->order() != nullptr) {
-                awaited.knowledge = knowledge_of(core, awaited.address, awaited.condition);
+                awaited.knowledge = knowledge_of(core, awaited.address, awaited.condition, &awaited.judged);
             }
             awaited.ready.store(true, std::memory_order_release);
             any = true;
@@ -294,14 +311,18 @@ bool Launch::judge_signals()
     return any;
 }
 
-ForeignPointer Launch::knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition) const
+ForeignPointer Launch::knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition,
+    std::shared_ptr<JudgedWait>* judged) const
 {
     const OrderChecks& order = *core.block.order();
     const auto knows = [&](const GlobalFlags::Writer& writer) { return order.scalar_behind(core, writer); };
-    ForeignPointer known = signals_.knowledge(address, condition, knows);
+    ForeignPointer known = signals_.knowledge(address, condition, knows, judged);
     // Another store than a signal may have left the value.
     GlobalFlags::Store store;
     if (flags_.find(address, store) && !signals_.latest_is_by(address, store.writer)) {
+        if (judged != nullptr) {
+            *judged = nullptr;
+        }
         for (const auto& handover : store.handed) {
             known = joined(known, all_of(*handover));
         }

@@ -53,7 +53,8 @@ int32_t SignalWords::Word::value(size_t count) const
     return now;
 }
 
-void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows)
+void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows,
+    const std::function<void()>& tell)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     const SymmetricMemory::Place place = memory.find(address);
@@ -86,6 +87,10 @@ void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricM
     }
     remember_site(signal, place.allocation != nullptr ? place.allocation->bases.size() : 1);
     word.signals.push_back(signal);
+    if (signal.by.handover != nullptr) {
+        judged_.signal(address, signal.add, signal.value, signal.by.handover);
+        tell();
+    }
     word.latest.assign(1, signal);
     __atomic_store_n(reinterpret_cast<int32_t*>(address), after(now, signal), __ATOMIC_RELEASE);
 }
@@ -151,29 +156,8 @@ void SignalWords::remember_site(const Signal& signal, size_t ranks)
     }
 }
 
-// Of ADDs of which any may be missing that none of the others present follows, those without which the condition can
-// not hold.
-ForeignPointer SignalWords::needed_adds(
-    const std::vector<const Signal*>& adds, int64_t base, const SignalCondition& condition)
-{
-    const bool up = condition.compare == Compare::ge || condition.compare == Compare::gt;
-    const bool down = condition.compare == Compare::le || condition.compare == Compare::lt;
-    ForeignPointer needed;
-    for (const Signal* without : adds) {
-        int64_t most = base;
-        for (const Signal* other : adds) {
-            const bool counts = (up && other->value > 0) || (down && other->value < 0) || (!up && !down);
-            most += other != without && counts && !follows(*other, *without) ? other->value : 0;
-        }
-        if (!condition.holds(most)) {
-            needed = joined(needed, all_of(*without->by.handover));
-        }
-    }
-    return needed;
-}
-
 ForeignPointer SignalWords::knowledge(
-    uint64_t address, const SignalCondition& condition, const Knows& knows) const
+    uint64_t address, const SignalCondition& condition, const Knows& knows, std::shared_ptr<JudgedWait>* judged) const
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = words_.find(address);
@@ -217,8 +201,22 @@ ForeignPointer SignalWords::knowledge(
     }
     if (sets.empty()) {
         const int32_t base = latest_set != nullptr ? latest_set->value : known_value;
-        ForeignPointer needed = needed_adds(adds, base, condition);
-        return latest_set != nullptr ? joined(needed, all_of(*latest_set->by.handover)) : needed;
+        std::vector<std::pair<int64_t, ForeignPointer>> carried;
+        for (const Signal* add : adds) {
+            carried.emplace_back(add->value, all_of(*add->by.handover));
+        }
+        ForeignPointer sure = sure_of_adds(carried, base, condition);
+        if (judged != nullptr && latest_set == nullptr) {
+            *judged = std::make_shared<JudgedWait>();
+            (*judged)->address = address;
+            (*judged)->condition = condition;
+            (*judged)->base = base;
+            (*judged)->seen = judged_.signals(address);
+            for (const Signal* add : adds) {
+                (*judged)->adds.push_back({add->value, add->by.handover});
+            }
+        }
+        return latest_set != nullptr ? joined(sure, all_of(*latest_set->by.handover)) : sure;
     }
     // It may have been any of the SETs: what all carry is sure.
     ForeignPointer sure = all_of(*sets.front()->by.handover);
@@ -282,6 +280,12 @@ void SignalWords::forget()
         word.signals.clear();
         word.settled = 0;
     }
+}
+
+void SignalWords::judged(std::shared_ptr<const JudgedWait> wait)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    judged_.add(std::move(wait));
 }
 
 void SignalWords::found(Fault fault)

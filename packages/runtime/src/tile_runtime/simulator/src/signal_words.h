@@ -17,6 +17,7 @@
 #include "awaited.h"
 #include "fault.h"
 #include "global_flags.h"
+#include "judged_waits.h"
 
 namespace tile_simulator {
 
@@ -41,10 +42,16 @@ public:
     // Whether somebody is ordered after a signal.
     using Knows = std::function<bool(const GlobalFlags::Writer&)>;
 
-    // Applies a signal to its word; tells of those that it is not ordered after, where it should be.
-    void apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows);
-    // What comes with a value for which a condition holds; null if nothing does.
-    ForeignPointer knowledge(uint64_t address, const SignalCondition& condition, const Knows& knows) const;
+    // Applies a signal to its word and calls `tell` before the word changes; notes those that it is not ordered after,
+    // where it should be.
+    void apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows,
+        const std::function<void()>& tell);
+    // What comes with a value for which a condition holds; null if nothing does. With `judged`, what it rests on, if that
+    // is a sum.
+    ForeignPointer knowledge(uint64_t address, const SignalCondition& condition, const Knows& knows,
+        std::shared_ptr<JudgedWait>* judged = nullptr) const;
+    void judged(std::shared_ptr<const JudgedWait> wait);
+    const JudgedWaits& judged_waits() const { return judged_; }
     // Whether a word has had a value for which a condition holds by a signal that is not known, and the next signal.
     struct Passed {
         bool held = false;
@@ -82,14 +89,13 @@ private:
     void check(uint64_t address, const Word& word, const Signal& signal, uint64_t to, const SymmetricMemory& memory,
         const Knows& knows);
     void remember_site(const Signal& signal, size_t ranks);
-    static ForeignPointer needed_adds(
-        const std::vector<const Signal*>& adds, int64_t base, const SignalCondition& condition);
 
     mutable std::mutex mutex_;
     std::unordered_map<uint64_t, Word> words_;
     std::map<uint64_t, std::vector<uint64_t>> lines_;  // addresses of words by line
     std::map<std::string, Fault> found_;
     std::vector<Site> sites_;
+    JudgedWaits judged_;
 };
 
 }  // namespace tile_simulator
