@@ -189,7 +189,7 @@ class _CorePlanner:
         for stages in count(3):
             more = self.of_stages(stages)
             complete = all(more.versions.get(b, 1) == stages for b in self.given.handed)
-            if not complete or more.times.whole > STAGE_WORTH * best.times.whole:
+            if not complete or more.times.whole >= STAGE_WORTH * best.times.whole:
                 return best
             best = more
         raise AssertionError
