@@ -44,19 +44,14 @@ void come_to(Core& core, Collective kind, Use use)
     RankBarriers& barriers = launch.barriers();
     const uint32_t number = barriers.number_of(core, kind);
     core.awaited.waiting = true;
-<<<<<<< HEAD
-    if (barriers.arrive(
-            core, kind, core.collectives++, (vectors + cubes) * launch.ranks_here(), knowledge, core.awaited.use)) {
-=======
     const uint32_t place = core.collectives++;
     bool last = false;
     if (!barriers.arrive(
-            core, kind, place, (vectors + cubes) * launch.ranks(), knowledge, core.awaited.use, last)) {
+            core, kind, place, (vectors + cubes) * launch.ranks_here(), knowledge, core.awaited.use, last)) {
         launch.stop_block(core);
         throw Stopped{};
     }
     if (last) {
->>>>>>> h-rank
         if (kind == Collective::barrier) {
             launch.signals().forget();
         }
