@@ -62,6 +62,7 @@ struct TileOptions {
     uint32_t first;            // 1: a launch ends at its first error; else it goes on where it can
     uint32_t starved_rank;     // rank whose cores run only when no other can, from 1 on; 0: none
     uint32_t delivery;         // TileDelivery
+    uint32_t node_ranks;       // ranks of a node, which reach those of others over RoCE; 0: all are one node
 };
 
 // The error of a launch: of all blocks that failed, the first of the first to start. Strings live until the next launch

@@ -94,13 +94,43 @@ bool GridRaces::ordered(const Record& a, const Record& b) const
     return knows(a, b) || knows(b, a);
 }
 
+bool GridRaces::acknowledged(const Foreign& later, const Record& earlier) const
+{
+    const uint32_t first = static_cast<uint32_t>(earlier.buffer->rank) * launch_->blocks();
+    for (auto entry = later.lower_bound(first); entry != later.end() && entry->first < first + launch_->blocks();
+         ++entry) {
+        const auto taken = taken_.find(entry->first);
+        for (int core = 0; taken != taken_.end() && core < cores_per_block; ++core) {
+            const uint32_t count = entry->second.at[handovers_of(core)];
+            const std::vector<ForeignPointer>& all = taken->second.all[core];
+            const ForeignPointer known = count < all.size() ? all[count] : nullptr;
+            const auto found = known != nullptr ? known->find(earlier.block) : Foreign::const_iterator{};
+            if (known != nullptr && found != known->end() && covers(found->second, earlier.access, earlier.waits)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 // True if what `later` had taken over covers the earlier access.
 bool GridRaces::knows(const Record& later, const Record& earlier) const
 {
     const uint32_t rank = launch_->rank_of(earlier.block);
-    const bool one_rank = launch_->rank_of(later.block) == rank;
+    const uint32_t reader = launch_->rank_of(later.block);
+    const bool one_rank = reader == rank;
+    const auto owner = static_cast<uint32_t>(earlier.buffer->rank);
+    // Over RoCE, what the storing rank has waited for is complete for the owner of the memory alone.
+    const bool needs_owner = earlier.waits != 0 && reader != owner && !one_rank &&
+                             launch_->options().checks >= TILE_CHECKS_STRICT && !launch_->one_node(rank, owner);
     for (const ForeignPointer* taken : later.known) {
         const Foreign* known = taken != nullptr ? taken->get() : nullptr;
+        if (known != nullptr && needs_owner) {
+            if (acknowledged(*known, earlier)) {
+                return true;
+            }
+            continue;
+        }
         const auto found = known != nullptr ? known->find(earlier.block) : Foreign::const_iterator{};
         if (known != nullptr && found != known->end() && covers(found->second, earlier.access, earlier.waits)) {
             return true;

@@ -72,6 +72,8 @@ private:
         return record.block * cores_per_block + record.access.agent / agents_per_core;
     }
     bool knows(const Record& later, const Record& earlier) const;
+    // Whether `later` knows by the rank to whose memory `earlier` stored that this is complete there.
+    bool acknowledged(const Foreign& later, const Record& earlier) const;
     // Whether both can be in one place: the memory of a rank that is not symmetric is its own.
     bool meet(const Record& a, const Record& b) const;
     // The runs of bytes in a window, cut at its ends, which are those of cache lines. Windows are asked for in order.
