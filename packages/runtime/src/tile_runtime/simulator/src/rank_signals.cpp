@@ -255,6 +255,8 @@ int64_t rank_wait(uint64_t word, DataType type, int how, int64_t value, Use use)
             order->end_wait(core, *awaited.judged);
             core.block.launch().signals().judged(awaited.judged);
         }
+        core.block.launch().signals().waited(word, core.block.index() * uint64_t(cores_per_block) + core_index(core) + 1,
+            [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); });
     }
     awaited.knowledge = nullptr;
     awaited.judged = nullptr;
