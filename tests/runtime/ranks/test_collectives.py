@@ -173,6 +173,9 @@ LIBRARY = {
     "put_rows": "aclshmemx_mte_put_nbi(gy, gx, rows, "
     "non_contiguous_copy_param{2, N, N, N}, t.next, 0);",
     "put_bytes": "aclshmem_putmem(y, x, N * 8, t.next);",
+    "put_typed": "aclshmem_int32_put((__gm__ int32_t*)y, (__gm__ int32_t*)x, N * 2, t.next);",
+    "put_elements": "for (int32_t i = 0; i < 2 * N; ++i)"
+    "aclshmem_int32_p((__gm__ int32_t*)y + i, aclshmem_int32_g((__gm__ int32_t*)x + i, t.me), t.next);",
     "put_from_ub": "DataCopy(rows, gx, N * 2); SetFlag<HardEvent::MTE2_MTE3>(0);"
     "WaitFlag<HardEvent::MTE2_MTE3>(0); aclshmemx_mte_put_nbi(gy, rows, N * 2, t.next, 0);",
     "add_remotely": "for (int32_t i = 0; i < 2 * N; ++i) { PipeBarrier<PIPE_ALL>();"

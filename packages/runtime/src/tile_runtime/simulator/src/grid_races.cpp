@@ -315,11 +315,12 @@ BlockAccess GridRaces::party_of(const Record& record) const
         record.buffer->rank, record.waits != 0};
 }
 
-Fault GridRaces::race_between(const Record& first, const Record& second, const std::string& bytes) const
+Fault GridRaces::race_between(
+    const Record& first, const Record& second, bool one_line_only, const std::string& bytes) const
 {
     return launch_->rank_of(first.block) == launch_->rank_of(second.block)
                ? grid_race_report(party_of(first), party_of(second), bytes)
-               : rank_race_report(party_of(first), party_of(second), bytes);
+               : rank_race_report(party_of(first), party_of(second), one_line_only, bytes);
 }
 
 void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vector<Fault>& redundant)
@@ -346,9 +347,10 @@ void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vecto
             };
             if (launch_->rank_of(a.block) != launch_->rank_of(b.block) || !agree(other, run, lines)) {
                 ++looked_at_;
+                const bool apart = std::max(run.start, other.start) >= std::min(run.stop, other.stop);
                 if (raced_.insert(places(first.access, second.access)).second) {
                     races_.push_back(a.block == b.block ? line_race_report(a.access, b.access, bytes())
-                                                        : race_between(first, second, bytes()));
+                                                        : race_between(first, second, apart, bytes()));
                     launch_->place(races_.back(), second.block);
                 }
                 if (enough()) {

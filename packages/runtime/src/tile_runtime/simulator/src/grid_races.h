@@ -79,7 +79,8 @@ private:
     // The runs of bytes in a window, cut at its ends, which are those of cache lines. Windows are asked for in order.
     std::vector<Run> runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high);
     BlockAccess party_of(const Record& record) const;
-    Fault race_between(const Record& first, const Record& second, const std::string& bytes) const;
+    Fault race_between(
+        const Record& first, const Record& second, bool one_line_only, const std::string& bytes) const;
     void find_in(const std::vector<Run>& runs, uint64_t start, std::vector<Fault>& redundant);
     bool in_chain(const Run& a, const Run& b) const;
     bool enough() const { return races_.size() >= most_ || looked_at_ >= most_looked_at; }

@@ -69,7 +69,8 @@ public:
     void take_word(Core& core, uint64_t address);
     // A signal to a word of any rank: carries what the scalar unit of the core has waited for, and `fenced` waits for
     // stores to other ranks (0: those it has really waited for). What other ranks know by a signal or a barrier.
-    WordSignal signal(Instruction& instruction, uint32_t fenced);
+    // A SET is a scalar store that is written back: by its line.
+    WordSignal signal(Instruction& instruction, bool set, uint32_t fenced);
     void know_of_ranks(Core& core, const ForeignPointer& knowledge);
     // The same of what holds all that the core knows: what a barrier brought together.
     void know_all(Core& core, const ForeignPointer& knowledge);
