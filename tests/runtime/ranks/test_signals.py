@@ -284,6 +284,31 @@ def test_words_share_no_line_unless_they_are_added_to() -> None:
             assert KERNELS.fault(name, ranks, *arrays(ranks), **options).kind == "signal-lost", name
 
 
+# A word and what is no signal in one line.
+BESIDE = """
+if (t.me == 1) aclshmemx_signal_op(Word(w, 0), 1, ACLSHMEM_SIGNAL_{op}, 0);
+if (t.me == {who}) {{
+    t.Load(x, 0);
+    GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)aclshmem_ptr(w, 0) + {apart});
+    DataCopy(g, t.tile, 8); aclshmem_quiet();
+}}
+"""
+add("word_and_data", BESIDE.format(op="SET", who=2, apart=8))
+add("word_and_own_data", BESIDE.format(op="SET", who=0, apart=8))
+add("word_and_data_apart", BESIDE.format(op="SET", who=2, apart="LINE"))
+add("count_and_data", BESIDE.format(op="ADD", who=2, apart=8))
+
+
+def test_data_beside_a_word_that_is_set_is_lost() -> None:
+    for options in schedules():
+        KERNELS.run("word_and_data_apart", 3, *arrays(3), **options)
+        KERNELS.run("count_and_data", 3, *arrays(3), **options)
+        for name in ("word_and_data", "word_and_own_data"):
+            fault = KERNELS.fault(name, 3, *arrays(3), **options)
+            assert fault.kind == "signal-lost"
+            assert "as a whole" in fault.text
+
+
 # Rounds of one word: back to 0 by its rank, or counted up.
 ROUNDS = """
 for (int32_t i = 0; i < 3; ++i) {{

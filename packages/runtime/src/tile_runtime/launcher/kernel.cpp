@@ -163,10 +163,10 @@ Kernel::Kernel(const std::string& path, const std::string& symbol, const std::ve
 
 void Kernel::set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
     uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout, bool first, uint32_t starved_rank,
-    uint32_t delivery)
+    uint32_t delivery, uint32_t node_ranks)
 {
-    options_.values = TileOptions{
-        checks, threads, seed, starved, cube_cores, vector_cores, nullptr, timeout, first, starved_rank, delivery};
+    options_.values = TileOptions{checks, threads, seed, starved, cube_cores, vector_cores, nullptr, timeout, first,
+        starved_rank, delivery, node_ranks};
     options_.timing.reset();
     if (timing) {
         TileTiming& constants = options_.timing.emplace();

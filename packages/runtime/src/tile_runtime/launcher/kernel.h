@@ -91,7 +91,7 @@ public:
 
     void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
         uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout, bool first, uint32_t starved_rank,
-        uint32_t delivery);
+        uint32_t delivery, uint32_t node_ranks);
 
     size_t count() const { return kinds_.size(); }
     Kind kind(size_t i) const { return kinds_[i]; }

@@ -71,6 +71,7 @@ struct TileOptions {
     uint32_t first;            // 1: a launch ends at its first error; else it goes on where it can
     uint32_t starved_rank;     // rank whose cores run only when no other can, from 1 on; 0: none
     uint32_t delivery;         // TileDelivery
+    uint32_t node_ranks;       // ranks of a node, which reach those of others over RoCE; 0: all are one node
     const TileProcesses* processes = nullptr;  // null: all ranks are of this process
 };
 

@@ -160,7 +160,7 @@ extern "C" {
 void tile_simulator_default_options(TileOptions* options)
 {
     // Core counts of Ascend910B1 (docs/hardware/machine.md#chips).
-    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0, 0, 0, TILE_DELIVERY_SEED};
+    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0, 0, 0, TILE_DELIVERY_SEED, 0};
 }
 
 void tile_simulator_guard(void)

@@ -72,12 +72,15 @@ private:
         return record.block * cores_per_block + record.access.agent / agents_per_core;
     }
     bool knows(const Record& later, const Record& earlier) const;
+    // Whether `later` knows by the rank to whose memory `earlier` stored that this is complete there.
+    bool acknowledged(const Foreign& later, const Record& earlier) const;
     // Whether both can be in one place: the memory of a rank that is not symmetric is its own.
     bool meet(const Record& a, const Record& b) const;
     // The runs of bytes in a window, cut at its ends, which are those of cache lines. Windows are asked for in order.
     std::vector<Run> runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high);
     BlockAccess party_of(const Record& record) const;
-    Fault race_between(const Record& first, const Record& second, const std::string& bytes) const;
+    Fault race_between(
+        const Record& first, const Record& second, bool one_line_only, const std::string& bytes) const;
     void find_in(const std::vector<Run>& runs, uint64_t start, std::vector<Fault>& redundant);
     bool in_chain(const Run& a, const Run& b) const;
     bool enough() const { return races_.size() >= most_ || looked_at_ >= most_looked_at; }

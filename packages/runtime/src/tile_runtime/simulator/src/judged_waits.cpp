@@ -8,7 +8,7 @@ namespace tile_simulator {
 namespace {
 
 // Signals after a wait that are looked at: those that do not depend on it come from cores that waited at the same time.
-constexpr size_t most_later = 256;
+constexpr size_t most_later = 64;
 constexpr int most_rounds = 64;
 
 bool same(const ForeignPointer& a, const ForeignPointer& b)
@@ -18,6 +18,15 @@ bool same(const ForeignPointer& a, const ForeignPointer& b)
     };
     return a == b || (a != nullptr && b != nullptr && a->size() == b->size() &&
                          std::equal(a->begin(), a->end(), b->begin(), equal));
+}
+
+// Whether a handover knows of the end of a wait, as it was judged at first.
+bool depends_on(const Handover& handover, const JudgedWait& wait)
+{
+    const int scalar = wait.core * agents_per_core + int(Pipe::s);
+    return handover.block == wait.block
+               ? handover.clock.at[scalar] >= wait.number
+               : handover.foreign != nullptr && knows_instruction(*handover.foreign, wait.block, scalar, wait.number);
 }
 
 // What a handover says of all blocks, by what its block has taken over as far as that is sure.
@@ -108,6 +117,18 @@ std::vector<std::pair<int64_t, ForeignPointer>> JudgedWaits::adds_of(const Judge
     return adds;
 }
 
+// Whether a later signal does not depend on the wait, by what was known at first.
+bool JudgedWaits::may_change(const JudgedWait& wait) const
+{
+    const std::vector<Logged>& log = words_.at(wait.address);
+    for (size_t i = wait.seen; i < log.size() && i < wait.seen + most_later && log[i].add; ++i) {
+        if (!depends_on(*log[i].added.by, wait)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void JudgedWaits::judge_again(std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank) const
 {
     bool any = false;
@@ -116,7 +137,7 @@ void JudgedWaits::judge_again(std::map<uint32_t, TakenByBlock>& blocks, uint32_t
         for (const std::shared_ptr<const JudgedWait>& wait : waits_) {
             const auto taken = blocks.find(wait->block);
             bool more = false;
-            if (taken == blocks.end() || (wait->seen == signals(wait->address) && !any)) {
+            if (taken == blocks.end() || (!any && !may_change(*wait))) {
                 continue;
             }
             const auto adds = adds_of(*wait, blocks, blocks_of_rank, more);

@@ -58,6 +58,7 @@ private:
         Added added;
     };
 
+    bool may_change(const JudgedWait& wait) const;
     std::vector<std::pair<int64_t, ForeignPointer>> adds_of(
         const JudgedWait& wait, const std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank, bool& more) const;
 

@@ -110,6 +110,11 @@ public:
     uint32_t blocks() const { return blocks_; }
     uint32_t ranks() const { return static_cast<uint32_t>(entries_.size()); }
     uint32_t rank_of(uint32_t block) const { return block / blocks_; }
+    bool one_node(uint32_t rank, uint32_t other) const
+    {
+        const uint32_t ranks = options_.node_ranks;
+        return ranks == 0 || rank / ranks == other / ranks;
+    }
     const SymmetricMemory& symmetric_memory() const { return memory_; }
     // Ranks that run here, of which the first is `first_rank`; the others have processes of their own.
     uint32_t ranks_here() const { return options_.processes != nullptr ? 1 : ranks(); }

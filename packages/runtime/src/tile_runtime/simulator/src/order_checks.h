@@ -69,8 +69,11 @@ public:
     void take_word(Core& core, uint64_t address);
     // A signal to a word of any rank: carries what the scalar unit of the core has waited for, and `fenced` waits for
     // stores to other ranks (0: those it has really waited for). What other ranks know by a signal or a barrier.
-    WordSignal signal(Instruction& instruction, uint32_t fenced);
+    // A SET is a scalar store that is written back: by its line.
+    WordSignal signal(Instruction& instruction, bool set, uint32_t fenced);
     void know_of_ranks(Core& core, const ForeignPointer& knowledge);
+    // The same of what holds all that the core knows: what a barrier brought together.
+    void know_all(Core& core, const ForeignPointer& knowledge);
     // The wait whose knowledge the core has just taken over.
     void end_wait(const Core& core, JudgedWait& wait);
     // Whether the scalar unit of the core is ordered after a store or a signal.
@@ -123,6 +126,7 @@ private:
     // The present instruction, which stores to `region`, as one that is ordered after the earlier stores to a flag there.
     Present after_seen_flags(const Core& core, const Region& region, Present now, bool update) const;
     void know(Core& core, const ForeignPointer& foreign, VectorClock clock);
+    void know_taken(Core& core, const ForeignPointer& given, ForeignPointer all, VectorClock clock);
     // Where the next instruction of a pipe may start: all it may rely on.
     VectorClock present(const Core& core, Pipe pipe, bool in_order) const;
     // Returns the fault behind what is read, if it is tainted; marks what is written with `taint`.

@@ -64,7 +64,7 @@ void come_to(Core& core, Collective kind, Use use)
     }
     wait_in_rank(core);
     if (order != nullptr) {
-        order->know_of_ranks(core, core.awaited.knowledge);
+        order->know_all(core, core.awaited.knowledge);
     }
     core.awaited.knowledge = nullptr;
 }
@@ -156,7 +156,20 @@ std::shared_ptr<const Handover> OrderChecks::all_done(Core& core)
     for (int pipe = 0; pipe < pipe_count; ++pipe) {
         all.join(completed(core, Pipe(pipe)));
     }
-    return hand_over(core, all);
+    const std::shared_ptr<const Handover> handover = hand_over(core, all);
+    // Who learns of this learns that the core knows what comes next: all that is brought together.
+    const auto done = std::make_shared<Handover>(*handover);
+    const int self = core_index(core);
+    done->clock.at[handovers_of(self)] = static_cast<uint32_t>(taken_[self].size());
+    return done;
+}
+
+void OrderChecks::know_all(Core& core, const ForeignPointer& knowledge)
+{
+    if (needs_ != nullptr) {
+        needs_->give_up();
+    }
+    know_taken(core, knowledge, knowledge, VectorClock{});
 }
 
 void OrderChecks::know_of_ranks(Core& core, const ForeignPointer& knowledge)

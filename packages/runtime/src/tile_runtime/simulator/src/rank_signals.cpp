@@ -138,13 +138,14 @@ const char* SignalCondition::sign() const
     return signs[int(compare)];
 }
 
-WordSignal OrderChecks::signal(Instruction& instruction, uint32_t fenced)
+WordSignal OrderChecks::signal(Instruction& instruction, bool set, uint32_t fenced)
 {
     Core& core = instruction.core;
     const int scalar = agent_of(core, Pipe::s);
     ++issued_[scalar];
     counted_[core_index(core)] = true;
     clock_read(core);
+    issued_[cache_of(core)] += set ? 1 : 0;
     VectorClock clock = known_[scalar];
     clock.at[scalar] = issued_[scalar];
     clock.at[cache_of(core)] = issued_[cache_of(core)];
@@ -157,8 +158,12 @@ WordSignal OrderChecks::signal(Instruction& instruction, uint32_t fenced)
     now.clock = present(core, Pipe::s, true);
     now.number = issued_[scalar];
     const Where at = core.site.file != nullptr ? core.site : instruction.use.at;
-    const Access access = {instruction.use.api, at.file, "sig_addr", {}, at.line, now.number, 0, now.agent,
+    Access access = {instruction.use.api, at.file, "sig_addr", {}, at.line, now.number, 0, now.agent,
         AccessKind::signal};
+    if (set) {
+        access.agent = static_cast<uint8_t>(cache_of(core));
+        access.number = issued_[cache_of(core)];
+    }
     touch_global(instruction, instruction.operands[0], log_.add_once(access), now, interval_, rounds_index(now));
     return signal;
 }
@@ -216,7 +221,7 @@ void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
     } else if (order != nullptr) {
         const bool alone = open != nullptr && core.remote.only_target() == pe;
         Instruction instruction = word_instruction(core, address, sizeof(int32_t), true, use);
-        signal.by = order->signal(instruction, alone ? open->fenced : 0);
+        signal.by = order->signal(instruction, operation == set, alone ? open->fenced : 0);
     }
     if (launch.options().processes == nullptr) {
         launch.signals().apply(
@@ -259,6 +264,8 @@ int64_t rank_wait(uint64_t word, DataType type, int how, int64_t value, Use use)
             order->end_wait(core, *awaited.judged);
             core.block.launch().signals().judged(awaited.judged);
         }
+        core.block.launch().signals().waited(word, core.block.index() * uint64_t(cores_per_block) + core_index(core) + 1,
+            [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); });
     }
     awaited.knowledge = nullptr;
     awaited.judged = nullptr;

@@ -11,8 +11,8 @@
 namespace tile_simulator {
 namespace {
 
-// Signals of a word that are kept though all who wait for it may know them.
-constexpr size_t most_signals = 4096;
+// Signals of a word that are kept though the only core that waits for it knows them.
+constexpr size_t most_signals = 256;
 
 int32_t load(uint64_t address)
 {
@@ -44,15 +44,6 @@ std::string act_of(const SignalWords::Signal& signal, const char* verb, const st
 
 }  // namespace
 
-int32_t SignalWords::Word::value(size_t count) const
-{
-    int32_t now = initial;
-    for (size_t i = 0; i < count; ++i) {
-        now = after(now, signals[i]);
-    }
-    return now;
-}
-
 void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows,
     const std::function<void()>& tell)
 {
@@ -66,33 +57,30 @@ void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricM
     }
     Word& word = entry->second;
     const int32_t now = load(address);
-    if (fresh || word.value(word.signals.size()) != now) {
+    if (fresh || word.now != now) {
         word = Word{};  // somebody has stored another value: what was signalled before is gone
         word.initial = now;
     }
+    bool settles = false;
     if (signal.by.handover != nullptr) {
         for (const uint64_t other : lines_[line]) {
             check(other, words_[other], signal, address, memory, knows);
         }
         const auto known = [&](const Signal& earlier) { return knows(earlier.by.writer); };
-        if (!signal.add && std::all_of(word.signals.begin() + std::ptrdiff_t(word.settled), word.signals.end(), known)) {
-            word.settled = word.signals.size();
-        }
-        if (word.signals.size() >= most_signals && word.settled > most_signals / 2) {
-            const size_t gone = word.settled;
-            word.initial = word.value(gone);
-            word.signals.erase(word.signals.begin(), word.signals.begin() + std::ptrdiff_t(gone));
-            word.settled = 0;
-        }
+        settles = !signal.add &&
+                  std::all_of(word.signals.begin() + std::ptrdiff_t(word.settled), word.signals.end(), known);
+        word.settled = settles ? word.signals.size() : word.settled;
     }
     remember_site(signal, place.allocation != nullptr ? place.allocation->bases.size() : 1);
     word.signals.push_back(signal);
+    word.signals.back().settles = settles;
+    word.now = after(now, signal);
     if (signal.by.handover != nullptr) {
         judged_.signal(address, signal.add, signal.value, signal.by.handover);
         tell();
     }
     word.latest.assign(1, signal);
-    __atomic_store_n(reinterpret_cast<int32_t*>(address), after(now, signal), __ATOMIC_RELEASE);
+    __atomic_store_n(reinterpret_cast<int32_t*>(address), word.now, __ATOMIC_RELEASE);
 }
 
 // A SET is a store of a whole line: it is ordered after all signals to the line but those that say the same.
@@ -156,6 +144,41 @@ void SignalWords::remember_site(const Signal& signal, size_t ranks)
     }
 }
 
+// The latest signal that is known and settles the value, or the first of all.
+size_t SignalWords::first_to_look_at(const Word& word, const Knows& knows)
+{
+    for (size_t i = word.signals.size(); i > 0; --i) {
+        const Signal& signal = word.signals[i - 1];
+        if (signal.settles && knows(signal.by.writer)) {
+            return i - 1;
+        }
+    }
+    return 0;
+}
+
+void SignalWords::waited(uint64_t address, uint64_t core, const Knows& knows)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = words_.find(address);
+    if (found == words_.end()) {
+        return;
+    }
+    Word& word = found->second;
+    word.waiters = word.waiters || (word.waiter != 0 && word.waiter != core);
+    word.waiter = core;
+    if (word.waiters || word.signals.size() < most_signals) {
+        return;
+    }
+    const auto unknown = [&](const Signal& signal) { return !knows(signal.by.writer); };
+    const auto end = std::find_if(word.signals.begin(), word.signals.end(), unknown);
+    for (auto signal = word.signals.begin(); signal != end; ++signal) {
+        word.initial = after(word.initial, *signal);
+    }
+    const auto gone = static_cast<size_t>(end - word.signals.begin());
+    word.settled -= std::min(word.settled, gone);
+    word.signals.erase(word.signals.begin(), end);
+}
+
 ForeignPointer SignalWords::knowledge(
     uint64_t address, const SignalCondition& condition, const Knows& knows, std::shared_ptr<JudgedWait>* judged) const
 {
@@ -168,12 +191,11 @@ ForeignPointer SignalWords::knowledge(
     // The value if only what is known had happened, and what may have happened besides: SETs that show the value, and
     // ADDs since the latest SET.
     int32_t known_value = word.initial;
-    int32_t now = word.initial;
     std::vector<const Signal*> sets;
     std::vector<const Signal*> adds;
     const Signal* latest_set = nullptr;
-    for (const Signal& signal : word.signals) {
-        now = after(now, signal);
+    for (size_t i = first_to_look_at(word, knows); i < word.signals.size(); ++i) {
+        const Signal& signal = word.signals[i];
         if (signal.by.handover == nullptr) {
             continue;
         }
@@ -255,7 +277,7 @@ bool SignalWords::stored_over(uint64_t address) const
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = words_.find(address);
     return found != words_.end() && !found->second.latest.empty() &&
-           found->second.value(found->second.signals.size()) != load(address);
+           found->second.now != load(address);
 }
 
 const SignalWords::Signal* SignalWords::latest(uint64_t address) const
@@ -276,7 +298,7 @@ void SignalWords::forget()
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& [address, word] : words_) {
-        word.initial = word.value(word.signals.size());
+        word.initial = word.now;
         word.signals.clear();
         word.settled = 0;
     }

@@ -38,6 +38,7 @@ public:
         uint32_t rank = 0;
         std::string party;  // "rank 1, block 0 aiv0"
         Use use{};
+        bool settles = false;  // a SET that knows all signals before it: who knows it knows the value by it alone
     };
     // Whether somebody is ordered after a signal.
     using Knows = std::function<bool(const GlobalFlags::Writer&)>;
@@ -65,6 +66,8 @@ public:
     bool latest_is_by(uint64_t address, const GlobalFlags::Writer& writer) const;
     // Everybody knows all signals so far.
     void forget();
+    // A core has waited for a word: what it knows by now it need not look at again, if it is the only one that waits.
+    void waited(uint64_t address, uint64_t core, const Knows& knows);
 
     // An error of signals: of those of one kind and pair of lines the first is kept.
     void found(Fault fault);
@@ -79,13 +82,15 @@ public:
 private:
     struct Word {
         int32_t initial = 0;
+        int32_t now = 0;  // after all signals
         size_t settled = 0;  // signals before this one are known to whoever knows it, a SET
         std::vector<Signal> signals;
+        uint64_t waiter = 0;     // number of the core that waits, from 1 on
+        bool waiters = false;    // there are several
         std::vector<Signal> latest;  // one at most, kept beyond a barrier for reports
-
-        int32_t value(size_t count) const;
     };
 
+    static size_t first_to_look_at(const Word& word, const Knows& knows);
     void check(uint64_t address, const Word& word, const Signal& signal, uint64_t to, const SymmetricMemory& memory,
         const Knows& knows);
     void remember_site(const Signal& signal, size_t ranks);
