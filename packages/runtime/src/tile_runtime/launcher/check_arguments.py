@@ -56,7 +56,12 @@ class ArgumentChecker:
         allocated = {*outputs, *workspaces, *range(signature.declared, len(params))}
         self.input_positions = tuple(i for i in range(len(params)) if i not in allocated)
         self.allocated = tuple(
-            (i, p) for i, p in enumerate(params) if i in allocated and isinstance(p, TensorParam)
+            (i, p)
+            for i, p in enumerate(params)
+            if i in allocated and isinstance(p, TensorParam) and not p.kept
+        )
+        self.kept = tuple(
+            (i, p) for i, p in enumerate(params) if isinstance(p, TensorParam) and p.kept
         )
         # (argument number, parameter position, dtype) of the tensors a caller passes.
         self.tensor_slots = tuple(
@@ -127,6 +132,8 @@ class ArgumentChecker:
             shape = self._output_shape(i, tensor, values)
             allocations.append((i, shape, torch_dtype(tensor, self.func)))
             sizes[i] = seen_bytes(tensor.dtype, math.prod(shape))
+        for i, tensor in self.kept:
+            sizes[i] = seen_bytes(tensor.dtype, math.prod(self._output_shape(i, tensor, values)))
         symbols = tuple(self._symbol(name, values) for name in self.signature.symbols)
         sizes += [0] * len(symbols)
         plan = CallPlan(shapes, device, tuple(sizes), symbols, tuple(allocations))
