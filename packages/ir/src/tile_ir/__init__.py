@@ -133,7 +133,7 @@ from tile_ir.nodes import (
     Section,
     Stmt,
     Store,
-    Task,
+    TaskKernel,
     While,
 )
 from tile_ir.op_parts import (
@@ -228,7 +228,7 @@ __all__ = [
     "LaunchSequence", "Layout", "Let", "Load", "Loc", "LoopKind", "Memory", "Op", "OpDef",
     "Operand", "OperandDef",
     "Overlap", "Phase", "Pipe", "Problem", "Region", "Scratch", "Section", "Select", "Slice",
-    "Stmt", "Stopped", "Store", "Target", "Task", "TileError", "Unary", "Values", "Var", "While",
+    "Stmt", "Stopped", "Store", "Target", "TaskKernel", "TileError", "Unary", "Values", "Var", "While",
     "accesses", "active_dims", "argument_of", "as_expr", "binary", "bodies", "breaks",
     "buffer_bytes", "buffer_elements", "buffers_of", "call_arguments", "cast", "ceildiv",
     "check_form", "check_op", "children", "chosen_target", "clamped_dims", "computed_in",

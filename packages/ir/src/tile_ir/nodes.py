@@ -63,7 +63,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskKernel:
     """A kernel that is a part of another one: what its launch says of vector cores, as `threads` of
     `Launch`, and what its author leaves to the compiler."""
 
@@ -89,7 +89,7 @@ class For:
     loc: Loc
     stages: int = 0
     given: tuple[Given, ...] = ()
-    task: Task | None = None
+    task: TaskKernel | None = None
 
 
 @quick_init

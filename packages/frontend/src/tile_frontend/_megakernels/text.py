@@ -22,7 +22,7 @@ from tile_ir import (
     Memory,
     Op,
     Phase,
-    Task,
+    TaskKernel,
     Var,
 )
 from tile_ir.embedding import embedded
@@ -88,7 +88,7 @@ class MegakernelText:
         tensors = {param: self._seen(number, param, name) for param, name in call.tied()}
         text = embedded(call.func, tensors, values, self.names.fresh)
         self.allocs.extend(text.allocs)
-        task = Task(call.name, launch.threads, call.func.automatic)
+        task = TaskKernel(call.name, launch.threads, call.func.automatic)
         end = Op(OPS["sync_block"], (), (), replace(call.loc, generated=True))
         body = (*text.body, end)
         return For(instance, Const(0), text.blocks, LoopKind.TASK, body, call.loc, task=task)

@@ -54,7 +54,7 @@ from tile_ir.nodes import (
     Slice,
     Stmt,
     Store,
-    Task,
+    TaskKernel,
     While,
 )
 from tile_ir.ops import OPS
@@ -254,9 +254,9 @@ class _Reader:
     def given(self, at: Node, order: Node, stage: Node) -> Given:
         return Given(self.loc(at), int(str(order)), int(str(stage)))
 
-    def task(self, name: Node, threads: Node, automatic: Node) -> Task:
+    def task(self, name: Node, threads: Node, automatic: Node) -> TaskKernel:
         left = frozenset(self.word(n, Automatic) for n in _children(automatic))
-        return Task(json.loads(str(name)), _threads(threads), left)
+        return TaskKernel(json.loads(str(name)), _threads(threads), left)
 
     def op(self, node: Tree[Token]) -> Op:
         name, *operands, attrs, loc = node.children

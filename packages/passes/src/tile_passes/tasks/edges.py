@@ -11,14 +11,14 @@ from tile_passes.graphs import nx
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class TaskEdge:
     """A task that begins once another one is done."""
 
     first: int
     then: int
 
 
-def edges_between(tasks: Sequence[Func]) -> tuple[Edge, ...]:
+def edges_between(tasks: Sequence[Func]) -> tuple[TaskEdge, ...]:
     """The least edges from which all follow, of tasks in an order that is right."""
     touched = [_touched(task) for task in tasks]
     graph = nx.DiGraph()
@@ -27,7 +27,7 @@ def edges_between(tasks: Sequence[Func]) -> tuple[Edge, ...]:
         for first in range(then):
             if _conflict(touched[first], later):
                 graph.add_edge(first, then)
-    return tuple(Edge(*pair) for pair in sorted(nx.transitive_reduction(graph).edges))
+    return tuple(TaskEdge(*pair) for pair in sorted(nx.transitive_reduction(graph).edges))
 
 
 def _conflict(first: Mapping[Buffer, bool], then: Mapping[Buffer, bool]) -> bool:
