@@ -55,14 +55,8 @@ class ArgumentChecker:
         self.func = func
         allocated = {*outputs, *workspaces, *range(signature.declared, len(params))}
         self.input_positions = tuple(i for i in range(len(params)) if i not in allocated)
-        self.allocated = tuple(
-            (i, p)
-            for i, p in enumerate(params)
-            if i in allocated and isinstance(p, TensorParam) and not p.kept
-        )
-        self.kept = tuple(
-            (i, p) for i, p in enumerate(params) if isinstance(p, TensorParam) and p.kept
-        )
+        made = [(i, params[i]) for i in sorted(allocated)]
+        self.allocated = tuple((i, p) for i, p in made if isinstance(p, TensorParam) and not p.kept)
         # (argument number, parameter position, dtype) of the tensors a caller passes.
         self.tensor_slots = tuple(
             (n, i, torch_dtype(p, func))
@@ -132,8 +126,6 @@ class ArgumentChecker:
             shape = self._output_shape(i, tensor, values)
             allocations.append((i, shape, torch_dtype(tensor, self.func)))
             sizes[i] = seen_bytes(tensor.dtype, math.prod(shape))
-        for i, tensor in self.kept:
-            sizes[i] = seen_bytes(tensor.dtype, math.prod(self._output_shape(i, tensor, values)))
         symbols = tuple(self._symbol(name, values) for name in self.signature.symbols)
         sizes += [0] * len(symbols)
         plan = CallPlan(shapes, device, tuple(sizes), symbols, tuple(allocations))

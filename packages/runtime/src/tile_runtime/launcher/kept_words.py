@@ -43,12 +43,12 @@ class KeptWords:
                 for _, p in self._places
             ]
         self.calls[call.device] = count
-        values = list(call.values)
+        values, sizes = list(call.values), list(call.sizes)
         for (i, _), words in zip(self._places, self._words[call.device], strict=True):
-            values[i] = words.data_ptr()
+            values[i], sizes[i] = words.data_ptr(), words.nbytes
         if self._number is not None:
             values[self._number] = count
-        return call._replace(values=tuple(values))
+        return call._replace(values=tuple(values), sizes=tuple(sizes))
 
     def forget(self, device: torch.device) -> None:
         """A run that failed left them somewhere: begin anew."""
