@@ -26,7 +26,7 @@ def rms_norm(width: int, eps: float = 1e-6) -> T.PrimFunc:
         X: T.Tensor((BATCH, width), F16), W: T.Tensor((1, width), F16),
         Y: T.Tensor((BATCH, width), F16),
     ) -> None:  # fmt: skip
-        with T.Kernel(ROWS, threads=2, is_npu=True) as cid:
+        with T.Kernel(ROWS, threads=1, is_npu=True) as cid:
             raw = T.alloc_shared((1, width), F16)
             raw_weight = T.alloc_shared((1, width), F16)
             x = T.alloc_shared((1, width), F32)
@@ -114,7 +114,7 @@ def attention(heads: int, keys: int, D: int, block: int = 64) -> T.PrimFunc:
     def attend(
         Q: T.Tensor((BATCH, heads, D), F16),
         K: T.Tensor((BATCH, LENGTH, keys, D), F16), V: T.Tensor((BATCH, LENGTH, keys, D), F16),
-        O: T.Tensor((BATCH, heads, D), F16),
+        Output: T.Tensor((BATCH, heads, D), F16),
     ) -> None:  # fmt: skip
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
             q = T.alloc_shared((ROWS, D), F16)
@@ -166,7 +166,7 @@ def attention(heads: int, keys: int, D: int, block: int = 64) -> T.PrimFunc:
                 for i, j in T.Parallel(ROWS, D):
                     o[i, j] = o[i, j] / total[i]
                 T.copy(o, out)
-                T.copy(out[0:group, :], O[b, g * group : (g + 1) * group, :])
+                T.copy(out[0:group, :], Output[b, g * group : (g + 1) * group, :])
 
     return attend
 
@@ -180,7 +180,7 @@ def add_and_norm(width: int, eps: float = 1e-6) -> T.PrimFunc:
         W: T.Tensor((1, width), F16),
         S: T.Tensor((BATCH, width), F16), Y: T.Tensor((BATCH, width), F16),
     ) -> None:  # fmt: skip
-        with T.Kernel(ROWS, threads=2, is_npu=True) as cid:
+        with T.Kernel(ROWS, threads=1, is_npu=True) as cid:
             raw = T.alloc_shared((1, width), F16)
             other = T.alloc_shared((1, width), F16)
             raw_weight = T.alloc_shared((1, width), F16)
@@ -212,9 +212,7 @@ def gated(width: int) -> T.PrimFunc:
     """Y = silu(gate) * up, of the two halves of G."""
 
     @T.prim_func
-    def silu_mul(
-        G: T.Tensor((BATCH, 2 * width), F16), Y: T.Tensor((BATCH, width), F16)
-    ) -> None:
+    def silu_mul(G: T.Tensor((BATCH, 2 * width), F16), Y: T.Tensor((BATCH, width), F16)) -> None:
         with T.Kernel(ROWS, threads=2, is_npu=True) as cid:
             raw = T.alloc_shared((1, width), F16)
             raw_up = T.alloc_shared((1, width), F16)
@@ -357,7 +355,7 @@ def angles_at(position: int, D: int) -> tuple[Tensor, Tensor]:
 
 def in_torch(x: Tensor, angles: tuple[Tensor, Tensor], layer: dict[str, Tensor]) -> Tensor:
     """The same layer by operators of torch, in float32 between the roundings of kernels."""
-    batch, (_, length, keys, D) = x.shape[0], layer["K"].shape
+    batch, (_, _, keys, D) = x.shape[0], layer["K"].shape
     cos, sin = (a.float() for a in angles)
 
     def norm(t: Tensor, weight: Tensor) -> Tensor:

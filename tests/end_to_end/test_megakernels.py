@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from functools import partial
+from typing import Any
+
 import pytest
 import torch
 
@@ -70,3 +74,53 @@ def test_text_round_trip_and_interpreter() -> None:
     tile_ir.interpret(func, [x, y], in_text_order=True)
     back = (x * 2 + 1).reshape(4, 8, 64)[::-1].reshape(32, 64)
     np.testing.assert_allclose(y, x + (back * 2 + 1), rtol=1e-6)
+
+
+def random_tasks(seed: int, count: int, rows: int = 64) -> tuple[T.PrimFunc, list[Any]]:
+    """A graph of small tasks, and what each does: a function and the names it reads and writes.
+    Tensors are written again at times, so that later writers wait for earlier readers."""
+    chance = random.Random(seed)
+    tile = chance.choice([8, 16, 32])
+    scale, back = kernels.scaled(rows, 64, 0.5, tile), kernels.reversed_rows(rows, 64, tile)
+    add = kernels.added(rows, 64, chance.choice([8, 16]))
+    calls = [T.Task(add)("x", "z", "t")]
+    steps: list[Any] = [(torch.add, ("x", "z"), "t")]
+    known = ["x", "z", "t"]
+    for n in range(count):
+        kind, source = chance.choice(["scale", "back", "add"]), chance.choice(known[-6:])
+        other, old = chance.choice(known[-6:]), chance.choice(known)
+        again = chance.random() < 0.25 and old not in ("x", "z", source, other)
+        result = old if again else f"t{n}"
+        known += [] if again else [result]
+        if kind == "add":
+            calls.append(T.Task(add)(source, other, result))
+            steps.append((lambda a, b: a + b, (source, other), result))
+        elif kind == "scale":
+            calls.append(T.Task(scale)(source, result))
+            steps.append((lambda a: a * 0.5 + 1, (source,), result))
+        else:
+            calls.append(T.Task(back)(source, result))
+            flip = partial(_flipped, tile=tile)
+            steps.append((flip, (source,), result))
+    made = list(dict.fromkeys(step[2] for step in steps))
+    return T.megakernel(calls, inputs=["x", "z"], outputs=made[-3:]), steps
+
+
+def _flipped(a: torch.Tensor, tile: int) -> torch.Tensor:
+    return a.view(-1, tile, 64).flip(0).reshape(a.shape)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_graphs(seed: int) -> None:
+    func, steps = random_tasks(seed, 12)
+    outputs = [p.name for p in func.params][2:]
+    kernel = T.compile(func, out_idx=[-3, -2, -1])
+    for order in ORDERS:
+        values = {"x": torch.randn(64, 64), "z": torch.randn(64, 64)}
+        x, z = values["x"], values["z"]
+        for compute, sources, result in steps:
+            values[result] = compute(*(values[s] for s in sources))
+        with override(**order):
+            found = kernel(x, z)
+        for name, tensor in zip(outputs, found, strict=True):
+            torch.testing.assert_close(tensor, values[name])
