@@ -116,3 +116,18 @@ def activated_product(M: int, N: int, K: int, tile: int = 32) -> T.PrimFunc:
             T.copy(c, Y[row, column])
 
     return gemm_relu
+
+
+def with_barrier() -> T.PrimFunc:
+    """All blocks wait for each other."""
+
+    @T.prim_func
+    def meet(X: T.Tensor((2, 64), F32), Y: T.Tensor((2, 64), F32)):
+        with T.Kernel(2, is_npu=True) as (cid, vid):
+            a = T.alloc_ub((32,), F32)
+            with T.Scope("V"):
+                T.copy(X[cid, vid * 32], a)
+                T.sync_all()
+                T.copy(a, Y[cid, vid * 32])
+
+    return meet

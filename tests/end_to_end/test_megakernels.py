@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ import tile_frontend as T
 import tile_ir
 from end_to_end import task_kernels as kernels
 from tile_ir.switches import override
+from tile_passes.tasks.edges import edges_between
+from tile_runtime.launcher import kept_words
 
 pytestmark = pytest.mark.usefixtures("strict")
 
@@ -124,3 +127,121 @@ def test_random_graphs(seed: int) -> None:
             found = kernel(x, z)
         for name, tensor in zip(outputs, found, strict=True):
             torch.testing.assert_close(tensor, values[name])
+
+
+@pytest.mark.parametrize("dropped", range(3))
+def test_every_edge_is_needed(dropped: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """x -> h -> g -> f -> y in a chain: without any one wait the simulator reports a race."""
+    from tile_passes.tasks import join
+
+    def without_one(tasks: Any) -> Any:
+        edges = edges_between(tasks)
+        assert [(e.first, e.then) for e in edges] == [(0, 1), (1, 2), (2, 3)]
+        return edges[:dropped] + edges[dropped + 1 :]
+
+    monkeypatch.setattr(join, "edges_between", without_one)
+    back, scale = T.Task(kernels.reversed_rows(64, 64)), T.Task(kernels.reversed_rows(64, 64, 32))
+    func = T.megakernel(
+        [back("x", "h"), scale("h", "g"), back("g", "f"), scale("f", "y")], name=f"less_{dropped}"
+    )
+    with override(cache=False):
+        kernel = T.compile(func, out_idx=[-1])
+        with pytest.raises(tile_ir.TileError, match="race|unwritten|uninit"):
+            kernel(torch.randn(64, 64))
+
+
+def test_words_begin_anew_at_their_end_and_after_failures() -> None:
+    """Each call counts one up; nothing is set back between calls."""
+    kernel = T.compile(elementwise(64), out_idx=[-1])
+    x = torch.randn(64, 64)
+    expected = kernel(x)
+    kept = kernel._kept
+    (device,) = kept.calls
+    assert kept.calls[device] == 1
+    for count in (2, 3):
+        assert torch.equal(kernel(x), expected) and kept.calls[device] == count
+    (words,) = kept._words[device]
+    assert words.max() == 3
+    kept.calls[device] = kept_words.LAST_CALL - 1
+    assert torch.equal(kernel(x), expected) and kept.calls[device] == kept_words.LAST_CALL
+    assert torch.equal(kernel(x), expected) and kept.calls[device] == 1
+    kept.forget(device)
+    assert torch.equal(kernel(x), expected) and kept.calls[device] == 1
+
+
+def test_ten_thousand_steps() -> None:
+    kernel = T.compile(elementwise(8), out_idx=[-1])
+    x = torch.randn(8, 64)
+    expected = kernel(x)
+    with override(check="off"):
+        for _ in range(10_000):
+            found = kernel(x)
+    assert torch.equal(found, expected)
+
+
+def scale(name: str = "scale") -> T.Task:
+    return T.Task(kernels.scaled(64, 64, 2.0), name=name)
+
+
+def refused(slug: str) -> Any:
+    return pytest.raises(tile_ir.KernelError, match=slug)
+
+
+def test_tasks_that_wait_for_each_other() -> None:
+    add = T.Task(kernels.added(64, 64))
+    with refused("task-cycle") as error:
+        T.megakernel([add("x", "b", "a"), scale()("a", "b")], inputs=["x"], outputs=["a"])
+    assert "`add`" in str(error.value) and "`scale`" in str(error.value)
+
+
+def test_a_task_may_stand_before_the_one_it_needs() -> None:
+    func = T.megakernel([scale("late")("h", "y"), scale("first")("x", "h")])
+    assert [s.task.name for s in func.launch.body] == ["first", "late"]
+    x = torch.randn(64, 64)
+    torch.testing.assert_close(T.compile(func, out_idx=[-1])(x), (x * 2 + 1) * 2 + 1)
+
+
+def test_regions_nobody_writes() -> None:
+    with refused("task-region"):
+        T.megakernel([scale()("h", "y")], inputs=[], outputs=["y"])
+    with refused("task-region"):
+        T.megakernel([scale()("x", "y")], inputs=["x", "w"], outputs=["y"])
+    with refused("task-region"):
+        T.megakernel(
+            [scale()("h", "y"), scale()("x", "h"), scale()("y", "h")],
+            inputs=["x"], outputs=["y"],
+        )  # fmt: skip
+
+
+def test_sizes_types_and_grids_that_do_not_fit() -> None:
+    with refused("task-grid"):
+        T.Task(kernels.scaled(64, 64, 2.0), grid=3)
+    with refused("shape-mismatch"):
+        T.megakernel([scale()("x", "h"), T.Task(kernels.scaled(64, 32, 2.0))("h", "y")])
+    with refused("dtype-mismatch"):
+        T.megakernel([T.Task(kernels.normed(64, 64))("x", "h"), scale()("h", "y")])
+    with refused("arity"):
+        scale()("x")
+
+
+def test_barriers_of_all_blocks_are_refused() -> None:
+    with refused("task-sync"):
+        T.Task(kernels.with_barrier())
+
+
+def test_memory_of_temporaries_is_shared() -> None:
+    """A chain of eight tasks has two temporaries at a time, and `apart` one for each."""
+
+    def chain(buffers: str) -> int:
+        names = ["x", *(f"t{n}" for n in range(7)), "y"]
+        calls = [scale()(a, b) for a, b in pairwise(names)]
+        func = T.megakernel(calls, buffers=buffers)
+        rooms = [a for a in func.launch.allocs if a.buffer.memory is tile_ir.Memory.GM]
+        x = torch.randn(64, 64)
+        expected = x
+        for _ in range(8):
+            expected = expected * 2 + 1
+        torch.testing.assert_close(T.compile(func, out_idx=[-1])(x), expected)
+        return len(rooms)
+
+    assert (chain("planned"), chain("apart")) == (2, 7)
