@@ -134,8 +134,8 @@ def test_every_edge_is_needed(dropped: int, monkeypatch: pytest.MonkeyPatch) -> 
     """x -> h -> g -> f -> y in a chain: without any one wait the simulator reports a race."""
     from tile_passes.tasks import join
 
-    def without_one(tasks: Any) -> Any:
-        edges = edges_between(tasks)
+    def without_one(tasks: Any, blocks: int) -> Any:
+        edges = edges_between(tasks, blocks)
         assert [(e.first, e.then) for e in edges] == [(0, 1), (1, 2), (2, 3)]
         return edges[:dropped] + edges[dropped + 1 :]
 
@@ -170,8 +170,8 @@ def test_words_begin_anew_at_their_end_and_after_failures() -> None:
 
 
 def test_ten_thousand_steps() -> None:
-    kernel = T.compile(elementwise(8), out_idx=[-1])
-    x = torch.randn(8, 64)
+    kernel = T.compile(elementwise(16), out_idx=[-1])
+    x = torch.randn(16, 64)
     expected = kernel(x)
     with override(check="off"):
         for _ in range(10_000):
@@ -245,3 +245,27 @@ def test_memory_of_temporaries_is_shared() -> None:
         return len(rooms)
 
     assert (chain("planned"), chain("apart")) == (2, 7)
+
+
+def test_blocks_wait_only_for_what_others_wrote() -> None:
+    """Rows stay on the block that made them; where they change places, all wait; and who waits for
+    a task need not wait for those before it."""
+
+    def edges(func: T.PrimFunc) -> list[tuple[int, int]]:
+        from tile_passes import run_pipeline
+        from tile_passes.tasks.split import tasks_of
+
+        tasks = [run_pipeline(task, tile_ir.DEFAULT_TARGET).func for task in tasks_of(func)]
+        return [(e.first, e.then) for e in edges_between(tasks, 24)]
+
+    back, half = T.Task(kernels.reversed_rows(64, 64)), T.Task(kernels.scaled(64, 64, 1.0, 16))
+    add = T.Task(kernels.added(64, 64))
+    assert edges(T.megakernel([scale()("x", "h"), scale()("h", "y")])) == []
+    assert edges(T.megakernel([scale()("x", "h"), back("h", "y")])) == [(0, 1)]
+    assert edges(T.megakernel([scale()("x", "h"), half("h", "y")])) == [(0, 1)]
+    chain = [scale()("x", "h"), back("h", "g"), scale()("g", "f"), add("h", "f", "y")]
+    assert edges(T.megakernel(chain)) == [(0, 1)]
+    kernel = T.compile(T.megakernel([scale()("x", "h"), scale()("h", "y")]), out_idx=[-1])
+    x = torch.randn(64, 64)
+    torch.testing.assert_close(kernel(x), (x * 2 + 1) * 2 + 1)
+    assert "fresh_word" not in kernel.get_kernel_source()

@@ -41,7 +41,7 @@ from tile_ir import (
 )
 from tile_ir.embedding import Embedded, embedded
 from tile_passes.free_names import FreeNames
-from tile_passes.tasks.edges import edges_between
+from tile_passes.tasks.edges import edges_between, unknown_places
 from tile_passes.tasks.split import rooms
 
 # Elements of a line of gm: no two words lie in one, as cores write back whole lines.
@@ -82,7 +82,6 @@ class _Joiner:
         self.names = FreeNames.of(func)
         self.loc = replace(func.launch.loc, generated=True)
         self.block, self.lane = (Var(self.names.fresh(n)) for n in ("block", "lane"))
-        self.edges = edges_between(tasks)
         self.lanes = self._lanes()
         placed = [self._placed(task) for task in tasks]
         counts = [p.most for p in placed]
@@ -90,6 +89,7 @@ class _Joiner:
             self.target.cube_cores,
             max(self.target.cube_cores if c is None else c for c in counts),
         )
+        self.edges = edges_between(tasks, self.blocks)
         self.step = Var(self.names.fresh("step"), INT32)
         shape = (Const(len(tasks)), Const(self.blocks), Const(LINE))
         self.words = Buffer(self.names.fresh("words"), Memory.GM, INT32, shape, self.loc)
@@ -100,14 +100,15 @@ class _Joiner:
             Const(self.blocks), self.block, self.lane, self.lanes, tuple(self.allocs), sections,
             func.launch.loc,
         )  # fmt: skip
-        params = (*func.params, *rooms(func), *self.added, self.words, self.step)
+        counted = (self.words, self.step) if self.edges else ()
+        params = (*func.params, *rooms(func), *self.added, *counted)
         return replace(
             func,
             params=params,
             launch=launch,
             phase=Phase.SYNCED,
             automatic=frozenset().union(*(t.automatic for t in tasks)),
-            remarks=(*func.remarks, *(r for t in tasks for r in t.remarks)),
+            remarks=(*func.remarks, *(r for t in tasks for r in t.remarks), *unknown_places(tasks)),
         )
 
     def _lanes(self) -> int | None:
