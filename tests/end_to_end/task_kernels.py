@@ -131,3 +131,19 @@ def with_barrier() -> T.PrimFunc:
                 T.copy(a, Y[cid, vid * 32])
 
     return meet
+
+
+def shifted(width: int, tile: int = 4) -> T.PrimFunc:
+    """Y = X + by, for any number of rows."""
+    rows = T.symbolic("rows")
+
+    @T.prim_func
+    def shift(X: T.Tensor((rows, width), F32), by: T.int32, Y: T.Tensor((rows, width), F32)):
+        with T.Kernel(T.ceildiv(rows, tile), threads=2, is_npu=True) as cid:
+            a = T.alloc_shared((tile, width), F32)
+            T.copy(X[cid * tile, 0], a)
+            for i, j in T.Parallel(tile, width):
+                a[i, j] = a[i, j] + T.cast(by, F32)
+            T.copy(a, Y[cid * tile, 0])
+
+    return shift

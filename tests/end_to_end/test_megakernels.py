@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from functools import partial
 from itertools import pairwise
@@ -269,3 +270,31 @@ def test_blocks_wait_only_for_what_others_wrote() -> None:
     x = torch.randn(64, 64)
     torch.testing.assert_close(kernel(x), (x * 2 + 1) * 2 + 1)
     assert "fresh_word" not in kernel.get_kernel_source()
+
+
+def test_a_task_without_room() -> None:
+    wide = T.Task(kernels.scaled(64, 16384, 2.0, 32))
+    func = T.megakernel([wide("x", "h"), wide("h", "y")])
+    with refused("task-memory"):
+        T.compile(func, pass_configs={"tl.ascend_auto_sync": True})
+
+
+def test_pickled_kernels_and_operators_of_torch() -> None:
+    kernel = T.compile(layers(), out_idx=[-1])
+    x, w, v = torch.randn(64, 128), torch.randn(128, 96).half(), torch.randn(128, 96).half()
+    expected = kernel(x, w, v)
+    assert torch.equal(pickle.loads(pickle.dumps(kernel))(x, w, v), expected)
+    operator = kernel.as_custom_op("megakernels::layers")
+    compiled = torch.compile(lambda *given: operator(*given) + 1, backend="eager", fullgraph=True)
+    for _ in range(3):
+        assert torch.equal(compiled(x, w, v), expected + 1)
+
+
+def test_scalars_and_sizes_of_calls() -> None:
+    """One binary for any number of rows, with a number and a name for scalars of tasks."""
+    shift = T.Task(kernels.shifted(64))
+    func = T.megakernel([shift("x", 2, "h"), shift("h", "by", "y")])
+    kernel = T.compile(func, out_idx=[1])
+    for rows in (1, 7, 64, 300):
+        x = torch.randn(rows, 64)
+        torch.testing.assert_close(kernel(x, 5), x + 7)

@@ -98,13 +98,25 @@ def run_pipeline(func: Func, target: Target, options: PassOptions | None = None)
 def _run_tasks(func: Func, target: Target, options: PassOptions) -> PassResult:
     from tile_passes.tasks.join import joined  # most kernels have none
 
-    done = [run_pipeline(task, target, options) for task in tasks_of(func)]
+    done = [_run_task(task, target, options) for task in tasks_of(func)]
     records = tuple(record for result in done for record in result.records)
     if any(result.func.phase is not Phase.SYNCED for result in done):
         return PassResult(func, records)
     found = joined(func, [result.func for result in done], target)
     verify(found, target)
     return PassResult(found, records)
+
+
+def _run_task(task: Func, target: Target, options: PassOptions) -> PassResult:
+    try:
+        return run_pipeline(task, target, options)
+    except KernelError as error:
+        if error.slug != "memory-overflow":
+            raise
+        message = f"the tiles of task `{task.name}` have no room: {error.message}"
+        raise KernelError(
+            "task-memory", message, error.loc, error.hint, sources=task.sources
+        ) from None
 
 
 def _in_shared_room(
