@@ -45,6 +45,7 @@ from tile_frontend._language import (
 )
 from tile_frontend._language.safe_values import annotate_safe_value
 from tile_frontend._language.swizzle import use_swizzle
+from tile_frontend._megakernels.tasks import Task, megakernel
 from tile_frontend._tracing.dtype_names import DataType
 from tile_frontend._tracing.faults import CURRENT
 from tile_ir import OPS, Func
@@ -76,6 +77,7 @@ NAMES: dict[str, Any] = {
     # The IR evaluates only the chosen side, which is also right for the eager form.
     "Select": scalar_functions.if_then_else,
     "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
+    "Task": Task, "megakernel": megakernel,
     "Buffer": tensors.Tensor, "DataType": DataType, "range": loops.serial,
     "copy": CopyFunction(OPS["copy"], copy), "printf": printf, "print": print_value,
     "signal": OpFunction(OPS["signal"], signal), "put": put, "get": get,

@@ -49,6 +49,7 @@ class LoopKind(Enum):
     PARALLEL = "parallel"
     PIPELINED = "pipelined"
     PERSISTENT = "persistent"
+    TASK = "task"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,24 @@ class Given:
     stage: int
 
 
+@dataclass(frozen=True, slots=True)
+class TaskKernel:
+    """A kernel that is a part of another one: what its launch says of vector cores, as `threads` of
+    `Launch`, and what its author leaves to the compiler."""
+
+    name: str
+    threads: int | None
+    automatic: frozenset[Automatic] = frozenset()
+
+
 @quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class For:
     """`var` runs over [start, stop) in steps of one. Of a pipelined loop: how many `stages`, 0 for
     as many as are best, and what is `given` of its statements, definitions left out, in the order
-    of the text; nothing if their order is the compiler's."""
+    of the text; nothing if their order is the compiler's. Of the loop over the blocks of a `task`:
+    what it is. Such loops stand at the top of a text of one block, whose cores wait for each other
+    behind each iteration; compiled, all blocks of the launch share the iterations."""
 
     var: Var
     start: Expr
@@ -76,6 +89,7 @@ class For:
     loc: Loc
     stages: int = 0
     given: tuple[Given, ...] = ()
+    task: TaskKernel | None = None
 
 
 @quick_init
@@ -145,7 +159,8 @@ Body = tuple[Stmt, ...]
 class Alloc:
     """A buffer of the kernel and, once known, its byte address and L1 layout. `scratch` marks what
     the compiler added; such buffers live for one operation only and may share bytes. `alias_of` is
-    the buffer whose first bytes this one names again, with another element type or shape."""
+    the buffer whose first bytes this one names again, with another element type or shape. One of gm
+    that names no other again is room that lives for one call: before `LOWERED` only."""
 
     buffer: Buffer
     loc: Loc

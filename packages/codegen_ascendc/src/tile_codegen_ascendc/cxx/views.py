@@ -65,6 +65,11 @@ class RegionView:
         """The rank whose instance of a symmetric tensor it is a part of."""
         return self.cxx(rank_of(self._placed))
 
+    @property
+    def of_this_device(self) -> bool:
+        """Whether it is a part of a tensor that ranks do not share."""
+        return not is_symmetric(self._placed.buffer)
+
     @cached_property
     def ref(self) -> str:
         offset = self.offset()

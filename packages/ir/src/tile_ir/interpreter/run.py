@@ -214,10 +214,13 @@ class Machine:
         storage.write(offset, (), (), new)
 
     def for_(self, loop: For, core: CoreState) -> Steps:
+        # The first vector core does what a task leaves to the compiler to divide; both meet behind.
+        idle = loop.task is not None and loop.task.threads is not None and core.lane > 0
+        body = loop.body[-1:] if idle else loop.body
         for i in range(self.value(loop.start, core), self.value(loop.stop, core)):
             core.variables[loop.var] = i
             try:
-                yield from self.body(loop.body, core)
+                yield from self.body(body, core)
             except _Stop:
                 return
 

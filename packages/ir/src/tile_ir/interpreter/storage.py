@@ -68,10 +68,10 @@ def on_chip_storage(allocs: Sequence[Alloc], target: Target) -> dict[Buffer, Sto
             raw = bytes_of[alloc.alias_of][:size]
         elif alloc.address is not None and buffer.memory in target.capacity:
             if buffer.memory not in memories:
-                memories[buffer.memory] = _fresh(target.capacity[buffer.memory] + 4096)
+                memories[buffer.memory] = fresh(target.capacity[buffer.memory] + 4096)
             raw = memories[buffer.memory][alloc.address : alloc.address + size]
         else:
-            raw = _fresh(size)
+            raw = fresh(size)
         bytes_of[buffer] = raw
         stored = np.dtype(buffer.dtype.storage)
         usable = len(raw) // stored.itemsize * stored.itemsize
@@ -107,5 +107,5 @@ def check_inside(region: Region, starts: Sequence[int], extents: Sequence[int]) 
             raise OutOfBounds(message)
 
 
-def _fresh(size: int) -> Any:
+def fresh(size: int) -> Any:
     return np.full(size, 0xFF, np.uint8)

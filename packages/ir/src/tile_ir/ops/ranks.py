@@ -1,5 +1,5 @@
-"""Order between devices: words that one rank sets and another waits for, and what completes the
-writes to other ranks (docs/rules/ranks.md)."""
+"""Order between devices and between blocks: words that one sets and another waits for, and what
+completes the writes to other ranks (docs/rules/ranks.md)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ COMPARISONS_OF_WAITS = {"eq": "==", "ne": "!=", "ge": ">=", "gt": ">", "le": "<=
 
 
 def _word(op: Op, target: Target) -> Problem | None:
-    """`word` is one int32 of a symmetric tensor; `value` is an integer."""
+    """`word` is one int32; `value` is an integer. What adds to it does so at another rank."""
     word, value = op.region("word"), op.operand("value")
-    if not is_symmetric(word.buffer):
-        hint = "annotate the parameter with T.Signals(n) or T.SymmTensor(shape, 'int32')"
+    if not is_symmetric(word.buffer) and _adds(op):
+        hint = "annotate the parameter with T.Signals(n), or add a tile with T.atomic_add"
         return op.problem("word", "not-symmetric", "is no symmetric tensor", hint)
     if constant_value(element_count(word)) != 1:
         return op.problem("word", "shape-mismatch", "is more than one word", "name one element")
     if isinstance(value, Expr) and not value.dtype.is_integer:
         return Problem("operand-kind", f"{op.opdef.called}: value is {value.dtype}", "value")
     return None
+
+
+def _adds(op: Op) -> bool:
+    return op.opdef.effect is Effect.SIGNAL and op.attr("op") == "add"
 
 
 def _order(name: str, effect: Effect, doc: str, api: str, among: Among = Among.LAUNCH) -> OpDef:
