@@ -179,8 +179,13 @@ void Launch::report(const Core& core, Fault fault)
     if (options_.first != 0 || past_deadline()) {
         return end(core, std::move(fault));
     }
-    core.block.fail();
     keep(core, std::move(fault));
+    stop_block(core);
+}
+
+void Launch::stop_block(const Core& core)
+{
+    core.block.fail();
     const std::lock_guard<std::mutex> lock(mutex_);
     block_failed_ = true;
 }

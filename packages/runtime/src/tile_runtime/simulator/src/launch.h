@@ -152,6 +152,8 @@ public:
 
     // An error that ends the run of its block; of the launch, if it shall end at the first or has no time left.
     void report(const Core& core, Fault fault);
+    // What ends the run of its block is told once the launch is over.
+    void stop_block(const Core& core);
     // One that ends the launch.
     void end(const Core& core, Fault fault);
     // One that does not: one is kept for each kind and pair of lines.

@@ -1,5 +1,9 @@
 #include "rank_barriers.h"
 
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
 #include "handover.h"
 #include "launch.h"
 
@@ -18,40 +22,58 @@ uint32_t RankBarriers::number_of(const Core& core, Collective kind) const
     return found != numbers_.end() ? found->second : 0;
 }
 
-bool RankBarriers::arrive(
-    Core& core, Collective kind, uint32_t place, uint32_t cores, const ForeignPointer& knowledge, Use use)
+bool RankBarriers::arrive(Core& core, Collective kind, uint32_t place, uint32_t cores, const ForeignPointer& knowledge,
+    Use use, bool& last)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::vector<First>& sequence = sequence_[int(core.kind)];
-    const std::string party = core.block.launch().name_of_block(core.block.index()) + " " + core.name();
-    if (sequence.size() == place) {
-        sequence.push_back({kind, party, use});
+    auto& sequence = sequence_[int(core.kind)];
+    sequence.resize(std::max<size_t>(sequence.size(), place + 1));
+    const uint32_t block = core.block.index();
+    const Party party = {block, core_index(core), core.block.launch().name_of_block(block) + " " + core.name(), use};
+    Party& first = sequence[place].try_emplace(kind, party).first->second;
+    if (std::tie(party.block, party.core) < std::tie(first.block, first.core)) {
+        first = party;
     }
-    const First& first = sequence[place];
-    if (first.kind != kind) {
-        const auto text = [&](const std::string& who, Collective what, const Use& at) {
-            return text_of("%s comes to %s (%s:%u)", who.c_str(), name_of(what), at.at.file, at.at.line);
-        };
-        const std::string one = text(first.party, first.kind, first.use);
-        const std::string two = text(party, kind, use);
-        Fault fault = fault_of("collective-mismatch", use,
-            text_of("as collective number %u %s, and %s: all cores of all ranks come to the same ones in one order",
-                place + 1, (one < two ? one : two).c_str(), (one < two ? two : one).c_str()));
-        fault.hint = "call it outside of any branch on the rank, the block or the core";
-        throw FaultError{std::move(fault)};
+    if (sequence[place].size() > 1) {
+        return false;
     }
     const uint32_t number = numbers_[{&core, int(kind)}]++;
     Round& round = rounds_[int(kind)][number];
     round.joined = joined(round.joined, knowledge);
     round.waiting.push_back(&core);
-    return ++round.arrived == cores;
+    last = ++round.arrived == cores;
+    return true;
 }
 
-ForeignPointer RankBarriers::knowledge(Collective kind, uint32_t number) const
+std::vector<Fault> RankBarriers::mismatches(const Launch& launch) const
 {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto round = rounds_[int(kind)].find(number);
-    return round != rounds_[int(kind)].end() ? round->second.joined : nullptr;
+    std::vector<Fault> all;
+    for (const auto& sequence : sequence_) {
+        const auto place = std::find_if(
+            sequence.begin(), sequence.end(), [](const auto& came) { return came.size() > 1; });
+        if (place == sequence.end()) {
+            continue;
+        }
+        std::vector<std::pair<Collective, Party>> parties(place->begin(), place->end());
+        std::sort(parties.begin(), parties.end(), [](const auto& a, const auto& b) {
+            return std::tie(a.second.block, a.second.core) < std::tie(b.second.block, b.second.core);
+        });
+        const auto act_of = [](const std::pair<Collective, Party>& came) {
+            const Use& use = came.second.use;
+            return text_of("%s comes to %s (at %s:%u)", came.second.name.c_str(), name_of(came.first), use.at.file,
+                use.at.line);
+        };
+        const Party& told = parties[1].second;
+        Fault fault = fault_of("collective-mismatch", told.use,
+            text_of("as collective number %zu %s, and %s: all cores of all ranks come to the same ones in one order",
+                size_t(place - sequence.begin()) + 1, act_of(parties[0]).c_str(), act_of(parties[1]).c_str()));
+        fault.hint = "call it outside of any branch on the rank, the block or the core";
+        fault.core = told.name.substr(told.name.rfind(' ') + 1);
+        fault.other = parties[0].second.use.at;
+        launch.place(fault, told.block);
+        all.push_back(std::move(fault));
+    }
+    return all;
 }
 
 void RankBarriers::release(Collective kind, uint32_t number)

@@ -14,6 +14,7 @@
 namespace tile_simulator {
 
 class Core;
+class Launch;
 
 // `sync` brings the cores together and waits for no store to another rank; of the vector cores alone: `vector`.
 enum class Collective : uint8_t { barrier, sync, vector };
@@ -22,11 +23,12 @@ const char* name_of(Collective kind);
 
 class RankBarriers {
 public:
-    // A core comes to its next collective: number of it among those of its kind. True if it is the last of `cores`.
-    // Raises collective-mismatch if another core of its kind came to another one as its `place`-th.
-    bool arrive(Core& core, Collective kind, uint32_t place, uint32_t cores, const ForeignPointer& knowledge, Use use);
-    // What all knew that came to it.
-    ForeignPointer knowledge(Collective kind, uint32_t number) const;
+    // A core comes to its next collective, its `place`-th. `last` says so of the last of `cores`. False, and it stays
+    // out, if another core of its kind came to another one as its `place`-th.
+    bool arrive(Core& core, Collective kind, uint32_t place, uint32_t cores, const ForeignPointer& knowledge, Use use,
+        bool& last);
+    // The errors of cores that came to other collectives than others, the first of each kind of core.
+    std::vector<Fault> mismatches(const Launch& launch) const;
     // Lets those go on that wait for it.
     void release(Collective kind, uint32_t number);
     uint32_t number_of(const Core& core, Collective kind) const;
@@ -37,9 +39,10 @@ private:
         ForeignPointer joined;
         std::vector<Core*> waiting;
     };
-    struct First {
-        Collective kind;
-        std::string party;
+    struct Party {
+        uint32_t block;
+        int core;
+        std::string name;
         Use use;
     };
 
@@ -47,7 +50,7 @@ private:
     mutable std::mutex mutex_;
     std::map<uint32_t, Round> rounds_[kinds];
     std::map<std::pair<const Core*, int>, uint32_t> numbers_;  // of the collectives a core has come to, by kind
-    std::vector<First> sequence_[2];  // by kind of core: who came to each place first
+    std::vector<std::map<Collective, Party>> sequence_[2];  // by kind of core and place: of each collective the first core
 };
 
 }  // namespace tile_simulator

@@ -44,8 +44,14 @@ void come_to(Core& core, Collective kind, Use use)
     RankBarriers& barriers = launch.barriers();
     const uint32_t number = barriers.number_of(core, kind);
     core.awaited.waiting = true;
-    if (barriers.arrive(
-            core, kind, core.collectives++, (vectors + cubes) * launch.ranks(), knowledge, core.awaited.use)) {
+    const uint32_t place = core.collectives++;
+    bool last = false;
+    if (!barriers.arrive(
+            core, kind, place, (vectors + cubes) * launch.ranks(), knowledge, core.awaited.use, last)) {
+        launch.stop_block(core);
+        throw Stopped{};
+    }
+    if (last) {
         if (kind == Collective::barrier) {
             launch.signals().forget();
         }
