@@ -67,6 +67,7 @@ def ag_gemm(
                                 T.copy(B[k * depth, column], b)
                                 T.gemm_v0(a, b, c, init=(k == 0))
                             T.copy(c, C[source, tile * rows, column])
+                T.barrier()
 
     return kernel
 

@@ -3,7 +3,7 @@
 Each rank has some of the columns of A and the same rows of B. It multiplies what others wait for
 first and its own rows last. The vector cores put a tile to its owner while the cube core makes the
 next one. The owner adds the parts of all ranks in the order of their numbers: the sum is the same
-however they arrive.
+however they arrive. At the end ranks meet: who calls again writes over what others have read.
 """
 
 import sys
@@ -75,6 +75,7 @@ def gemm_rs(
                                 total[i, j] = total[i, j] + term[i, j]
                         T.copy(total, rounded)
                         T.copy(rounded, C[row, column])
+                T.barrier()
 
     return kernel
 

@@ -130,6 +130,116 @@ def gemm_rs(ranks: int, m: int) -> RankCase:
     )  # fmt: skip
 
 
+def gemm_ar(ranks: int, m: int) -> RankCase:
+    n, k, rows, columns = m + 30, 2 * m + 3, 32, 64
+    a, b = _random(ranks, m, k, dtype=np.float16), _random(ranks, k, n, dtype=np.float16)
+    tiles = -(-m // rows) * -(-n // columns)
+    arguments = (
+        Own(a), Own(b), zeros(ranks, ranks, m, n), words(ranks, ranks * tiles),
+        zeros(ranks, m, n, dtype=np.float16), words(ranks, tiles), STEP,
+    )  # fmt: skip
+    exact = (a.astype(np.float64) @ b.astype(np.float64)).sum(0)
+    return RankCase(
+        "gemm_ar", "gemm_ar", (ranks, m, n, k, rows, columns, 64, BLOCKS), ranks, arguments,
+        {4: _everywhere(exact, ranks)}, bound=_half(exact),
+    )  # fmt: skip
+
+
+def pipeline(ranks: int, n: int, window: int = 2) -> RankCase:
+    batches, blocks = 5, -(-n // 256)
+    x = _random(batches, n)
+    arguments = (
+        Own(_everywhere(x, ranks)), zeros(ranks, window, n), words(ranks, blocks),
+        words(ranks, blocks), space(ranks, batches, n), STEP,
+    )  # fmt: skip
+    y = np.zeros((ranks, batches, n), np.float32)
+    y[-1] = x
+    for rank in range(ranks):
+        y[-1] = np.maximum(y[-1] * np.float32(0.5) + np.float32(rank), 0)
+    parameters = (batches, n, window)
+    return RankCase("pipeline_stages", "pipeline_stages", parameters, ranks, arguments, {4: y})
+
+
+def pipeline_of_one(ranks: int, n: int) -> RankCase:
+    return pipeline(ranks, n, 1)
+
+
+def halo(ranks: int, width: int) -> RankCase:
+    rows, iterations = 3, 4
+    points = _random(ranks * rows, width)
+    grid = np.zeros((ranks, 2, rows, width + 2), np.float32)
+    grid[:, 0, :, 1:-1] = points.reshape(ranks, rows, width)
+    arguments = (Own(grid), zeros(ranks, 2, 2, width), words(ranks, 2), STEP)
+    for _ in range(2 * iterations):
+        p = np.pad(points, 1)
+        above, below, before, after = p[:-2, 1:-1], p[2:, 1:-1], p[1:-1, :-2], p[1:-1, 2:]
+        points = (above + below + before + after) * np.float32(0.25)
+    expected = grid.copy()
+    expected[:, 0, :, 1:-1] = points.reshape(ranks, rows, width)
+    parameters = (rows, width, iterations)
+
+    return RankCase(
+        "halo", "halo", parameters, ranks, arguments, {0: expected}, seen=lambda grid: grid[:, 0]
+    )
+
+
+def _moe(ranks: int, width: int, experts: int, chosen: np.ndarray) -> RankCase:
+    tokens, top_k = chosen.shape[1:]
+    x, weights = _random(ranks, tokens, width), np.abs(_random(ranks, tokens, top_k))
+    scales, room = _random(experts, width), ranks * tokens * top_k
+    all_words, line = words(ranks, ranks * 2), -(-experts // 16) * 16
+    arguments = (
+        Own(x), Own(chosen.astype(np.int32)), Own(weights), Own(_everywhere(scales, ranks)),
+        zeros(ranks, ranks, 2, line, dtype=np.int32), zeros(ranks, room, width),
+        zeros(ranks, tokens * top_k, width), all_words, all_words, all_words,
+        space(ranks, tokens, width), STEP,
+    )  # fmt: skip
+    total = np.zeros_like(x)
+    for k in range(top_k):
+        total += x * scales[chosen[..., k]] * weights[..., k, None]
+    parameters = (ranks, tokens, top_k, experts, width, room)
+    return RankCase("moe", "moe", parameters, ranks, arguments, {10: total})
+
+
+def moe(ranks: int, width: int) -> RankCase:
+    """Experts that no number of ranks but 1 and 7 divides, of which one gets nothing."""
+    drawn = np.random.default_rng(ranks)
+    chosen = np.stack([drawn.permutation(6)[:2] for _ in range(ranks * 5)])
+    return _moe(ranks, width, 7, chosen.reshape(ranks, 5, 2))
+
+
+def moe_of_one(ranks: int, width: int) -> RankCase:
+    """All tokens go to one expert, with either choice."""
+    return _moe(ranks, width, 2 * ranks, np.full((ranks, 3, 2), ranks))
+
+
+def attention(ranks: int, n: int, causal: bool = False) -> RankCase:
+    heads, depth = 2, 32
+    q, k, v = (_random(ranks, heads, n, depth + i, dtype=np.float16)[..., :depth] for i in range(3))
+    places = zeros(ranks, 2, heads, n, depth, dtype=np.float16)
+    arguments = (
+        Own(q), Own(k), Own(v), places, places, words(ranks, heads), words(ranks, heads),
+        space(ranks, heads, n, depth, dtype=np.float16), STEP,
+    )  # fmt: skip
+    whole = [
+        x.astype(np.float64).transpose(1, 0, 2, 3).reshape(heads, -1, depth) for x in (q, k, v)
+    ]
+    scores = whole[0] @ whole[1].transpose(0, 2, 1) / np.sqrt(depth)
+    if causal:
+        scores = np.where(np.tri(ranks * n, dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    out = weights / weights.sum(-1, keepdims=True) @ whole[2]
+    expected = out.reshape(heads, ranks, n, depth).transpose(1, 0, 2, 3)
+    return RankCase(
+        "ring_attention", "ring_attention", (heads, n, depth, causal), ranks, arguments,
+        {7: expected}, bound=4e-3,
+    )  # fmt: skip
+
+
+def causal_attention(ranks: int, n: int) -> RankCase:
+    return attention(ranks, n, causal=True)
+
+
 def _half(exact: np.ndarray) -> float:
     """How far float16 may be from an exact value: half a unit in the last place of the largest,
     and as much again for sums in float32."""
@@ -149,6 +259,14 @@ EXAMPLES: dict[str, tuple[Callable[[int, int], RankCase], tuple[int, int]]] = {
     "send_to_all": (send_to_all, (301, 96)),
     "ag_gemm": (ag_gemm, (37, 32)),
     "gemm_rs": (gemm_rs, (37, 32)),
+    "gemm_ar": (gemm_ar, (37, 32)),
+    "pipeline": (pipeline, (301, 96)),
+    "pipeline_of_one": (pipeline_of_one, (301, 96)),
+    "halo": (halo, (77, 64)),
+    "moe": (moe, (37, 64)),
+    "moe_of_one": (moe_of_one, (37, 64)),
+    "attention": (attention, (21, 32)),
+    "causal_attention": (causal_attention, (21, 32)),
 }
 
 

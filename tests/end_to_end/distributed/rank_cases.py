@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count, product
 from pathlib import Path
 from types import ModuleType
@@ -17,13 +17,20 @@ import numpy as np
 import torch
 from kept_cases import kept_number
 
-from tile_ir import Func, interpret_ranks
+from tile_ir import DEFAULT_TARGET, Buffer, Func, interpret_ranks
+from tile_ir.expr import constant_value
 from tile_ir.switches import override
+from tile_passes import PassOptions, run_pipeline
 from tile_runtime import Ranks, SimulationError
+from tile_runtime.options.pass_configs import PassConfigKey, pass_options
 
 FOLDER = example_kernels.EXAMPLES / "distributed"
 DELIVERIES = ("prompt", "late")
 SEEDS = 50
+# What the examples leave to the compiler.
+ORDERED = pass_options(
+    dict.fromkeys((PassConfigKey.TL_ASCEND_AUTO_SYNC, PassConfigKey.TL_ASCEND_AUTO_CV_SYNC), True)
+).automatic
 # Elements from a word of `T.Signals` to the next.
 APART = 16
 _NUMBERS = count()
@@ -63,7 +70,7 @@ def space(ranks: int, *shape: int, dtype: type = np.float32) -> Own:
 class RankCase:
     """One kernel of an example. `expected` has, by the number of an argument, what all ranks have
     there at the end, stacked; `bound` is how far sums may be from it. `rounds` are the steps of
-    one call, and the kernel is called twice."""
+    one call, and the kernel is called twice. `seen` is the part of an argument that is looked at."""
 
     script: str
     function: str
@@ -73,20 +80,20 @@ class RankCase:
     expected: dict[int, np.ndarray]
     bound: float = 0.0
     rounds: int = 1
-    named: dict[str, Any] = field(default_factory=dict)
+    seen: Callable[[np.ndarray], np.ndarray] = np.asarray
 
     def kernel(self, module: ModuleType) -> Any:
-        return getattr(module, self.function)(*self.parameters, **self.named)
+        return getattr(module, self.function)(*self.parameters)
 
     def func(self, module: ModuleType) -> Func:
         """The kernel, traced and not compiled."""
-        func: Func = getattr(module, self.function).__wrapped__(*self.parameters, **self.named)
+        func: Func = getattr(module, self.function).__wrapped__(*self.parameters)
         return func
 
     def check(self, found: Sequence[Any]) -> None:
         for number, expected in self.expected.items():
-            got = found[number].astype(np.float64)
-            np.testing.assert_allclose(got, expected.astype(np.float64), rtol=0, atol=self.bound)
+            got, want = (self.seen(a).astype(np.float64) for a in (found[number], expected))
+            np.testing.assert_allclose(got, want, rtol=0, atol=self.bound)
 
 
 def load(script: str, folder: Path, *edits: tuple[str, str]) -> ModuleType:
@@ -137,14 +144,32 @@ def _stacked(argument: Any) -> Any:
     return np.stack([t.numpy() for t in argument])
 
 
-def interpret_case(case: RankCase, func: Func, calls: int = 2) -> list[Any]:
-    """All arguments, stacked by rank, after the interpreter has gone through the text so often."""
+def lowered(func: Func) -> tuple[Func, Func]:
+    """The kernel as one text for all cores of a block, and with the order between them."""
+    seen: dict[str, Func] = {}
+    options = PassOptions(
+        automatic=ORDERED, after_each=lambda p, f, changed: seen.update({p.name: f})
+    )
+    run_pipeline(func, DEFAULT_TARGET, options)
+    return seen["merge_streams"], seen["remove_dead"]
+
+
+def interpret_case(case: RankCase, func: Func, in_text_order: bool, calls: int = 2) -> list[Any]:
+    """All arguments, stacked by rank, after the interpreter has run the kernel so often."""
     arrays = [a.values.copy() if isinstance(a, (Own, Shared)) else a for a in case.arguments]
+    arrays += [_workspace(p, case.ranks) for p in func.params[len(arrays) :]]
     for call in range(calls):
         step = 1 + call * case.rounds
         by_rank = [[_of_rank(a, rank, step) for a in arrays] for rank in range(case.ranks)]
-        interpret_ranks(func, by_rank, in_text_order=True)
+        interpret_ranks(func, by_rank, in_text_order=in_text_order)
     return arrays
+
+
+def _workspace(param: Any, ranks: int) -> np.ndarray:
+    """What the compiler has added behind the parameters."""
+    assert isinstance(param, Buffer)
+    shape = [constant_value(d) for d in param.shape]
+    return np.zeros((ranks, *shape), param.dtype.name)
 
 
 def _of_rank(argument: Any, rank: int, step: int) -> Any:

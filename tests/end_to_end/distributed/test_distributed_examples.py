@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from .example_cases import EXAMPLES, RANKS, case_of
-from .rank_cases import interpret_case, load, schedules, simulate
+from .rank_cases import interpret_case, load, lowered, schedules, simulate
 
 
 def _as_expected(name: str, ranks: int, size: int, folder: Path) -> None:
@@ -44,5 +44,8 @@ def test_an_example_on_any_number_of_ranks(
 @pytest.mark.whole
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_interpreter_says_the_same(name: str, tmp_path: Path) -> None:
+    """Of one text for a block from top to bottom, and of cores that run by themselves."""
     case = case_of(name, 3, 0)
-    case.check(interpret_case(case, case.func(load(case.script, tmp_path))))
+    text, cores = lowered(case.func(load(case.script, tmp_path)))
+    case.check(interpret_case(case, text, in_text_order=True))
+    case.check(interpret_case(case, cores, in_text_order=False))
