@@ -28,9 +28,11 @@ FOLDER = example_kernels.EXAMPLES / "distributed"
 DELIVERIES = ("prompt", "late")
 SEEDS = 50
 # What the examples leave to the compiler.
-ORDERED = pass_options(
-    dict.fromkeys((PassConfigKey.TL_ASCEND_AUTO_SYNC, PassConfigKey.TL_ASCEND_AUTO_CV_SYNC), True)
-).automatic
+ORDERED_CONFIGS = {
+    PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
+    PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True,
+}
+ORDERED = pass_options(ORDERED_CONFIGS).automatic
 # Elements from a word of `T.Signals` to the next.
 APART = 16
 _NUMBERS = count()
@@ -178,10 +180,12 @@ def _of_rank(argument: Any, rank: int, step: int) -> Any:
     return argument[rank] if isinstance(argument, np.ndarray) else argument
 
 
-def fault(case: RankCase, kernel: Any, seed: int, delivery: str) -> SimulationError | None:
+def fault(
+    case: RankCase, kernel: Any, seed: int, delivery: str, calls: int = 2
+) -> SimulationError | None:
     """What the simulator reports first, if anything."""
     try:
-        simulate(case, kernel, seed, delivery)
+        simulate(case, kernel, seed, delivery, calls)
     except SimulationError as error:
         return error
     return None

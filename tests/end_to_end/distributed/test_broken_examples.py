@@ -24,3 +24,4 @@ def test_a_mistake_is_told_in_every_schedule(name: str, tmp_path: Path) -> None:
         if error is not None:
             assert all(word in str(error) for word in broken.words), error
     assert {slug for slug, _ in told} == {broken.slug}, told
+    assert len(told) <= broken.places, told
