@@ -42,3 +42,21 @@ def run_and_report(
         sys.exit(1)
     print("Kernel Output Match!")
     return kernel
+
+
+def report_ranks(
+    title: str,
+    results: Sequence[torch.Tensor],
+    expected: Sequence[torch.Tensor],
+    tolerance: float = 0.0,
+) -> None:
+    """Compare what each rank has with what it ought to have, and print one line; leaves the process
+    with status 1 on a mismatch. `tolerance` is as for `run_and_report`."""
+    error = max(
+        (r.double() - e.double()).abs().max().item() for r, e in zip(results, expected, strict=True)
+    )
+    scale = max(e.double().abs().max().item() for e in expected)
+    if not error <= tolerance * scale:
+        print(f"MISMATCH: {title}: error {error:.3g}, allowed {tolerance * scale:.3g}")
+        sys.exit(1)
+    print(f"{title} on {len(expected)} ranks: max error {error:.3g}: match")

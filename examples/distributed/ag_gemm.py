@@ -5,7 +5,16 @@ first, then those of the ranks after them, in the order in which they arrive. A 
 tile of each rank says that it is there.
 """
 
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.append(str(Path(__file__).parents[1]))
+from report import report_ranks
+
 import tile_frontend as T
+from tile_runtime import Ranks
 
 CONFIGS = {
     T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
@@ -58,5 +67,24 @@ def ag_gemm(
                                 T.copy(B[k * depth, column], b)
                                 T.gemm_v0(a, b, c, init=(k == 0))
                             T.copy(c, C[source, tile * rows, column])
+                T.barrier()
 
     return kernel
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    for ranks, m, n, k in ((1, 256, 256, 128), (3, 150, 300, 130), (8, 64, 96, 64)):
+        kernel = ag_gemm(ranks, m, n, k, rows=64, columns=128, blocks=4)
+        a, b = torch.randn(ranks, m, k).half(), torch.randn(ranks, k, n).half()
+        c = [torch.zeros(ranks, m, n).half() for _ in range(ranks)]
+        with Ranks(ranks) as world:
+            gathered = world.zeros((ranks, m, k), torch.float16)
+            words = world.signals(ranks * T.ceildiv(m, 64))
+            world.launch(kernel, list(a), list(b), gathered, words, c, 1)
+        expected = [a.float() @ own.float() for own in b]
+        report_ranks(f"all-gather and gemm {m}x{n}x{k}", c, expected, tolerance=1e-3)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,13 +2,25 @@
 
 Slices are one line of elements. Each block of the launch moves its part of every slice, and has a
 word of its own for each rank, so that nobody waits for a part that is another block's. `step`
-counts the calls from 1 on: words only grow, and nothing is reset between calls.
+counts the calls from 1 on: words only grow, and nothing is reset between calls. What a call leaves
+in slots is read before it ends, and a rank puts there again only when it has heard so.
 """
 
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.append(str(Path(__file__).parents[1]))
+from report import report_ranks
+
 import tile_frontend as T
+from tile_runtime import Ranks
 
 # Elements that one block takes of a slice are a multiple of these: whole blocks of ub in any type.
 LINE = 32
+
+CONFIGS = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
 
 
 def part_of(n: int, blocks: int) -> int:
@@ -75,37 +87,77 @@ def all_to_all(x, y, words, step, cid, blocks):
 
 
 @T.macro
-def reduce_scatter(x, slots, y, words, step, cid, blocks, dtype):
-    """The sum of row r of `x` over all ranks to `y` of rank r, always in the order of the ranks.
-    `slots` has a row for each rank."""
+def all_to_all_of_rows(x, counts, y, words, step, cid, blocks):
+    """The first `counts[p]` rows of `x[p]` to `y[r]` of rank p. How many there are comes with the
+    word that says so: `step` times one more than there can be, and the number."""
+    most = x.shape[1]
+    with T.Scale("device") as (r, num):
+        for s in T.serial(num):
+            to = (r + s) % num
+            for i in T.serial(T.ceildiv(counts[to] - cid, blocks)):
+                T.put(x[to, cid + i * blocks, :], y[r, cid + i * blocks, :], to)
+            T.quiet()
+            T.signal(words[r * blocks + cid], step * (most + 1) + counts[to], to)
+        for s in T.serial(num):
+            T.wait_ge(words[s * blocks + cid], step * (most + 1))
+
+
+@T.macro
+def add_slots(slots, total, term, start, part, num):
+    """The sum of all rows of `slots`, always in the order of the ranks."""
+    T.copy(slots[0, start : start + part], total)
+    for s in T.serial(num - 1):
+        T.copy(slots[s + 1, start : start + part], term)
+        for i in T.Parallel(part):
+            total[i] = total[i] + term[i]
+
+
+@T.macro
+def reduce_scatter(x, slots, y, words, read, step, cid, blocks, dtype):
+    """The sum of row r of `x` over all ranks to `y` of rank r. `slots` has a row for each rank;
+    words of `read` say that they may be written again."""
     part = part_of(y.shape[0], blocks)
     start = cid * part
     total = T.alloc_shared((part,), dtype)
     term = T.alloc_shared((part,), dtype)
     with T.Scale("device") as (r, num):
+        for s in T.serial(num):
+            T.wait_ge(read[s * blocks + cid], step - 1)
         all_to_all(x, slots, words, step, cid, blocks)
-        T.copy(slots[0, start : start + part], total)
-        for s in T.serial(num - 1):
-            T.copy(slots[s + 1, start : start + part], term)
-            for i in T.Parallel(part):
-                total[i] = total[i] + term[i]
+        add_slots(slots, total, term, start, part, num)
+        for s in T.serial(num):
+            T.signal(read[r * blocks + cid], step, (r + s) % num)
+        T.copy(total, y[start : start + part])
+
+
+@T.macro
+def all_reduce_at_once(x, slots, y, words, read, step, cid, blocks, dtype):
+    """The sum of `x` over all ranks to `y` of all: each puts all of it to all, and all add."""
+    part = part_of(y.shape[0], blocks)
+    start = cid * part
+    total = T.alloc_shared((part,), dtype)
+    term = T.alloc_shared((part,), dtype)
+    with T.Scale("device") as (r, num):
+        for s in T.serial(num):
+            T.wait_ge(read[s * blocks + cid], step - 1)
+        all_gather(x, slots, words, step, cid, blocks)
+        add_slots(slots, total, term, start, part, num)
+        for s in T.serial(num):
+            T.signal(read[r * blocks + cid], step, (r + s) % num)
         T.copy(total, y[start : start + part])
 
 
 @T.macro
 def all_reduce(x, slots, y, words, more_words, step, cid, blocks, dtype):
-    """The sum of `x` over all ranks to `y` of all: row p is summed by rank p, and put to all."""
+    """The sum of `x` over all ranks to `y` of all: row p is summed by rank p, and put to all. Who
+    has the sum of a rank knows that its slots may be written again."""
     part = part_of(y.shape[1], blocks)
     start = cid * part
     total = T.alloc_shared((part,), dtype)
     term = T.alloc_shared((part,), dtype)
     with T.Scale("device") as (r, num):
         all_to_all(x, slots, words, step, cid, blocks)
-        T.copy(slots[0, start : start + part], total)
-        for s in T.serial(num - 1):
-            T.copy(slots[s + 1, start : start + part], term)
-            for i in T.Parallel(part):
-                total[i] = total[i] + term[i]
+        add_slots(slots, total, term, start, part, num)
         for s in T.serial(num):
             to = (r + s) % num
             T.put_signal(total, y[r, start : start + part], more_words[r * blocks + cid], step, to)
@@ -124,3 +176,195 @@ def broadcast(x, y, words, step, root, cid, blocks):
                 to = (r + s) % num
                 T.put_signal(x[start : start + part], y[start : start + part], words[cid], step, to)
         T.wait_ge(words[cid], step)
+
+
+@T.jit(pass_configs=CONFIGS)
+def gather(ranks: int, n: int, blocks: int = 3, ring: bool = False) -> T.PrimFunc:
+    @T.prim_func
+    def kernel(
+        x: T.Tensor((n,), "float32"),
+        y: T.SymmTensor((ranks, n), "float32"),
+        words: T.Signals(ranks * blocks),
+        step: T.int32,
+    ) -> None:
+        with T.Kernel(blocks) as cid:
+            if ring:
+                ring_all_gather(x, y, words, step, cid, blocks)
+            else:
+                all_gather(x, y, words, step, cid, blocks)
+
+    return kernel
+
+
+@T.jit(pass_configs=CONFIGS)
+def exchange(ranks: int, n: int, blocks: int = 3) -> T.PrimFunc:
+    @T.prim_func
+    def kernel(
+        x: T.Tensor((ranks, n), "float32"),
+        y: T.SymmTensor((ranks, n), "float32"),
+        words: T.Signals(ranks * blocks),
+        step: T.int32,
+    ) -> None:
+        with T.Kernel(blocks) as cid:
+            all_to_all(x, y, words, step, cid, blocks)
+
+    return kernel
+
+
+@T.jit(pass_configs=CONFIGS)
+def exchange_rows(ranks: int, most: int, width: int, blocks: int = 3) -> T.PrimFunc:
+    @T.prim_func
+    def kernel(
+        x: T.Tensor((ranks, most, width), "float32"),
+        counts: T.Tensor((ranks,), "int32"),
+        y: T.SymmTensor((ranks, most, width), "float32"),
+        words: T.Signals(ranks * blocks),
+        step: T.int32,
+    ) -> None:
+        with T.Kernel(blocks) as cid:
+            all_to_all_of_rows(x, counts, y, words, step, cid, blocks)
+
+    return kernel
+
+
+@T.jit(pass_configs=CONFIGS)
+def scattered_sum(ranks: int, n: int, rounds: int = 1, blocks: int = 3) -> T.PrimFunc:
+    @T.prim_func
+    def kernel(
+        x: T.Tensor((ranks, n), "float32"),
+        slots: T.SymmTensor((ranks, n), "float32"),
+        y: T.Tensor((n,), "float32"),
+        words: T.Signals(ranks * blocks),
+        read: T.Signals(ranks * blocks),
+        step: T.int32,
+    ) -> None:
+        with T.Kernel(blocks) as cid:
+            for t in T.serial(rounds):
+                reduce_scatter(x, slots, y, words, read, step + t, cid, blocks, "float32")
+
+    return kernel
+
+
+@T.jit(pass_configs=CONFIGS)
+def sum_at_once(ranks: int, n: int, rounds: int = 1, blocks: int = 3) -> T.PrimFunc:
+    @T.prim_func
+    def kernel(
+        x: T.Tensor((n,), "float32"),
+        slots: T.SymmTensor((ranks, n), "float32"),
+        y: T.Tensor((n,), "float32"),
+        words: T.Signals(ranks * blocks),
+        read: T.Signals(ranks * blocks),
+        step: T.int32,
+    ) -> None:
+        with T.Kernel(blocks) as cid:
+            for t in T.serial(rounds):
+                all_reduce_at_once(x, slots, y, words, read, step + t, cid, blocks, "float32")
+
+    return kernel
+
+
+@T.jit(pass_configs=CONFIGS)
+def sum_of_all(ranks: int, n: int, rounds: int = 1, blocks: int = 3) -> T.PrimFunc:
+    @T.prim_func
+    def kernel(
+        x: T.Tensor((ranks, n), "float32"),
+        slots: T.SymmTensor((ranks, n), "float32"),
+        y: T.SymmTensor((ranks, n), "float32"),
+        words: T.Signals(ranks * blocks),
+        more_words: T.Signals(ranks * blocks),
+        step: T.int32,
+    ) -> None:
+        with T.Kernel(blocks) as cid:
+            for t in T.serial(rounds):
+                all_reduce(x, slots, y, words, more_words, step + t, cid, blocks, "float32")
+
+    return kernel
+
+
+@T.jit(pass_configs=CONFIGS)
+def send_to_all(n: int, blocks: int = 3) -> T.PrimFunc:
+    @T.prim_func
+    def kernel(
+        x: T.Tensor((n,), "float32"),
+        y: T.SymmTensor((n,), "float32"),
+        words: T.Signals(blocks),
+        step: T.int32,
+        root: T.int32,
+    ) -> None:
+        with T.Kernel(blocks) as cid:
+            broadcast(x, y, words, step, root, cid, blocks)
+
+    return kernel
+
+
+def in_order(terms: torch.Tensor) -> torch.Tensor:
+    """The sum over dimension 0, added from the first to the last."""
+    total = terms[0].clone()
+    for term in terms[1:]:
+        total += term
+    return total
+
+
+def gather_all(world: Ranks, n: int, ring: bool) -> None:
+    x = torch.randn(world.count, n)
+    y, words = world.zeros((world.count, n), torch.float32), world.signals(world.count * 3)
+    for step in (1, 2):
+        world.launch(gather(world.count, n, ring=ring), list(x), y, words, step)
+    how = "around a ring" if ring else "directly"
+    report_ranks(f"all-gather of {n} {how}", list(y), [x] * world.count)
+
+
+def exchange_all(world: Ranks, n: int) -> None:
+    x = torch.randn(world.count, world.count, n)
+    y, words = world.zeros((world.count, n), torch.float32), world.signals(world.count * 3)
+    world.launch(exchange(world.count, n), list(x), y, words, 1)
+    report_ranks(f"all-to-all of {n}", list(y), list(x.transpose(0, 1)))
+
+
+def exchange_some(world: Ranks, most: int, width: int) -> None:
+    num = world.count
+    x, counts = torch.randn(num, num, most, width), torch.randint(0, most + 1, (num, num)).int()
+    y, words = world.zeros((num, most, width), torch.float32), world.signals(num * 3)
+    world.launch(exchange_rows(num, most, width), list(x), list(counts), y, words, 1)
+    sent = x * (torch.arange(most) < counts[:, :, None])[..., None]
+    report_ranks(f"all-to-all of up to {most} rows", list(y), list(sent.transpose(0, 1)))
+
+
+def reduce_all(world: Ranks, n: int) -> None:
+    num = world.count
+    x = torch.randn(num, num, n)
+    total = in_order(x)
+    slots, y = world.zeros((num, n), torch.float32), world.zeros((num, n), torch.float32)
+    own = [torch.zeros(n) for _ in range(num)]
+    a, b = world.signals(num * 3), world.signals(num * 3)
+    world.launch(scattered_sum(num, n, 2), list(x), slots, own, a, b, 1)
+    report_ranks(f"reduce-scatter of {n}", own, list(total))
+    a, b = world.signals(num * 3), world.signals(num * 3)
+    world.launch(sum_of_all(num, n, 2), list(x), slots, y, a, b, 1)
+    report_ranks(f"all-reduce of {num} x {n}", list(y), [total] * num)
+    a, b = world.signals(num * 3), world.signals(num * 3)
+    world.launch(sum_at_once(num, n, 2), list(x[:, 0]), slots, own, a, b, 1)
+    report_ranks(f"all-reduce of {n} at once", own, [total[0]] * num)
+
+
+def send_all(world: Ranks, n: int) -> None:
+    x, root = torch.randn(world.count, n), world.count - 1
+    y, words = world.zeros(n, torch.float32), world.signals(3)
+    world.launch(send_to_all(n), list(x), y, words, 1, root)
+    report_ranks(f"broadcast of {n}", list(y), [x[root]] * world.count)
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    for ranks, n in ((1, 100), (3, 1001), (8, 512)):
+        with Ranks(ranks) as world:
+            gather_all(world, n, ring=False)
+            gather_all(world, n, ring=True)
+            exchange_all(world, n)
+            exchange_some(world, 7, 40)
+            reduce_all(world, n)
+            send_all(world, n)
+
+
+if __name__ == "__main__":
+    main()

@@ -3,10 +3,19 @@
 Each rank has some of the columns of A and the same rows of B. It multiplies what others wait for
 first and its own rows last. The vector cores put a tile to its owner while the cube core makes the
 next one. The owner adds the parts of all ranks in the order of their numbers: the sum is the same
-however they arrive.
+however they arrive. At the end ranks meet: who calls again writes over what others have read.
 """
 
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.append(str(Path(__file__).parents[1]))
+from report import report_ranks
+
 import tile_frontend as T
+from tile_runtime import Ranks
 
 CONFIGS = {
     T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
@@ -66,5 +75,24 @@ def gemm_rs(
                                 total[i, j] = total[i, j] + term[i, j]
                         T.copy(total, rounded)
                         T.copy(rounded, C[row, column])
+                T.barrier()
 
     return kernel
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    for ranks, m, n, k in ((1, 256, 256, 128), (3, 70, 200, 130), (8, 64, 96, 64)):
+        kernel = gemm_rs(ranks, m, n, k, rows=64, blocks=4)
+        a, b = torch.randn(ranks, ranks, m, k).half(), torch.randn(ranks, k, n).half()
+        c = [torch.zeros(m, n).half() for _ in range(ranks)]
+        with Ranks(ranks) as world:
+            parts = world.zeros((ranks, m, n), torch.float32)
+            words = world.signals(ranks * T.ceildiv(m, 64) * T.ceildiv(n, 128))
+            world.launch(kernel, list(a), list(b), parts, words, c, 1)
+        expected = list((a.float() @ b[:, None].float()).sum(0))
+        report_ranks(f"gemm and reduce-scatter {m}x{n}x{k}", c, expected, tolerance=1e-3)
+
+
+if __name__ == "__main__":
+    main()

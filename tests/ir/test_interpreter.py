@@ -229,3 +229,17 @@ def test_negative_zero_is_below_zero(statement: str, less: bool, first: float) -
     )
     result = run(func)[0][0, :8]
     assert np.all(np.signbit(result)) == less and not np.any(result)
+
+
+def test_a_loop_counted_by_a_vector_core_is_not_the_cube_cores() -> None:
+    body = f"""section vector @0:3:1 {{
+      copy($N, $w) {COPY} @0:3:1
+    }}
+    for %i: int32 in serial(0, $w[0] + 1) @0:4:1 {{
+      section vector @0:5:1 {{
+        store $u[%i] = 2.0 @0:5:1
+        copy($u[%i:+1], $A[0:+1, %i:+1]) {COPY} @0:5:1
+      }}
+    }}"""
+    a, _, _ = run(kernel(body))
+    assert a[0, 0] == 2

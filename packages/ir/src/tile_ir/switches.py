@@ -50,6 +50,12 @@ SWITCHES: dict[str, Switch] = {
             "core that runs only when no other of its block can",
             ("", "aic", "aiv0", "aiv1"),
         ),
+        Switch(
+            "delivery",
+            "seed",
+            "when what a simulated rank stores to another arrives",
+            ("seed", "prompt", "late"),
+        ),
         Switch("first", False, "a simulated kernel ends at its first error, instead of going on"),
         Switch("timeout", 60, "seconds a kernel may run on the simulator; 0 means no limit"),
         Switch("soc", "Ascend910B2", "chip to compile for, a row of the SoC table"),

@@ -217,7 +217,11 @@ class Machine:
         # The first vector core does what a task leaves to the compiler to divide; both meet behind.
         idle = loop.task is not None and loop.task.threads is not None and core.lane > 0
         body = loop.body[-1:] if idle else loop.body
-        for i in range(self.value(loop.start, core), self.value(loop.stop, core)):
+        try:
+            rounds = range(self.value(loop.start, core), self.value(loop.stop, core))
+        except Unavailable:
+            return  # as often as the other core's memory says: its work only
+        for i in rounds:
             core.variables[loop.var] = i
             try:
                 yield from self.body(body, core)
@@ -266,8 +270,7 @@ class Machine:
             case Effect.SET_DEQ_SCALE:
                 core.deq_scale = np.float16(self.scalar(op, "scale", core))
             case Effect.SET_FLAG:
-                flag = self.flag(op, core)
-                if flag in core.flags:
+                if (flag := self.flag(op, core)) in core.flags:
                     raise self.error("flag-set-twice", f"{core.name}: {flag} is set twice", core)
                 core.flags.add(flag)
             case Effect.WAIT_FLAG:
@@ -384,11 +387,9 @@ class Machine:
         self.write(target, op.opdef.meaning(op, *values), core)
 
     def operand_value(self, operand: Any, core: CoreState) -> Any:
-        if operand is None:
-            return None
         if isinstance(operand, Region):
             return self.read(operand, core)
-        return self.value(operand, core)
+        return None if operand is None else self.value(operand, core)
 
     def print(self, op: Op, core: CoreState) -> None:
         # Addresses are not known here: a buffer prints its name.

@@ -37,7 +37,7 @@ from tile_runtime.simulator.timeline import Timeline, timeline_from
 # The cores a schedule can starve, by the simulator's number.
 STARVED = ("", "aic", "aiv0", "aiv1")
 # Of switches, as `_apply` takes them.
-_SETTINGS = ("check", "threads", "seed", "starve", "time", "timeout", "first")
+_SETTINGS = ("check", "threads", "seed", "starve", "time", "timeout", "first", "delivery")
 
 
 def _fault(error: Any) -> Fault:
@@ -235,7 +235,7 @@ class SimulatorLaunch:
 
     def _apply(
         self, check: str, threads: int, seed: int, starve: str, time: bool, timeout: int,
-        first: bool,
+        first: bool, delivery: str,
     ) -> None:  # fmt: skip
         checks = getattr(launcher(), f"CHECKS_{check.upper()}", None)
         if checks is None:
@@ -250,4 +250,5 @@ class SimulatorLaunch:
             timing=timing_of(self._target) if time else None,
             timeout=timeout,
             first=first,
+            delivery=getattr(launcher(), f"DELIVERY_{delivery.upper()}"),
         )

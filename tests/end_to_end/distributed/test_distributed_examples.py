@@ -1,0 +1,51 @@
+"""The examples of many devices at `strict`: for every number of ranks, in sizes that leave a rest,
+in many schedules, and by the interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from .example_cases import EXAMPLES, RANKS, case_of
+from .rank_cases import interpret_case, load, lowered, schedules, simulate
+
+
+def _as_expected(name: str, ranks: int, size: int, folder: Path) -> None:
+    case = case_of(name, ranks, size)
+    kernel = case.kernel(load(case.script, folder))
+    first = None
+    for seed, delivery in schedules():
+        found = simulate(case, kernel, seed, delivery)
+        case.check(found)
+        outputs = [found[number] for number in case.expected]
+        first = outputs if first is None else first
+        for a, b in zip(first, outputs, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_at_strict(name: str, tmp_path: Path) -> None:
+    _as_expected(name, 3, 0, tmp_path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("size", [0, 1])
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_on_any_number_of_ranks(
+    name: str, ranks: int, size: int, tmp_path: Path
+) -> None:
+    _as_expected(name, ranks, size, tmp_path)
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_interpreter_says_the_same(name: str, tmp_path: Path) -> None:
+    """Of one text for a block from top to bottom, and of cores that run by themselves."""
+    case = case_of(name, 3, 0)
+    text, cores = lowered(case.func(load(case.script, tmp_path)))
+    case.check(interpret_case(case, text, in_text_order=True))
+    case.check(interpret_case(case, cores, in_text_order=False))
