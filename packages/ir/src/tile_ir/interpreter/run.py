@@ -67,9 +67,7 @@ class Machine:
         while_rounds: int,
         in_text_order: bool,
     ) -> None:
-        self.func = func
-        self.target = target
-        self.while_rounds = while_rounds
+        self.func, self.target, self.while_rounds = func, target, while_rounds
         self.alone = alone_in(func) if in_text_order else None
         self.text: list[str] = []
         self.given = LaunchArguments.of(func, arguments)
@@ -220,7 +218,7 @@ class Machine:
         try:
             rounds = range(self.value(loop.start, core), self.value(loop.stop, core))
         except Unavailable:
-            return  # as often as the other core's memory says: its work only
+            return  # the other core's memory says how often: its work only
         for i in rounds:
             core.variables[loop.var] = i
             try:
