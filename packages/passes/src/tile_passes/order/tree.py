@@ -11,7 +11,7 @@ from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
-from tile_ir import Buffer, Const, Core, For, Loc, Op, Pipe, Region, Stmt, While, map_region
+from tile_ir import Buffer, Const, Core, Loc, Op, Pipe, Region, Stmt, map_region
 from tile_ir.analysis import INF, Bounds, Interval, Ranges, Sight, Touch, visible, widened
 from tile_passes.graphs import nx
 
@@ -116,11 +116,6 @@ class Work(Item):
     @property
     def bits(self) -> int:
         return sum(1 << instance.bit for instance in self.instances.values())
-
-    @property
-    def loops(self) -> tuple[Stmt, ...]:
-        """Those around it, as its path has them."""
-        return tuple(s for s in self.path if isinstance(s, (For, While)))
 
 
 @dataclass(eq=False, slots=True)
