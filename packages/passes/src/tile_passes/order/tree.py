@@ -11,7 +11,7 @@ from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
-from tile_ir import Buffer, Const, Core, For, Loc, Op, Pipe, Region, Stmt, While, map_region
+from tile_ir import Buffer, Const, Core, Loc, Op, Pipe, Region, Stmt, map_region
 from tile_ir.analysis import INF, Bounds, Interval, Ranges, Sight, Touch, visible, widened
 from tile_passes.graphs import nx
 
@@ -32,7 +32,7 @@ class Instance:
     # The loop around it, if it may touch other bytes in each round of it.
     round_by_round: Repeat | None = None
     # By the identity of a touch: to hash a region takes longer than to find it here.
-    _regions: dict[int, tuple[Region, Region]] = field(default_factory=dict)
+    _reaches: dict[int, Region] = field(default_factory=dict)
 
     @property
     def looks_back(self) -> Repeat | None:
@@ -42,23 +42,18 @@ class Instance:
 
     def region(self, touch: Touch) -> Region:
         """What is touched, in this combination of residues."""
-        return self._of(touch)[0]
+        return map_region(touch.region, self.bounds.put_in)
 
     def reach(self, touch: Touch) -> Region:
         """That, with the elements around it that the operation touches too."""
-        return self._of(touch)[1]
+        if id(touch) not in self._reaches:
+            self._reaches[id(touch)] = widened(self.region(touch), self.item.pipe)
+        return self._reaches[id(touch)]
 
     def moves(self, touch: Touch) -> bool:
         """Whether the first byte is chosen by a number that the residues do not give."""
         offsets = (s.offset for s in touch.region.dims if not isinstance(s.offset, Const))
         return any(not isinstance(self.bounds.spelled(o), Const) for o in offsets)
-
-    def _of(self, touch: Touch) -> tuple[Region, Region]:
-        key = id(touch)
-        if key not in self._regions:
-            found = map_region(touch.region, self.bounds.put_in)
-            self._regions[key] = found, widened(found, self.item.pipe)
-        return self._regions[key]
 
 
 @dataclass(eq=False, slots=True)
@@ -116,11 +111,6 @@ class Work(Item):
     @property
     def bits(self) -> int:
         return sum(1 << instance.bit for instance in self.instances.values())
-
-    @property
-    def loops(self) -> tuple[Stmt, ...]:
-        """Those around it, as its path has them."""
-        return tuple(s for s in self.path if isinstance(s, (For, While)))
 
 
 @dataclass(eq=False, slots=True)
