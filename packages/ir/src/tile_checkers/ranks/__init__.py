@@ -187,8 +187,6 @@ class RanksText:
             reports.unclear(op, why)
         for unquiet in outcome.unquiet:
             reports.unquiet(unquiet)
-        for one, two in outcome.other_meetings:
-            reports.other_meeting(one, two)
         for pair in unordered_pairs(outcome.touched):
             reports.race(pair)
         if outcome.hanging:

@@ -109,16 +109,6 @@ class RankReports(Findings):
             else "let the rank that is waited for send its signal first, on every way",
         )
 
-    def other_meeting(self, one: Op, two: Op) -> None:
-        self.add(
-            ("meeting", id(one), id(two)),
-            two.loc,
-            "collective-mismatch",
-            f"cores meet here that are at different barriers: others are in line {one.loc.line}"
-            f"{self.where()}",
-            "call it outside of any branch on the rank, the block or the core",
-        )
-
     def out_of_place(self, found: OutOfPlace) -> None:
         if found.slug == NOT_FOR_SO_MANY:
             self.unproved(found.loc, found.what, found.hint)

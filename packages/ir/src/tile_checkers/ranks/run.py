@@ -47,7 +47,7 @@ class Unquiet:
 @dataclass(slots=True)
 class Outcome:
     """What became of a run: accesses in the order of the run, waits that are over, cores that hang,
-    meetings of different lines, and what could not be told."""
+    and what could not be told."""
 
     parties: list[Party]
     words: dict[Word, WordState]
@@ -55,7 +55,6 @@ class Outcome:
     waited: list[Waited] = field(default_factory=list)
     unquiet: list[Unquiet] = field(default_factory=list)
     hanging: list[Party] = field(default_factory=list)
-    other_meetings: list[tuple[Op, Op]] = field(default_factory=list)
     unclear: list[tuple[Op, str]] = field(default_factory=list)
 
 
@@ -173,18 +172,14 @@ class RanksRun:
             return []
         del self.at_meeting[key]
         joined: Table | None = None
-        ops = []
         for party in here:
             event = party.event()
             assert isinstance(event, Meet), "it came here by one"
-            ops.append(event.op)
             table = party.meeting(event.among is Among.RANKS)
             joined = table if joined is None else np.maximum(joined, table)
-        for party, op in zip(here, ops, strict=True):
+        for party in here:
             party.learn(joined)
             party.at += 1
-            if op is not ops[0]:
-                self.outcome.other_meetings.append((ops[0], op))
         return here
 
     def let_waits_go(self) -> list[Party]:

@@ -12,7 +12,7 @@ from tile_checkers.ranks.core_numbers import Figure, above, as_expr_of, paramete
 from tile_checkers.ranks.events import Await, Tell, Word
 from tile_checkers.ranks.party import WAITS, Party, Table
 from tile_checkers.touched import S
-from tile_ir import Expr, substitute
+from tile_ir import Expr, linear_form, substitute
 from tile_ir.lazy import np
 
 # A signal: its core, and its number among the signals of that.
@@ -82,13 +82,16 @@ class WordState:
             raise Unclear("what is waited for depends on more than one parameter")
         step = counted[0]
         if not self.all_tells:
-            return 0
+            return None
         if self.adds():
             total: Figure = 0
             for tell in self.all_tells:
                 total = _plus(total, tell.value)
             if isinstance(total, Expr):
                 raise Unclear("what is added depends on a parameter")
+            more = linear_form(asked)[0].get(step, 0)
+            if more != total:
+                raise Unclear(f"each call adds {total} to it, and {more} more is waited for")
             return plain((step - 1) * int(total))
         last = self.all_tells[0].value
         for tell in self.all_tells[1:]:
