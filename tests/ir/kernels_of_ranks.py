@@ -5,20 +5,22 @@ from __future__ import annotations
 import example_kernels
 
 import tile_frontend as T
-from tile_ir import Func
-from tile_runtime.jit_kernels.build import lower
+from tile_ir import DEFAULT_TARGET, Func
+from tile_passes import run_pipeline
+from tile_runtime.options.pass_configs import pass_options
 
-CONFIGS = {
-    T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
-    T.PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True,
-}
+OPTIONS = pass_options(
+    {
+        T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
+        T.PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True,
+    }
+)
 N = 256
 collectives = example_kernels.load("distributed/collectives")
-ag_gemm = example_kernels.load("distributed/ag_gemm").ag_gemm
-gemm_rs = example_kernels.load("distributed/gemm_rs").gemm_rs
+ag_gemm = example_kernels.load("distributed/ag_gemm").ag_gemm.__wrapped__
+gemm_rs = example_kernels.load("distributed/gemm_rs").gemm_rs.__wrapped__
 
 
-@T.jit(pass_configs=CONFIGS)
 def gathered(ranks: int, n: int, blocks: int, ring: bool):
     @T.prim_func
     def kernel(
@@ -36,7 +38,6 @@ def gathered(ranks: int, n: int, blocks: int, ring: bool):
     return kernel
 
 
-@T.jit(pass_configs=CONFIGS)
 def exchanged(ranks: int, n: int, blocks: int):
     @T.prim_func
     def kernel(
@@ -51,7 +52,6 @@ def exchanged(ranks: int, n: int, blocks: int):
     return kernel
 
 
-@T.jit(pass_configs=CONFIGS)
 def scattered(ranks: int, n: int, blocks: int):
     @T.prim_func
     def kernel(
@@ -67,7 +67,6 @@ def scattered(ranks: int, n: int, blocks: int):
     return kernel
 
 
-@T.jit(pass_configs=CONFIGS)
 def reduced(ranks: int, n: int, blocks: int):
     @T.prim_func
     def kernel(
@@ -84,7 +83,6 @@ def reduced(ranks: int, n: int, blocks: int):
     return kernel
 
 
-@T.jit(pass_configs=CONFIGS)
 def spread(n: int, blocks: int):
     @T.prim_func
     def kernel(
@@ -100,8 +98,6 @@ def spread(n: int, blocks: int):
     return kernel
 
 
-# A `what` of the text decides what is in it.
-@T.jit(pass_configs=CONFIGS)
 def shifted(what: str):
     @T.prim_func
     def kernel(
@@ -111,26 +107,24 @@ def shifted(what: str):
         words: T.Signals(1),
         step: T.int32,
     ):
-        with T.Kernel(1) as cid:
-            with T.Scale("device") as (r, num):
-                if what == "nobody":
-                    T.put(x, y, r + 1)
-                else:
-                    T.put(x, y, (r + 1) % num)
-                if what != "loud":
-                    T.quiet()
-                if what != "silent":
-                    T.signal(words[0], step, (r + 1) % num)
-                if what != "early":
-                    T.wait_ge(words[0], step)
-                if what == "late":
-                    T.wait_ge(words[0], step + 1)
-                T.copy(y, z)
+        with T.Kernel(1) as cid, T.Scale("device") as (r, num):
+            if what == "nobody":
+                T.put(x, y, r + 1)
+            else:
+                T.put(x, y, (r + 1) % num)
+            if what != "loud":
+                T.quiet()
+            if what != "silent":
+                T.signal(words[0], step, (r + 1) % num)
+            if what != "early":
+                T.wait_ge(words[0], step)
+            if what == "late":
+                T.wait_ge(words[0], step + 1)
+            T.copy(y, z)
 
     return kernel
 
 
-@T.jit(pass_configs=CONFIGS)
 def met(what: str):
     @T.prim_func
     def kernel(
@@ -139,33 +133,31 @@ def met(what: str):
         z: T.Tensor((N,), "float32"),
         flag: T.Tensor((1,), "int32"),
     ):
-        with T.Kernel(2) as cid:
-            with T.Scale("device") as (r, num):
-                T.put(x[cid * 128 : cid * 128 + 128], y[cid * 128 : cid * 128 + 128], (r + 1) % num)
-                if what == "all":
+        with T.Kernel(2) as cid, T.Scale("device") as (r, num):
+            T.put(x[cid * 128 : cid * 128 + 128], y[cid * 128 : cid * 128 + 128], (r + 1) % num)
+            if what == "all":
+                T.barrier()
+            elif what == "first":
+                if r == 0:
                     T.barrier()
-                elif what == "first":
-                    if r == 0:
-                        T.barrier()
-                elif what == "both":
-                    if r == 0:
-                        T.barrier()
-                    else:
-                        T.barrier()
-                elif what == "data":
-                    if flag[0] == 1:
-                        T.barrier()
-                elif what == "device":
-                    T.sync_all()
-                T.copy(
-                    y[(1 - cid) * 128 : (1 - cid) * 128 + 128],
-                    z[(1 - cid) * 128 : (1 - cid) * 128 + 128],
-                )
+            elif what == "both":
+                if r == 0:
+                    T.barrier()
+                else:
+                    T.barrier()
+            elif what == "data":
+                if flag[0] == 1:
+                    T.barrier()
+            elif what == "device":
+                T.sync_all()
+            T.copy(
+                y[(1 - cid) * 128 : (1 - cid) * 128 + 128],
+                z[(1 - cid) * 128 : (1 - cid) * 128 + 128],
+            )
 
     return kernel
 
 
-@T.jit(pass_configs=CONFIGS)
 def counted(each: int, asked: int):
     @T.prim_func
     def kernel(
@@ -175,23 +167,22 @@ def counted(each: int, asked: int):
         words: T.Signals(1),
         step: T.int32,
     ):
-        with T.Kernel(1) as cid:
-            with T.Scale("device") as (r, num):
-                for s in T.serial(num):
-                    T.put(x, y[r, :], (r + s) % num)
-                T.quiet()
-                for s in T.serial(num):
-                    T.signal(words[0], each, (r + s) % num, "add")
-                T.wait_ge(words[0], step * num * asked)
-                for s in T.serial(num):
-                    T.copy(y[s, :], z[s, :])
+        with T.Kernel(1) as cid, T.Scale("device") as (r, num):
+            for s in T.serial(num):
+                T.put(x, y[r, :], (r + s) % num)
+            T.quiet()
+            for s in T.serial(num):
+                T.signal(words[0], each, (r + s) % num, "add")
+            T.wait_ge(words[0], step * num * asked)
+            for s in T.serial(num):
+                T.copy(y[s, :], z[s, :])
 
     return kernel
 
 
-def final(kernel) -> Func:
+def final(func: Func) -> Func:
     """The text after the last pass."""
-    return lower(kernel.func, kernel.target, kernel.passes)
+    return run_pipeline(func, DEFAULT_TARGET, OPTIONS).func
 
 
 def examples(ranks: int) -> dict[str, Func]:
@@ -206,4 +197,4 @@ def examples(ranks: int) -> dict[str, Func]:
         "ag_gemm": ag_gemm(ranks, 200, 300, 130, rows=64, columns=128, depth=64, blocks=3),
         "gemm_rs": gemm_rs(ranks, 70, 200, 130, rows=32, columns=64, depth=64, blocks=3),
     }
-    return {name: final(kernel) for name, kernel in made.items()}
+    return {name: final(func) for name, func in made.items()}

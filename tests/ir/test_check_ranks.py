@@ -113,7 +113,7 @@ def test_numbers_of_ranks_follow_the_tensors() -> None:
 
 def test_random_programs_are_judged_as_by_all_their_moments() -> None:
     rng, judged = random.Random(7), Counter[str]()
-    for _ in range(kept_number(300)):
+    for _ in range(kept_number(240)):
         program = drawn(rng)
         func = parse(text_of(program))
         verify(func)
