@@ -47,7 +47,7 @@ class Effect(Enum):
 
 
 class Among(Enum):
-    """Whose cores meet at a barrier of several cores."""
+    """Whose cores meet at a barrier of several cores, or whose memory one of a core completes."""
 
     BLOCK = "block"
     LAUNCH = "launch"

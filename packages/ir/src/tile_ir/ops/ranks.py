@@ -86,6 +86,7 @@ OPS = (
         Effect.BARRIER,
         "wait until all that this core has written to other ranks is there",
         "aclshmem_quiet",
+        Among.RANKS,
     ),
     _order(
         "fence",
