@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Union
 
@@ -17,7 +16,7 @@ from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64, UINT32, UINT64, DType, K
 from tile_ir.kept_hash import Hashed, kept_hash
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.scalars.arithmetic import (
     FLOAT_FUNCTIONS,
     INT32_LIMIT,
@@ -145,7 +144,6 @@ class Expr(Hashed):
         raise ExprError("a runtime value has no truth value while the kernel is traced")
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Const(Expr):
     value: Number
@@ -170,7 +168,6 @@ class Const(Expr):
             return found
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Var(Expr):
     """A named scalar: launch index, loop variable, let, scalar parameter or symbolic dimension.
@@ -187,7 +184,6 @@ class Var(Expr):
     __hash__ = kept_hash("name", "dtype")
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Binary(Expr):
     op: str
@@ -206,7 +202,6 @@ class Binary(Expr):
     __hash__ = kept_hash("op", "left", "right", "dtype")
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Unary(Expr):
     """`-`, `~`, `not`, or a function of one argument named in `UNARY_FUNCTIONS`."""
@@ -218,7 +213,6 @@ class Unary(Expr):
     __hash__ = kept_hash("op", "operand", "dtype")
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Select(Expr):
     """`then` where `condition` holds, else `orelse`; only the chosen side is evaluated."""
@@ -231,7 +225,6 @@ class Select(Expr):
     __hash__ = kept_hash("condition", "then", "orelse", "dtype")
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Cast(Expr):
     """Conversion of the value; `bits` keeps the bit pattern instead."""
@@ -243,7 +236,6 @@ class Cast(Expr):
     __hash__ = kept_hash("operand", "dtype", "bits")
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
     """A named, row-major block of elements in one memory. A scalar variable has no dimensions."""
@@ -268,7 +260,6 @@ def _static_shape(buffer: Buffer) -> tuple[int, ...] | None:
     return constant_values(buffer.shape)
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Load(Expr):
     """One element of a buffer, read by the scalar unit; a scalar variable has no indices."""

@@ -9,7 +9,7 @@ object.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from enum import Enum, IntEnum
 from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,7 +20,7 @@ from tile_ir.expr import Const, Expr, Var, walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout
 from tile_ir.opdef import Op as Op
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.regions import AttrValue as AttrValue
 from tile_ir.regions import Operand as Operand
 from tile_ir.regions import Region as Region
@@ -60,7 +60,6 @@ class Given:
     stage: int
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class For:
     """`var` runs over [start, stop) in steps of one. Of a pipelined loop: how many `stages`, 0 for
@@ -77,7 +76,6 @@ class For:
     given: tuple[Given, ...] = ()
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class While:
     condition: Expr
@@ -85,7 +83,6 @@ class While:
     loc: Loc
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class If:
     """`unlikely` says that the condition hardly ever holds, as that of a tail does not."""
@@ -97,7 +94,6 @@ class If:
     unlikely: bool = False
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Let:
     """An immutable name for a value, visible to the statements after it in its block."""
@@ -107,7 +103,6 @@ class Let:
     loc: Loc
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
     """Write one element (or a scalar variable, which has no indices) from the scalar unit."""
@@ -125,7 +120,6 @@ class Break:
     loc: Loc
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
     """Statements that only one kind of core runs."""
@@ -139,7 +133,6 @@ Stmt = Op | For | While | If | Let | Store | Break | Section
 Body = tuple[Stmt, ...]
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Alloc:
     """A buffer of the kernel and, once known, its byte address and L1 layout. `scratch` marks what
@@ -154,7 +147,6 @@ class Alloc:
     alias_of: Buffer | None = None
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Launch:
     """The kernel body, run by `blocks` cores. `lane` numbers the two vector cores of a block.

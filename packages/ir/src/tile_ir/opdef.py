@@ -8,7 +8,6 @@ operation names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -28,12 +27,11 @@ from tile_ir.op_parts import Composite as Composite
 from tile_ir.op_parts import Effect as Effect
 from tile_ir.op_parts import OperandDef as OperandDef
 from tile_ir.op_parts import Problem as Problem
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.regions import AttrValue, Operand, Region
 from tile_ir.target import Target
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """One operation of the op table applied to operands."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_ir.dtypes import DType
 from tile_ir.expr import ZERO, Buffer, Expr, constant_value, constant_values
 from tile_ir.kept_hash import Hashed, kept_hash
 from tile_ir.machine import Memory
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Slice(Hashed):
     """`extent` elements from `offset`, `stride` apart, along one dimension."""
@@ -23,7 +20,6 @@ class Slice(Hashed):
     __hash__ = kept_hash("offset", "extent", "stride")
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Region(Hashed):
     """A box of a buffer: one slice per dimension."""

@@ -6,7 +6,7 @@ it is too late to tell another pipe that the reading is over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     INT32,
@@ -35,6 +35,7 @@ from tile_ir import (
     select,
     walk_expr,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 
 

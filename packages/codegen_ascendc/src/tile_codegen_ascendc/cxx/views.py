@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +27,7 @@ from tile_ir import (
 )
 from tile_ir.layout.row_form import row_form
 from tile_ir.opdef import defined_operands
+from tile_ir.quick_dataclasses import dataclass
 
 
 class RegionView:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import chain, product
 from typing import Any
 
@@ -42,6 +41,7 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.scalars.affine import linear_form, simplify
 from tile_ir.target import Target
 
