@@ -1,5 +1,5 @@
-"""`dataclass` and `replace` as the standard library has them, but quick: importing the compiler makes
-some 200 classes, and a compilation copies hundreds of their values.
+"""`dataclass` and `replace` as the standard library has them, but quick: to import the compiler
+makes some 200 classes, and a compilation copies hundreds of their values.
 
 The library compiles six functions for a frozen class. Here only `__init__` is, and it sets the
 fields by the descriptors of their slots, which takes half the time of setting them by name, past

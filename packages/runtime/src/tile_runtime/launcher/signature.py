@@ -7,7 +7,6 @@ JSON and a cached kernel is called without lowering or parsing anything.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tile_frontend._tracing.dtype_names import DataType
@@ -27,6 +26,7 @@ from tile_ir import (
     Unary,
     Var,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.scalars.arithmetic import EXACT
 
 # A size of a tensor: a number, the name of a symbol or scalar, or [operator, left, right].
