@@ -12,18 +12,17 @@ from threading import Barrier
 import pytest
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64
-from tile_ir.expr import Binary, Cast, Const, Var
-from tile_ir.interned import interned
+from tile_ir.expr import ZERO, Binary, Buffer, Cast, Const, Var
+from tile_ir.interned import Shared, interned
+from tile_ir.location import Loc
+from tile_ir.machine import Memory
 from tile_ir.quick_dataclasses import dataclass, replace
-
-
-class Weak:
-    __slots__ = ("__weakref__",)
+from tile_ir.regions import Region, Slice
 
 
 @interned("number")
 @dataclass(frozen=True, slots=True, eq=False)
-class Value(Weak):
+class Value(Shared):
     number: float
     parts: tuple[object, ...] = ()
 
@@ -50,6 +49,11 @@ def test_equal_ones_are_one_object():
 )
 def test_what_means_something_else_is_another(one, other):
     assert one is not other and one != other and len({one, other}) == 2
+
+
+def test_boxes_of_buffers_too():
+    buffer = Buffer("b", Memory.UB, FLOAT32, (Const(8),), Loc("", 1, 1))
+    assert Region(buffer, (Slice(ZERO, Const(8), 1),)) is Region.whole(buffer)
 
 
 def test_nan_is_one_object():

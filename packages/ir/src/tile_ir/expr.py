@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import ClassVar, Union
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64, UINT32, UINT64, DType, Kind, held
-from tile_ir.interned import interned
+from tile_ir.interned import Shared, interned
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
 from tile_ir.quick_dataclasses import dataclass
@@ -43,11 +43,11 @@ class NoQuotient(ExprError):
     slug = "division-by-zero"
 
 
-class Expr:
+class Expr(Shared):
     """Base of all scalar expressions. Every subclass has a `dtype`."""
 
     # What is asked of expressions again and again is kept: they never change.
-    __slots__ = ("__weakref__", "_below", "_reads_memory")
+    __slots__ = ("_below", "_reads_memory")
     _below: tuple[Expr, ...]
     _reads_memory: bool
     __match_args__: ClassVar[tuple[str, ...]]

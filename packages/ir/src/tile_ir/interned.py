@@ -21,6 +21,12 @@ class _OneObject(ref[Any]):
     key: tuple[Any, ...]
 
 
+class Shared:
+    """Base of values that are interned."""
+
+    __slots__ = ("__weakref__",)
+
+
 def interned(*spelled: str) -> Callable[[type[T]], type[T]]:
     """For frozen dataclasses with slots that are compared by identity. Values of `spelled` fields
     are told apart by their text, integers aside: 0.0 and -0.0 are equal, and mean other things."""

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from tile_ir.dtypes import DType
 from tile_ir.expr import ZERO, Buffer, Expr, constant_value, constant_values
-from tile_ir.kept_hash import Hashed, kept_hash
+from tile_ir.interned import Shared, interned
 from tile_ir.machine import Memory
 from tile_ir.quick_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Slice(Hashed):
+@interned()
+@dataclass(frozen=True, slots=True, eq=False)
+class Slice(Shared):
     """`extent` elements from `offset`, `stride` apart, along one dimension."""
 
     offset: Expr
     extent: Expr
     stride: int = 1
 
-    __hash__ = kept_hash("offset", "extent", "stride")
 
-
-@dataclass(frozen=True, slots=True)
-class Region(Hashed):
+@interned()
+@dataclass(frozen=True, slots=True, eq=False)
+class Region(Shared):
     """A box of a buffer: one slice per dimension."""
 
     buffer: Buffer
     dims: tuple[Slice, ...]
-
-    __hash__ = kept_hash("buffer", "dims")
 
     @staticmethod
     def whole(buffer: Buffer) -> Region:
