@@ -563,24 +563,16 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk_expr(expr: Expr) -> Iterator[Expr]:
     """The expression and everything below it, outer before inner, left before right."""
-    return iter((expr, *_below(expr)))
-
-
-def _below(expr: Expr) -> tuple[Expr, ...]:
-    if isinstance(expr, (Const, Var)):
-        return ()
     try:
-        return expr._below
+        below = expr._below
     except AttributeError:
-        found = tuple(part for child in children(expr) for part in walk_expr(child))
-        object.__setattr__(expr, "_below", found)
-        return found
+        below = tuple([part for child in children(expr) for part in walk_expr(child)])
+        object.__setattr__(expr, "_below", below)
+    return iter((expr, *below))
 
 
 def reads_memory(expr: Expr) -> bool:
     """Whether it loads an element, so that it may have another value later on."""
-    if isinstance(expr, (Const, Var)):
-        return False
     try:
         return expr._reads_memory
     except AttributeError:

@@ -46,12 +46,12 @@ class Op:
 
     def region(self, name: str) -> Region:
         """The operand as a region; the verifier has made sure it is one."""
-        value = self.operands[self.opdef.operand_index(name)]
+        value = self.operands[_operand_places(self.opdef)[name]]
         assert isinstance(value, Region), f"{self.opdef.name}.{name} is not a region"
         return value
 
     def attr(self, name: str) -> Any:
-        return self.attrs[self.opdef.attr_index(name)]
+        return self.attrs[_attr_places(self.opdef)[name]]
 
     @property
     def scratch(self) -> Region | None:
@@ -184,20 +184,24 @@ class OpDef:
         return tuple(a.name for a in call_arguments(self))
 
     def operand_index(self, name: str) -> int:
-        for i, o in enumerate(self.operands):
-            if o.name == name:
-                return i
-        raise KeyError(f"{self.name} has no operand {name}")
+        return _operand_places(self)[name]
 
     def attr_index(self, name: str) -> int:
-        for i, a in enumerate(self.attrs):
-            if a.name == name:
-                return i
-        raise KeyError(f"{self.name} has no attribute {name}")
+        return _attr_places(self)[name]
 
     def operand_def(self, position: int) -> OperandDef:
         """The definition of the operand at a position; the last one may repeat."""
         return self.operands[min(position, len(self.operands) - 1)]
+
+
+@cache
+def _operand_places(opdef: OpDef) -> Mapping[str, int]:
+    return {o.name: i for i, o in enumerate(opdef.operands)}
+
+
+@cache
+def _attr_places(opdef: OpDef) -> Mapping[str, int]:
+    return {a.name: i for i, a in enumerate(opdef.attrs)}
 
 
 @lru_cache(maxsize=16384)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import chain, product
 from typing import Any
 
@@ -115,6 +116,7 @@ def cast_mode_of_copy(source_dtype: DType, dtype: DType, target: Target) -> str:
     return "cast_none" if modes == ("NONE",) else "cast_rint"
 
 
+@lru_cache(maxsize=16384)
 def _direction(op: Op) -> Path:
     return op.region("src").memory, op.region("dst").memory
 

@@ -371,7 +371,7 @@ def _is_zero(op: Op) -> bool:
     """Whether an operation sets its result to zeros."""
     if op.opdef is OPS["clear"]:
         return True
-    return op.opdef is OPS["fill"] and is_constant(simplify(op.operand("value")), 0)  # type: ignore[arg-type]
+    return op.opdef is OPS["fill"] and is_constant(simplify(op.operand("value")), 0)
 
 
 def _either(a: Expr, b: Expr) -> Expr:
