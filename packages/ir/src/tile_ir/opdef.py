@@ -42,7 +42,7 @@ class Op:
     loc: Loc
 
     def operand(self, name: str) -> Operand:
-        return self.operands[self.opdef.operand_index(name)]
+        return self.operands[_operand_places(self.opdef)[name]]
 
     def region(self, name: str) -> Region:
         """The operand as a region; the verifier has made sure it is one."""
@@ -69,7 +69,7 @@ class Op:
 
     def with_scratch(self, memory: Region | None) -> Op:
         """The operation with this working memory; its record has an operand for it."""
-        place = self.opdef.operand_index("scratch")
+        place = _operand_places(self.opdef)["scratch"]
         return replace(self, operands=(*self.operands[:place], memory, *self.operands[place + 1 :]))
 
 
@@ -182,12 +182,6 @@ class OpDef:
     def call_order(self) -> tuple[str, ...]:
         """Names of arguments in the order a script passes them."""
         return tuple(a.name for a in call_arguments(self))
-
-    def operand_index(self, name: str) -> int:
-        return _operand_places(self)[name]
-
-    def attr_index(self, name: str) -> int:
-        return _attr_places(self)[name]
 
     def operand_def(self, position: int) -> OperandDef:
         """The definition of the operand at a position; the last one may repeat."""
