@@ -1,9 +1,9 @@
 """The IR's data: statements and functions, with the buffers, regions and operations in them, which
 are declared below. Declarations only.
 
-Values (regions) are frozen and equal by value; placed nodes are frozen, equal by identity, and
-always know the user's line they come from. A pass builds new nodes; unchanged IR stays the same
-object.
+Values (regions) are frozen, and equal ones are one object; placed nodes are frozen, equal by
+identity, and always know the user's line they come from. A pass builds new nodes; unchanged IR
+stays the same object.
 """
 
 from __future__ import annotations
