@@ -6,7 +6,6 @@ The records stand in `ops/<family>.py`. Whoever needs a fact about an operation 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -27,12 +26,11 @@ from tile_ir.op_parts import Composite as Composite
 from tile_ir.op_parts import Effect as Effect
 from tile_ir.op_parts import OperandDef as OperandDef
 from tile_ir.op_parts import Problem as Problem
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.regions import AttrValue, Operand, Region
 from tile_ir.target import Target
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """One operation of the op table applied to operands."""
@@ -43,16 +41,16 @@ class Op:
     loc: Loc
 
     def operand(self, name: str) -> Operand:
-        return self.operands[self.opdef.operand_index(name)]
+        return self.operands[_operand_places(self.opdef)[name]]
 
     def region(self, name: str) -> Region:
         """The operand as a region; the verifier has made sure it is one."""
-        value = self.operands[self.opdef.operand_index(name)]
+        value = self.operands[_operand_places(self.opdef)[name]]
         assert isinstance(value, Region), f"{self.opdef.name}.{name} is not a region"
         return value
 
     def attr(self, name: str) -> Any:
-        return self.attrs[self.opdef.attr_index(name)]
+        return self.attrs[_attr_places(self.opdef)[name]]
 
     @property
     def scratch(self) -> Region | None:
@@ -70,7 +68,7 @@ class Op:
 
     def with_scratch(self, memory: Region | None) -> Op:
         """The operation with this working memory; its record has an operand for it."""
-        place = self.opdef.operand_index("scratch")
+        place = _operand_places(self.opdef)["scratch"]
         return replace(self, operands=(*self.operands[:place], memory, *self.operands[place + 1 :]))
 
 
@@ -183,21 +181,19 @@ class OpDef:
         """Names of arguments in the order a script passes them."""
         return tuple(a.name for a in call_arguments(self))
 
-    def operand_index(self, name: str) -> int:
-        for i, o in enumerate(self.operands):
-            if o.name == name:
-                return i
-        raise KeyError(f"{self.name} has no operand {name}")
-
-    def attr_index(self, name: str) -> int:
-        for i, a in enumerate(self.attrs):
-            if a.name == name:
-                return i
-        raise KeyError(f"{self.name} has no attribute {name}")
-
     def operand_def(self, position: int) -> OperandDef:
         """The definition of the operand at a position; the last one may repeat."""
         return self.operands[min(position, len(self.operands) - 1)]
+
+
+@cache
+def _operand_places(opdef: OpDef) -> Mapping[str, int]:
+    return {o.name: i for i, o in enumerate(opdef.operands)}
+
+
+@cache
+def _attr_places(opdef: OpDef) -> Mapping[str, int]:
+    return {a.name: i for i, a in enumerate(opdef.attrs)}
 
 
 @lru_cache(maxsize=16384)

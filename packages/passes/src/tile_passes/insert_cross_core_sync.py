@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tile_ir import Automatic, Break, For, Func, Phase, Target
 from tile_ir.analysis import Ranges, interval
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.order.channels import Counter, Place, Plan
 from tile_passes.order.core_completion import needed_signals
 from tile_passes.order.core_dependences import find_dependences

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from tile_ir import Automatic, Func, KernelError, Phase, Target, TileError, verify
+from tile_ir.quick_dataclasses import replace
 from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.adopt_scratch import adopt_scratch
 from tile_passes.assign_cores import assign_cores

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +28,7 @@ from tile_ir import (
 )
 from tile_ir.layout.row_form import row_form
 from tile_ir.opdef import defined_operands
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.ranks import inside_instance, is_symmetric, rank_of
 
 

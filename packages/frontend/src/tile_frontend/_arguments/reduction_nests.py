@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op
@@ -44,6 +43,7 @@ from tile_ir import (
     not_equal,
     unary,
 )
+from tile_ir.quick_dataclasses import dataclass
 
 Combine = Callable[[Expr, Expr], Expr]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Any, ClassVar
 
 from tile_frontend._tracing.faults import CURRENT, Fault
@@ -58,6 +58,7 @@ from tile_ir import (
 from tile_ir import walk as walk_body
 from tile_ir.analysis import Interval, Ranges, decided, interval
 from tile_ir.diagnostics.errors import Expansion
+from tile_ir.quick_dataclasses import dataclass, replace
 
 
 class LaunchReached(Exception):

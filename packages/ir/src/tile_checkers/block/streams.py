@@ -4,7 +4,7 @@ cores, accesses to gm that may meet those of another stream, and what orders the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_checkers.context import Context, launch_context
 from tile_checkers.loop_facts import CROSS, SYNC, effects_in
@@ -44,6 +44,7 @@ from tile_ir.analysis import (
     apart,
 )
 from tile_ir.analysis.regions import defined_region
+from tile_ir.quick_dataclasses import dataclass, replace
 
 NAMES = ("the cube core", "vector core 0", "vector core 1")
 

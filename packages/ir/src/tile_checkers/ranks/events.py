@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_checkers.ranks.core_numbers import Figure
 from tile_checkers.touched import Flag
 from tile_ir import Buffer, Op, Stmt
 from tile_ir.opdef import Among
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass
 
 # An instance of a symmetric tensor, and the place of one word in it.
 Word = tuple[Buffer, int, tuple[Figure, ...]]
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Bytes of the instance of a rank are touched: from `lows` to before `highs` in each dimension.
@@ -31,7 +28,6 @@ class Reach:
     certain: bool
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class PipeFlag:
     """A flag between pipes of the core is set, or waited for."""
@@ -40,7 +36,6 @@ class PipeFlag:
     sets: bool
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class PipeWait:
     """Wait for what one pipe has begun, or all of them; `arrives` is whether stores to other ranks
@@ -51,7 +46,6 @@ class PipeWait:
     fences: bool = False
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Tell:
     """A word is set, or added to."""
@@ -62,7 +56,6 @@ class Tell:
     adds: bool
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Await:
     """The core waits until a word compares."""
@@ -73,7 +66,6 @@ class Await:
     until: str
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Meet:
     """The core waits for others to be here too."""
@@ -83,7 +75,6 @@ class Meet:
     cubes: bool
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Raise:
     """A counter of other cores is raised once a pipe has done what it has begun."""
@@ -94,7 +85,6 @@ class Raise:
     number: int
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Lower:
     """The core waits until its counter can be lowered."""

@@ -89,9 +89,9 @@ class WordState:
                 total = _plus(total, tell.value)
             if isinstance(total, Expr):
                 raise Unclear("what is added depends on a parameter")
-            more = linear_form(asked)[0].get(step, 0)
-            if more != total:
-                raise Unclear(f"each call adds {total} to it, and {more} more is waited for")
+            rise = linear_form(asked)[0].get(step, 0)
+            if rise != total:
+                raise Unclear(f"each call adds {total} to it, and {rise} more is waited for")
             return plain((step - 1) * int(total))
         last = self.all_tells[0].value
         for tell in self.all_tells[1:]:

@@ -4,7 +4,6 @@ type. Buffers with an address share bytes as they would on the device."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tile_ir.diagnostics.errors import OutOfBounds
@@ -13,6 +12,7 @@ from tile_ir.layout.footprint import buffer_bytes
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer, Region
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.target import Target
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +12,7 @@ import torch
 
 from tile_ir import Automatic, Buffer, BuildError, Func, KernelError, Target, warn
 from tile_ir.costs.timing import timing_of
+from tile_ir.quick_dataclasses import replace
 from tile_ir.switches import OVERRIDES, switch
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command, run_compiler

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import torch
 
 from tile_ir import Diagnostic, For, Func, LoopKind, Stmt, Target, TileError, print_func, walk
 from tile_ir.code_generator import CodeGenerator
+from tile_ir.quick_dataclasses import replace
 from tile_passes import PassOptions
 from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.devices.device import KernelFiles, KernelLaunch

@@ -7,7 +7,6 @@ JSON and a cached kernel is called without lowering or parsing anything.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tile_frontend._tracing.dtype_names import DataType
@@ -29,6 +28,7 @@ from tile_ir import (
     Var,
     walk_ops,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.ranks import instance, is_symmetric
 from tile_ir.scalars.arithmetic import EXACT
 
