@@ -214,6 +214,7 @@ private:
     // The same over ranks (rank_deadlock.cpp).
     void report_rank_deadlock(const std::vector<Block*>& blocks);
     static std::vector<const Core*> waiting_cores(const std::vector<Block*>& blocks);
+    static std::vector<const Core*> waiting_for_ranks(const std::vector<Block*>& blocks);
     std::vector<uint32_t> ended_ranks(const std::vector<const Core*>& waiting) const;
     std::string skipped_signal(const std::vector<uint32_t>& ended) const;
     std::string verdict_of(const std::vector<const Core*>& waiting, std::string& kind) const;
