@@ -249,6 +249,28 @@ def test_a_get_after_a_signal(checks: int) -> None:
         assert fault.kind == "race"
 
 
+# A scalar store to own memory beside an open put to a rank that does not matter.
+add("scalar_store", """
+GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)y);
+if (t.me == 0) {
+    t.Load(x, 0); t.Store(y, 0, 1);
+    g.SetValue(0, 7);
+    DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(g);
+    aclshmemx_signal_op(Word(w, 0), 1, ACLSHMEM_SIGNAL_SET, 2);
+}
+if (t.me == 2) {
+    aclshmem_signal_wait_until(Word(w, 0), ACLSHMEM_CMP_EQ, 1);
+    g.SetGlobalBuffer((__gm__ int32_t*)aclshmem_ptr(y, 0));
+    DataCopy(t.tile, g, 8);
+}
+""")  # fmt: skip
+
+
+def test_a_quiet_is_no_matter_of_own_memory() -> None:
+    for options in schedules():
+        KERNELS.run("scalar_store", 3, *arrays(3), **options)
+
+
 # Two ranks set words of rank 0.
 LINES = """
 if (t.me > 0) aclshmemx_signal_op(Word(w, (t.me - 1) * {apart}), 1, ACLSHMEM_SIGNAL_{op}, 0);

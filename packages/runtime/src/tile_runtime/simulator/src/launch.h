@@ -223,6 +223,7 @@ private:
     bool wait_for_processes();
     std::string verdict_on_processes() const;
     static std::vector<const Core*> waiting_cores(const std::vector<Block*>& blocks);
+    static std::vector<const Core*> waiting_for_ranks(const std::vector<Block*>& blocks);
     std::vector<uint32_t> ended_ranks(const std::vector<const Core*>& waiting) const;
     std::string skipped_signal(const std::vector<uint32_t>& ended) const;
     std::string verdict_of(const std::vector<const Core*>& waiting, std::string& kind) const;
