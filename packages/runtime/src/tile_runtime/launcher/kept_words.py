@@ -1,5 +1,5 @@
 """Words of gm that a kernel keeps from call to call: its blocks count up in them, and nothing sets
-them back (docs/rules/calls.md#kept-words)."""
+them back (docs/megakernels.md)."""
 
 from __future__ import annotations
 
