@@ -3,6 +3,8 @@ completes the writes to other ranks (docs/rules/ranks.md)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tile_ir.dtypes import INT32
 from tile_ir.expr import Expr, constant_value
 from tile_ir.layout.geometry import element_count
@@ -10,7 +12,7 @@ from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import Among, ArgumentDef, AttrDef, Effect, OpDef, Problem
 from tile_ir.ops.axes import whole
-from tile_ir.ops.rules import GM, on, scalar, source, updated
+from tile_ir.ops.rules import GM, UB, on, scalar, source, updated
 from tile_ir.ranks import is_symmetric
 from tile_ir.target import Target
 
@@ -58,7 +60,12 @@ OPS = (
         doc="set a word of a rank, or add to it, after what this core has completed",
         ascend_c="aclshmemx_signal_op",
         namespace="",
-        operands=(updated("word", GM, INT32), scalar("value")),
+        # What is added goes through 32 bytes of ub.
+        operands=(
+            updated("word", GM, INT32),
+            scalar("value"),
+            replace(updated("through", UB, INT32), optional=True),
+        ),
         attrs=(AttrDef("op", str, "set", choices=("set", "add")),),
         parameters=("word", "value", ArgumentDef("pe", default=None), "op"),
         placement=on(Core.VECTOR, Pipe.S),
