@@ -75,13 +75,13 @@ fuzz-scalars: setup ## kernels run with random scalars, among them what has no m
 	cd tests && ../$(BIN)/python -m end_to_end.mutated_scalars $(or $(N),3000) $(or $(SEED),0)
 
 fuzz: setup ## random kernels through planning and ordering, all checkers, the simulator: N=20000 SEED=0 MIXED=1 PIPELINED=1
-	PYTHONPATH=tests $(BIN)/python -m fuzz $(or $(N),20000) --seed $(or $(SEED),0) --keep $(if $(MIXED),--mixed) $(if $(PIPELINED),--pipelined)
+	TILE_VERIFY_EACH=1 PYTHONPATH=tests $(BIN)/python -m fuzz $(or $(N),20000) --seed $(or $(SEED),0) --keep $(if $(MIXED),--mixed) $(if $(PIPELINED),--pipelined)
 
 fuzz-programs: setup ## random kernels as text, run on the simulator and on NumPy arrays: N=20000 SEED=0; failures are kept
-	PYTHONPATH=tests $(BIN)/python -m programs $(or $(N),20000) --seed $(or $(SEED),0) --keep --forms
+	TILE_VERIFY_EACH=1 PYTHONPATH=tests $(BIN)/python -m programs $(or $(N),20000) --seed $(or $(SEED),0) --keep --forms
 
 matrix-programs: setup ## subscript forms by direction, type, width, style and time, as programs: N=20000 SEED=0; prints how often each form was right
-	PYTHONPATH=tests $(BIN)/python -m programs $(or $(N),20000) --seed $(or $(SEED),0) --matrix
+	TILE_VERIFY_EACH=1 PYTHONPATH=tests $(BIN)/python -m programs $(or $(N),20000) --seed $(or $(SEED),0) --matrix
 
 # The seed is printed, so that SEED=<seed> draws the same examples again.
 SEED_OF_THE_NIGHT = $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))

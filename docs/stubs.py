@@ -38,7 +38,8 @@ SEEN_AS = {
     "DTypeName": "DataType", "Pending": "None", "Tile": "Tensor", "Loop": "Iterable[_Scalar]",
     "Scalar": "_Scalar",
     "ScopeFrame": "AbstractContextManager[None]", "IfFrame": "AbstractContextManager[None]",
-    "BranchFrame": "AbstractContextManager[None]", "TileLayout": "object", "Tiles": "_Tiles",
+    "BranchFrame": "AbstractContextManager[None]", "TileLayout": "object",
+    "Tiles": "_Tiles", "ScaleFrame": "AbstractContextManager[Any]",
     "list[ProposedConfig]": "list[dict[_str, _int]]",
     "int": "_int", "str": "_str", "bool": "_bool", "float": "_float", "str | None": "_str | None",
 }  # fmt: skip

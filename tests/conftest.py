@@ -108,8 +108,9 @@ def _kept(cases: list[pytest.Item]) -> list[pytest.Item]:
 
 @pytest.fixture(scope="session", autouse=True)
 def kernels_of_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What fixtures of modules compile goes to no developer's cache either."""
-    with override(cache_dir=str(tmp_path_factory.mktemp("cache"))):
+    """What fixtures of modules compile goes to no developer's cache either. Every pass is verified
+    in all tests."""
+    with override(cache_dir=str(tmp_path_factory.mktemp("cache")), verify_each=True):
         yield
 
 

@@ -90,7 +90,8 @@ ROOMS_OF_RUNTIME = {
         "tuning", "scripts", "ahead_of_time", "tools.report",
     },
 }  # fmt: skip
-# The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text.
+# The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text,
+# and kernels made of traced ones.
 ROOMS_OF_FRONTEND = {
     "_dialects": set(),
     "_tracing": {"_dialects"},
@@ -98,6 +99,7 @@ ROOMS_OF_FRONTEND = {
     "_arguments": {"_dialects", "_tracing"},
     "_language": {"_dialects", "_tracing", "_arguments"},
     "_evaluate": {"_dialects", "_tracing", "_language", "_arguments"},
+    "_megakernels": {"_tracing"},
 }
 ROOMS = {"tile_runtime": ROOMS_OF_RUNTIME, "tile_frontend": ROOMS_OF_FRONTEND}
 # Files in no room: what scripts import, and the names behind that.

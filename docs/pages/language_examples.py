@@ -231,3 +231,24 @@ def in_two_launches(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")
 first_launch, second_launch = in_two_launches.funcs
 SIZES = {"M": 64, "N": 64, "K": 64}
 product_of_sizes = EagerFunction(product).traced({"block": 32}, SIZES).func
+
+
+@T.prim_func
+def devices(
+    x: T.SymmTensor((4, 64), "float32"), y: T.SymmTensor((4, 64), "float32"), words: T.Signals(6)
+):
+    with T.Kernel(1) as cid, T.Scale("device") as (r, num):
+        right = (T.rank() + 1) % T.num_ranks()
+        T.put(x[0, :], y[r % 4, :], right)
+        T.get(x[1, :], y[1, :], right)
+        T.quiet()
+        T.fence()
+        T.signal(words[0], 1, right)
+        T.put_signal(x, y, words[1], 1, right, op="add")
+        T.wait_eq(words[0], 1)
+        T.wait_ne(words[0], 0)
+        T.wait_ge(words[1], 1)
+        T.wait_gt(words[1], 0)
+        T.wait_le(words[1], num)
+        T.wait_lt(words[2], 1)
+        T.barrier()

@@ -25,8 +25,9 @@ def passes_page() -> str:
         NOTE,
         "# Passes\n",
         "In the order they run; `tile-ascend passes` prints the same list. A pass is a function\n"
-        "from a function and a target to a function. The driver checks the phase before it and\n"
-        "runs the verifier after it. What a phase promises: [ir.md](ir.md#phases).\n",
+        "from a function and a target to a function. The driver checks the phase before it,\n"
+        "and verifies what users wrote and the result, or each step where `TILE_VERIFY_EACH` says\n"
+        "so, as in tests, or one is broken. What a phase promises: [ir.md](ir.md#phases).\n",
         table(("pass", "needs", "gives", "may be skipped", "what it does"), rows),
     ]
     for p in PIPELINE:

@@ -100,6 +100,16 @@ class Tensor:
 
 Buffer = Tensor
 
+class SymmTensor(Tensor):
+    """A tensor parameter that every rank has an instance of, all of one shape, which the others may
+    read and write. Indices are those of the own instance."""
+
+class Signals(Tensor):
+    """A parameter of `n` int32 words for `T.signal` and `T.wait_ge`, of which every rank has an
+    instance, each in a cache line of its own."""
+
+    def __init__(self, n: _Index) -> None: ...
+
 class DataType(_str):
     """An element type by its name, with its width."""
 

@@ -48,11 +48,6 @@ def layouts_change_nothing() -> bool:
     return source(laid_out(T.make_nz_layout)) == source(laid_out(None))
 
 
-def several_npus_are_unavailable() -> bool:
-    unavailable = {o.name for o in OPS.values() if o.unavailable}
-    return unavailable == {name for name in OPS if name.startswith("shmem_")} != set()
-
-
 def no_small_floats_and_no_code_for_a5() -> bool:
     cores = {t.ai_core for t in TARGETS.values() if t.architecture == "A5"}
     return not any("float8" in name for name in DTYPES) and not cores & CODE_GENERATOR.ai_cores
@@ -68,11 +63,6 @@ CLAIMS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
         "What compiles and launches for a real NPU has not run on one "
         "([what is unproven](docs/npu.md#unproven)).",
         only_a_device_can_tell,
-    ),
-    (
-        "docs/coming_from_tilelang.md",
-        "* `T.shmem_…` (several NPUs) is checked and refused as `unavailable`.",
-        several_npus_are_unavailable,
     ),
     (
         "docs/coming_from_tilelang.md",

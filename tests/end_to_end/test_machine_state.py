@@ -10,11 +10,11 @@ import pytest
 
 import tile_frontend as T
 import tile_ir
-from tile_ir import OPS, Func, KernelError
+from tile_ir import Func, KernelError
 from tile_ir.interpreter.run import InterpretError
 from tile_runtime.launcher.native import launcher
 
-from .kernel_batch import KernelBatch, interpreted, lower
+from .kernel_batch import KernelBatch, interpreted
 
 
 def dequantized(scales: tuple[float, ...]) -> Func:
@@ -90,36 +90,3 @@ def test_cache_lines(tmp_path: Path) -> None:
                 T.tile.datacachecleanandinvalid_experiment(X, "TWO_LINES", "CACHELINE_OUT")
 
     assert caught.value.slug == "attribute-value"
-
-
-def remote(name: str) -> Func:
-    operation = getattr(T, name)
-
-    @T.prim_func
-    def k(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
-        with T.Kernel(1, threads=1, is_npu=True) as (cid), T.Scope("V"):
-            u = T.alloc_ub((64,), "float32")
-            T.copy(X, u)
-            if name == "shmem_ub_put_nbi":
-                operation(u, Y, 64, cid, 8)
-            elif name == "shmem_ub_get_nbi":
-                operation(u, Y, 64, cid)
-            else:
-                operation(X, Y, 64, 1)
-
-    return k
-
-
-@pytest.mark.parametrize("name", [n for n, o in OPS.items() if o.unavailable])
-def test_several_npus(name: str) -> None:
-    """Accepted and printed, and one error at the line when it is compiled or interpreted."""
-    func = remote(name)
-    assert name in tile_ir.print_func(func)
-    with pytest.raises(KernelError, match=r"needs several NPUs \(SHMEM\)") as caught:
-        lower(func)
-    assert caught.value.slug == "unavailable"
-    lines = Path(__file__).read_text().splitlines()
-    assert caught.value.loc is not None
-    assert "operation(" in lines[caught.value.loc.line - 1]
-    with pytest.raises(InterpretError, match="needs several NPUs"):
-        tile_ir.interpret(func, [np.zeros(64, np.float32)] * 2)

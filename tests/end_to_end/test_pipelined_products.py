@@ -11,6 +11,7 @@ import torch
 
 import tile_frontend as T
 from tile_ir.switches import override
+from tile_runtime import compile
 
 # M, N, K, and the tile: rounds become one, or not; some are left over; edges are cut.
 SIZES = (
@@ -76,3 +77,30 @@ def _matrix(shape: tuple[int, int], dtype: str) -> torch.Tensor:
     if dtype == "int8":
         return torch.randint(-9, 9, shape, dtype=torch.int8)
     return torch.randn(shape).to(getattr(torch, dtype))
+
+
+def test_a_core_that_only_counts_the_rounds_is_compiled() -> None:
+    """No version of anything makes a loop without instructions faster."""
+
+    @T.prim_func
+    def main(A: T.Tensor((16, 16), "float32"), S: T.Tensor((16, 16), "float32"),
+             C: T.Tensor((16,), "int32")):  # fmt: skip
+        with T.Kernel(1, threads=128) as bx:
+            a = T.alloc_shared((16, 16), "float32")
+            s = T.alloc_fragment((16, 16), "float32")
+            seen = T.alloc_var("int32", init=0)
+            T.copy(A, a)
+            T.clear(s)
+            for _n in T.Pipelined(4, num_stages=0):
+                seen = seen + 1
+                T.gemm(a, a, s)
+            for i in T.Parallel(16):
+                C[i] = T.if_then_else(seen > i, 1, 0)
+            T.copy(s, S)
+
+    a = torch.randint(-3, 4, (16, 16)).float()
+    s, c = torch.zeros(16, 16), torch.zeros(16, dtype=torch.int32)
+    with override(check="strict"):
+        compile(main)(a, s, c)
+    assert torch.equal(s, 4 * a @ a)
+    assert torch.equal(c, (torch.arange(16) < 4).int())

@@ -134,15 +134,132 @@ def test_sides_that_can_not_be(call: Any, slug: str) -> None:
     assert found.value.loc is not None and found.value.loc.line > 0
 
 
-def test_a_word_of_a_private_tensor_is_refused() -> None:
+def test_a_tile_on_chip_is_nobody_elses() -> None:
     with pytest.raises(KernelError) as found:
 
         @T.prim_func
         def kernel(words: T.Tensor((N,), "int32")) -> None:
             with T.Kernel(1) as cid:
-                T.signal(words[0], 1, T.rank())
+                t = T.alloc_ub((N,), "int32")
+                T.signal(t[0], 1, T.rank())
 
     assert found.value.slug == "not-symmetric"
+
+
+def test_a_plain_tensor_that_ranks_share_is_symmetric() -> None:
+    """Also in what the text has said of it before."""
+
+    @T.prim_func
+    def plain(x: T.Tensor((N,), "float32"), y: T.Tensor((N,), "float32")) -> None:
+        with T.Kernel(1) as cid:
+            t = T.alloc_ub((N,), "float32")
+            T.copy(y, t)
+            y[3] = y[2] + 1.0
+            T.put(t, y, 1)
+            T.copy(x, t)
+
+    @T.prim_func
+    def said(x: T.Tensor((N,), "float32"), y: T.SymmTensor((N,), "float32")) -> None:
+        with T.Kernel(1) as cid:
+            t = T.alloc_ub((N,), "float32")
+            T.copy(y, t)
+            y[3] = y[2] + 1.0
+            T.put(t, y, 1)
+            T.copy(x, t)
+
+    assert _text(plain).replace("plain", "") == _text(said).replace("said", "")
+
+
+def _traced(call: Any) -> Func:
+    @T.prim_func
+    def kernel(
+        x: T.SymmTensor((N,), "float32"), y: T.SymmTensor((N,), "float32"), words: T.Signals(2)
+    ) -> None:
+        with T.Kernel(1) as (cid, vid):
+            t = T.alloc_ub((N,), "float32")
+            call(x, y, words, t)
+
+    return kernel
+
+
+# What each spelling means: that of another library, and ours.
+SPELLINGS: dict[str, tuple[Any, Any]] = {
+    "put_block": (lambda x, y, w, t: T.put_block(x, y, N, 1), lambda x, y, w, t: T.put(x, y, 1)),
+    "get_warp": (
+        lambda x, y, w, t: T.get_warp(x, y, N, src_pe=1, unroll_factor=4),
+        lambda x, y, w, t: T.get(x, y, 1),
+    ),
+    "put_block at home": (
+        lambda x, y, w, t: T.put_block(x, y, N),
+        lambda x, y, w, t: T.copy(x, y),
+    ),
+    "putmem_nbi": (
+        lambda x, y, w, t: T.putmem_nbi(y, x, 128, 1),
+        lambda x, y, w, t: T.put(x, y, 1, 32),
+    ),
+    "getmem": (
+        lambda x, y, w, t: T.getmem(y, x, 128, 1),
+        lambda x, y, w, t: T.get(x, y, 1, 32),
+    ),
+    "putmem_signal": (
+        lambda x, y, w, t: T.putmem_signal(y, t, 4 * N, w[1], 5, "add", 1),
+        lambda x, y, w, t: T.put_signal(t, y, w[1], 5, 1, op="add"),
+    ),
+    "signal_op": (
+        lambda x, y, w, t: T.signal_op(w[1], 5, "ACLSHMEM_SIGNAL_ADD", 1),
+        lambda x, y, w, t: T.signal(w[1], 5, 1, op="add"),
+    ),
+    "signal_wait_until": (
+        lambda x, y, w, t: T.signal_wait_until(w[0], "CMP_GE", 3),
+        lambda x, y, w, t: T.wait_ge(w[0], 3),
+    ),
+    "st": (
+        lambda x, y, w, t: T.st(w[0], 3, scope="sys", sem="release", dst_pe=1),
+        lambda x, y, w, t: T.signal(w[0], 3, 1),
+    ),
+    "atom_add": (
+        lambda x, y, w, t: T.atom_add(w[0], 3, scope="sys", sem="release"),
+        lambda x, y, w, t: T.signal(w[0], 3, op="add"),
+    ),
+    "barrier_blocks": (lambda x, y, w, t: T.barrier_blocks(), lambda x, y, w, t: T.barrier()),
+    "shmem_put_nbi": (
+        lambda x, y, w, t: T.shmem_put_nbi(y, x, N, 1),
+        lambda x, y, w, t: T.put(x, y, 1),
+    ),
+    "shmem_get_nbi": (
+        lambda x, y, w, t: T.shmem_get_nbi(y, x, N, 1),
+        lambda x, y, w, t: T.get(x, y, 1),
+    ),
+    "shmem_ub_put_nbi": (
+        lambda x, y, w, t: T.shmem_ub_put_nbi(t, y, 32, 1, 16),
+        lambda x, y, w, t: T.put(t, y[16:], 1, 32),
+    ),
+    "shmem_ub_get_nbi": (
+        lambda x, y, w, t: T.shmem_ub_get_nbi(t, x, 32, 1),
+        lambda x, y, w, t: T.get(x, t, 1, 32),
+    ),
+    "get_pe": (
+        lambda x, y, w, t: T.put(t, y, (T.get_pe() + 1) % T.n_pes()),
+        lambda x, y, w, t: T.put(t, y, (T.rank() + 1) % T.num_ranks()),
+    ),
+    "copy with dst": (
+        lambda x, y, w, t: T.copy(y, t, dst=1),
+        lambda x, y, w, t: T.copy(t, y, dst_pe=1),
+    ),
+    "exchanged": (
+        lambda x, y, w, t: T.put_block(y, t, N, 1),
+        lambda x, y, w, t: T.put(t, y, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_other_spellings_mean_ours(name: str) -> None:
+    """S-5, S-6."""
+    theirs, ours = (_traced(call) for call in SPELLINGS[name])
+    assert _text(theirs) == _text(ours)
+    told = [remark.slug for remark in theirs.remarks]
+    assert told == (["copy-order"] if name in ("copy with dst", "exchanged") else [])
 
 
 def test_words_lie_in_lines_of_their_own() -> None:

@@ -102,6 +102,13 @@ def test_folding_wraps_and_floors() -> None:
     assert ceildiv(as_expr(10), 4) == as_expr(3)
 
 
+def test_bits_of_truth_values_are_logic() -> None:
+    a, b = I_ > 0, J > 0
+    assert (a & b, a | b, ~a) == (binary("and", a, b), binary("or", a, b), unary("not", a))
+    assert (a & True, a | True, ~as_expr(True)) == (a, as_expr(True), as_expr(False))
+    assert (a & I_).dtype is INT32 and (a ^ b).dtype is BOOL
+
+
 def test_signed_zeros_differ() -> None:
     assert Const(0.0, FLOAT32) != Const(-0.0, FLOAT32)
     assert Const(math.nan, FLOAT32) == Const(math.nan, FLOAT32)

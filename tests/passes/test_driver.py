@@ -10,6 +10,7 @@ import pytest
 import tile_ir
 from tile_ir import DEFAULT_TARGET, Automatic, Func, IRError, KernelError, Op, Phase, Target
 from tile_ir.expr import Const
+from tile_ir.switches import override
 from tile_passes import (
     PASSES,
     PIPELINE,
@@ -111,8 +112,13 @@ def test_passes_demand_their_phase() -> None:
     assert caught.value.slug == "unknown-pass"
 
 
-def test_a_pass_that_breaks_the_ir_is_named() -> None:
-    """The error says which pass did it, and that the compiler is to blame."""
+@pytest.mark.parametrize("verify_each", [True, False])
+@pytest.mark.parametrize("after", ["nothing", "another", "an error"])
+def test_a_pass_that_breaks_the_ir_is_named(after: str, verify_each: bool) -> None:
+    """The error says which pass did it, and that the compiler is to blame, whatever runs later."""
+
+    def refuse(f: Func, target: Target) -> Func:
+        raise KernelError("operand-kind", "a scalar here?", f.loc)
 
     def break_it(f: Func, target: Target) -> Func:
         """Turn an operand into a scalar."""
@@ -123,8 +129,14 @@ def test_a_pass_that_breaks_the_ir_is_named() -> None:
         return f.with_body((replace(section, body=(broken,)),))  # type: ignore[arg-type]
 
     bad = Pass("break_it", break_it, Phase.BUILT, None, False)
-    with pytest.raises(IRError) as caught:
-        run_passes(func(), [PASSES["infer_memory"], bad], DEFAULT_TARGET)
+    later = {
+        "nothing": [],
+        "another": [PASSES["check_written"]],
+        "an error": [Pass("refuse", refuse, Phase.BUILT, None, False)],
+    }
+    passes = [PASSES["infer_memory"], bad, *later[after]]
+    with pytest.raises(IRError) as caught, override(verify_each=verify_each):
+        run_passes(func(), passes, DEFAULT_TARGET)
     error = caught.value
     assert error.slug == "operand-kind" and error.message.startswith("after break_it: ")
     assert error.hint == "this is a bug of the compiler; passes run before: infer_memory"
@@ -139,3 +151,33 @@ def test_errors_show_the_source_that_was_traced() -> None:
     with pytest.raises(KernelError) as caught:
         run_pipeline(f, DEFAULT_TARGET)
     assert str(caught.value).splitlines()[2:4] == ["    big = T.alloc_ub(...)", "    ^"]
+
+
+@pytest.mark.parametrize("verify_each", [True, False])
+def test_what_users_wrote_is_verified_before_it_is_lowered(verify_each: bool) -> None:
+    """Even where a pass makes something else of it."""
+
+    def repair(f: Func, target: Target) -> Func:
+        """Take all statements away."""
+        return f.with_body(())
+
+    outside = "if %vid < 2 @0:5:1 {\n exp($u[70:+64], $u) @0:5:1\n }"
+    wrong = tile_ir.parse(TEXT.replace("exp($u, $u) @0:5:1", outside))
+    passes = [PASSES["simplify"], Pass("repair", repair, Phase.BUILT, None, False)]
+    with pytest.raises(KernelError) as caught, override(verify_each=verify_each):
+        run_passes(wrong, passes, DEFAULT_TARGET)
+    assert caught.value.slug == "slice-range"
+
+
+def test_an_error_of_a_pass_is_its_own() -> None:
+    """Where nothing is broken nothing runs again."""
+    runs = []
+
+    def refuse(f: Func, target: Target) -> Func:
+        runs.append(f)
+        raise KernelError("memory-overflow", "no room", f.loc)
+
+    refusing = Pass("refuse", refuse, Phase.BUILT, None, False)
+    with pytest.raises(KernelError, match="no room"), override(verify_each=False):
+        run_passes(func(), [PASSES["simplify"], refusing], DEFAULT_TARGET)
+    assert len(runs) == 1

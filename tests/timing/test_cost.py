@@ -107,7 +107,7 @@ def statements(tmp_path_factory: pytest.TempPathFactory) -> list[Statement]:
     batch = KernelBatch(folder)
     for path in sorted(FOLDER.glob("*.tir")):
         opdef = OPS[path.stem]
-        if not opdef.unavailable and opdef.effect is Effect.DATA:
+        if opdef.effect is Effect.DATA:
             batch.funcs.append(replace(lowered(path), name=path.stem))
     batch.build()
     lines = (folder / "batch.cpp").read_text().splitlines()
@@ -174,7 +174,7 @@ def test_what_is_not_known_is_named_with_a_reason(statements: list[Statement]) -
 
 def test_every_operation_that_is_timed_has_been_asked_for(statements: list[Statement]) -> None:
     seen = {op.opdef.name for s in statements for op in s.ops}
-    timed = {o.name for o in OPS.values() if o.effect is Effect.DATA and not o.unavailable}
+    timed = {o.name for o in OPS.values() if o.effect is Effect.DATA}
     pieces = {o for o in timed if OPS[o].composite is tile_ir.Composite.NO}
     # Their kernels read offsets that are not there in a kernel of one operation.
     assert pieces - seen == {"gatherb", "bilinear_interpolation"}

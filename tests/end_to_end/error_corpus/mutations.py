@@ -115,7 +115,7 @@ MUTATIONS = (
         ('"GT"', '^"GTT"', "attribute-value"),
         ('x, 0.0, "GT"', 'x, ^places, "GT"', "dtype-mismatch"),
         ('x, 0.0, "VSEL_TENSOR_SCALAR_MODE"', 'x, ^0.0, "VSEL_CMPMASK_SPR"', "select-mode"),
-        ("T.copy(pairs, Z)", "^T.shmem_get_nbi(Y, X, 8, 0)", "unavailable"),
+        ("T.copy(pairs, Z)", "^T.put(x, pairs, 0)", "not-symmetric"),
         ("T.tile.gather(x, y, offsets, 0)", "T.tile.gather(x, y, ^y, 0)", "operand-dtype"),
         ("T.tile.gather(x, y, offsets, 0)", "T.tile.gather(x, ^places, offsets, 0)", "dtype-mismatch"),
         ('offsets = T.alloc_ub((N,), "uint32")', 'offsets = T.alloc_ub((2 * N,), "uint32")', "reinterpret-size", "T.reinterpretcast(^offsets"),

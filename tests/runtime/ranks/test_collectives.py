@@ -37,7 +37,10 @@ add("barrier", BY_BARRIER.format(barrier="aclshmem_barrier_all();", read="GetBlo
 add("vector_barrier", BY_BARRIER.format(barrier="aclshmemx_barrier_all_vec();", read="row"))
 add("no_barrier", BY_BARRIER.format(barrier="", read="row"))
 add("sync_only", BY_BARRIER.format(barrier="aclshmem_sync_all();", read="row"))
-add("quiet_and_sync", BY_BARRIER.format(barrier="aclshmem_quiet(); aclshmem_sync_all();", read="row"))
+add(
+    "quiet_and_sync",
+    BY_BARRIER.format(barrier="aclshmem_quiet(); aclshmem_sync_all();", read="row"),
+)
 add("own_rank_only", BY_BARRIER.format(barrier="aclshmem_quiet(); SyncAll();", read="row"))
 add("mixed", """
 if ASCEND_IS_AIV { t.Load(x, GetBlockIdx()); t.Store(y, GetBlockIdx(), t.next); }
@@ -105,6 +108,34 @@ def test_a_fence_is_a_quiet_on_this_device_and_an_order_per_rank_in_general() ->
         assert KERNELS.fault("third_fence", 3, *arrays(3), **options).kind == "race"
 
 
+# The rank to which was put tells the third one that it has got it.
+add("acknowledged", """
+if (t.me == 0) {
+    t.Load(x, 0); t.Store(y, 0, 1); aclshmem_quiet();
+    aclshmemx_signal_op(Word(w, 0), 1, ACLSHMEM_SIGNAL_SET, 1);
+} else {
+    aclshmem_signal_wait_until(Word(w, 0), ACLSHMEM_CMP_EQ, 1);
+    if (t.me == 1) aclshmemx_signal_op(Word(w, 0), 1, ACLSHMEM_SIGNAL_SET, 2);
+    else { t.Load((GM_ADDR)aclshmem_ptr(y, 1), 0); t.Store(out, 0, t.me); }
+}
+""")  # fmt: skip
+add("third_barrier", """
+if (t.me == 0) { t.Load(x, 0); t.Store(y, 0, 1); }
+aclshmem_barrier_all();
+t.Load((GM_ADDR)aclshmem_ptr(y, 1), 0); t.Store(out, 0, t.me);
+""")  # fmt: skip
+
+
+def test_over_roce_only_the_owner_of_the_memory_knows_that_a_store_is_complete() -> None:
+    for options in schedules():
+        for name in ("acknowledged", "third_barrier"):
+            values = arrays(3)
+            KERNELS.run(name, 3, *values, node_ranks=1, **options)
+            np.testing.assert_array_equal(values[2][2], values[0][0])
+        KERNELS.run("third_quiet", 3, *arrays(3), node_ranks=1, checks=DEVICE, **options)
+        assert KERNELS.fault("third_quiet", 3, *arrays(3), node_ranks=1, **options).kind == "race"
+
+
 # A scalar read, again after the next rank has stored there.
 STALE = """
 GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)y);
@@ -142,6 +173,9 @@ LIBRARY = {
     "put_rows": "aclshmemx_mte_put_nbi(gy, gx, rows, "
     "non_contiguous_copy_param{2, N, N, N}, t.next, 0);",
     "put_bytes": "aclshmem_putmem(y, x, N * 8, t.next);",
+    "put_typed": "aclshmem_int32_put((__gm__ int32_t*)y, (__gm__ int32_t*)x, N * 2, t.next);",
+    "put_elements": "for (int32_t i = 0; i < 2 * N; ++i)"
+    "aclshmem_int32_p((__gm__ int32_t*)y + i, aclshmem_int32_g((__gm__ int32_t*)x + i, t.me), t.next);",
     "put_from_ub": "DataCopy(rows, gx, N * 2); SetFlag<HardEvent::MTE2_MTE3>(0);"
     "WaitFlag<HardEvent::MTE2_MTE3>(0); aclshmemx_mte_put_nbi(gy, rows, N * 2, t.next, 0);",
     "add_remotely": "for (int32_t i = 0; i < 2 * N; ++i) { PipeBarrier<PIPE_ALL>();"

@@ -102,6 +102,23 @@ def test_the_report_of_a_launch_that_hangs(name: str) -> None:
         assert (fault.kind, text_of(fault)) == TEXTS[name]
 
 
+def test_one_rank_alone() -> None:
+    fault = fault_of("never", 1)
+    assert fault.kind == "deadlock"
+    assert "block 0 aiv0 waits for w[0]@0 >= 1" in fault.text
+    assert "ended: all that could signal have ended" in fault.text
+
+
+add("in_one_block", "CrossCoreWaitFlag(1);")
+
+
+def test_a_block_that_waits_for_itself() -> None:
+    for options in schedules():
+        fault = fault_of("in_one_block", **options)
+        assert fault.kind == "deadlock"
+        assert ", block 0 aiv0 waits for cross-core flag 1" in fault.text
+
+
 def test_a_rank_whose_blocks_are_not_all_on_the_device() -> None:
     for options in schedules():
         fault = fault_of("resident", 2, blocks=3, vector_cores=2, **options)

@@ -30,8 +30,12 @@ add("neighbour_no_quiet", PUT, SIGNAL, WAIT, READ)
 add("neighbour_no_wait", PUT, QUIET, SIGNAL, READ)
 add("neighbour_no_signal", PUT, QUIET, WAIT, READ)
 add("neighbour_early", QUIET, SIGNAL, PUT, QUIET, WAIT, READ)
-add("neighbour_put_signal",
-    "aclshmem_putmem_signal(y, x, N * 4, Word(w, 0), 1, ACLSHMEM_SIGNAL_SET, t.next);", WAIT, READ)
+add(
+    "neighbour_put_signal",
+    "aclshmem_putmem_signal(y, x, N * 4, Word(w, 0), 1, ACLSHMEM_SIGNAL_SET, t.next);",
+    WAIT,
+    READ,
+)
 
 
 def arrays(ranks: int, rows: int = 1, words: int = 8 * LINE) -> tuple[Any, ...]:
@@ -245,6 +249,28 @@ def test_a_get_after_a_signal(checks: int) -> None:
         assert fault.kind == "race"
 
 
+# A scalar store to own memory beside an open put to a rank that does not matter.
+add("scalar_store", """
+GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)y);
+if (t.me == 0) {
+    t.Load(x, 0); t.Store(y, 0, 1);
+    g.SetValue(0, 7);
+    DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(g);
+    aclshmemx_signal_op(Word(w, 0), 1, ACLSHMEM_SIGNAL_SET, 2);
+}
+if (t.me == 2) {
+    aclshmem_signal_wait_until(Word(w, 0), ACLSHMEM_CMP_EQ, 1);
+    g.SetGlobalBuffer((__gm__ int32_t*)aclshmem_ptr(y, 0));
+    DataCopy(t.tile, g, 8);
+}
+""")  # fmt: skip
+
+
+def test_a_quiet_is_no_matter_of_own_memory() -> None:
+    for options in schedules():
+        KERNELS.run("scalar_store", 3, *arrays(3), **options)
+
+
 # Two ranks set words of rank 0.
 LINES = """
 if (t.me > 0) aclshmemx_signal_op(Word(w, (t.me - 1) * {apart}), 1, ACLSHMEM_SIGNAL_{op}, 0);
@@ -280,6 +306,31 @@ def test_words_share_no_line_unless_they_are_added_to() -> None:
             assert KERNELS.fault(name, ranks, *arrays(ranks), **options).kind == "signal-lost", name
 
 
+# A word and what is no signal in one line.
+BESIDE = """
+if (t.me == 1) aclshmemx_signal_op(Word(w, 0), 1, ACLSHMEM_SIGNAL_{op}, 0);
+if (t.me == {who}) {{
+    t.Load(x, 0);
+    GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)aclshmem_ptr(w, 0) + {apart});
+    DataCopy(g, t.tile, 8); aclshmem_quiet();
+}}
+"""
+add("word_and_data", BESIDE.format(op="SET", who=2, apart=8))
+add("word_and_own_data", BESIDE.format(op="SET", who=0, apart=8))
+add("word_and_data_apart", BESIDE.format(op="SET", who=2, apart="LINE"))
+add("count_and_data", BESIDE.format(op="ADD", who=2, apart=8))
+
+
+def test_data_beside_a_word_that_is_set_is_lost() -> None:
+    for options in schedules():
+        KERNELS.run("word_and_data_apart", 3, *arrays(3), **options)
+        KERNELS.run("count_and_data", 3, *arrays(3), **options)
+        for name in ("word_and_data", "word_and_own_data"):
+            fault = KERNELS.fault(name, 3, *arrays(3), **options)
+            assert fault.kind == "signal-lost"
+            assert "as a whole" in fault.text
+
+
 # Rounds of one word: back to 0 by its rank, or counted up.
 ROUNDS = """
 for (int32_t i = 0; i < 3; ++i) {{
@@ -298,16 +349,24 @@ RESET = "aclshmemx_signal_op(Word(w, 0), 0, ACLSHMEM_SIGNAL_SET, 0);"
 ACKNOWLEDGE = "aclshmemx_signal_op(Word(w, LINE), i + 1, ACLSHMEM_SIGNAL_SET, 1);"
 AWAIT = "aclshmem_signal_wait_until(Word(w, LINE), ACLSHMEM_CMP_GE, i + 1);"
 add("rounds_reset", ROUNDS.format(signal=SET_ONE, wait=WAIT, reset=RESET))
-add("rounds_reset_by_add", ROUNDS.format(
-    signal=SET_ONE.replace("SET", "ADD"), wait=WAIT.replace("EQ", "GE"), reset=RESET))
+add(
+    "rounds_reset_by_add",
+    ROUNDS.format(signal=SET_ONE.replace("SET", "ADD"), wait=WAIT.replace("EQ", "GE"), reset=RESET),
+)
 add("rounds_reset_plainly", ROUNDS.format(signal=SET_ONE, wait=WAIT, reset="""
     { GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)w); g.SetValue(0, 0);
       DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(g); }
 """))  # fmt: skip
 add("rounds_acknowledged", ROUNDS.format(
     signal=SET_ONE + AWAIT, wait=WAIT, reset=RESET + ACKNOWLEDGE))  # fmt: skip
-add("rounds_counted", ROUNDS.format(
-    signal=SET_ONE.replace(", 1,", ", i + 1,"), wait=WAIT.replace("EQ, 1", "GE, i + 1"), reset=""))
+add(
+    "rounds_counted",
+    ROUNDS.format(
+        signal=SET_ONE.replace(", 1,", ", i + 1,"),
+        wait=WAIT.replace("EQ, 1", "GE, i + 1"),
+        reset="",
+    ),
+)
 
 
 def test_a_word_is_set_back_in_order_with_the_next_signal() -> None:

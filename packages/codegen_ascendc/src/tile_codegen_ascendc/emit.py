@@ -202,7 +202,7 @@ class _Emitter:
         names = {v.name for v in NUMBERS_OF_RANKS}
         return (
             any(map(is_symmetric, self.func.tensors))
-            or any(op.opdef.family == "ranks" for op in ops)
+            or any(op.opdef.family == "ranks" and not op.operands for op in ops)
             or any(names & used for used in self.used.values())
         )
 

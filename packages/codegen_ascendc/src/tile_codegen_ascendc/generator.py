@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from tile_codegen_ascendc.emit import AI_CORES, DEVICE_HEADER_DIR, emit, entry_source
 from tile_ir import Func, Target
 from tile_ir.code_generator import CodeGenerator
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,18 +42,26 @@ def _reduce_work(op: Op) -> dict[str, int | bool]:
     return {"axis": reduced_axis(op), "kept": kept_results(op), "in_blocks": blocks_fit(op)}
 
 
+_SETTINGS: dict[str, Any] = {
+    "trim_blocks": True,
+    "lstrip_blocks": True,
+    "keep_trailing_newline": True,
+    "autoescape": False,  # C++ text, not HTML
+}
+
+
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     # Kernels that are in the cache are not emitted, and do not pay for the import.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+    from tile_codegen_ascendc.template_bytecode import TemplateBytecode
+
     env = Environment(
         loader=FileSystemLoader(TEMPLATE_DIR),
         undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # C++ text, not HTML
+        bytecode_cache=TemplateBytecode(_SETTINGS),
+        **_SETTINGS,
     )
     env.filters["cxx_string"] = string_literal
     env.globals["transfer"] = _transfer

@@ -13,11 +13,15 @@ from tile_frontend._dialects.known import with_spellings as _with_spellings
 from tile_frontend._symbols import GPU_NAMES as _GPU_NAMES
 from tile_frontend._symbols import NAMES as _NAMES
 from tile_frontend._symbols import NEXT_CHIP_NAMES as _NEXT_CHIP_NAMES
+from tile_frontend._symbols import RANK_NAMES as _RANK_NAMES
 from tile_frontend._symbols import of_gpus as _of_gpus
 from tile_ir.diagnostics.uncaught import show_errors_plainly as _show_errors_plainly
 
 globals().update(
-    _GPU_NAMES | _NEXT_CHIP_NAMES | _with_spellings(_with_operations(_NAMES, _tile), "")
+    _GPU_NAMES
+    | _NEXT_CHIP_NAMES
+    | _RANK_NAMES
+    | _with_spellings(_with_operations(_NAMES, _tile), "")
 )
 _show_errors_plainly()
 

@@ -101,6 +101,16 @@ class Tensor:
 
 Buffer = Tensor
 
+class SymmTensor(Tensor):
+    """A tensor parameter that every rank has an instance of, all of one shape, which the others may
+    read and write. Indices are those of the own instance."""
+
+class Signals(Tensor):
+    """A parameter of `n` int32 words for `T.signal` and `T.wait_ge`, of which every rank has an
+    instance, each in a cache line of its own."""
+
+    def __init__(self, n: _Index) -> None: ...
+
 class DataType(_str):
     """An element type by its name, with its width."""
 
@@ -220,6 +230,18 @@ def Pipelined(
       have
     no effect here."""
 
+def Scale(
+    level: Any,
+    *extents: Any,
+    n: Any | None = None,
+    workgroup: Any | None = None,
+) -> AbstractContextManager[Any]:
+    """One of many at a level of the machine: `with T.Scale("device") as (r, num):` yields the rank
+    and how many there are, "block" the block of the launch and how many, "vec" the vector core
+      of
+    the block and 2; with one name only the number. `as r, num` means the same. `n` is how many
+    there have to be."""
+
 def Scope(name: _str) -> AbstractContextManager[None]:
     """Only the cube core ("C") or the vector cores ("V") run the body."""
 
@@ -269,6 +291,10 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
 
 def assume(condition: Any) -> None:
     """What the author knows: nothing is made of it here. A Fault for what is surely wrong."""
+
+def barrier() -> None:
+    """complete what all cores have written to other ranks, and wait until all cores of all ranks
+      are here."""
 
 def barrier_all() -> None:
     """wait for every pipe of the core."""
@@ -330,6 +356,8 @@ def copy(
     stride: Any | None = None,
     srcN: Any | None = None,
     nz: Any = False,
+    src_pe: Any | None = None,
+    dst_pe: Any | None = None,
     coalesced_width: Any | None = None,
     disable_tma: Any | None = None,
     eviction_policy: Any | None = None,
@@ -354,6 +382,8 @@ def copy(
     elements apart in gm, from the start index on, whatever the shape of the tensor says. With
       `nz`
     gm has the matrix in the order of l1: [columns of fractals, rows of fractals, 16, 32 bytes].
+
+    `src_pe` and `dst_pe` are the rank whose instance of a symmetric tensor that side is.
 
     `l2_cache_ctrl` is about time.
 
@@ -414,6 +444,9 @@ def exp(x: _Value, dtype: _DType | None = None) -> Any:
 
 def exp2(x: _Value, dtype: _DType | None = None) -> Any:
     """2 ** x, as the exponential of x ln 2."""
+
+def fence() -> None:
+    """order what this core writes to a rank before what it writes there later."""
 
 class float(_Scalar):
     """A scalar parameter of float; called, a cast."""
@@ -483,6 +516,9 @@ def gemm_v0(
     transpose_A: a Python bool (False)
     transpose_B: a Python bool (False)
     init: a scalar, read"""
+
+def get(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> None:
+    """Copy `src` of the rank `pe` to `dst`, the first `n` elements or all."""
 
 class half(_Scalar):
     """A scalar parameter of half; called, a cast."""
@@ -584,6 +620,9 @@ def mma(
 def next_power_of_2(n: _int) -> _int:
     """The smallest power of two that is not below `n`."""
 
+def num_ranks() -> _Scalar:
+    """How many devices run the kernel together: 1 where it is launched on one."""
+
 def pipe_barrier(pipe: _str) -> None:
     """order one pipe: later work waits for earlier work.
 
@@ -599,6 +638,26 @@ def print(obj: Any, msg: _str = '', *, end: _str = '\n') -> None:
 def printf(fmt: _str, *args: _Tile | _Value) -> None:
     """Print on the device, C style. Python strings become part of the format."""
 
+def put(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> None:
+    """Copy `src` to `dst` of the rank `pe`, the first `n` elements or all; complete at the next
+    `T.quiet`."""
+
+def put_signal(
+    src: _Tile,
+    dst: _Tile,
+    word: Any,
+    value: Any,
+    pe: Any,
+    op: Any = 'set',
+    n: Any | None = None,
+) -> None:
+    """Put `src` to `dst` of the rank `pe`, complete it, and signal a word there: `T.put`,
+      `T.quiet`
+    and `T.signal`."""
+
+def quiet() -> None:
+    """wait until all that this core has written to other ranks is there."""
+
 def range(
     start: _Index,
     stop: _Index | None = None,
@@ -609,6 +668,9 @@ def range(
 ) -> Iterable[_Scalar]:
     """A sequential loop over [0, start) or [start, stop), in steps of a Python int, which may be
     negative."""
+
+def rank() -> _Scalar:
+    """The number of the device that runs the kernel, from 0: 0 where there is only one."""
 
 def recommend_configs(
     kind: _str,
@@ -785,49 +847,18 @@ def shift_left(a: _Value, b: _Value) -> Any:
 def shift_right(a: _Value, b: _Value) -> Any:
     """`a` with its bits `b` places lower; of a signed type the sign fills up."""
 
-def shmem_get_nbi(dst: _Tile, src: _Tile, nelems: _Value, newPe: _Value) -> None:
-    """start copying nelems elements from the memory of rank newPe; needs several NPUs (SHMEM).
-
-    dst: a buffer in gm, written
-    src: a buffer in gm, read
-    nelems: a scalar, read
-    newPe: a scalar, read"""
-
-def shmem_put_nbi(dst: _Tile, src: _Tile, nelems: _Value, newPe: _Value) -> None:
-    """start copying nelems elements to the memory of rank newPe; needs several NPUs (SHMEM).
-
-    dst: a buffer in gm, written
-    src: a buffer in gm, read
-    nelems: a scalar, read
-    newPe: a scalar, read"""
-
-def shmem_ub_get_nbi(dst: _Tile, src: _Tile, nelems: _Value, newPe: _Value) -> None:
-    """start copying nelems elements from the memory of rank newPe to ub; needs several NPUs
-      (SHMEM).
-
-    dst: a buffer in ub, written
-    src: a buffer in gm, read
-    nelems: a scalar, read
-    newPe: a scalar, read"""
-
-def shmem_ub_put_nbi(
-    ub: _Tile,
-    dst: _Tile,
-    nelems: _Value,
-    newPe: _Value,
-    strelem: _Value | None = None,
-) -> None:
-    """start copying nelems elements from ub to the memory of rank newPe, strelem elements on;
-      needs several NPUs (SHMEM).
-
-    ub: a buffer in ub, read
-    dst: a buffer in gm, written
-    nelems: a scalar, read
-    newPe: a scalar, read
-    strelem: a scalar, read (optional)"""
-
 def sigmoid(x: _Value, dtype: _DType | None = None) -> Any:
     """1 / (1 + e ** -x)."""
+
+def signal(word: _Tile, value: _Value, pe: Any | None = None, op: _str = 'set') -> None:
+    """Set a word of the rank `pe`, or of this one, to `value`, or add to it (`op="add"`). It tells
+    who waits for it that all this core has completed before is there: `T.quiet()` completes
+      what it
+    has put to other ranks.
+
+    word: a buffer in gm, read and written; int32
+    value: a scalar, read
+    op: a Python str, one of 'set', 'add' ('set')"""
 
 def sin(x: _Value, dtype: _DType | None = None) -> Any:
     """The sine of `x`."""
@@ -935,6 +966,12 @@ def wait_cross_flag(flag: _Value, pipe: _str = '') -> None:
     flag: a scalar, read
     pipe: a Python str, one of '', 's', 'v', 'm', 'mte1', 'mte2', 'mte3', 'fix' ('')"""
 
+def wait_eq(word: Any, value: Any, peer: Any = -1) -> None:
+    """Hold the core until the word of this rank is == `value`. What the cores
+    that set it had completed before is there then. `peer` polls the word of another rank, over
+      the
+    link."""
+
 def wait_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
     """hold dst_pipe until the flag is raised, then lower it.
 
@@ -942,24 +979,56 @@ def wait_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
     dst_pipe: a Python str, one of 's', 'v', 'm', 'mte1', 'mte2', 'mte3', 'fix'
     event_id: a scalar, read"""
 
+def wait_ge(word: Any, value: Any, peer: Any = -1) -> None:
+    """Hold the core until the word of this rank is >= `value`. What the cores
+    that set it had completed before is there then. `peer` polls the word of another rank, over
+      the
+    link."""
+
+def wait_gt(word: Any, value: Any, peer: Any = -1) -> None:
+    """Hold the core until the word of this rank is > `value`. What the cores
+    that set it had completed before is there then. `peer` polls the word of another rank, over
+      the
+    link."""
+
+def wait_le(word: Any, value: Any, peer: Any = -1) -> None:
+    """Hold the core until the word of this rank is <= `value`. What the cores
+    that set it had completed before is there then. `peer` polls the word of another rank, over
+      the
+    link."""
+
+def wait_lt(word: Any, value: Any, peer: Any = -1) -> None:
+    """Hold the core until the word of this rank is < `value`. What the cores
+    that set it had completed before is there then. `peer` polls the word of another rank, over
+      the
+    link."""
+
+def wait_ne(word: Any, value: Any, peer: Any = -1) -> None:
+    """Hold the core until the word of this rank is != `value`. What the cores
+    that set it had completed before is there then. `peer` polls the word of another rank, over
+      the
+    link."""
+
 __all__ = [
     "And", "AutoTuner", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not",
-    "Or", "Parallel", "PassConfigKey", "Persistent", "Pipelined", "PrimFunc", "Scope", "Select",
-    "Tensor", "Then", "abs", "alloc_BT", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_L1",
-    "alloc_fragment", "alloc_global", "alloc_shared", "alloc_ub", "alloc_var", "annotate_address",
-    "annotate_layout", "assume", "autotune", "barrier_all", "bfloat16", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bitwise_xor", "bool", "cache", "cast", "cdiv", "ceil", "ceildiv",
-    "clamp", "compile", "const", "copy", "cos", "cumsum", "device_assert", "disable_cache",
-    "do_bench", "double", "dtype", "dump_tensor", "empty", "enable_cache", "erf", "exp", "exp2",
-    "float", "float16", "float32", "float64", "floor", "floordiv", "floormod", "func_attr", "gemm",
-    "gemm_v0", "grid", "half", "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64",
-    "int8", "isfinite", "isinf", "isnan", "jit", "log", "log10", "log2", "loop_break", "macro",
+    "Or", "Parallel", "PassConfigKey", "Persistent", "Pipelined", "PrimFunc", "Scale", "Scope",
+    "Select", "Signals", "SymmTensor", "Tensor", "Then", "abs", "alloc_BT", "alloc_L0A",
+    "alloc_L0B", "alloc_L0C", "alloc_L1", "alloc_fragment", "alloc_global", "alloc_shared",
+    "alloc_ub", "alloc_var", "annotate_address", "annotate_layout", "assume", "autotune", "barrier",
+    "barrier_all", "bfloat16", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bool",
+    "cache", "cast", "cdiv", "ceil", "ceildiv", "clamp", "compile", "const", "copy", "cos",
+    "cumsum", "device_assert", "disable_cache", "do_bench", "double", "dtype", "dump_tensor",
+    "empty", "enable_cache", "erf", "exp", "exp2", "fence", "float", "float16", "float32",
+    "float64", "floor", "floordiv", "floormod", "func_attr", "gemm", "gemm_v0", "get", "grid",
+    "half", "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8",
+    "isfinite", "isinf", "isnan", "jit", "log", "log10", "log2", "loop_break", "macro",
     "make_nz_layout", "make_zn_layout", "max", "max_value", "min", "min_value", "mma",
-    "next_power_of_2", "pipe_barrier", "pow", "prim_func", "print", "printf", "range",
-    "recommend_configs", "recommend_tiles", "reduce", "reduce_max", "reduce_min", "reduce_sum",
-    "reinterpret", "reinterpretcast", "reshape", "round", "rsqrt", "serial", "set_autotune_inputs",
-    "set_cross_flag", "set_deq_scale", "set_flag", "shift_left", "shift_right", "shmem_get_nbi",
-    "shmem_put_nbi", "shmem_ub_get_nbi", "shmem_ub_put_nbi", "sigmoid", "sin", "sqrt", "symbolic",
-    "sync_all", "tanh", "tile", "trunc", "truncdiv", "truncmod", "uint", "uint16", "uint32",
-    "uint64", "uint8", "unroll", "use_swizzle", "vectorized", "view", "wait_cross_flag", "wait_flag",
+    "next_power_of_2", "num_ranks", "pipe_barrier", "pow", "prim_func", "print", "printf", "put",
+    "put_signal", "quiet", "range", "rank", "recommend_configs", "recommend_tiles", "reduce",
+    "reduce_max", "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "reshape", "round",
+    "rsqrt", "serial", "set_autotune_inputs", "set_cross_flag", "set_deq_scale", "set_flag",
+    "shift_left", "shift_right", "sigmoid", "signal", "sin", "sqrt", "symbolic", "sync_all", "tanh",
+    "tile", "trunc", "truncdiv", "truncmod", "uint", "uint16", "uint32", "uint64", "uint8",
+    "unroll", "use_swizzle", "vectorized", "view", "wait_cross_flag", "wait_eq", "wait_flag",
+    "wait_ge", "wait_gt", "wait_le", "wait_lt", "wait_ne",
 ]

@@ -16,6 +16,8 @@ from tile_frontend._arguments.halves import dual_copy
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
 from tile_frontend._arguments.product_arguments import FUNCTIONS as PRODUCTS
 from tile_frontend._arguments.rank_arguments import WAITS, get, put, put_signal, signal
+from tile_frontend._arguments.rank_sides import CopyFunction
+from tile_frontend._arguments.rank_spellings import SPELLINGS as SPELLINGS_OF_RANKS
 from tile_frontend._arguments.reduce_arguments import FUNCTIONS as REDUCTIONS
 from tile_frontend._arguments.reduce_arguments import MORE_FUNCTIONS as MORE_REDUCTIONS
 from tile_frontend._arguments.running_arguments import CUMMAX, CUMSUM
@@ -43,6 +45,7 @@ from tile_frontend._language import (
 )
 from tile_frontend._language.safe_values import annotate_safe_value
 from tile_frontend._language.swizzle import use_swizzle
+from tile_frontend._megakernels.tasks import Task, megakernel
 from tile_frontend._tracing.dtype_names import DataType
 from tile_frontend._tracing.faults import CURRENT
 from tile_ir import OPS, Func
@@ -74,9 +77,11 @@ NAMES: dict[str, Any] = {
     # The IR evaluates only the chosen side, which is also right for the eager form.
     "Select": scalar_functions.if_then_else,
     "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
+    "Task": Task, "megakernel": megakernel,
     "Buffer": tensors.Tensor, "DataType": DataType, "range": loops.serial,
-    "copy": OpFunction(OPS["copy"], copy), "printf": printf, "print": print_value,
-    "signal": signal, "put": put, "get": get, "put_signal": put_signal, **WAITS,
+    "copy": CopyFunction(OPS["copy"], copy), "printf": printf, "print": print_value,
+    "signal": OpFunction(OPS["signal"], signal), "put": put, "get": get,
+    "put_signal": put_signal, **WAITS,
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {
@@ -91,6 +96,12 @@ GPU_NAMES: dict[str, Any] = {
     **dict.fromkeys(("ptr", "Ptr"), pointers.ptr),
     **dict.fromkeys(("alloc_buffer", "allocate", "sblock_alloc_buffer"), eager_host.alloc_buffer),
     "atomic_addx2": atomic_addx2, "atomic_addx4": atomic_addx4,
+}  # fmt: skip
+# What scripts for several devices write besides.
+RANK_NAMES: dict[str, Any] = {
+    **SPELLINGS_OF_RANKS, "scale": ranks.Scale, "barrier_blocks": NAMES["barrier"],
+    **dict.fromkeys(("get_rank", "get_pe", "my_pe"), ranks.rank),
+    **dict.fromkeys(("get_num_ranks", "get_pe_num", "n_pes"), ranks.num_ranks),
 }  # fmt: skip
 # What scripts for the next chip write besides.
 NEXT_CHIP_NAMES: dict[str, Any] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tile_ir import (
     Binary,
@@ -22,6 +21,7 @@ from tile_ir import (
 from tile_ir.analysis import Interval, Ranges, decided, trips
 from tile_ir.analysis.branch_feasibility import Facts, three_valued
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

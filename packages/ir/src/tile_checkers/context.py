@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_checkers.conditions import IterationPlace
 from tile_ir import Expr, For, Func, Let, Stmt, Var, reads_memory
 from tile_ir.analysis import EVERYTHING, Ranges, interval, launch_ranges, ranges_inside
 from tile_ir.analysis.branch_feasibility import Facts
+from tile_ir.quick_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tile_checkers.block.accesses import UnorderedPair
 from tile_checkers.block.streams import NAMES, StreamSite
 from tile_checkers.touched import PIPES, Flag, Hazard
 from tile_ir import Diagnostic, Expr, Loc, Memory, Op, Stmt, print_expr
+from tile_ir.quick_dataclasses import replace
 
 # Nobody reads more than this.
 MOST = 200

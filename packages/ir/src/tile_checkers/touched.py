@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from tile_ir import Buffer, Memory, Op, Pipe, Stmt, Values, loads, pipe_of
 from tile_ir.analysis import Ranges, Touch
 from tile_ir.analysis.accesses import touches
+from tile_ir.quick_dataclasses import dataclass
 
 PIPES: tuple[Pipe, ...] = tuple(p for p in Pipe if p is not Pipe.ALL)
 NUMBER: dict[Pipe, int] = {p: i for i, p in enumerate(PIPES)}

@@ -133,6 +133,7 @@ from tile_ir.nodes import (
     Section,
     Stmt,
     Store,
+    TaskKernel,
     While,
 )
 from tile_ir.op_parts import (
@@ -227,8 +228,8 @@ __all__ = [
     "LaunchSequence", "Layout", "Let", "Load", "Loc", "LoopKind", "Memory", "Op", "OpDef",
     "Operand", "OperandDef",
     "Overlap", "Phase", "Pipe", "Problem", "Region", "Scratch", "Section", "Select", "Slice",
-    "Stmt", "Stopped", "Store", "Target", "TileError", "Unary", "Values", "Var", "While",
-    "accesses", "active_dims", "argument_of", "as_expr", "binary", "bodies", "breaks",
+    "Stmt", "Stopped", "Store", "Target", "TaskKernel", "TileError", "Unary", "Values", "Var",
+    "While", "accesses", "active_dims", "argument_of", "as_expr", "binary", "bodies", "breaks",
     "buffer_bytes", "buffer_elements", "buffers_of", "call_arguments", "cast", "ceildiv",
     "check_form", "check_op", "children", "chosen_target", "clamped_dims", "computed_in",
     "conjunction", "constant_value", "core_of", "did_you_mean", "difference", "distance",

@@ -5,11 +5,11 @@ bfloat16 has no NumPy type: its values are float32 arrays, rounded to nearest ev
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from tile_ir.lazy import np
+from tile_ir.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,7 +1,7 @@
 """Scalar expressions: nodes, typing rules and the operators that build them.
 
-Values are frozen and equal by value. Building folds constants and drops neutral elements, no
-more; `analysis` has their canonical forms and intervals.
+Values are frozen, and equal ones are one object. Building folds constants and drops neutral
+elements, no more; `analysis` has their canonical forms and intervals.
 Floor division and remainder follow Python (and the language), not C.
 """
 
@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Union
 
 from tile_ir.dtypes import BOOL, FLOAT32, INT32, INT64, UINT32, UINT64, DType, Kind, held
-from tile_ir.kept_hash import Hashed, kept_hash
+from tile_ir.interned import Shared, interned
 from tile_ir.location import Loc
 from tile_ir.machine import Memory
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.scalars.arithmetic import (
     FLOAT_FUNCTIONS,
     INT32_LIMIT,
@@ -44,7 +43,7 @@ class NoQuotient(ExprError):
     slug = "division-by-zero"
 
 
-class Expr(Hashed):
+class Expr(Shared):
     """Base of all scalar expressions. Every subclass has a `dtype`."""
 
     # What is asked of expressions again and again is kept: they never change.
@@ -145,33 +144,15 @@ class Expr(Hashed):
         raise ExprError("a runtime value has no truth value while the kernel is traced")
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
+@interned("value")
+@dataclass(frozen=True, slots=True, eq=False)
 class Const(Expr):
     value: Number
     dtype: DType = INT32
 
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Const) or self.dtype is not other.dtype:
-            return False
-        a, b = self.value, other.value
-        # 0.0 and -0.0 print differently and mean different things, so they are not equal here.
-        return a == b if type(a) is int and type(b) is int else repr(a) == repr(b)
 
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            value = self.value
-            found = hash(value) if type(value) is int else hash(repr(value))
-            object.__setattr__(self, "_hash", found)
-            return found
-
-
-@quick_init
-@dataclass(frozen=True, slots=True)
+@interned()
+@dataclass(frozen=True, slots=True, eq=False)
 class Var(Expr):
     """A named scalar: launch index, loop variable, let, scalar parameter or symbolic dimension.
     Names are unique in a function."""
@@ -179,35 +160,18 @@ class Var(Expr):
     name: str
     dtype: DType = INT32
 
-    def __eq__(self, other: object) -> bool:
-        if self is other:  # nearly always, where they are equal
-            return True
-        return isinstance(other, Var) and self.name == other.name and self.dtype == other.dtype
 
-    __hash__ = kept_hash("name", "dtype")
-
-
-@quick_init
-@dataclass(frozen=True, slots=True)
+@interned()
+@dataclass(frozen=True, slots=True, eq=False)
 class Binary(Expr):
     op: str
     left: Expr
     right: Expr
     dtype: DType
 
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Binary) or hash(self) != hash(other):
-            return False
-        mine = self.op, self.left, self.right, self.dtype
-        return mine == (other.op, other.left, other.right, other.dtype)
 
-    __hash__ = kept_hash("op", "left", "right", "dtype")
-
-
-@quick_init
-@dataclass(frozen=True, slots=True)
+@interned()
+@dataclass(frozen=True, slots=True, eq=False)
 class Unary(Expr):
     """`-`, `~`, `not`, or a function of one argument named in `UNARY_FUNCTIONS`."""
 
@@ -215,11 +179,9 @@ class Unary(Expr):
     operand: Expr
     dtype: DType
 
-    __hash__ = kept_hash("op", "operand", "dtype")
 
-
-@quick_init
-@dataclass(frozen=True, slots=True)
+@interned()
+@dataclass(frozen=True, slots=True, eq=False)
 class Select(Expr):
     """`then` where `condition` holds, else `orelse`; only the chosen side is evaluated."""
 
@@ -228,11 +190,9 @@ class Select(Expr):
     orelse: Expr
     dtype: DType
 
-    __hash__ = kept_hash("condition", "then", "orelse", "dtype")
 
-
-@quick_init
-@dataclass(frozen=True, slots=True)
+@interned()
+@dataclass(frozen=True, slots=True, eq=False)
 class Cast(Expr):
     """Conversion of the value; `bits` keeps the bit pattern instead."""
 
@@ -240,10 +200,7 @@ class Cast(Expr):
     dtype: DType
     bits: bool = False
 
-    __hash__ = kept_hash("operand", "dtype", "bits")
 
-
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
     """A named, row-major block of elements in one memory. A scalar variable has no dimensions."""
@@ -268,15 +225,13 @@ def _static_shape(buffer: Buffer) -> tuple[int, ...] | None:
     return constant_values(buffer.shape)
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
+@interned()
+@dataclass(frozen=True, slots=True, eq=False)
 class Load(Expr):
     """One element of a buffer, read by the scalar unit; a scalar variable has no indices."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
-
-    __hash__ = kept_hash("buffer", "indices")
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
@@ -289,6 +244,8 @@ BITWISE = {"&", "|", "^", "<<", ">>"}
 # Operators whose results lie where their operands do, so that a narrow type holds them.
 KEEPS_RANGE = frozenset({"min", "max", "&", "|", "^", ">>", "%"})
 _BITS = frozenset({"&", "|", "^"})
+# What operators on bits are where both operands are truth values.
+_OF_TRUTH = {"&": "and", "|": "or"}
 # What an unsigned integer and a signed one are not brought to one sign for.
 _EXACT_OF_SIGNS = frozenset({*COMPARISONS, "min", "max", "//", "%"})
 
@@ -302,7 +259,7 @@ _HALF = 1 << 31  # what int32 ends before
 def as_expr(value: Operable, like: DType | None = None) -> Expr:
     """A number as a constant; it takes the type `like` when that can hold it."""
     if (like is INT32 or like is None) and type(value) is int:  # nearly always
-        return _integer(value, INT32 if -INT32_LIMIT <= value < INT32_LIMIT else _wide(value))
+        return Const(value, INT32 if -INT32_LIMIT <= value < INT32_LIMIT else _wide(value))
     if isinstance(value, Expr):
         return value
     if isinstance(value, bool):
@@ -311,7 +268,7 @@ def as_expr(value: Operable, like: DType | None = None) -> Expr:
         if like is not None and like.is_float:
             return Const(float(value), like)
         # An IntEnum and its like as the number it is.
-        return _integer(int(value), _type_for(int(value), like))
+        return Const(int(value), _type_for(int(value), like))
     return Const(float(value), like if like is not None and like.is_float else FLOAT32)
 
 
@@ -381,6 +338,8 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
     b = right if isinstance(right, Expr) else as_expr(right, _type_of(left))
     if op in _INDEXING and a.dtype is INT32 and b.dtype is INT32:  # nearly always: places, sizes
         return _indexing(op, a, b)
+    if a.dtype is BOOL and b.dtype is BOOL:
+        op = _OF_TRUTH.get(op, op)
     if op in LOGICAL:
         dtype = result = BOOL
     else:
@@ -406,11 +365,11 @@ def _simplest(op: str, a: Expr, b: Expr, dtype: DType, result: DType) -> Expr:
         if isinstance(b, Const):
             known = _folded(op, a, b, dtype)
             if known is not None:
-                return _integer(known, result) if type(known) is int else Const(known, result)
+                return Const(known, result)
     elif not isinstance(b, Const):
-        return _binary(op, a, b, result)
+        return Binary(op, a, b, result)
     neutral = _neutral(op, a, b, result)
-    return _binary(op, a, b, result) if neutral is None else neutral
+    return Binary(op, a, b, result) if neutral is None else neutral
 
 
 def _folded(op: str, a: Const, b: Const, dtype: DType) -> Number | None:
@@ -435,25 +394,12 @@ def _constant_in(dtype: DType, part: Expr) -> Expr:
         return part
     if dtype.is_float:
         return Const(float(part.value), dtype)
-    return _integer(int(wrap(part.value, dtype)), dtype) if dtype.is_integer else part
-
-
-# Equal expressions are mostly one object, as `binary` hands out the last one it made: to see that
-# they are equal takes no look inside.
-@lru_cache(maxsize=32768)
-def _binary(op: str, left: Expr, right: Expr, dtype: DType) -> Binary:
-    return Binary(op, left, right, dtype)
-
-
-@lru_cache(maxsize=32768)
-def _integer(value: int, dtype: DType) -> Const:
-    """Not for floats and truth values, of which equal ones mean different things."""
-    return Const(value, dtype)
+    return Const(int(wrap(part.value, dtype)), dtype) if dtype.is_integer else part
 
 
 # What most places start with, and most sizes.
-ZERO = _integer(0, INT32)
-ONE = _integer(1, INT32)
+ZERO = Const(0, INT32)
+ONE = Const(1, INT32)
 
 
 def unfit(op: str, a: Expr, b: Expr, dtype: DType) -> ExprError | None:
@@ -494,12 +440,12 @@ def _neutral(op: str, a: Expr, b: Expr, dtype: DType) -> Expr | None:
             found = a if right == 0 else None
         case "*":
             if left == 0 or right == 0:
-                return _integer(0, dtype)
+                return Const(0, dtype)
             found = b if left == 1 else a if right == 1 else None
         case "//":
             found = a if right == 1 else None
         case "%":
-            return _integer(0, dtype) if right == 1 else None
+            return Const(0, dtype) if right == 1 else None
         case "and":
             if left is not None:
                 found = b if left else Const(False, BOOL)
@@ -514,9 +460,9 @@ def _neutral(op: str, a: Expr, b: Expr, dtype: DType) -> Expr | None:
 
 
 def unary(op: str, operand: Operable) -> Expr:
-    """`-x`, `~x`, `not x` or a scalar function."""
+    """`-x`, `~x`, `not x` or a scalar function. `~x` of a truth value is its contrary."""
     x = as_expr(operand)
-    if op == "not":
+    if op == "not" or (op == "~" and x.dtype is BOOL):
         return Const(not x.value, BOOL) if isinstance(x, Const) else Unary("not", x, BOOL)
     if op == "~" and x.dtype.is_float:
         raise ExprError(f"`~` needs an integer, found {x.dtype}")
@@ -621,24 +567,16 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def walk_expr(expr: Expr) -> Iterator[Expr]:
     """The expression and everything below it, outer before inner, left before right."""
-    return iter((expr, *_below(expr)))
-
-
-def _below(expr: Expr) -> tuple[Expr, ...]:
-    if isinstance(expr, (Const, Var)):
-        return ()
     try:
-        return expr._below
+        below = expr._below
     except AttributeError:
-        found = tuple(part for child in children(expr) for part in walk_expr(child))
-        object.__setattr__(expr, "_below", found)
-        return found
+        below = tuple([part for child in children(expr) for part in walk_expr(child)])
+        object.__setattr__(expr, "_below", below)
+    return iter((expr, *below))
 
 
 def reads_memory(expr: Expr) -> bool:
     """Whether it loads an element, so that it may have another value later on."""
-    if isinstance(expr, (Const, Var)):
-        return False
     try:
         return expr._reads_memory
     except AttributeError:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tile_ir.diagnostics.errors import KernelError
 from tile_ir.expr import Var
 from tile_ir.location import Loc
 from tile_ir.nodes import Buffer, Func
+from tile_ir.quick_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, order=True)
 class Loc:
     """A place in a source file. Lines and columns count from 1, as editors show them.

@@ -1,15 +1,15 @@
 """The IR's data: statements and functions, with the buffers, regions and operations in them, which
 are declared below. Declarations only.
 
-Values (regions) are frozen and equal by value; placed nodes are frozen, equal by identity, and
-always know the user's line they come from. A pass builds new nodes; unchanged IR stays the same
-object.
+Values (regions) are frozen, and equal ones are one object; placed nodes are frozen, equal by
+identity, and always know the user's line they come from. A pass builds new nodes; unchanged IR
+stays the same object.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from enum import Enum, IntEnum
 from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,7 +20,7 @@ from tile_ir.expr import Const, Expr, Var, walk_expr
 from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout
 from tile_ir.opdef import Op as Op
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.ranks import NUMBERS_OF_RANKS
 from tile_ir.regions import AttrValue as AttrValue
 from tile_ir.regions import Operand as Operand
@@ -49,6 +49,7 @@ class LoopKind(Enum):
     PARALLEL = "parallel"
     PIPELINED = "pipelined"
     PERSISTENT = "persistent"
+    TASK = "task"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,23 @@ class Given:
     stage: int
 
 
-@quick_init
+@dataclass(frozen=True, slots=True)
+class TaskKernel:
+    """A kernel that is a part of another one: what its launch says of vector cores, as `threads` of
+    `Launch`, and what its author leaves to the compiler."""
+
+    name: str
+    threads: int | None
+    automatic: frozenset[Automatic] = frozenset()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class For:
     """`var` runs over [start, stop) in steps of one. Of a pipelined loop: how many `stages`, 0 for
     as many as are best, and what is `given` of its statements, definitions left out, in the order
-    of the text; nothing if their order is the compiler's."""
+    of the text; nothing if their order is the compiler's. Of the loop over the blocks of a `task`:
+    what it is. Such loops stand at the top of a text of one block, whose cores wait for each other
+    behind each iteration; compiled, all blocks of the launch share the iterations."""
 
     var: Var
     start: Expr
@@ -76,9 +88,9 @@ class For:
     loc: Loc
     stages: int = 0
     given: tuple[Given, ...] = ()
+    task: TaskKernel | None = None
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class While:
     condition: Expr
@@ -86,7 +98,6 @@ class While:
     loc: Loc
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class If:
     """`unlikely` says that the condition hardly ever holds, as that of a tail does not."""
@@ -98,7 +109,6 @@ class If:
     unlikely: bool = False
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Let:
     """An immutable name for a value, visible to the statements after it in its block."""
@@ -108,7 +118,6 @@ class Let:
     loc: Loc
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
     """Write one element (or a scalar variable, which has no indices) from the scalar unit."""
@@ -126,7 +135,6 @@ class Break:
     loc: Loc
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
     """Statements that only one kind of core runs."""
@@ -140,12 +148,12 @@ Stmt = Op | For | While | If | Let | Store | Break | Section
 Body = tuple[Stmt, ...]
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Alloc:
     """A buffer of the kernel and, once known, its byte address and L1 layout. `scratch` marks what
     the compiler added; such buffers live for one operation only and may share bytes. `alias_of` is
-    the buffer whose first bytes this one names again, with another element type or shape."""
+    the buffer whose first bytes this one names again, with another element type or shape. One of gm
+    that names no other again is room that lives for one call: before `LOWERED` only."""
 
     buffer: Buffer
     loc: Loc
@@ -155,7 +163,6 @@ class Alloc:
     alias_of: Buffer | None = None
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Launch:
     """The kernel body, run by `blocks` cores. `lane` numbers the two vector cores of a block.

@@ -4,12 +4,12 @@ and what else it does; and what is told of one that is not legal."""
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from tile_ir.dtypes import DType
 from tile_ir.machine import Memory
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.regions import AttrValue
 
 
@@ -47,7 +47,7 @@ class Effect(Enum):
 
 
 class Among(Enum):
-    """Whose cores meet at a barrier of several cores."""
+    """Whose cores meet at a barrier of several cores, or whose memory one of a core completes."""
 
     BLOCK = "block"
     LAUNCH = "launch"

@@ -6,7 +6,6 @@ The records stand in `ops/<family>.py`. Whoever needs a fact about an operation 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -27,12 +26,11 @@ from tile_ir.op_parts import Composite as Composite
 from tile_ir.op_parts import Effect as Effect
 from tile_ir.op_parts import OperandDef as OperandDef
 from tile_ir.op_parts import Problem as Problem
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.regions import AttrValue, Operand, Region
 from tile_ir.target import Target
 
 
-@quick_init
 @dataclass(frozen=True, slots=True, eq=False)
 class Op:
     """One operation of the op table applied to operands."""
@@ -43,16 +41,16 @@ class Op:
     loc: Loc
 
     def operand(self, name: str) -> Operand:
-        return self.operands[self.opdef.operand_index(name)]
+        return self.operands[_operand_places(self.opdef)[name]]
 
     def region(self, name: str) -> Region:
         """The operand as a region; the verifier has made sure it is one."""
-        value = self.operands[self.opdef.operand_index(name)]
+        value = self.operands[_operand_places(self.opdef)[name]]
         assert isinstance(value, Region), f"{self.opdef.name}.{name} is not a region"
         return value
 
     def attr(self, name: str) -> Any:
-        return self.attrs[self.opdef.attr_index(name)]
+        return self.attrs[_attr_places(self.opdef)[name]]
 
     @property
     def scratch(self) -> Region | None:
@@ -70,7 +68,7 @@ class Op:
 
     def with_scratch(self, memory: Region | None) -> Op:
         """The operation with this working memory; its record has an operand for it."""
-        place = self.opdef.operand_index("scratch")
+        place = _operand_places(self.opdef)["scratch"]
         return replace(self, operands=(*self.operands[:place], memory, *self.operands[place + 1 :]))
 
 
@@ -116,10 +114,9 @@ class OpDef:
     not operands, then attributes; `variant` names the operation it builds if operands decide.
     `flat` operations take every region of ub as one run of elements, so that lowering moves regions
     that are none to a run of their own. `uses` says how many elements of an operand take part where
-    a script may name a larger buffer: the language cuts it to its first elements. `unavailable`
-    says what an operation needs that no back end has; such operations are checked and printed, but
-    not lowered. The meaning of one that `reads_deq_scale` gets the factor of the last
-    `set_deq_scale` behind its operands. `overwrites` is the condition under which an operation
+    a script may name a larger buffer: the language cuts it to its first elements. The
+    meaning of one that `reads_deq_scale` gets the factor of the last `set_deq_scale` behind its
+    operands. `overwrites` is the condition under which an operation
     leaves nothing of what the operands held that it reads and writes: what they held is then not
     read. Where the condition does not hold, it is added to, and must have a value before. None
     means that some of it stays whatever happens. An operation that is `in_order` starts after all
@@ -159,7 +156,6 @@ class OpDef:
     variant: Callable[[Op], str] | None = None
     flat: bool = False
     uses: Callable[[Op], Mapping[str, Expr]] | None = None
-    unavailable: str = ""
     reads_deq_scale: Callable[[Op], bool] = lambda op: False
     overwrites: Callable[[Op], Expr | None] = lambda op: None
     in_order: bool = False
@@ -185,21 +181,19 @@ class OpDef:
         """Names of arguments in the order a script passes them."""
         return tuple(a.name for a in call_arguments(self))
 
-    def operand_index(self, name: str) -> int:
-        for i, o in enumerate(self.operands):
-            if o.name == name:
-                return i
-        raise KeyError(f"{self.name} has no operand {name}")
-
-    def attr_index(self, name: str) -> int:
-        for i, a in enumerate(self.attrs):
-            if a.name == name:
-                return i
-        raise KeyError(f"{self.name} has no attribute {name}")
-
     def operand_def(self, position: int) -> OperandDef:
         """The definition of the operand at a position; the last one may repeat."""
         return self.operands[min(position, len(self.operands) - 1)]
+
+
+@cache
+def _operand_places(opdef: OpDef) -> Mapping[str, int]:
+    return {o.name: i for i, o in enumerate(opdef.operands)}
+
+
+@cache
+def _attr_places(opdef: OpDef) -> Mapping[str, int]:
+    return {a.name: i for i, a in enumerate(opdef.attrs)}
 
 
 @lru_cache(maxsize=16384)

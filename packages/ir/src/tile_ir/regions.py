@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_ir.dtypes import DType
 from tile_ir.expr import ZERO, Buffer, Expr, constant_value, constant_values
-from tile_ir.kept_hash import Hashed, kept_hash
+from tile_ir.interned import Shared, interned
 from tile_ir.machine import Memory
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass
 
 
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Slice(Hashed):
+@interned()
+@dataclass(frozen=True, slots=True, eq=False)
+class Slice(Shared):
     """`extent` elements from `offset`, `stride` apart, along one dimension."""
 
     offset: Expr
     extent: Expr
     stride: int = 1
 
-    __hash__ = kept_hash("offset", "extent", "stride")
 
-
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Region(Hashed):
+@interned()
+@dataclass(frozen=True, slots=True, eq=False)
+class Region(Shared):
     """A box of a buffer: one slice per dimension."""
 
     buffer: Buffer
     dims: tuple[Slice, ...]
-
-    __hash__ = kept_hash("buffer", "dims")
 
     @staticmethod
     def whole(buffer: Buffer) -> Region:

@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
+
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ SWITCHES: dict[str, Switch] = {
         Switch("cache", True, "reuse compiled kernels from disk"),
         Switch("check", "device", "what the simulator checks", ("off", "device", "strict")),
         Switch("prove", False, "prove the order and the addresses the compiler chose"),
+        Switch("verify_each", False, "verify the IR after every pass, instead of at the end"),
         Switch("time", False, "model the time of every run on the simulator"),
         Switch("threads", 0, "host threads of the simulator; 0 means one per core"),
         Switch("seed", 0, "order in which the simulator schedules cores"),

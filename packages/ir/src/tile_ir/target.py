@@ -7,12 +7,13 @@ of the op table, a pass, the verifier or a checker wants to know about a device 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from tile_ir.diagnostics.errors import KernelError
 from tile_ir.dtypes import DType
 from tile_ir.kept_hash import Hashed, kept_hash
 from tile_ir.machine import Core, Memory, Pipe
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ change."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from operator import is_
 
@@ -27,6 +26,7 @@ from tile_ir.nodes import (
     While,
 )
 from tile_ir.opdef import accesses
+from tile_ir.quick_dataclasses import replace
 
 _LEAVES = (Op, Let, Store, Break)
 

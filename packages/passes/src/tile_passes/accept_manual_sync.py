@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tile_ir import Body, Diagnostic, Effect, Expr, Func, KernelError, Op, Phase, Section, Target
 from tile_ir.analysis import Interval, Ranges, interval, launch_ranges, walk_with_ranges
+from tile_ir.quick_dataclasses import replace
 from tile_passes.passdef import ir_pass
 
 

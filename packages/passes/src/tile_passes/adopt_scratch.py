@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import partial
 
 from tile_ir import (
@@ -31,6 +31,7 @@ from tile_ir import (
     simplify,
     walk_ops,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.passdef import ir_pass
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     CORE_OF_MEMORY,
@@ -29,6 +29,7 @@ from tile_ir import (
     with_bodies,
 )
 from tile_ir.opdef import Among
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.lane_dependence import done_by_values
 from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass

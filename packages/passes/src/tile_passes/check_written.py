@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tile_ir import (
     OPS,
     ZERO,
@@ -28,6 +26,7 @@ from tile_ir import (
     walk,
     walk_ops,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis.unwritten_parts import unwritten_parts
 from tile_passes.passdef import ir_pass
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from tile_ir import (
     BOOL,
@@ -25,6 +24,7 @@ from tile_ir import (
     simplify,
     substitute,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import tile_of_k
 from tile_passes.lowering.region_parts import part_along, slice_at

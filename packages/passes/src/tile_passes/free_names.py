@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from tile_ir import For, Func, Let, walk
 
@@ -11,7 +12,12 @@ class FreeNames:
     """Gives names that nothing has yet, each once."""
 
     def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
+        self._given = taken
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        """Most functions need no new name, and are not gone through for theirs."""
+        return set(self._given)
 
     @staticmethod
     def of(func: Func) -> FreeNames:

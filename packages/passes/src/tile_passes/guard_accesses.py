@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 from tile_ir import (
@@ -57,6 +56,7 @@ from tile_ir.analysis import (
     with_ranges,
 )
 from tile_ir.layout.tile_copy import clamped_dims, match_copy, room_along, steps_in
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import starts_at_blocks
 from tile_passes.lowering.region_parts import (

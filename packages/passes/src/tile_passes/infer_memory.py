@@ -3,8 +3,6 @@ follows from all demands, is in `analysis`."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tile_ir import (
     Alloc,
     Body,
@@ -26,6 +24,7 @@ from tile_ir import (
     loads,
     replace_buffers,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.verification.own_parts import REGISTERS
 from tile_passes.analysis.memory_demands import is_open
 from tile_passes.passdef import ir_pass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tile_ir import (
     Automatic,
@@ -17,6 +16,7 @@ from tile_ir import (
     rewrite,
     walk,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.schedule import Schedule
 from tile_passes.pipelining.skew_loops import skew_loops

@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tile_ir import Automatic, Break, For, Func, Phase, Target
 from tile_ir.analysis import Ranges, interval
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.order.channels import Counter, Place, Plan
 from tile_passes.order.core_completion import needed_signals
 from tile_passes.order.core_dependences import find_dependences
-from tile_passes.order.counters import allocate_counters, credit, propose
+from tile_passes.order.counters import AHEAD, allocate_counters, credit, propose
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.flow_graph import core_flow_graph
-from tile_passes.order.shared_counters import AHEAD
 from tile_passes.order.tree import Block, Item, Repeat, Tree
 from tile_passes.order.unroll import core_tree
 from tile_passes.order.write import written

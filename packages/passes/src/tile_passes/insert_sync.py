@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from tile_ir import Automatic, Func, Phase, Section, Target, has_generated
+from tile_ir.quick_dataclasses import replace
 from tile_passes.order.channels import Plan
 from tile_passes.order.completion import Completion, orders
 from tile_passes.order.conflicts import conflicts, with_generated

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 
@@ -21,6 +20,7 @@ from tile_ir import (
     with_statements,
 )
 from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
+from tile_ir.quick_dataclasses import replace
 from tile_ir.verification.phases import PLAIN_LOOPS
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import tiles_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 
 from tile_ir import (
@@ -35,6 +35,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.ops.rules import elements_bound
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.generated import behind_all, mark_generated
 from tile_passes.lowering.one_operation import lower_op

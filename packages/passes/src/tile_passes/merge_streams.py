@@ -3,9 +3,8 @@ before they are taken."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tile_ir import Automatic, Diagnostic, Func, KernelError, Phase, Target
+from tile_ir.quick_dataclasses import replace
 from tile_passes.own_order import own_cross_flag
 from tile_passes.passdef import ir_pass
 from tile_passes.streams.handovers import Handover, find_handovers, written_in

@@ -40,8 +40,7 @@ def narrow_block_barriers(func: Func, target: Target) -> Func:
 def _narrowed(stmt: Stmt) -> Stmt:
     if not isinstance(stmt, Op) or stmt.opdef.among is not Among.BLOCK or not stmt.attr("cubes"):
         return stmt
-    place = stmt.opdef.attr_index("cubes")
-    return replace(stmt, attrs=(*stmt.attrs[:place], False, *stmt.attrs[place + 1 :]))
+    return replace(stmt, attrs=(False,))
 
 
 def _serves_others(op: Op) -> bool:

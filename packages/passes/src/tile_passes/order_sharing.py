@@ -7,13 +7,13 @@ nothing but what the compiler's choice of addresses has put in each other's way.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
 from tile_ir import Buffer, Func, Memory, Section, Target
 from tile_ir.analysis import Sharing
 from tile_ir.costs.instruction_cost import cost
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.insert_sync import order_sections, plan_for
 from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from pathlib import Path
 
 from tile_ir import Automatic, Func
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.own_order import has_no_order, own_cross_flag
 from tile_passes.passdef import Pass
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
 from tile_ir import Func, Phase, Target
+from tile_ir.quick_dataclasses import dataclass
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from tile_ir import (
     Automatic,
@@ -31,6 +30,7 @@ from tile_ir import (
     walk_ops,
 )
 from tile_ir.opdef import Among
+from tile_ir.quick_dataclasses import replace
 from tile_passes.free_names import FreeNames
 from tile_passes.passdef import ir_pass
 

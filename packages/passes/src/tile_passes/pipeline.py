@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-from tile_ir import Automatic, Func, KernelError, Target, TileError
+from tile_ir import Automatic, Func, KernelError, Phase, Target, TileError, verify
+from tile_ir.quick_dataclasses import replace
 from tile_passes.accept_manual_sync import accept_manual_sync
 from tile_passes.adopt_scratch import adopt_scratch
 from tile_passes.assign_cores import assign_cores
@@ -38,6 +38,7 @@ from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.split_vector_lanes import split_vector_lanes
 from tile_passes.stage_copies import stage_copies
 from tile_passes.stage_scalar_stores import stage_scalar_stores
+from tile_passes.tasks.split import task_loops, tasks_of
 from tile_passes.use_unit_flags import use_unit_flags
 from tile_passes.vectorize_parallel import vectorize_in_shared_room, vectorize_parallel
 
@@ -78,8 +79,11 @@ PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
 
 def run_pipeline(func: Func, target: Target, options: PassOptions | None = None) -> PassResult:
     """From a traced kernel to IR that can be emitted. Where tiles of the compiler's have no room,
-    they share it with those of the user's, or some of their rows are done at a time."""
+    they share it with those of the user's, or some of their rows are done at a time. Each task of
+    a kernel that has tasks goes through by itself."""
     options = options or PassOptions()
+    if task_loops(func):
+        return _run_tasks(func, target, options)
     func = left_by(func, options)
     try:
         found = run_passes(func, PIPELINE, target, options)
@@ -91,6 +95,30 @@ def run_pipeline(func: Func, target: Target, options: PassOptions | None = None)
         if in_parts is None:
             raise
         return in_parts
+
+
+def _run_tasks(func: Func, target: Target, options: PassOptions) -> PassResult:
+    from tile_passes.tasks.join import joined  # most kernels have none
+
+    done = [_run_task(task, target, options) for task in tasks_of(func)]
+    records = tuple(record for result in done for record in result.records)
+    if any(result.func.phase is not Phase.SYNCED for result in done):
+        return PassResult(func, records)
+    found = joined(func, [result.func for result in done], target)
+    verify(found, target)
+    return PassResult(found, records)
+
+
+def _run_task(task: Func, target: Target, options: PassOptions) -> PassResult:
+    try:
+        return run_pipeline(task, target, options)
+    except KernelError as error:
+        if error.slug != "memory-overflow":
+            raise
+        message = f"the tiles of task `{task.name}` have no room: {error.message}"
+        raise KernelError(
+            "task-memory", message, error.loc, error.hint, sources=task.sources
+        ) from None
 
 
 def _in_shared_room(

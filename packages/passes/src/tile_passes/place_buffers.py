@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tile_ir import (
     OPS,
     Func,
@@ -14,6 +12,7 @@ from tile_ir import (
     rewrite,
     walk_ops,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_passes.passdef import ir_pass
 
 

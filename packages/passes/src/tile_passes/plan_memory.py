@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 
 from tile_ir import Alloc, Automatic, Buffer, Func, Memory, Phase, Target, buffer_bytes
 from tile_ir.analysis import Sharing
+from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis.in_place import InPlacePair, in_place_pairs
 from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from itertools import takewhile
 
 from tile_ir import (
@@ -41,6 +41,7 @@ from tile_ir import (
     written_buffers,
 )
 from tile_ir.ops.movement import goes_through_workspace
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.own_order import left_with, own_cross_flag
 from tile_passes.passdef import ir_pass
 from tile_passes.streams.cube_half import CubeHalf, Guard

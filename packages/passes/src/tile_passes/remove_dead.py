@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     Alloc,
@@ -29,6 +29,7 @@ from tile_ir import (
     with_bodies,
     with_statements,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.passdef import ir_pass
 
 

@@ -6,7 +6,7 @@ it is too late to tell another pipe that the reading is over.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     INT32,
@@ -33,8 +33,10 @@ from tile_ir import (
     replace_in,
     rewrite,
     select,
+    walk,
     walk_expr,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 
 
@@ -42,9 +44,15 @@ def name_scalar_reads(func: Func) -> Func:
     """The function with element loads in lets and stores only: those of operations, bounds and
     branches become lets before them, the condition of a `while` a variable. Bounds of loops load no
     scalar variables either: behind the loop its bounds tell which flags are still set."""
+    if not any(_has_named(stmt) for stmt in walk(func.launch.body)):
+        return func
     reads = _Reads(FreeNames.of(func))
     body = rewrite(func.launch.body, reads.named)
     return func.with_body(body, allocs=(*func.launch.allocs, *reads.allocs))
+
+
+def _has_named(stmt: Stmt) -> bool:
+    return any(_is_named(load, stmt) for load in loads(stmt))
 
 
 @dataclass(slots=True)
@@ -53,7 +61,7 @@ class _Reads:
     allocs: list[Alloc] = field(default_factory=list)
 
     def named(self, stmt: Stmt) -> Stmt | Body:
-        if not any(_is_named(load, stmt) for load in loads(stmt)):
+        if not _has_named(stmt):
             return stmt
         match stmt:
             case While():

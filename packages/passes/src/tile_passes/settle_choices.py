@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tile_ir import (
     ONE,
@@ -53,6 +52,7 @@ from tile_ir.analysis import (
     ranges_inside,
     with_ranges,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.parallel.boxes import negated
 from tile_passes.parallel.nest_form import is_parallel
 from tile_passes.passdef import ir_pass

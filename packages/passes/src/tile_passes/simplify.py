@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from tile_ir import (
@@ -40,6 +39,7 @@ from tile_ir.analysis import (
     trips,
     with_ranges,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.passdef import ir_pass
 
 # What is put in for names: constant integers and truths, and the only values of loop variables.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     CORE_OF_MEMORY,
@@ -41,6 +41,7 @@ from tile_ir import (
 )
 from tile_ir import walk as walk_body
 from tile_ir.ops.sync import cores_with
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.lane_dependence import done_by_lanes
 from tile_passes.analysis.unscoped_stores import outside_of, unscoped_stores_are_of_vector
 from tile_passes.passdef import ir_pass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tile_ir import Diagnostic, Func, Memory, Phase, Target
+from tile_ir.quick_dataclasses import replace
 from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass
 

@@ -3,7 +3,7 @@ those between a tile of the cube core and another rank."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     BLOCK_BYTES,
@@ -44,6 +44,7 @@ from tile_ir import (
 from tile_ir.layout.tile_copy import CopyPair, match_copy
 from tile_ir.ops.cast import DEQUANTIZING
 from tile_ir.ops.movement import cast_mode_of_copy, goes_through_workspace, type_between_cores
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.ranks import RANK, is_symmetric, rank_of
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import starts_at_blocks

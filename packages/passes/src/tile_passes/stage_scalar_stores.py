@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeGuard
 
@@ -43,6 +42,7 @@ from tile_ir import (
     with_statements,
 )
 from tile_ir.analysis import Ranges, interval, launch_ranges, loop_range, ranges_inside, with_ranges
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.own_lines import OwnLines
 from tile_passes.analysis.unscoped_stores import (
     nobody_works,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tile_ir import (
     BOOL,
@@ -38,6 +37,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import constant_trips
 from tile_ir.ops.unit_flags import copy_by_units, product_by_units, product_of, taken_by
+from tile_ir.quick_dataclasses import replace
 from tile_passes.passdef import ir_pass
 
 TRUE, FALSE = Const(True, BOOL), Const(False, BOOL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import partial
 
 from tile_ir import (
@@ -43,6 +43,7 @@ from tile_ir.analysis import (
     ranges_inside,
     with_ranges,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.generated import behind_all, mark_generated
 from tile_passes.memory.overflow import overflow_by_tile

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tile_runtime.jit_kernels.kernel import JITKernel
     from tile_runtime.jit_kernels.profiler import do_bench
     from tile_runtime.options.pass_configs import PassConfigKey
+    from tile_runtime.ranks.processes import init_ranks
     from tile_runtime.ranks.simulated import Ranks
     from tile_runtime.ranks.symmetric_tensor import SymmetricTensor
     from tile_runtime.simulator.simulation_error import Fault, SimulationError
@@ -46,6 +47,7 @@ _HOME = {
     "disable_cache": "cache.kernel_cache",
     "do_bench": "jit_kernels.profiler",
     "enable_cache": "cache.kernel_cache",
+    "init_ranks": "ranks.processes",
     "get_cache_dir": "cache.kernel_cache",
     "jit": "jit_kernels.jit_compile",
     "set_autotune_inputs": "tuning.autotuner",
@@ -78,6 +80,7 @@ __all__ = [
     "do_bench",
     "enable_cache",
     "get_cache_dir",
+    "init_ranks",
     "jit",
     "set_autotune_inputs",
     "set_cache_dir",

@@ -4,7 +4,6 @@ header, since C++ truncates where the language rounds down."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tile_codegen_ascendc.cxx.names import cxx_name
 from tile_codegen_ascendc.cxx.tensors import tensor_on
@@ -40,6 +39,7 @@ from tile_ir import (
     strides,
 )
 from tile_ir.analysis import Ranges, interval
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.ranks import instance, is_symmetric, rank_of
 from tile_ir.scalars.arithmetic import wrap
 

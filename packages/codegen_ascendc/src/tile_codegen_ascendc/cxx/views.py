@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +28,7 @@ from tile_ir import (
 )
 from tile_ir.layout.row_form import row_form
 from tile_ir.opdef import defined_operands
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.ranks import inside_instance, is_symmetric, rank_of
 
 
@@ -64,6 +64,11 @@ class RegionView:
     def rank(self) -> str:
         """The rank whose instance of a symmetric tensor it is a part of."""
         return self.cxx(rank_of(self._placed))
+
+    @property
+    def of_this_device(self) -> bool:
+        """Whether it is a part of a tensor that ranks do not share."""
+        return not is_symmetric(self._placed.buffer)
 
     @cached_property
     def ref(self) -> str:

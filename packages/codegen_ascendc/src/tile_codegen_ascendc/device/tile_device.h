@@ -24,6 +24,7 @@
 #include "tile/sort.h"
 #include "tile/reduce.h"
 #include "tile/sync_block.h"
+#include "tile/words.h"
 #include "tile/launch.h"
 
 #endif

@@ -6,12 +6,12 @@ before.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tile_frontend._advice.products import VERSIONS, Product, load_cycles, step_of_k, tile_cycles
 from tile_frontend._advice.rows import RowWork, vector_cycles
 from tile_ir import FLOAT32, DType, Memory, Target
 from tile_ir.costs.timing import timing_of
+from tile_ir.quick_dataclasses import dataclass
 
 # Scores that the vector cores of a block take at a time.
 SCORES = 16384

@@ -6,7 +6,6 @@ nothing about which sizes are worth a look, or in which order tiles are taken.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from tile_ir import BOOL, Const, DType, Memory, Region, Target, k0_elements, rou
 from tile_ir.costs.instruction_cost import Assumed, cost
 from tile_ir.costs.timing import timing_of
 from tile_ir.layout.footprint import matrix_footprint
+from tile_ir.quick_dataclasses import dataclass
 
 # Of each operand there are two in l0, and two in l1.
 VERSIONS = 2

@@ -6,7 +6,6 @@ vector cores of a block take half of the rows of each. Products are in `products
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tile_frontend._advice.modelled_ops import NOWHERE, corner, cycles_from_hbm, operation, tile
@@ -27,6 +26,7 @@ from tile_ir import (
 from tile_ir.costs.instruction_cost import Assumed, Cost, cost
 from tile_ir.costs.timing import timing_of
 from tile_ir.ops.reduce import by_blocks
+from tile_ir.quick_dataclasses import dataclass
 
 # Of ub, for numbers of rows and what operations keep for themselves.
 ASIDE = 1 / 8

@@ -4,7 +4,7 @@ places, where indices say so."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import cached_property
 
 from tile_frontend._tracing.trace import Trace
@@ -40,6 +40,7 @@ from tile_ir import (
     walk_ops,
     written_buffers,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 
 
 def behind_the_nest(

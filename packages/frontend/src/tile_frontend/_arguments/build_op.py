@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from tile_frontend._tracing.faults import Fault
@@ -39,6 +38,7 @@ from tile_ir import (
     is_contiguous,
     simplify,
 )
+from tile_ir.quick_dataclasses import replace
 
 
 def whole_region(value: Any) -> Region | None:

@@ -4,7 +4,6 @@ stride and fractals (docs/rules/copies.md#extents, docs/rules/copies.md#fractals
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, cut, side_of
@@ -45,6 +44,7 @@ from tile_ir import (
     walk_ops,
 )
 from tile_ir.ops.movement import is_fractals
+from tile_ir.quick_dataclasses import dataclass, replace
 
 
 def copy(

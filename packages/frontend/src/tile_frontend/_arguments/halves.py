@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tile_frontend._arguments.build_op import side_of
@@ -11,6 +10,7 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
 from tile_ir import Expr, Load, Memory, Region, Slice, Var, constant_value, simplify
+from tile_ir.quick_dataclasses import replace
 
 
 def vector_core(what: str) -> Var:

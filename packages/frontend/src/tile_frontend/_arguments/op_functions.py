@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, getdoc, signature
 from itertools import takewhile
@@ -37,6 +36,7 @@ from tile_ir import (
     did_you_mean,
 )
 from tile_ir.opdef import words
+from tile_ir.quick_dataclasses import dataclass
 
 _ACCESS = {"r": "read", "w": "written", "rw": "read and written"}
 

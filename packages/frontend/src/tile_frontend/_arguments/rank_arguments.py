@@ -13,14 +13,16 @@ from tile_frontend._arguments.build_op import (
     whole_region,
 )
 from tile_frontend._arguments.copy_arguments import copy_regions
+from tile_frontend._arguments.element_nests import new_tile
 from tile_frontend._arguments.rank_sides import sides_with_ranks
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, integer_expr, unexpected
 from tile_frontend._tracing.symmetric import on_other_rank, rank_number
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
-from tile_ir import OPS, Core, Expr, Load, Region, is_constant
+from tile_ir import INT32, OPS, Const, Core, Expr, Load, Region, is_constant
 from tile_ir.ops.ranks import COMPARISONS_OF_WAITS
+from tile_ir.ranks import is_symmetric
 
 
 def signal(word: Any, value: Any, pe: Any = None, op: Any = "set") -> Pending:
@@ -32,14 +34,19 @@ def signal(word: Any, value: Any, pe: Any = None, op: Any = "set") -> Pending:
         # The text is that of a whole block: so is the signal, after what all its cores have done.
         block = {"cubes": trace.core is Core.EITHER}
         trace.emit_pending(build_op(OPS["sync_block"], block, "signal"), step=True)
-    return build_op(OPS["signal"], {"word": region, "value": value, "op": op}, "signal")
+    given = {"word": region, "value": value, "op": op}
+    if op == "add" and is_symmetric(region.buffer):
+        given["through"] = new_tile(INT32, (Const(8),), "added").whole
+    return build_op(OPS["signal"], given, "signal")
 
 
-def put_signal(src: Any, dst: Any, word: Any, value: Any, pe: Any, op: Any = "set") -> Pending:
-    """Put `src` to `dst` of the rank `pe`, complete it, and signal a word there: `T.copy` with
-    `dst_pe`, `T.quiet` and `T.signal`."""
+def put_signal(
+    src: Any, dst: Any, word: Any, value: Any, pe: Any, op: Any = "set", n: Any = None
+) -> Pending:
+    """Put `src` to `dst` of the rank `pe`, complete it, and signal a word there: `T.put`, `T.quiet`
+    and `T.signal`."""
     trace = current("T.put_signal")
-    trace.emit_pending(put(src, dst, pe), step=True)
+    trace.emit_pending(put(src, dst, pe, n), step=True)
     trace.emit_pending(build_op(OPS["quiet"], {}, "put_signal"), step=True)
     return signal(word, value, pe, op)
 

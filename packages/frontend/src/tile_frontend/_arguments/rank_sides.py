@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.symmetric import on_other_rank, own_instance, rank_number
+from tile_frontend._tracing.trace import current
+from tile_ir import Diagnostic
 
 
 def sides_with_ranks(name: str, src: Any, dst: Any, src_pe: Any, dst_pe: Any) -> tuple[Any, Any]:
@@ -21,3 +24,19 @@ def sides_with_ranks(name: str, src: Any, dst: Any, src_pe: Any, dst_pe: Any) ->
         message = f"{name}: both sides are on other ranks"
         raise Fault("both-remote", message, "copy through a tile of your own", "dst")
     return src, dst
+
+
+class CopyFunction(OpFunction):
+    """`T.copy`, which other text calls with the rank of the destination as `dst` behind two sides:
+    there the destination stands first."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) < 2 or "dst" not in kwargs:
+            return super().__call__(*args, **kwargs)
+        trace = current("T.copy")
+        message = "copy: with `dst=rank` the first operand is the destination"
+        hint = "write T.copy(src, dst, dst_pe=rank)"
+        trace.remark(Diagnostic("copy-order", message, trace.here, hint, severity="note"))
+        dst, src, *rest = args
+        named = {name: value for name, value in kwargs.items() if name != "dst"}
+        return super().__call__(src, dst, *rest, **named, dst_pe=kwargs["dst"])

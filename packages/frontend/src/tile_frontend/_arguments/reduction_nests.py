@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op
@@ -44,16 +43,17 @@ from tile_ir import (
     not_equal,
     unary,
 )
+from tile_ir.quick_dataclasses import dataclass
 
 Combine = Callable[[Expr, Expr], Expr]
 
 
 def _and(a: Expr, b: Expr) -> Expr:
-    return binary("and" if a.dtype is BOOL else "&", a, b)
+    return binary("&", a, b)
 
 
 def _or(a: Expr, b: Expr) -> Expr:
-    return binary("or" if a.dtype is BOOL else "|", a, b)
+    return binary("|", a, b)
 
 
 def _xor(a: Expr, b: Expr) -> Expr:

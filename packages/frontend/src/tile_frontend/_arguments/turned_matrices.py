@@ -4,8 +4,6 @@ transposed, or a tile of l1 that a copy from gm turns, is the transposed one fro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Tile
 from tile_ir import (
@@ -21,6 +19,7 @@ from tile_ir import (
     check_op,
     rewrite,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ Another language that scripts are written in is one more table, listed in `known
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tile_ir.quick_dataclasses import dataclass
 
 Names = Mapping[str, str]
 

@@ -4,9 +4,9 @@ what to write instead, or that it is a hint without effect."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tile_frontend._dialects.dialect import names
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

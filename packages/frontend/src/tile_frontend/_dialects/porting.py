@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
@@ -24,6 +23,7 @@ from tile_frontend._dialects.gpu_names import (
 from tile_frontend._dialects.imported_modules import import_table
 from tile_frontend._dialects.known import advice
 from tile_ir import did_you_mean
+from tile_ir.quick_dataclasses import dataclass
 
 Outcome = Literal["error", "no effect", "lowered"]
 ORDER: tuple[Outcome, ...] = ("error", "no effect", "lowered")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import Any, NoReturn
 
 from tile_frontend._evaluate.call_expressions import CallEvaluator
@@ -21,6 +20,7 @@ from tile_frontend._tracing.scalars import (
 )
 from tile_frontend._tracing.values import Cell, Pending, Tile, View
 from tile_ir import Access, Expr, Load, Op, Region, Slice, Store, walk_expr
+from tile_ir.quick_dataclasses import replace
 
 
 class AssignmentEvaluator(CallEvaluator):

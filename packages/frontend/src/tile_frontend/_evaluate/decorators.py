@@ -8,7 +8,6 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -48,6 +47,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.diagnostics.errors import Expansion
+from tile_ir.quick_dataclasses import replace
 
 _ANNOTATE = "annotate it with T.Tensor(shape, dtype) or a scalar type such as T.int32"
 

@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -25,6 +25,7 @@ from tile_frontend._tracing.source import find_function
 from tile_frontend._tracing.trace import EagerHost, LaunchReached, Trace
 from tile_frontend._tracing.values import Tile
 from tile_ir import Buffer, Func, KernelError, LaunchSequence, Var
+from tile_ir.quick_dataclasses import dataclass
 
 # An annotation of a parameter, evaluated.
 Declared = TensorType | DTypeName

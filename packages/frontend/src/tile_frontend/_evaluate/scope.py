@@ -8,12 +8,13 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import CellType, FrameType
 from typing import Any
 
 from tile_ir import Loc
+from tile_ir.quick_dataclasses import dataclass
 
 MISSING = object()
 

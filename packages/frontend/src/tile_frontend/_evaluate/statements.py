@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,6 +25,7 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, condition, describe
 from tile_frontend._tracing.values import Cell, Pending, Tile, View
 from tile_ir import OPS, Const, If, KernelError, While
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

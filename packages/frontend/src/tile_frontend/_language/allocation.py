@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import wraps
 from itertools import takewhile
 from typing import Any, ParamSpec, TypeVar
@@ -36,6 +35,7 @@ from tile_ir import (
     print_expr,
     simplify,
 )
+from tile_ir.quick_dataclasses import dataclass
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 from tile_frontend._language.loops import product
@@ -21,6 +21,7 @@ from tile_frontend._tracing.scalars import (
 from tile_frontend._tracing.trace import LaunchReached, Trace, current
 from tile_ir import Body, Buffer, Const, Core, Expr, Launch, Loc, Section, is_constant
 from tile_ir import If as Branches
+from tile_ir.quick_dataclasses import dataclass
 
 # Evaluates the body of the block, with the values its target is bound to.
 Run = Callable[[tuple[Any, ...]], None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NoReturn
 
@@ -41,6 +40,7 @@ from tile_ir import (
     minimum,
     promote,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 
 # Evaluates the body of a loop, with the values of its variables.
 Run = Callable[[tuple[Scalar, ...]], None]

@@ -3,7 +3,6 @@ the cores, and what its scheduler is told of statements, which has no effect her
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tile_frontend._arguments.halves import vector_core
@@ -12,6 +11,7 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, known_integer, unexpected
 from tile_frontend._tracing.trace import Trace
 from tile_ir import Const, Core, If, Loc, Section, binary
+from tile_ir.quick_dataclasses import dataclass
 
 
 def MixedKernel(*blocks: Any, sids: Any = 2, prelude: Any = None) -> KernelFrame:

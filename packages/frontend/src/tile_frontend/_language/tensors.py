@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tile_frontend._language.allocation import TensorType, check_one_shape, sizes_of, stored
@@ -12,6 +11,7 @@ from tile_frontend._tracing.dtype_names import element_type, packed_rows
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, python_number, unexpected
 from tile_frontend._tracing.values import Tile
+from tile_ir.quick_dataclasses import replace
 
 
 class _TensorProxy:

@@ -58,14 +58,22 @@ def placed(error: KernelError, loc: Loc) -> KernelError:
 
 def _at_caller(slug: str, message: str, hint: str | None) -> KernelError:
     """An error at the line of the innermost frame that is not ours."""
-    frame: FrameType | None = sys._getframe(2)
+    found = place_of_caller()
+    if found is None:
+        return KernelError(slug, message, None, hint)
+    loc, text = found
+    return KernelError(slug, message, loc, hint, sources={loc.file: text})
+
+
+def place_of_caller() -> tuple[Loc, str] | None:
+    """Where the innermost frame that is not ours stands, and the text of its file."""
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if module != PACKAGE and not module.startswith(PACKAGE + "."):
-            loc, text = _place(frame)
-            return KernelError(slug, message, loc, hint, sources={loc.file: text})
+            return _place(frame)
         frame = frame.f_back
-    return KernelError(slug, message, None, hint)
+    return None
 
 
 def _place(frame: FrameType) -> tuple[Loc, str]:

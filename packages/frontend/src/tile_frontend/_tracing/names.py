@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_frontend._tracing.faults import Fault
 from tile_ir import Loc
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.ranks import NUMBERS_OF_RANKS
 
 

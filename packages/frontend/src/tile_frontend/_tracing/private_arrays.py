@@ -5,7 +5,7 @@ such loops assign it."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import ClassVar, Protocol
 
@@ -35,6 +35,7 @@ from tile_ir import (
     walk,
     written_buffers,
 )
+from tile_ir.quick_dataclasses import dataclass
 
 Extents = tuple[int, ...]
 

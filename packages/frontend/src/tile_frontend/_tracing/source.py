@@ -9,11 +9,11 @@ import ast
 import linecache
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 from tile_ir import KernelError, Loc
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

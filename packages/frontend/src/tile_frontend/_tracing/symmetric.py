@@ -6,8 +6,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import Scalar, python_number, unexpected
+from tile_frontend._tracing.shared_tensors import symmetric
 from tile_frontend._tracing.values import Cell, Tile, View, subscript
 from tile_ir import INT32, Buffer, Const, DType, Expr, Load, Loc, Memory, Region, Slice
 from tile_ir.ranks import RANK, RANKS, instance, is_symmetric, on_rank
@@ -61,23 +62,39 @@ class SymmetricTile(Tile):
 
 
 def on_other_rank(what: str, value: Any, rank: Expr) -> Any:
-    """A part of a symmetric tensor in the instance of another rank. Raises Fault `not-symmetric`
-    for what no other rank reaches, `both-remote` for what is another rank's already."""
+    """A part of a symmetric tensor in the instance of another rank. A plain tensor that is a
+    parameter becomes one. Raises Fault `not-symmetric` for what no other rank reaches,
+    `both-remote` for what is another rank's already."""
     match value:
         case SymmetricTile():
             _check_own(what, value.rank)
             return value.on(rank)
+        case Tile() if (shared := _shared(value.buffer)) is not None:
+            return SymmetricTile(shared, rank)
         case View(region=region) if is_symmetric(region.buffer):
             _check_own(what, region.dims[0].offset)
             return replace(value, region=on_rank(region, rank))
-        case Scalar(expr=Load() as load) if not isinstance(value, Cell) and is_symmetric(
-            load.buffer
-        ):
-            _check_own(what, load.indices[0])
-            return Scalar(replace(load, indices=(rank, *load.indices[1:])))
+        case View(region=region) if (shared := _shared(region.buffer)) is not None:
+            there = Region(shared, (Slice(rank, Const(1)), *region.dims))
+            return View(there, (0, *(point + 1 for point in value.points)))
+        case Scalar(expr=Load() as load) if not isinstance(value, Cell):
+            if is_symmetric(load.buffer):
+                _check_own(what, load.indices[0])
+                return Scalar(replace(load, indices=(rank, *load.indices[1:])))
+            if (shared := _shared(load.buffer)) is not None:
+                return Scalar(Load(shared, (rank, *load.indices)))
     name = getattr(value, "in_words", lambda: repr(value))()
     hint = "annotate the parameter with T.SymmTensor(shape, dtype): every rank has one of these"
     raise Fault("not-symmetric", f"{what} is {name}, which no other rank reaches", hint)
+
+
+def _shared(buffer: Buffer) -> Buffer | None:
+    """What a parameter is that other ranks reach; None for what is no parameter."""
+    trace = CURRENT.get()
+    if trace is None or buffer not in trace.params:
+        return None
+    found: Buffer = trace.shared.setdefault(buffer, symmetric(buffer))
+    return found
 
 
 def _check_own(what: str, rank: Expr) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Any, ClassVar
 
 from tile_frontend._tracing.faults import CURRENT, Fault
@@ -16,6 +16,7 @@ from tile_frontend._tracing.own_flags import without_own_order
 from tile_frontend._tracing.private_arrays import PrivateArrays
 from tile_frontend._tracing.safe_reads import safe_element
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value
+from tile_frontend._tracing.shared_tensors import with_own_instances
 from tile_frontend._tracing.values import Cell, Pending, Tile
 from tile_frontend._tracing.working_memory import idle_memory, without_memory
 from tile_ir import (
@@ -57,6 +58,7 @@ from tile_ir import (
 from tile_ir import walk as walk_body
 from tile_ir.analysis import Interval, Ranges, decided, interval
 from tile_ir.diagnostics.errors import Expansion
+from tile_ir.quick_dataclasses import dataclass, replace
 
 
 class LaunchReached(Exception):
@@ -151,6 +153,8 @@ class Trace:
     adding: frozenset[Core] = frozenset()
     # Where that depends on the run: when all of them do.
     adding_when: Expr | None = None
+    # Plain tensors that the text copies between ranks, and what they are in fact.
+    shared: dict[Buffer, Buffer] = field(default_factory=dict)
     # What is known of an eager kernel; None for others.
     eager: EagerHost | None = None
 
@@ -335,7 +339,9 @@ class Trace:
             raise Fault("kernel-missing", f"`{self.name}` launches no kernel", hint)
         last = self._launch(self.header, self.body), tuple(self.remarks)
         launches = (*self.earlier, last)
-        params = (*self.params, *(tile.buffer for tile in self.globals))
+        launches = tuple((with_own_instances(one, self.shared), told) for one, told in launches)
+        given = (self.shared.get(p, p) if isinstance(p, Buffer) else p for p in self.params)
+        params = (*given, *(tile.buffer for tile in self.globals))
         several = len(launches) > 1
         funcs = tuple(
             Func(

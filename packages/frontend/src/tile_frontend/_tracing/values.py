@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tile_frontend._tracing.dtype_names import DataType
@@ -35,6 +34,7 @@ from tile_ir import (
     distance,
     simplify,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 
 # Copies cut a tile at the end of a tensor, not at its start.
 BEFORE_A_TENSOR = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tile_checkers.block.choices import Path, normal_form
@@ -28,6 +28,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges, apart, element
 from tile_ir.analysis.residues import periods
+from tile_ir.quick_dataclasses import dataclass
 
 Regions = tuple[Region, ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import islice
 
@@ -30,6 +30,7 @@ from tile_ir import (
 from tile_ir.analysis import Interval, Ranges, decided
 from tile_ir.analysis.branch_feasibility import at_least, implied, three_valued
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS
+from tile_ir.quick_dataclasses import dataclass
 
 # A condition of a loop is tried both ways so many times.
 MOST_TIMES = 2

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_checkers.block.clocks import WAITS, WIDTH, Clock, CoreClocks, joined
 from tile_checkers.findings import BlockFindings, Counter
 from tile_checkers.touched import NUMBER
 from tile_ir import Op, Pipe
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from tile_checkers.block.accesses import Accesses, told_by
 from tile_checkers.block.choices import Path
@@ -47,6 +46,7 @@ from tile_ir import (
     walk_ops,
 )
 from tile_ir import walk as walk_statements
+from tile_ir.quick_dataclasses import dataclass
 
 # Gives way where the stream has to wait; says whether the loop is left.
 Steps = Generator[None, None, bool]

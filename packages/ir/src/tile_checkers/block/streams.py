@@ -4,7 +4,7 @@ cores, accesses to gm that may meet those of another stream, and what orders the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_checkers.context import Context, launch_context
 from tile_checkers.loop_facts import CROSS, SYNC, effects_in
@@ -44,6 +44,7 @@ from tile_ir.analysis import (
     apart,
 )
 from tile_ir.analysis.regions import defined_region
+from tile_ir.quick_dataclasses import dataclass, replace
 
 NAMES = ("the cube core", "vector core 0", "vector core 1")
 
@@ -108,7 +109,7 @@ def streams_of(func: Func) -> tuple[Stream, ...]:
         for site in sites[core]:
             if site.partners or any(map(site.writes, asked)):
                 of_stmt[id(site.stmt)] = (*of_stmt.get(id(site.stmt), ()), site)
-        result.append(Stream(core, _pruned(body, frozenset(of_stmt)), given[core], of_stmt))
+        result.append(Stream(core, pruned(body, frozenset(of_stmt)), given[core], of_stmt))
     pairs = any(site.partners for found in sites.values() for site in found)
     return tuple(result) if pairs or any(map(_signals, whole.values())) else ()
 
@@ -187,7 +188,7 @@ def _may_meet(a: StreamSite, b: StreamSite, everywhere: frozenset[Var]) -> bool:
 # What is left out --------------------------------------------------------------------------------
 
 
-def _pruned(body: Body, essential: frozenset[int]) -> Body:
+def pruned(body: Body, essential: frozenset[int]) -> Body:
     """Keep the statements that matter: the `essential` ones, by identity, synchronisation, and
     what gives a value to a name in them."""
     needed: frozenset[Var | Buffer] = frozenset()
@@ -244,4 +245,4 @@ def _asked(stmt: Stmt) -> Iterator[Expr]:
                 yield from (s.offset, s.extent)
 
 
-__all__ = ["NAMES", "Stream", "StreamSite", "streams_of"]
+__all__ = ["NAMES", "Stream", "StreamSite", "pruned", "streams_of"]

@@ -7,7 +7,7 @@ verifier checks these (alignment, room), and `check_sync` the order between pipe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_checkers.memory.circumstances import Circumstances, equalities, iterations_before
 from tile_checkers.memory.owners import Owners, joined
@@ -42,6 +42,7 @@ from tile_ir import (
 from tile_ir.analysis import Ranges, Sharing, Touch, launch_ranges
 from tile_ir.analysis.accesses import is_filled, touches
 from tile_ir.opdef import defined_operands
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.verification.verifier import problems
 
 _PLACEMENT = frozenset({"phase-address", "address-alignment", "address-range", "alias"})

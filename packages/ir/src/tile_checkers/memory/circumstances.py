@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     Binary,
@@ -30,6 +30,7 @@ from tile_ir.analysis import (
     ranges_inside,
     surely_runs,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 
 # Values of expressions that read no memory.
 Facts = Mapping[Expr, int]

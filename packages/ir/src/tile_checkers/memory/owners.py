@@ -6,12 +6,13 @@ The lattice of the analysis: a may part and a must part, joined where paths meet
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_checkers.memory.circumstances import Facts
 from tile_checkers.memory.places import Place
 from tile_checkers.memory.spans import Spans, common, union, without
 from tile_ir import Buffer, Loc, Region, Var, walk_expr
+from tile_ir.quick_dataclasses import dataclass
 
 # A write over the values of another buffer: the buffer that is written, and the statement's place.
 Overwrite = tuple[Buffer, Loc]

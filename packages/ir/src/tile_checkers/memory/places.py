@@ -5,8 +5,6 @@ Rows that a loop writes one after the other are one place here, `pitch * k`, and
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tile_checkers.memory.circumstances import Circumstances
 from tile_ir import (
     BLOCK_BYTES,
@@ -21,6 +19,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import narrow
 from tile_ir.analysis.accesses import layout
+from tile_ir.quick_dataclasses import replace
 
 # Bytes for each atom of a sum; empty for an absolute place.
 Terms = frozenset[tuple[Expr, int]]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from tile_checkers.second_opinion.hivm_text import memory_text, order_text
@@ -35,6 +35,7 @@ from tile_ir.layout.footprint import buffer_bytes, round_up
 from tile_ir.layout.geometry import BLOCK_BYTES
 from tile_ir.machine import CORE_OF_MEMORY
 from tile_ir.opdef import Effect
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ name that the dialect has for it, since the planner puts results of those in pla
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_checkers.second_opinion.outline import (
     Outline,
@@ -44,6 +44,7 @@ from tile_ir import (
     Var,
 )
 from tile_ir.layout.footprint import buffer_bytes
+from tile_ir.quick_dataclasses import dataclass
 
 SPACES = {
     Memory.GM: "gm",

@@ -6,12 +6,12 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from tile_checkers.second_opinion.hivm_text import PIPES, SPACES
 from tile_ir import BuildError, Memory, Pipe
+from tile_ir.quick_dataclasses import dataclass
 
 PACKAGE = "ascendnpu-ir"
 SOLVERS = ("inject-sync", "graph-sync-solver")

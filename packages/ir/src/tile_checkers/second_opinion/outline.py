@@ -4,7 +4,6 @@ the bytes it touches, in loops and branches."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from tile_checkers.context import Context, launch_context
 from tile_checkers.touched import PIPES, touched_by_pipes
@@ -30,6 +29,7 @@ from tile_ir.analysis import Touch
 from tile_ir.analysis.residues import modulus_of
 from tile_ir.nodes import Body
 from tile_ir.opdef import Effect
+from tile_ir.quick_dataclasses import dataclass, replace
 
 # The order that is compared, and what orders cores: both are left out of the outline.
 ORDER = frozenset({Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER})

@@ -7,7 +7,6 @@ looked at in `loops`, what is said about findings in `findings`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from tile_checkers.conditions import decide
@@ -55,6 +54,7 @@ from tile_ir.analysis import (
     Sharing,
 )
 from tile_ir.analysis.branch_feasibility import Facts, facts_of
+from tile_ir.quick_dataclasses import replace
 
 States = list[PipeState]
 Meaning = tuple[Expr, bool | None, dict[bool, Facts]]

@@ -8,7 +8,7 @@ belongs to an earlier iteration.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tile_checkers.context import Context
@@ -18,6 +18,7 @@ from tile_ir import For, Let, Region, Stmt, Var, While, linear_form
 from tile_ir.analysis import Touch, apart, is_rounds, widened
 from tile_ir.analysis.branch_feasibility import at_least
 from tile_ir.analysis.regions import defined_region
+from tile_ir.quick_dataclasses import dataclass
 
 NEAR = -1
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Any
 
 from tile_checkers.conditions import IterationPlace
@@ -40,6 +40,7 @@ from tile_ir.analysis import (
 )
 from tile_ir.analysis.branch_feasibility import facts_in
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period, periods
+from tile_ir.quick_dataclasses import dataclass, replace
 
 # Longer loops than this are not unrolled.
 MOST_UNROLLED = 8

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from tile_ir.analysis.intervals import Ranges, interval
@@ -18,7 +18,7 @@ from tile_ir.layout.geometry import BLOCK_BYTES, element_count, strides
 from tile_ir.machine import Memory, Pipe
 from tile_ir.nodes import Buffer, Op, Region, Slice, Stmt, Store
 from tile_ir.opdef import Access, Effect, OperandDef, accesses, element_limit, pipe_of
-from tile_ir.quick_init import quick_init
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.scalars.affine import NO_VALUES, Values, linear_form, resolved, simplify
 from tile_ir.traversal import loads
 
@@ -27,7 +27,6 @@ _TOUCHING = frozenset({Effect.DATA, Effect.DUMP, Effect.CACHE, Effect.SIGNAL, Ef
 _DMA = (Pipe.MTE2, Pipe.MTE3)
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Touch:
     """Bytes [low, high) of an on-chip memory, by address, or of a gm tensor, from its start.
@@ -170,7 +169,6 @@ def _in_steps(s: Slice, step: int, whole: Slice) -> Slice:
     return Slice(s.offset, Const(round_up(extent, step)))
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class _Access:
     """One region a statement touches; `span` where it is the same in every execution."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from tile_ir.analysis.intervals import INF, Interval
 from tile_ir.analysis.trip_counts import constant_trips
@@ -32,15 +33,16 @@ ORDERING = (
 )
 
 
-def periods(expr: Expr, var: Var) -> set[int]:
+@lru_cache(maxsize=32768)
+def periods(expr: Expr, var: Var) -> frozenset[int]:
     """After how many steps of the variable the remainders in an expression are the same again."""
-    found = {
+    found = [
         _period(part.left, int(part.right.value), var)
         for part in walk_expr(expr)
         if isinstance(part, Binary) and part.op == "%" and isinstance(part.right, Const)
         if part.right.value > 0
-    }
-    return found - {1}
+    ]
+    return frozenset(found) - {1}
 
 
 def _period(expr: Expr, modulus: int, var: Var) -> int:

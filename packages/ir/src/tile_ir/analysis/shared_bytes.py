@@ -4,12 +4,12 @@ asked by what plans the order inside a core, and by what checks it."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from tile_ir.analysis.accesses import Touch
 from tile_ir.layout.footprint import share_bytes
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

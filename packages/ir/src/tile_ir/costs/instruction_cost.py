@@ -9,7 +9,6 @@ bytes of one bank that are asked for at a time.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tile_ir.costs.timing import DEFAULT_TIMING as TIMING
@@ -24,6 +23,7 @@ from tile_ir.opdef import Effect, defined_operands, element_limit, overwriting, 
 from tile_ir.ops.cube import matrix_sizes
 from tile_ir.ops.movement import is_fractals
 from tile_ir.ops.rules import largest_matrix
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.target import Target
 from tile_ir.traversal import loads
 

@@ -7,8 +7,9 @@ measurement fixes the others.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.target import Target
 
 # Elements a cycle, of 2 and of 4 bytes, of most vector instructions: one repeat

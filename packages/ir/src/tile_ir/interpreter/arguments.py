@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_ir.expr import Buffer, Var
-from tile_ir.interpreter.storage import Storage
+from tile_ir.expr import Buffer, Load, Var
+from tile_ir.interpreter.scalars import evaluate
+from tile_ir.interpreter.storage import Storage, fresh
+from tile_ir.layout.geometry import element_count
 from tile_ir.lazy import np
+from tile_ir.machine import Memory
 from tile_ir.nodes import Func
 from tile_ir.ranks import RANK, RANKS, is_symmetric
+from tile_ir.regions import Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,17 @@ class RankArguments:
 
     tensors: dict[Buffer, Storage]
     constants: dict[Var, Any]
+
+
+def _room(buffer: Buffer, constants: dict[Var, Any]) -> Storage:
+    """What a kernel has in gm for itself, all ones as on-chip memory is."""
+    count = evaluate(element_count(Region.whole(buffer)), constants, _no_load)
+    raw = fresh(-(-count * buffer.dtype.bits // 8))
+    return Storage(raw.view(np.dtype(buffer.dtype.storage)), buffer.dtype, buffer.name)
+
+
+def _no_load(load: Load) -> Any:
+    raise AssertionError(f"a size reads no buffer: {load}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +70,9 @@ class LaunchArguments:
             for dim, size in zip(shape, value.shape, strict=False):
                 if isinstance(dim, Var):
                     constants.setdefault(dim, size)
+        for alloc in func.launch.allocs:
+            if alloc.buffer.memory is Memory.GM and alloc.alias_of is None:
+                tensors[alloc.buffer] = _room(alloc.buffer, constants)
         return RankArguments(tensors, constants)
 
     def write_back(self) -> None:

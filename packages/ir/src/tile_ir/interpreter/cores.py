@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tile_ir.expr import Var
@@ -13,6 +13,7 @@ from tile_ir.location import Loc
 from tile_ir.machine import Core
 from tile_ir.nodes import Body, Buffer, Op, Section
 from tile_ir.opdef import Among, Effect, core_of
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.ranks import RANKS
 from tile_ir.target import Target
 from tile_ir.traversal import bodies

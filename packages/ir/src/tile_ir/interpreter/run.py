@@ -67,9 +67,7 @@ class Machine:
         while_rounds: int,
         in_text_order: bool,
     ) -> None:
-        self.func = func
-        self.target = target
-        self.while_rounds = while_rounds
+        self.func, self.target, self.while_rounds = func, target, while_rounds
         self.alone = alone_in(func) if in_text_order else None
         self.text: list[str] = []
         self.given = LaunchArguments.of(func, arguments)
@@ -214,14 +212,17 @@ class Machine:
         storage.write(offset, (), (), new)
 
     def for_(self, loop: For, core: CoreState) -> Steps:
+        # The first vector core does what a task leaves to the compiler to divide; both meet behind.
+        idle = loop.task is not None and loop.task.threads is not None and core.lane > 0
+        body = loop.body[-1:] if idle else loop.body
         try:
             rounds = range(self.value(loop.start, core), self.value(loop.stop, core))
         except Unavailable:
-            return  # as often as the other core's memory says: its work only
+            return  # the other core's memory says how often: its work only
         for i in rounds:
             core.variables[loop.var] = i
             try:
-                yield from self.body(loop.body, core)
+                yield from self.body(body, core)
             except _Stop:
                 return
 
@@ -348,8 +349,6 @@ class Machine:
         core.storage[region.buffer].write(*self.window(region, core), values)
 
     def data(self, op: Op, core: CoreState) -> None:
-        if op.opdef.unavailable:
-            raise self.error("unavailable", f"{op.opdef.name} {op.opdef.unavailable}", core)
         operands = list(op.operands)
         if op.opdef.clip is not None:
             clipped = op.opdef.clip(op)

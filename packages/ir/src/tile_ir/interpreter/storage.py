@@ -4,7 +4,6 @@ type. Buffers with an address share bytes as they would on the device."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tile_ir.diagnostics.errors import OutOfBounds
@@ -13,6 +12,7 @@ from tile_ir.layout.footprint import buffer_bytes
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Alloc, Buffer, Region
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.target import Target
 
 
@@ -68,10 +68,10 @@ def on_chip_storage(allocs: Sequence[Alloc], target: Target) -> dict[Buffer, Sto
             raw = bytes_of[alloc.alias_of][:size]
         elif alloc.address is not None and buffer.memory in target.capacity:
             if buffer.memory not in memories:
-                memories[buffer.memory] = _fresh(target.capacity[buffer.memory] + 4096)
+                memories[buffer.memory] = fresh(target.capacity[buffer.memory] + 4096)
             raw = memories[buffer.memory][alloc.address : alloc.address + size]
         else:
-            raw = _fresh(size)
+            raw = fresh(size)
         bytes_of[buffer] = raw
         stored = np.dtype(buffer.dtype.storage)
         usable = len(raw) // stored.itemsize * stored.itemsize
@@ -107,5 +107,5 @@ def check_inside(region: Region, starts: Sequence[int], extents: Sequence[int]) 
             raise OutOfBounds(message)
 
 
-def _fresh(size: int) -> Any:
+def fresh(size: int) -> Any:
     return np.full(size, 0xFF, np.uint8)

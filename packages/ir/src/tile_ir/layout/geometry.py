@@ -107,6 +107,7 @@ def squeezed(region: Region) -> tuple[Expr, ...]:
     return tuple([canonical_extent(s.extent) for s in region.dims if constant_value(s.extent) != 1])
 
 
+@lru_cache(maxsize=16384)
 def canonical_extent(extent: Expr) -> Expr:
     """An extent in canonical form: a number is the same number in every type of integers."""
     found = simplify(extent)

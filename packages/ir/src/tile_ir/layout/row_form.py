@@ -5,7 +5,6 @@ vector unit requires of its operands in ub."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -23,6 +22,7 @@ from tile_ir.layout.geometry import (
 )
 from tile_ir.machine import Memory
 from tile_ir.opdef import Op
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.regions import Region, Slice
 from tile_ir.scalars.affine import linear_form, simplify
 from tile_ir.target import Target

@@ -6,7 +6,6 @@ Pure functions of regions, by docs/rules/copies.md; extents are in elements.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from tile_ir.expr import (
 )
 from tile_ir.layout.geometry import BLOCK_BYTES, active_dims, canonical_extent
 from tile_ir.machine import Memory
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.ranks import is_symmetric
 from tile_ir.regions import Region, Slice
 from tile_ir.scalars.affine import simplify

@@ -25,7 +25,6 @@ from tile_ir.ops import (
     repeat_reduce,
     scan,
     select,
-    shmem,
     sort,
     sync,
     transcendental,
@@ -58,7 +57,6 @@ OPS: dict[str, OpDef] = {
         rearrange,
         repeat_reduce,
         scan,
-        shmem,
         transcendental,
         unit_flags,
     )

@@ -4,7 +4,6 @@ where a copy would overwrite."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT8, INT16, INT32
@@ -31,6 +30,7 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.target import Target
 
 # What the transfers can add up in gm (docs/hardware/movement.md#atomic-stores).

@@ -4,7 +4,6 @@ element does not matter to them, so bytes and 32-bit integers are taken as such 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import DType
@@ -24,6 +23,7 @@ from tile_ir.ops.rules import (
     scratch_operand,
     source,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.target import Target
 
 

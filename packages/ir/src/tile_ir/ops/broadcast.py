@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import INT8, INT64, UINT8, UINT64
@@ -26,6 +25,7 @@ from tile_ir.ops.rules import (
     source,
     static_matrix,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.target import Target
 
 # What no instruction repeats.

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, DType
@@ -29,6 +28,7 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.target import Target
 
 # Elements that an operation with float scratch of a fixed size works on at once.

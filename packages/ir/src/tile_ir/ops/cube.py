@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT4, INT8, INT32, DType
@@ -30,6 +29,7 @@ from tile_ir.ops.rules import (
     text,
     updated,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.scalars.affine import simplify
 from tile_ir.target import Target
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.costs.timing import FULL_RATE
@@ -33,6 +32,7 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.target import Target
 
 

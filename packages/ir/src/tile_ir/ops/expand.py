@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import DType
@@ -40,6 +39,7 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.target import Target
 
 # The groups of banks of ub, once: what lies so many bytes further is in the same group.

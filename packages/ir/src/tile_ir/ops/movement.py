@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from functools import lru_cache
 from itertools import chain, product
 from typing import Any
 
@@ -42,6 +42,7 @@ from tile_ir.ops.rules import (
     shape_text,
     source,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.scalars.affine import linear_form, simplify
 from tile_ir.target import Target
 
@@ -115,6 +116,7 @@ def cast_mode_of_copy(source_dtype: DType, dtype: DType, target: Target) -> str:
     return "cast_none" if modes == ("NONE",) else "cast_rint"
 
 
+@lru_cache(maxsize=16384)
 def _direction(op: Op) -> Path:
     return op.region("src").memory, op.region("dst").memory
 

@@ -1,16 +1,18 @@
-"""Order between devices: words that one rank sets and another waits for, and what completes the
-writes to other ranks (docs/rules/ranks.md)."""
+"""Order between devices and between blocks: words that one sets and another waits for, and what
+completes the writes to other ranks (docs/rules/ranks.md)."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from tile_ir.dtypes import INT32
 from tile_ir.expr import Expr, constant_value
 from tile_ir.layout.geometry import element_count
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
-from tile_ir.opdef import Among, AttrDef, Effect, OpDef, Problem
+from tile_ir.opdef import Among, ArgumentDef, AttrDef, Effect, OpDef, Problem
 from tile_ir.ops.axes import whole
-from tile_ir.ops.rules import GM, on, scalar, source, updated
+from tile_ir.ops.rules import GM, UB, on, scalar, source, updated
 from tile_ir.ranks import is_symmetric
 from tile_ir.target import Target
 
@@ -19,16 +21,20 @@ COMPARISONS_OF_WAITS = {"eq": "==", "ne": "!=", "ge": ">=", "gt": ">", "le": "<=
 
 
 def _word(op: Op, target: Target) -> Problem | None:
-    """`word` is one int32 of a symmetric tensor; `value` is an integer."""
+    """`word` is one int32; `value` is an integer. What adds to it does so at another rank."""
     word, value = op.region("word"), op.operand("value")
-    if not is_symmetric(word.buffer):
-        hint = "annotate the parameter with T.Signals(n) or T.SymmTensor(shape, 'int32')"
+    if not is_symmetric(word.buffer) and _adds(op):
+        hint = "annotate the parameter with T.Signals(n), or add a tile with T.atomic_add"
         return op.problem("word", "not-symmetric", "is no symmetric tensor", hint)
     if constant_value(element_count(word)) != 1:
         return op.problem("word", "shape-mismatch", "is more than one word", "name one element")
     if isinstance(value, Expr) and not value.dtype.is_integer:
         return Problem("operand-kind", f"{op.opdef.called}: value is {value.dtype}", "value")
     return None
+
+
+def _adds(op: Op) -> bool:
+    return op.opdef.effect is Effect.SIGNAL and op.attr("op") == "add"
 
 
 def _order(name: str, effect: Effect, doc: str, api: str, among: Among = Among.LAUNCH) -> OpDef:
@@ -54,8 +60,14 @@ OPS = (
         doc="set a word of a rank, or add to it, after what this core has completed",
         ascend_c="aclshmemx_signal_op",
         namespace="",
-        operands=(updated("word", GM, INT32), scalar("value")),
+        # What is added goes through 32 bytes of ub.
+        operands=(
+            updated("word", GM, INT32),
+            scalar("value"),
+            replace(updated("through", UB, INT32), optional=True),
+        ),
         attrs=(AttrDef("op", str, "set", choices=("set", "add")),),
+        parameters=("word", "value", ArgumentDef("pe", default=None), "op"),
         placement=on(Core.VECTOR, Pipe.S),
         axes=whole,
         effect=Effect.SIGNAL,
@@ -81,6 +93,7 @@ OPS = (
         Effect.BARRIER,
         "wait until all that this core has written to other ranks is there",
         "aclshmem_quiet",
+        Among.RANKS,
     ),
     _order(
         "fence",

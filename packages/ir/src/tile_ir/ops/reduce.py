@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import (
@@ -45,6 +44,7 @@ from tile_ir.ops.rules import (
     text,
     updated,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.scalars.affine import simplify
 from tile_ir.target import Target
 

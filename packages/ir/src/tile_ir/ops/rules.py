@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import (
@@ -25,6 +24,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, OperandDef, Problem, Rule, defined_operands
+from tile_ir.quick_dataclasses import replace
 from tile_ir.target import Target
 
 GM = frozenset({Memory.GM})

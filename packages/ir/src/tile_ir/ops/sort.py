@@ -7,7 +7,6 @@ keeps the bits of the index it is given. Of equal values the one with the lower 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT32, UINT32
@@ -36,6 +35,7 @@ from tile_ir.ops.rules import (
     source,
     updated,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_ir.target import Target
 
 # Elements that one step of the sorting instruction orders, pairs one list of the merging

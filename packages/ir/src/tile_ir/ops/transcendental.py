@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT32
@@ -22,6 +21,7 @@ from tile_ir.ops.rules import (
     scratch_operand,
     source,
 )
+from tile_ir.quick_dataclasses import replace
 
 
 def _function(

@@ -6,7 +6,6 @@ A result is whole regions of one size: products, the last of which says so, and 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tile_ir.expr import Expr
@@ -14,6 +13,7 @@ from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, OpDef, OperandDef
 from tile_ir.ops.cube import MMA
 from tile_ir.ops.movement import COPY_L0C_GM
+from tile_ir.quick_dataclasses import replace
 
 
 def _product(op: Op, *operands: Any) -> Any:

@@ -48,14 +48,12 @@ def resolved(expr: Expr, values: Values) -> Expr:
     return expr if not values or isinstance(expr, Const) else put_in(expr)
 
 
+@lru_cache(maxsize=65536)
 def simplify(expr: Expr) -> Expr:
     """An equal expression of the same type in canonical form: integer sums are flattened, like
     terms joined and operands put in one order. Simplifying a canonical form returns it as it is."""
-    return expr if isinstance(expr, (Const, Var)) else _simplified(expr)
-
-
-@lru_cache(maxsize=65536)
-def _simplified(expr: Expr) -> Expr:
+    if isinstance(expr, (Const, Var)):
+        return expr
     if expr.dtype not in _SUMMED:
         return _with_simple_parts(expr)  # floats, unsigned and narrow integers are as written
     if isinstance(expr, (Binary, Unary)) and expr.op in ("+", "-", "*"):
@@ -87,6 +85,7 @@ def _is_zero(expr: Expr) -> bool:
     return isinstance(expr, Const) and expr.value == 0
 
 
+@lru_cache(maxsize=32768)
 def difference(left: Expr, right: Expr) -> Expr:
     """`left - right` of the numbers that they are, in canonical form: an unsigned difference would
     wrap below 0."""

@@ -54,6 +54,7 @@ from tile_ir.nodes import (
     Slice,
     Stmt,
     Store,
+    TaskKernel,
     While,
 )
 from tile_ir.ops import OPS
@@ -96,6 +97,10 @@ def parse(text: str, file: str = "<text>") -> Func:
 def _children(node: Node) -> list[Node]:
     assert isinstance(node, Tree)
     return list(node.children)
+
+
+def _threads(node: Node) -> int | None:
+    return None if str(node) == "any" else int(str(node))
 
 
 class _Reader:
@@ -183,9 +188,8 @@ class _Reader:
         block_var, lane_var = self.define(block, INT32), self.define(lane, INT32)
         allocs = tuple(self.alloc(n) for n in rest if isinstance(n, Tree) and n.data == "alloc")
         stmts = [n for n in rest if not (isinstance(n, Tree) and n.data == "alloc")]
-        count = None if str(threads) == "any" else int(str(threads))
         body = self.body(stmts)
-        return Launch(extent, block_var, lane_var, count, allocs, body, self.loc(loc))
+        return Launch(extent, block_var, lane_var, _threads(threads), allocs, body, self.loc(loc))
 
     def alloc(self, node: Node) -> Alloc:
         name, memory, dtype, shape, *placements, loc = _children(node)
@@ -223,13 +227,14 @@ class _Reader:
                 bound = self.expr(value)
                 return Let(self.define(name, self.dtype(dtype)), bound, self.loc(loc))
             case "for_":
-                name, dtype, kind, start, stop, stages, given, at, block = parts
+                name, dtype, kind, start, stop, stages, given, task, at, block = parts
                 first, last = self.expr(start), self.expr(stop)
                 var = self.define(name, self.dtype(dtype))
                 count = int(str(*_children(stages)) or 0)
                 said = tuple(self.given(*_children(g)) for g in _children(given))
                 of, body = self.word(kind, LoopKind), self.block(block)
-                return For(var, first, last, of, body, self.loc(at), count, said)
+                part = self.task(*_children(task)) if _children(task) else None
+                return For(var, first, last, of, body, self.loc(at), count, said, part)
             case "while_":
                 return While(self.expr(parts[0]), self.block(parts[2]), self.loc(parts[1]))
             case "if_":
@@ -248,6 +253,10 @@ class _Reader:
 
     def given(self, at: Node, order: Node, stage: Node) -> Given:
         return Given(self.loc(at), int(str(order)), int(str(stage)))
+
+    def task(self, name: Node, threads: Node, automatic: Node) -> TaskKernel:
+        left = frozenset(self.word(n, Automatic) for n in _children(automatic))
+        return TaskKernel(json.loads(str(name)), _threads(threads), left)
 
     def op(self, node: Tree[Token]) -> Op:
         name, *operands, attrs, loc = node.children

@@ -11,6 +11,7 @@ from tile_ir.location import Loc
 from tile_ir.nodes import (
     Alloc,
     AttrValue,
+    Automatic,
     Body,
     Break,
     Buffer,
@@ -142,8 +143,8 @@ class _Printer:
         func, launch = self.func, self.func.launch
         self.line(
             0,
-            f"func {json.dumps(func.name)} phase {func.phase.name.lower()}{_automatic(func)} "
-            f"{self.at(func.loc)} {{",
+            f"func {json.dumps(func.name)} phase {func.phase.name.lower()}"
+            f"{_automatic(func.automatic)} {self.at(func.loc)} {{",
         )
         for param in func.params:
             if isinstance(param, Buffer):
@@ -151,11 +152,10 @@ class _Printer:
                 self.line(1, f"tensor ${param.name}: {param.dtype} {shape} {self.at(param.loc)}")
             else:
                 self.line(1, f"scalar %{param.name}: {param.dtype}")
-        threads = "any" if launch.threads is None else str(launch.threads)
         self.line(
             1,
             f"launch blocks({_expr(launch.blocks, 0)}) %{launch.block.name} %{launch.lane.name} "
-            f"threads {threads} {self.at(launch.loc)} {{",
+            f"threads {_threads(launch.threads)} {self.at(launch.loc)} {{",
         )
         for alloc in launch.allocs:
             self.line(2, self.alloc(alloc))
@@ -200,11 +200,14 @@ class _Printer:
         match stmt:
             case Let(var=var, value=value):
                 self.line(depth, f"let %{var.name}: {var.dtype} = {_expr(value, 0)} {at}")
-            case For(var=v, start=a, stop=b, kind=kind, stages=stages, given=given):
+            case For(var=v, start=a, stop=b, kind=kind, stages=stages, given=given, task=task):
                 staged = f" stages {stages}" if stages else ""
                 if given:
                     said = (f"{self.at(g.loc)} {g.order} {g.stage}" for g in given)
                     staged += f" given ({', '.join(said)})"
+                if task is not None:
+                    staged += f" task {json.dumps(task.name)} threads {_threads(task.threads)}"
+                    staged += _automatic(task.automatic)
                 head = f"for %{v.name}: {v.dtype} in {kind.value}({_expr(a, 0)}, {_expr(b, 0)})"
                 self.block(depth, f"{head}{staged} {at}", stmt.body)
             case While(condition=c):
@@ -233,8 +236,12 @@ class _Printer:
         return f"{op.opdef.name}({operands})" + (f" {{{attrs}}}" if attrs else "")
 
 
-def _automatic(func: Func) -> str:
-    words = sorted(a.value for a in func.automatic)
+def _threads(count: int | None) -> str:
+    return "any" if count is None else str(count)
+
+
+def _automatic(left: frozenset[Automatic]) -> str:
+    words = sorted(a.value for a in left)
     return "".join(f" {w}" for w in ("automatic", *words)) if words else ""
 
 

@@ -55,8 +55,9 @@ def of_allocs(
         if impossible:
             yield from impossible
             continue
-        if root is not None and buffer.memory is Memory.GM:
-            yield from _view(alloc, root, tensors)
+        if buffer.memory is Memory.GM and (root is not None or demands.open_memories):
+            rooms = [a.buffer for a in allocs if a.alias_of is None]
+            yield from _view(alloc, root, (*tensors, *rooms)) if root is not None else ()
             continue
         yield from _allocation(buffer, alloc.address, alloc.loc, demands)
         if root is not None:

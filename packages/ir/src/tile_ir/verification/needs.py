@@ -6,7 +6,6 @@ right again. Who finds something missing goes through the statements for what is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ from tile_ir.nodes import (
     While,
 )
 from tile_ir.opdef import Composite, Effect, OpDef, check_op
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.target import Target
 from tile_ir.verification.own_parts import Named, Scope, in_section, named
 from tile_ir.verification.phases import PhaseRule

@@ -77,28 +77,31 @@ def own_problems(stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _region(region: Region, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
+    if region.buffer not in scope.buffers:
+        yield Diagnostic("name-unknown", f"buffer `{region.buffer.name}` is not declared", loc)
+    for slug, message in _of_region(region):
+        yield Diagnostic(slug, message, loc)
+
+
+@lru_cache(maxsize=32768)
+def _of_region(region: Region) -> tuple[tuple[str, str], ...]:
+    """What is wrong with its slices, wherever it is named: slugs and messages."""
     buffer = region.buffer
-    if buffer not in scope.buffers:
-        yield Diagnostic("name-unknown", f"buffer `{buffer.name}` is not declared", loc)
     if len(region.dims) != buffer.rank:
-        yield Diagnostic(
-            "rank-mismatch",
-            f"`{buffer.name}` has {buffer.rank} dimensions, found {len(region.dims)} slices",
-            loc,
-        )
-        return
+        message = f"`{buffer.name}` has {buffer.rank} dimensions, found {len(region.dims)} slices"
+        return (("rank-mismatch", message),)
+    found: list[tuple[str, str]] = []
     on_chip = buffer.memory is not Memory.GM
     for dim, (s, size) in enumerate(zip(region.dims, buffer.shape, strict=True)):
         offset, extent = constant_value(s.offset), constant_value(s.extent)
         if (offset is not None and offset < 0) or (extent is not None and extent < 0):
-            message = f"dimension {dim} of `{buffer.name}` starts below zero"
-            yield Diagnostic("slice-range", message, loc)
+            found.append(("slice-range", f"dimension {dim} of `{buffer.name}` starts below zero"))
         elif on_chip and offset is not None and extent is not None:
             last, limit = offset + (extent - 1) * s.stride + 1, constant_value(size)
             if limit is not None and last > limit:
                 message = f"dimension {dim} of `{buffer.name}` has {limit} elements, but the "
-                message += f"slice ends at {last}"
-                yield Diagnostic("slice-range", message, loc)
+                found.append(("slice-range", f"{message}slice ends at {last}"))
+    return tuple(found)
 
 
 def _element(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from tile_ir.nodes import LoopKind, Phase
+from tile_ir.quick_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

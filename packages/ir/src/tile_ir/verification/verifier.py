@@ -1,4 +1,4 @@
-"""Every invariant of the IR, in one place. Run after every pass; it is cheap.
+"""Every invariant of the IR, in one place. It is cheap.
 
 Always:
   names     buffers and scalars are defined once, before use, in an enclosing block

@@ -7,10 +7,11 @@ and one covers the other only if it is the whole buffer. Not here: which stateme
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from tile_ir import Expr, Var, walk_expr
+from tile_ir.quick_dataclasses import dataclass
 
 # Disjoint, ascending, not adjacent.
 Spans = tuple[tuple[int, int], ...]

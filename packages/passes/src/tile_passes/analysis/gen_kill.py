@@ -10,7 +10,7 @@ Not here: what is live (`liveness`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from tile_ir import (
@@ -45,6 +45,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import constant_trips, element, narrow, surely_runs
 from tile_ir.analysis.accesses import is_filled
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.byte_sets import BufferStorage, ByteSet
 from tile_passes.analysis.path_context import Iterations, PathContext
 from tile_passes.analysis.region_bytes import linear_start, region_bytes, with_open_ends

@@ -5,9 +5,9 @@ the place of what it reads for the last time. Not here: whether that is worth it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from tile_ir import Op, Region, accesses, loads
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.liveness import Liveness, Point, numbers_in
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -35,6 +35,7 @@ from tile_ir import (
     walk,
     written_buffers,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.byte_sets import BufferStorage, ByteSet
 from tile_passes.analysis.gen_kill import NOTHING, GenKill, storages_of
 from tile_passes.analysis.live_ranges import LiveRange

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_ir import Buffer, Func, Memory, Target
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.memory_demands import Demand, choices, demands, is_open
 from tile_passes.graphs import nx
 

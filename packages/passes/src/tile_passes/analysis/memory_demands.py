@@ -7,7 +7,6 @@ follows from all demands (`memory_choice`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import product
 
 from tile_ir import (
@@ -43,6 +42,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.ops.movement import directions
+from tile_ir.quick_dataclasses import dataclass, replace
 
 Together = frozenset[tuple[Memory, ...]]
 IN_UB: Together = frozenset({(Memory.UB,)})

@@ -6,9 +6,9 @@ Buffers at an address of the user count all the time, since their bytes may have
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tile_ir import Alloc, Func, Memory, Target, buffer_bytes, round_up
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.in_place import InPlacePair, in_place_pairs, places
 from tile_passes.analysis.live_ranges import interfere, pressure, without_holes
 from tile_passes.analysis.liveness import Liveness, liveness

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 
 from tile_ir import (
     CACHE_LINE_BYTES,
@@ -22,6 +21,7 @@ from tile_ir import (
     walk,
     walk_expr,
 )
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ something that is not negative in a later one. Not here: what follows for buffer
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     Body,
@@ -25,6 +25,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import INF, Interval, Ranges, decided, loop_range
+from tile_ir.quick_dataclasses import dataclass, replace
 
 # Loops by their variables, each with whether this is its first iteration.
 Iterations = frozenset[tuple[Var, bool]]

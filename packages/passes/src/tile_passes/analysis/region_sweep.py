@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tile_ir import Const, Expr, Region, Slice, Var, linear_form, simplify, substitute, walk_expr
 from tile_ir.analysis import interval
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

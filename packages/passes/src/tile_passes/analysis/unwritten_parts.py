@@ -4,7 +4,6 @@ by part, and read as a whole."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tile_ir import (
     OPS,
@@ -35,6 +34,7 @@ from tile_ir import (
     written_buffers,
 )
 from tile_ir.analysis import surely_runs
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.gen_kill import GenKill, storages_of
 from tile_passes.analysis.path_context import PathContext
 from tile_passes.parallel.nest_form import is_parallel

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, NamedTuple
 
 from tile_ir import Buffer, Pipe
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.clock.iteration_work import BoxAccess, Instruction, IterationWork, Unit
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS, PipeClock
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tile_ir import Core, For, If, Op, Pipe, Stmt, Target, bodies, pipe_of
 from tile_ir.analysis import constant_trips
 from tile_ir.costs.instruction_cost import Assumed, Cost, cost
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.clock.iteration_work import Instruction
 from tile_passes.clock.loop_timetable import spans
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS

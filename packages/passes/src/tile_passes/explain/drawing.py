@@ -4,12 +4,13 @@ to bottom, arrows coloured by what they order, carried ones dashed."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from tile_ir import Pipe
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.explain.wording import existing, header, statement
 from tile_passes.order.channels import Barrier, Flag, SyncOp
 from tile_passes.order.dependence_graph import Kind, dependences_of

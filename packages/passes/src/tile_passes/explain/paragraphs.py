@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tile_ir import Core, For, Op, Pipe
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.explain.wording import bytes_touched, loop_name, statement
 from tile_passes.order.channels import Barrier, Flag, SyncOp
 from tile_passes.order.dependence_graph import Kind, PipeDependence, dependences_of

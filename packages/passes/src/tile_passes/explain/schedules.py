@@ -5,7 +5,6 @@ time, with its stage, core and pipe. The passes decide; `pipelines` has the word
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tile_ir import (
     Body,
@@ -25,6 +24,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import constant_trips
 from tile_ir.costs.instruction_cost import Cost
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.clock.loop_timetable import SETTLED
 from tile_passes.clock.occupancy import costs_of
 from tile_passes.clock.pipe_clock import PipeClock

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 
 from tile_ir import For, LoopKind, Memory, constant_value
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site
 

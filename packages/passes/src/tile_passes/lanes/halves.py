@@ -7,7 +7,7 @@ and lane 0 leaves its last row to lane 1 when it stores.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import partial
 
 from tile_ir import (
@@ -45,6 +45,7 @@ from tile_ir import (
     walk,
     with_bodies,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lanes.choice import Choice
 from tile_passes.lanes.places import Names, Round, Touch, Whole, resolved, with_name
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site

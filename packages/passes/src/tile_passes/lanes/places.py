@@ -4,7 +4,6 @@ round, or elsewhere. Names that only stand for other scalars are looked through.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tile_ir import (
     Access,
@@ -28,6 +27,7 @@ from tile_ir import (
     substitute,
 )
 from tile_ir.analysis import constant_trips
+from tile_ir.quick_dataclasses import dataclass
 
 Names = Mapping[Var, Expr]
 

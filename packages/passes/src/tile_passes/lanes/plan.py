@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from tile_ir import Func, Memory, Target
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lanes.choice import Choice, choose
 from tile_passes.lanes.halves import Unfit, write_halves
 from tile_passes.lanes.relations import Node, Reason, Relations, relations_of

@@ -8,7 +8,7 @@ dimensions where an operation runs along them together (`OpDef.axes`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from tile_ir import (
@@ -38,6 +38,7 @@ from tile_ir import (
     loads,
     walk_expr,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.liveness import carried_by_loops
 from tile_passes.lanes.places import (
     Elsewhere,

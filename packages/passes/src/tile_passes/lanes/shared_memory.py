@@ -4,7 +4,6 @@ what one stores the other must neither store nor read before the next one."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tile_ir import (
     CACHE_LINE_BYTES,
@@ -27,6 +26,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import Interval
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.lanes.choice import Choice
 from tile_passes.lanes.places import Touch, resolved, trips
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site

@@ -4,7 +4,7 @@ these is no business of theirs: `insert_sync` does it."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_ir import (
     OPS,
@@ -32,6 +32,7 @@ from tile_ir import (
     simplify,
 )
 from tile_ir import walk as walk_body
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.earlier_writes import EarlierWrites
 from tile_passes.free_names import FreeNames
 

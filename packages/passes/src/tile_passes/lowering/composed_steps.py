@@ -3,7 +3,7 @@ are made of."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_ir import (
     BLOCK_BYTES,
@@ -22,6 +22,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges
 from tile_ir.ops.rules import static_matrix
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.staging import lower_flat_op
 from tile_passes.lowering.vector import lower_vector_op

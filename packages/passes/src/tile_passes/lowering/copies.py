@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from tile_ir import (
     AttrValue,
@@ -29,6 +28,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges, narrow
 from tile_ir.ops.movement import cast_mode_of_copy, directions, loads_l1, misaligned_rows
+from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.fills import lower_fill

@@ -3,8 +3,6 @@ the scalar unit."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tile_ir import (
     Body,
     Const,
@@ -20,6 +18,7 @@ from tile_ir import (
     simplify,
 )
 from tile_ir.analysis import Ranges
+from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.packed_rows import store_everywhere
 from tile_passes.lowering.region_parts import with_dim

@@ -7,8 +7,6 @@ in turn, so that loads overlap the product before, whichever that is of.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_ir import (
     Body,
     Buffer,
@@ -34,6 +32,7 @@ from tile_ir import (
 from tile_ir import Memory as M
 from tile_ir.analysis import Ranges
 from tile_ir.ops.cube import is_tile_product, matrix_sizes, takes_bias
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.lowering.alignment import check_fractals
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.region_parts import part_along, with_dim

@@ -6,7 +6,6 @@ the whole matrix, and the DMA fills the last block of 32 bytes of each row with 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tile_ir import (
     ZERO,
@@ -27,6 +26,7 @@ from tile_ir import (
 )
 from tile_ir.layout.footprint import is_run
 from tile_ir.ops.movement import loads_l1
+from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.region_parts import with_dim
 

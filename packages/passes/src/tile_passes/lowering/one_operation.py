@@ -31,13 +31,6 @@ from tile_passes.lowering.vector import in_rows, lower_vector_op
 
 def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
     """What the operation becomes. Raises KernelError for what the hardware cannot do."""
-    if op.opdef.unavailable:
-        raise KernelError(
-            "unavailable",
-            f"{op.opdef.name} {op.opdef.unavailable}",
-            op.loc,
-            "run the kernel on a machine that has them, with the vendor's compiler",
-        )
     _check_registers(op, builder)
     if op.opdef.composite is Composite.YES:
         lowering = LOWERINGS[op.opdef.name]

@@ -4,8 +4,6 @@ written into what is read."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tile_ir import (
     Body,
     Const,
@@ -33,6 +31,7 @@ from tile_ir import (
 from tile_ir.analysis import Ranges
 from tile_ir.layout.overlap import overlap
 from tile_ir.ops.rules import elements_bound
+from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.region_parts import element_of, in_loops
 from tile_passes.lowering.vector import lower_vector_op

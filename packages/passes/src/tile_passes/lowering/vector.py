@@ -3,8 +3,6 @@ rows; scratch becomes a buffer."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tile_ir import (
     Body,
     Const,
@@ -22,6 +20,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges
 from tile_ir.layout.row_form import dims_outside, is_run, product, row_form
+from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.alignment import check_alignment
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.region_parts import in_loops, slice_at

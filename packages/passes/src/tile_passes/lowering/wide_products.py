@@ -10,7 +10,6 @@ be copied to gm, products stay as they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from tile_ir import (
     Alloc,
@@ -40,6 +39,7 @@ from tile_ir import (
     written_buffers,
 )
 from tile_ir.ops.cube import matrix_sizes, takes_bias
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.gemm import fits_one_tile
 from tile_passes.lowering.region_parts import part_along

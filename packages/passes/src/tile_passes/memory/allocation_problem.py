@@ -4,11 +4,11 @@ lie. Nothing is known here of statements, and nothing is decided."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tile_ir import round_up
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.in_place import InPlacePair
 from tile_passes.analysis.live_ranges import LiveRange
 from tile_passes.analysis.lowest_place import Bytes, gaps

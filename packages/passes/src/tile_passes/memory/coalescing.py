@@ -4,9 +4,9 @@ may take the place of what it reads (known from register allocation, where copie
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 
+from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis.in_place import InPlacePair, places
 from tile_passes.analysis.live_ranges import interfere, pressure, union
 from tile_passes.memory.allocation_problem import AllocationProblem, Interval

@@ -10,10 +10,10 @@ known from exact memory planners for neural networks). Not here: quick ways that
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.lowest_place import lowest_place
 from tile_passes.memory.allocation_problem import AllocationProblem
 

@@ -40,6 +40,26 @@ class Reason:
     why: str = ""
 
 
+class Do(IntEnum):
+    """One instruction of a sync op, in the order they take between two items. What is set and
+    awaited at once comes first behind an item, and between WAIT and BARRIER before one. PRIME and
+    DRAIN stand around a loop."""
+
+    SET = 1
+    DRAIN = 2
+    WAIT = 3
+    BARRIER = 5
+    PRIME = 6
+
+    @property
+    def sets(self) -> bool:
+        return self in (Do.SET, Do.PRIME)
+
+    @property
+    def around(self) -> bool:
+        return self in (Do.PRIME, Do.DRAIN)
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """`target` waits before one item of a block for what `source` has done up to another.
@@ -77,6 +97,11 @@ class Flag:
         return self.distance > 0
 
     @property
+    def room(self) -> int:
+        """How many of it may be set at once."""
+        return self.slots
+
+    @property
     def set_first(self) -> bool:
         """Whether a round sets it before it waits. Then `distance` is less than `slots`, but for a
         counter: or the round would set the flag of a slot that is still set."""
@@ -111,21 +136,20 @@ class Flag:
             local=self.local and other.local,
         )
 
-    def raised(self, turn: int) -> Sequence[int]:
-        """The turns of which the flags are raised before a loop whose first round has this turn: by
-        slot, those that its rounds come to."""
+    def turns(self, do: Do, turn: int = 0) -> Sequence[int]:
+        """The turns of which flags are set or awaited in a round of this turn, or around a loop
+        whose first round has it: by slot, those that its rounds come to."""
         loop = self.block.loop
+        if not do.around:
+            return (turn + self.distance if do.sets else turn,)
         if self.by_slot and loop is not None:
             return sorted({t % self.slots for t in loop.turns})
         return range(turn, turn + self.distance)
 
     def home(self) -> Item:
         """The loop before which the flags of a carried one are raised."""
-        loop = self.block.loop
-        assert loop is not None, "only loops carry"
-        while self.by_slot and not self.local and loop.block.loop is not None:
-            loop = loop.block.loop
-        return loop
+        loops = [*self.block.loops()]
+        return loops[-1] if self.by_slot and not self.local else loops[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +164,19 @@ class Counter(Flag):
     def kind(self) -> tuple[Place, Place, Pipe]:
         return self.source, self.target, self.pipe
 
-    def raised(self, turn: int) -> Sequence[int]:
+    @property
+    def room(self) -> int:
+        return self.distance + 2
+
+    def turns(self, do: Do, turn: int = 0) -> Sequence[int]:
         """Whatever the rounds: a counter has no slots."""
-        return range(self.distance)
+        return range(self.distance if do.around else 1)
 
     def home(self) -> Item:
         """The loop around which credits are set and awaited; for a single credit what is around
         everything, since the last one of a run is as good as the first of the next."""
-        loop = self.block.loop
-        assert loop is not None, "only loops carry"
-        home: Item = loop
-        while not self.local and home.block.owner is not None:
-            home = home.block.owner
-        return home
+        owners = [b.owner for b in self.block.outward() if b.owner is not None]
+        return next(self.block.loops()) if self.local else owners[-1]
 
 
 def point_to_point(
@@ -178,17 +202,6 @@ class Barrier:
 
 
 SyncOp: TypeAlias = Flag | Barrier
-
-
-class Do(IntEnum):
-    """One instruction of a sync op, in the order they take between two items. What is set and
-    awaited at once comes first behind an item, and between WAIT and BARRIER before one."""
-
-    SET = 1
-    DRAIN = 2
-    WAIT = 3
-    BARRIER = 5
-    PRIME = 6
 
 
 Action: TypeAlias = tuple[Do, SyncOp]
@@ -220,17 +233,14 @@ class Plan:
         """The ops that have event ids."""
         return (op for op in self.ops if isinstance(op, Flag))
 
-    def after(self, block: Block, position: int) -> list[Action]:
-        """What stands behind an item."""
-        return self.gaps.get((block, position, True), [])
-
-    def before(self, block: Block, position: int) -> list[Action]:
-        """What stands before an item, or at the end of the block. A break takes what is in flight,
-        or gives it back."""
-        found = self.gaps.get((block, position, False), [])
-        if 0 <= position < len(block.items) and isinstance(block.items[position].stmt, Break):
-            return [*found, *self._at_break(block.items[position])]
-        return found
+    def at(self, block: Block, position: int, behind: bool) -> Sequence[Action]:
+        """What stands behind an item, or before it or at the end of the block. A break takes what
+        is in flight, or gives it back."""
+        found = self.gaps.get((block, position, behind), ())
+        if behind or not 0 <= position < len(block.items):
+            return found
+        item = block.items[position]
+        return [*found, *self._at_break(item)] if isinstance(item.stmt, Break) else found
 
     def with_ops(self, *ops: SyncOp, closed: Iterable[Pair] = ()) -> Plan:
         return Plan((*self.ops, *ops), self.closed | frozenset(closed))
@@ -243,8 +253,8 @@ class Plan:
         given: list[Action] = []
         place: Item | None = item
         while place is not None:
-            for op in self.ops:
-                if not isinstance(op, Flag) or op.block is not place.block:
+            for op in self.flags:
+                if op.block is not place.block:
                     continue
                 is_set, awaited = op.set_after < place.position, op.wait_before <= place.position
                 if is_set and not awaited and (not op.carried or isinstance(op, Counter)):
@@ -259,11 +269,9 @@ class Plan:
 def _rank(action: Action) -> tuple[int, int]:
     """Orders the actions of a gap; the credits of a core come before it waits."""
     do, op = action
-    if isinstance(op, Counter) and do is Do.PRIME:
-        return -1, 0
     if isinstance(op, Flag) and op.turn is not None:
         return 0 if op.behind else Do.WAIT + 1, op.turn
-    return do, 0
+    return -1 if isinstance(op, Counter) and do is Do.PRIME else do, 0
 
 
 def _instructions(op: SyncOp) -> Iterator[tuple[PlanGap, Do]]:

@@ -8,31 +8,15 @@ pipes. Subclasses say what to do at an instance that is not ordered after all it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any, TypeVar
 
 from tile_ir import Pipe
-from tile_passes.order.channels import (
-    Action,
-    Barrier,
-    Counter,
-    Do,
-    Flag,
-    Plan,
-    SyncOp,
-)
-from tile_passes.order.flow_graph import (
-    Access,
-    Count,
-    Enter,
-    FlowGraph,
-    Gap,
-    Halt,
-    Set,
-    Step,
-    Wait,
-)
+from tile_passes.order.channels import Action, Barrier, Counter, Flag, Plan, SyncOp
+from tile_passes.order.flow_graph import Access, Count, Enter, FlowGraph, Gap, Halt, Set, Step, Wait
 from tile_passes.order.tree import Residues
 from tile_passes.order.worklist import Dataflow, State
 
@@ -56,29 +40,24 @@ class Completion(Dataflow):
         super().__init__(flow.successors)
         self.flow, self.tree, self.plan = flow, flow.tree, plan
         self.index, self.own, self.scalar = flow.index, flow.own, flow.index.get(Pipe.S, -1)
+        self.width = flow.width
         self.first_bit: dict[Flag, int] = {}
-        # The waits of each pipe: a flag that it sets carries them along.
-        self.waits = [0] * len(flow.own)
-        self.width: int
-        bit = flow.width
-        for op in plan.flags if solved is None else ():
-            self.first_bit[op] = bit
-            if isinstance(op, Counter):
-                bit += 2 + op.distance  # what it may hold at once
-            else:
-                self.waits[self.index[op.target]] |= ((1 << op.slots) - 1) << bit
-                bit += op.slots
-        if solved is not None:
-            self.first_bit, self.waits, bit = solved.first_bit, solved.waits, solved.width
-        self.width = bit
-        self.lanes = [pipe * bit for pipe in range(len(flow.own))]
-        self.lane = (1 << bit) - 1
-        # A bit times this is that bit of every pipe.
-        self.each = sum(1 << lane for lane in self.lanes)
         if solved is None:
+            for op in plan.flags:
+                self.first_bit[op] = self.width
+                self.width += op.room
             self.steps = [[*self._planned(steps)] for steps in flow.steps]
         else:
+            self.first_bit, self.width = solved.first_bit, solved.width
             self.steps, self.entries = solved.steps, solved.entries
+        # The waits of each pipe: a flag that it sets carries them along.
+        self.waits = [0] * len(flow.own)
+        for op in self.first_bit:
+            self.waits[self.index[op.target]] |= self.waits_of(op)
+        self.lanes = [pipe * self.width for pipe in range(len(flow.own))]
+        self.lane = (1 << self.width) - 1
+        # A bit times this is that bit of every pipe.
+        self.each = sum(1 << lane for lane in self.lanes)
 
     @classmethod
     def beside(cls: type[C], solved: Completion) -> C:
@@ -89,6 +68,13 @@ class Completion(Dataflow):
         """Compute the entries of all blocks: at the beginning everything is complete."""
         self.solve_from(State(self.each * self.lane, {}))
 
+    def suffices_without(self: C, ops: Iterable[SyncOp]) -> C | None:
+        """Return the analysis without these ops, if all is ordered as it is with them."""
+        try:
+            return self.without(ops)
+        except Unordered:
+            return None
+
     def without(self: C, ops: Iterable[SyncOp]) -> C:
         """Return the solved analysis of the plan without these ops, which keep their bits.
 
@@ -97,24 +83,27 @@ class Completion(Dataflow):
         """
         ops = tuple(ops)
         gone = {id(op) for op in ops}  # hashing them takes longer
+        changed = {n for op in ops for n in self.standing[id(op)] if self.entries[n] is not None}
         less = copy(self)
-        less.plan, less.steps = self.plan.without(*ops), self.steps.copy()
-        less.entries, less.reporting = self.entries.copy(), False
-        changed = []
-        for number, steps in enumerate(self.steps):
-            kept = [step for step in steps if id(step[0]) not in gone]
-            if len(kept) < len(steps) and self.entries[number] is not None:
-                less.steps[number] = kept
-                changed.append(number)
+        less.steps, less.entries, less.reporting = self.steps.copy(), self.entries.copy(), False
+        for number in changed:
+            less.steps[number] = [s for s in self.steps[number] if id(s[0]) not in gone]
         less.propagate(changed)
+        less.plan = self.plan.without(*ops)
         return less
 
-    def suffices_without(self: C, ops: Iterable[SyncOp]) -> C | None:
-        """Return the analysis without these ops, if all is ordered as it is with them."""
-        try:
-            return self.without(ops)
-        except Unordered:
-            return None
+    @cached_property
+    def standing(self) -> Mapping[int, Sequence[int]]:
+        """The blocks in which each op stands; the ids of other objects are not asked for."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for number, steps in enumerate(self.steps):
+            for step in steps:
+                found[id(step[0])].append(number)
+        return found
+
+    def waits_of(self, op: Flag) -> int:
+        """Return the facts that waits of a flag are over."""
+        return ((1 << op.room) - 1) << self.first_bit[op]
 
     def knows(self, pipe: int, known: int) -> int:
         """Return what the pipe knows, of what all know."""
@@ -205,8 +194,8 @@ class Completion(Dataflow):
     def enter(self, step: Enter, state: State) -> None:
         """Facts about iterations or runs of a loop become facts about earlier ones."""
         state.settle()
-        state.known = older(state.known, step, self.each)
-        state.flags.update({flag: older(bits, step, 1) for flag, bits in state.flags.items()})
+        state.known = step.older(state.known, self.each)
+        state.flags.update({flag: step.older(bits, 1) for flag, bits in state.flags.items()})
 
     def add(self, step: Count, state: State) -> None:
         """Add a signal to its counter, which holds signals in a row."""
@@ -235,13 +224,11 @@ class Completion(Dataflow):
         """Yield the steps of a basic block, sync ops in their places."""
         plan = self.plan
         for step in steps:
-            if isinstance(step, Gap):
+            if type(step) is Gap:
                 if step.behind and self.watches_gaps:
                     yield step
-                block, position, behind, residues = step
-                found = plan.after(block, position) if behind else plan.before(block, position)
-                for action in found:
-                    yield from self._steps(action, residues)
+                for action in plan.at(*step[:3]):
+                    yield from self._steps(action, step.residues)
             else:
                 yield step
 
@@ -252,34 +239,16 @@ class Completion(Dataflow):
         match op:
             case Barrier(pipe=pipe):
                 yield Halt(op, -1 if pipe is Pipe.ALL else self.index[pipe])
-            case Flag() if do in (Do.PRIME, Do.DRAIN):
-                for slot in op.raised(turn):
-                    yield self._signal(op, Do.SET if do is Do.PRIME else Do.WAIT, slot)
             case Flag():
-                yield self._signal(op, do, turn + op.distance if do is Do.SET else turn)
+                for slot in op.turns(do, turn):
+                    yield self._signal(op, do.sets, slot)
 
-    def _signal(self, op: Flag, do: Do, turn: int) -> Step:
-        flag = self.first_bit[op]
+    def _signal(self, op: Flag, sets: bool, turn: int) -> Step:
+        flag, pipe = self.first_bit[op], self.index[op.source if sets else op.target]
         if isinstance(op, Counter):
-            if do is Do.SET:
-                return Count(op, self.index[op.source], flag, True)
-            return Count(op, self.index[op.target], flag, False, self.flow.facts.asked(op.covers))
+            return Count(op, pipe, flag, sets, 0 if sets else self.flow.facts.asked(op.covers))
         flag += turn % op.slots
-        if do is Do.SET:
-            return Set(op, self.index[op.source], flag)
-        return Wait(op, self.index[op.target], flag, 1 << flag)
-
-
-def older(bits: int, step: Enter, each: int) -> int:
-    """The facts of each lane in the next iteration of a loop, or in a new run of it."""
-    for bit, instance, _ in step.runs:
-        done = bits >> instance.bit & each
-        bits = bits & ~(each << bit) | done << bit
-    now, before, moved = (mask * each for mask in step.facts)
-    if step.begins:
-        return bits | now | before | moved << 1
-    was = bits & before & (bits & now) << 1
-    return bits & ~(before | moved << 1) | was | now | (bits & moved) << 1
+        return Set(op, pipe, flag) if sets else Wait(op, pipe, flag, 1 << flag)
 
 
 def orders(flow: FlowGraph, plan: Plan) -> bool:

@@ -10,14 +10,13 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import eq
 
 from tile_ir import Buffer, For, Memory, Region, Stmt
 from tile_ir.analysis import Sight, Touch, ever_meet_in, is_rounds, meet_in_run
-from tile_passes.order.tree import Instance, Repeat, Residues, Tree, round_by_round
+from tile_passes.order.tree import Instance, Repeat, Residues, Tree
 
 _Access = tuple[Instance, Touch]
-# All that the answer of `ever_meet` goes by; regions by number.
-_Question = tuple[int, int, tuple[Stmt, ...], tuple[Stmt, ...], int, bool, bool]
 
 
 def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
@@ -79,26 +78,10 @@ def _regions_meet(tree: Tree, one: _Access, two: _Access) -> bool:
     (instance, touch), (other, t) = one, two
     path = _path_beside(instance, other)
     a, b = instance.reach(touch), other.reach(t)
+    (ranges, _), (more, _) = (i.item.sight(tree.ranges) for i in (instance, other))
     # What the paths define has been put into the regions.
-    sight: Sight = ({**instance.item.sight(tree.ranges), **other.item.sight(tree.ranges)}, {})
+    sight: Sight = ({**ranges, **more}, {})
     return ever_meet_in(a, instance.item.path, b, path, tree.ranges, sight, instance is other)
-
-
-def _question(one: _Access, two: _Access, regions: tuple[int, int]) -> _Question:
-    """What decides whether the regions meet: these, the loops around them, and which of the loops
-    they may be in the same round of. Variables have one definition each, whoever uses them."""
-    instance, other = one[0], two[0]
-    loops, others = instance.item.loops, other.item.loops
-    residues = zip(instance.residues, other.residues, strict=False)
-    common, same = 0, True
-    for loop, beside in zip(loops, others, strict=False):
-        if not same or loop is not beside:
-            break
-        common += 1
-        if isinstance(loop, For) and is_rounds(loop.var):
-            x, y = next(residues)
-            same = x == y
-    return *regions, loops, others, common, same, instance is other
 
 
 def _by_address(found: list[_Access], result: list[int]) -> None:
@@ -131,7 +114,8 @@ def _by_region(
 ) -> None:
     """Every pair of accesses that is asked about, one of them moving, whose hulls overlap, unless
     their regions never meet."""
-    decided: dict[_Question, bool] = {}
+    # Variables have one definition each: which statements of a block it is makes no difference.
+    decided: dict[tuple[object, ...], bool] = {}
     numbers: dict[Region, int] = {}
     regions = [numbers.setdefault(i.reach(touch), len(numbers)) for i, touch in found]
     ordered = sorted(zip(found, moving, regions, strict=True), key=lambda entry: entry[0][1].low)
@@ -148,7 +132,9 @@ def _by_region(
                 continue
             if not touch.conflicts(t):
                 continue
-            question = _question(access, beside, (region, another))
+            same = map(eq, instance.residues, other.residues)
+            blocks = instance.item.block, other.item.block
+            question = (region, another, *blocks, instance is other, *same)
             if question not in decided:
                 decided[question] = _regions_meet(tree, access, beside)
             if decided[question]:
@@ -176,7 +162,7 @@ def _look_back_only(tree: Tree, conflicts: list[int]) -> None:
     for what every round does to a row of its own; residues tell slots apart already."""
     groups: dict[tuple[Repeat, Residues], list[Instance]] = defaultdict(list)
     for instance in tree.instances:
-        if (loop := round_by_round(instance)) is not None:
+        if (loop := instance.round_by_round) is not None:
             groups[loop, instance.residues].append(instance)
     before = {instance: 1 << bit for bit, instance, _ in tree.runs}
     for (loop, _), instances in groups.items():

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from tile_ir import Core, For, IRError, Pipe, Var, walk_expr
 from tile_passes.order.channels import Counter, Plan
-from tile_passes.order.completion import Completion, Unordered, older
+from tile_passes.order.completion import Completion, Unordered
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.eliminate_redundant import spared
 from tile_passes.order.flow_graph import Access, Count, Enter, FlowGraph, Step
@@ -46,10 +46,9 @@ def needed_signals(
             next(d for d in found if d.later is leaf and need & flow.facts.asked((d,)))
         ) from None
     # Credits of outer loops often say what those of inner ones say right before the access.
-    kept = [s for s in check.plan.ops if isinstance(s, Counter)]
-    tried = sorted((s for s in kept if s.carried), key=lambda s: s.block.depth)[:MOST_TRIED]
-    gone = set(kept) - set(spared(check, tried).plan.ops)
-    return [s for s in kept if s not in gone]
+    credits = (s for s in check.plan.flags if s.carried)
+    tried = sorted(credits, key=lambda s: s.block.depth)[:MOST_TRIED]
+    return [s for s in spared(check, tried).plan.ops if isinstance(s, Counter)]
 
 
 def _lost(d: CoreDependence) -> IRError:
@@ -75,8 +74,8 @@ class _OwnWork(Dataflow):
         self.moved: dict[Var, list[int]] = {}
         # What each access of a leaf comes after, its pipe first, and the groups that it is in.
         self.chip: dict[Any, list[tuple[int, list[int], list[int]]]] = {}
-        for leaves in flow.tree.leaves.values():
-            for leaf in leaves:
+        for item in flow.tree.root.walk():
+            for leaf in item.leaves:
                 self.chip[leaf] = [
                     (self.number((leaf.core, a.pipe)), *self.groups(leaf.core, a))
                     for a in leaf.chip
@@ -143,7 +142,7 @@ class _OwnWork(Dataflow):
                     at = self.numbers[op.source, op.pipe] * width
                     self.tells[number, place] = state.known >> at & lane
                 case Enter():
-                    known = older(state.known, step, self.each)
+                    known = step.older(state.known, self.each)
                     stmt = step.loop.stmt
                     if isinstance(stmt, For):
                         never = known >> len(self.numbers) * width

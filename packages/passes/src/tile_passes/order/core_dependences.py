@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import TypeAlias
@@ -28,14 +28,7 @@ from tile_ir import (
     substitute,
     walk_expr,
 )
-from tile_ir.analysis import (
-    Sight,
-    apart,
-    apart_by_numbers,
-    common_path,
-    defined,
-    visible,
-)
+from tile_ir.analysis import Sight, apart, apart_by_numbers, common_path, defined
 from tile_passes.order.dependence_graph import Dependence, dependence
 from tile_passes.order.tree import Leaf, LeafAccess, Repeat, Tree
 
@@ -87,9 +80,8 @@ def find_dependences(func: Func, tree: Tree) -> list[CoreDependence]:
     vector cores where they read what the other one writes."""
     touched: dict[object, list[_Access]] = defaultdict(list)
     for item in tree.root.walk():
-        leaves = tree.leaves.get(item, ())
-        for of_each_core in zip(*(leaf.gm for leaf in leaves), strict=True):
-            for leaf, access in zip(leaves, of_each_core, strict=True):
+        for of_each_core in zip(*(leaf.gm for leaf in item.leaves), strict=True):
+            for leaf, access in zip(item.leaves, of_each_core, strict=True):
                 touched[access.region.buffer].append((leaf, access))
     search = _Search(func, tree)
     found: list[CoreDependence] = []
@@ -101,18 +93,13 @@ def find_dependences(func: Func, tree: Tree) -> list[CoreDependence]:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """`sights`: what the path of a leaf brings into sight."""
-
     func: Func
     tree: Tree
-    sights: dict[Leaf, Sight] = field(default_factory=dict)
 
     def sight(self, a: Leaf, b: Leaf) -> Sight:
         """What both paths bring into sight."""
-        for leaf in (a, b):
-            if leaf not in self.sights:
-                self.sights[leaf] = visible(leaf.path, (), self.tree.ranges)
-        (ranges, values), (more, others) = self.sights[a], self.sights[b]
+        ranges, values = a.item.sight(self.tree.ranges)
+        more, others = b.item.sight(self.tree.ranges)
         return {**ranges, **more}, {**values, **others}
 
     def among(self, its: list[_Access]) -> Iterator[CoreDependence]:
@@ -154,7 +141,7 @@ class _Search:
         (leaf, a), (other, b) = one, two
         ranges, values = self.sight(leaf, other)
         around = loop.stmt if loop is not None else None
-        shared = common_path(leaf.path, other.path)
+        shared = common_path(leaf.item.path, other.item.path)
         if around is not None:
             shared = shared[: next(i for i, s in enumerate(shared) if s is around)]
         same = (set(self.tree.ranges) | defined(shared)) - {self.func.launch.lane}

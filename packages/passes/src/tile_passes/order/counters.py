@@ -3,22 +3,27 @@
 A signal is set by one kind of core right behind a place of a block, once the earlier work of one
 pipe is complete, and awaited by another right before a place of the same block, so that both cores
 pass them equally often. One that is carried by a loop is a credit: some of them are set before the
-loop, and the last ones awaited behind it. Not here: which signals are needed (`core_completion`).
+loop, and the last ones awaited behind it. Signals share a counter where they are taken in the order
+in which they are set. Not here: which signals are needed (`core_completion`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import NamedTuple, TypeAlias
 
 from tile_ir import KernelError, Pipe
 from tile_passes.graphs import nx
-from tile_passes.order.channels import Counter, Flag, Place, Plan, Reason
+from tile_passes.order.channels import Action, Counter, Do, Flag, Place, Plan, Reason, SyncOp
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.event_ids import Allocation
-from tile_passes.order.shared_counters import AHEAD, can_share, concerning, passed
-from tile_passes.order.tree import Block, Repeat, Tree, place_in
+from tile_passes.order.tree import Block, Repeat, Tree
+
+# How many signals a core may be ahead where nothing else holds it back, and how many credits: both
+# together are what a counter holds at most.
+AHEAD = 7
 
 
 def propose(tree: Tree, found: Iterable[CoreDependence]) -> list[Counter]:
@@ -44,10 +49,9 @@ def _for_dependence(tree: Tree, d: CoreDependence) -> Counter:
     # The innermost block that all cores run equally often.
     block = wanted
     for outer in wanted.outward():
-        if outer.private:
-            assert outer.owner is not None, "all cores run the outermost block"
+        if outer.owner is not None and outer.owner.private:
             block = outer.owner.block
-    after, before = place_in(block, earlier.item), place_in(block, later.item)
+    after, before = block.place(earlier.item), block.place(later.item)
     within_one = after == before and later.item.block is not block
     if block is not wanted if d.distance else within_one:
         raise KernelError(
@@ -117,14 +121,14 @@ def _coloured(
         return {s: n for n, s in enumerate(signals)}
     graph: nx.Graph[Counter] = nx.Graph()
     graph.add_nodes_from(signals)
-    events = passed(signals, root, rounds)
-    by_kind = {kind: concerning(events, kind) for kind in {s.kind for s in signals}}
+    kinds = {s.kind for s in signals}
+    events = {kind: [*_passed(_beside(signals, kind), root, rounds)] for kind in kinds}
 
     def in_order(graph: nx.Graph[Counter], ids: dict[Counter, int]) -> Iterator[Counter]:
         for s in signals:
             for number in {*ids.values()}:
                 group = [other for other, n in ids.items() if n == number]
-                if not can_share((*group, s), by_kind[s.kind], limit):
+                if not _can_share([*group, s], events[s.kind], limit):
                     graph.add_edges_from((s, other) for other in group)
             yield s
 
@@ -148,3 +152,96 @@ def _moved(pair: tuple[Counter, Counter]) -> int:
 
 def _joined(a: Counter, b: Counter) -> Counter:
     return replace(a.joined(b), covers=(*a.covers, *b.covers))
+
+
+# On one counter ----------------------------------------------------------------------------------
+
+
+class Ways(NamedTuple):
+    """What is passed by the side of a branch that is taken, or in a loop, which goes round at most
+    `rounds` times."""
+
+    sides: Sequence[Sequence[Passed]]
+    rounds: int
+
+
+Passed: TypeAlias = "Action | Ways"
+
+
+def _beside(signals: Iterable[Counter], kind: tuple[Place, Place, Pipe]) -> Plan:
+    """The signals of a kind that no loop carries, and those by which its source waits for its
+    sink."""
+    source, target, _ = kind
+    back = target, source
+    return Plan(s for s in signals if not s.carried and (s.kind == kind or s.pair == back))
+
+
+def _passed(plan: Plan, block: Block, rounds: int) -> Iterator[Passed]:
+    """Every set and wait in the order of the text; loops go round at most `rounds` times."""
+    for item in block.items:
+        yield from plan.gaps.get((block, item.position, False), ())
+        sides = [[*_passed(plan, inner, rounds)] for inner in item.blocks]
+        if any(sides):
+            yield Ways(sides, int(min(item.most, rounds)) if isinstance(item, Repeat) else 1)
+        yield from plan.gaps.get((block, item.position, True), ())
+
+
+def _can_share(members: Sequence[Counter], events: Sequence[Passed], limit: int) -> bool:
+    """Whether signals may be on one counter; by what is passed beside their kind."""
+    alike = len({m.kind for m in members}) == 1 and not any(m.carried for m in members)
+    return alike and _Count(frozenset(members), limit).behind(events) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """The counter of some signals at one place: those that are set and not taken yet, how many were
+    taken so far, and how many of these its source knows of; `told` are the signals back to the
+    source that are under way, with what had been taken where they were set."""
+
+    members: frozenset[Counter]
+    limit: int
+    queue: tuple[Counter, ...] = ()
+    taken: int = 0
+    known: int = 0
+    told: Mapping[Counter, int] = field(default_factory=dict)
+
+    @property
+    def ahead(self) -> int:
+        """How many are set that the source does not know to be taken."""
+        return len(self.queue) + self.taken - self.known
+
+    def behind(self, events: Iterable[Passed]) -> _Count | None:
+        """The counter behind these; None if one is taken out of order, or it passes its limit."""
+        count: _Count | None = self
+        for event in events:
+            if count is None:
+                return None
+            count = count._ways(event) if isinstance(event, Ways) else count._action(*event)
+        return count
+
+    def _action(self, do: Do, signal: SyncOp) -> _Count | None:
+        assert isinstance(signal, Counter), "cores have counters"
+        if signal in self.members:
+            if do is Do.SET:
+                more = replace(self, queue=(*self.queue, signal))
+                return more if more.ahead <= self.limit else None
+            first, *rest = self.queue or (None,)
+            return replace(self, queue=(*rest,), taken=self.taken + 1) if first is signal else None
+        if any(signal.pair == m.pair for m in self.members):
+            return self  # on another counter
+        if do is Do.SET:
+            return replace(self, told={**self.told, signal: self.taken})
+        return replace(self, known=max(self.known, self.told.get(signal, 0)))
+
+    def _ways(self, ways: Ways) -> _Count | None:
+        """Of several sides the one is gone on with that leaves most under way; rounds that leave no
+        more than those before them are like all to come."""
+        count = self
+        for number in range(ways.rounds):
+            ends = [end for side in ways.sides if (end := count.behind(side)) is not None]
+            if len(ends) < len(ways.sides):
+                return None
+            before, count = count, max(ends, key=lambda end: end.ahead)
+            if number and count.ahead <= before.ahead:
+                break
+        return count

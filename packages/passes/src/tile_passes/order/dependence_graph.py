@@ -17,15 +17,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 from tile_ir import Pipe
 from tile_ir.analysis import Touch
 from tile_passes.order.conflicts import meet
-from tile_passes.order.tree import (
-    Block,
-    Instance,
-    LeafAccess,
-    Repeat,
-    Tree,
-    Work,
-    place_in,
-)
+from tile_passes.order.tree import Block, Instance, LeafAccess, Repeat, Tree, Work
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -109,6 +101,11 @@ class Edge(NamedTuple):
         return self.distance == 0 and self.first == self.then
 
     @property
+    def before_branch(self) -> bool:
+        """Whether the order is due in such a branch before what is in it."""
+        return self.unlikely and self.then < len(self.block.items)
+
+    @property
     def inner(self) -> tuple[int, int]:
         """Orders edges: what stands deeper in loops and branches, then what stands later."""
         return self.block.depth, self.first
@@ -169,7 +166,14 @@ class Relations:
 
     def _nearest(self, need: int, later: Instance) -> Edge:
         """The innermost relation of something of it with the instance; the distance is none if that
-        is in one round."""
+        is in one round. What stands inside a branch that hardly ever runs costs nothing where it
+        does not: before what the branch does, or at its end. Or else what is needed besides such
+        branches, which may cover what they need."""
+        if (need | 1 << later.bit) & self._tree.seldom:
+            found = self._unlikely(need, later)
+            if isinstance(found, Edge):
+                return found
+            need = found
         within: Edge | None = None
         carried: dict[tuple[bool, Block], Edge] = {}
         for _, earlier, run in self._tree.facts_of(need):
@@ -189,7 +193,24 @@ class Relations:
                 distance = (min if every else math.gcd)(distance, old.distance)
                 found = old if old.inner >= found.inner else found
             carried[key] = found._replace(distance=distance)
-        return within or carried[max(carried, key=lambda key: (key[1].depth, not key[0]))]
+        innermost = within or carried[max(carried, key=lambda key: (key[1].depth, not key[0]))]
+        return innermost._replace(needs=need)
+
+    def _unlikely(self, need: int, later: Instance) -> Edge | int:
+        """The edge at an unlikely branch around one of the two, or what is needed besides."""
+        likely = 0
+        behind: Edge | None = None
+        for bit, instance, run in self._tree.facts_of(need):
+            earlier = run or instance.item
+            if (block := later.item.unlikely_beside(earlier)) is not None:
+                at = block.place(later.item)
+                return Edge(instance.item, later, block, at, at, needs=need)
+            if (block := earlier.unlikely_beside(later.item)) is not None:
+                end = len(block.items)
+                behind = behind or Edge(instance.item, later, block, end, end, needs=need)
+            else:
+                likely |= 1 << bit
+        return likely if likely or behind is None else behind
 
 
 def _relation(tree: Tree, earlier: Instance, run: Repeat | None, later: Instance) -> Edge:
@@ -205,6 +226,6 @@ def _relation(tree: Tree, earlier: Instance, run: Repeat | None, later: Instance
         if apart:
             if loop is not block.loop:
                 block = loop.body
-                i, j = place_in(block, earlier.item), place_in(block, later.item)
+                i, j = block.place(earlier.item), block.place(later.item)
             return Edge(earlier.item, later, block, i, j, apart)
     return Edge(earlier.item, later, block, i, j)

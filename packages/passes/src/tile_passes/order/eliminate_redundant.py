@@ -22,14 +22,7 @@ from tile_passes.order.channels import Plan, SyncOp
 from tile_passes.order.completion import Completion
 from tile_passes.order.dependence_graph import Edge
 from tile_passes.order.flow_graph import FlowGraph, Gap
-from tile_passes.order.tree import (
-    Block,
-    Instance,
-    Residues,
-    Work,
-    place_in,
-    unlikely_block,
-)
+from tile_passes.order.tree import Instance, Work
 from tile_passes.order.worklist import State
 
 if TYPE_CHECKING:
@@ -46,8 +39,7 @@ class Stage(IntEnum):
     ALL = 2
 
 
-# An edge, what its target knows behind it, and what it needs; no edge if that is for a later stage,
-# or while nothing is reported.
+# An edge, what its target knows behind it, and what it needs; no edge if that is for a later stage.
 _Found: TypeAlias = "tuple[Edge | None, int, int]"
 
 
@@ -72,7 +64,7 @@ class Reduction(Completion):
         # The blocks in which something was not ordered.
         self.missing: set[int] = set()
         # What every pipe knew behind each item when it was run last.
-        self.history: dict[tuple[Block, int, Residues], int] = {}
+        self.history: dict[Gap, int] = {}
 
     def edges(self) -> list[Edge]:
         """In the order in which they are met along the section."""
@@ -80,7 +72,7 @@ class Reduction(Completion):
         return [edge for *_, edge in found]
 
     def passed(self, gap: Gap, state: State) -> None:
-        self.history[gap.block, gap.position, gap.residues] = state.known
+        self.history[gap] = state.known
 
     def uncovered(self, instance: Instance, need: int, state: State) -> None:
         self.missing.add(self.at)
@@ -91,67 +83,38 @@ class Reduction(Completion):
                 for source, own in enumerate(self.own)
                 if need & own
             ]
-            for edge, gives, _ in _irredundant(found) if self.tree.flat else found:
+            for edge, gives, needs in _irredundant(found) if self.tree.flat else found:
                 self.learn(target, gives, state)
                 need &= ~gives
                 if self.reporting and edge is not None:
-                    number = next(self.numbers)
-                    self.graph.add_edge(edge.earlier, edge.later.item, number, edge=edge)
+                    edge = edge._replace(needs=needs & gives)
+                    key = next(self.numbers)
+                    self.graph.add_edge(edge.earlier, edge.later.item, key, edge=edge)
 
     def edge(self, source: int, need: int, later: Instance) -> _Found:
         """The edge from the innermost place where one is needed, whatever else it covers."""
-        relations = self.flow.relations
+        relations, now = self.flow.relations, need
         if self.stage is Stage.WITHIN_ROUNDS:
-            here = relations.within_rounds(need, later)
-            if not here:
-                return None, need, need
-            need = here
-        if (need | 1 << later.bit) & self.tree.seldom:
-            found = self.unlikely(source, need, later)
-            if isinstance(found, tuple):
-                return found
-            need = found
-        place = relations.nearest(need, later)
-        if place.distance == 0:
-            return self.within_round(source, place, need)
-        return self.met(place, need, self.own[source])
+            now = relations.within_rounds(need, later)
+        edge = relations.nearest(now, later) if now else None
+        if edge is None or (self.stage < Stage.ALL and edge.before_branch):
+            return None, need, need
+        return edge, self.given(source, edge), edge.needs
 
-    def met(self, place: Edge, need: int, gives: int) -> _Found:
-        return place._replace(needs=need & gives) if self.reporting else None, gives, need
-
-    def within_round(self, source: int, place: Edge, need: int) -> _Found:
-        _, later, block, i, j, *_ = place
+    def given(self, source: int, edge: Edge) -> int:
+        """What the target knows behind an edge from a place: what that has done itself or, where
+        it signals right behind an item, knows there, but for what comes in between."""
+        own, (_, later, block, i, j, distance, _) = self.own[source], edge
+        if distance:
+            return own
+        if edge.unlikely:
+            return own & (~block.bits(j, j + 1) if edge.before_branch else block.below[-1])
         nested = block.bits(j, j + 1) if later.item.block is not block else 0
-        gives = self.own[source] & ~nested
-        if place.source is not place.target:
-            known = self.knows(source, self.history[block, i, later.residues[: block.residues]])
-            gives = (known | self.own[source]) & ~block.bits(i + 1, j) & ~nested
-        return self.met(place, need, gives)
-
-    def unlikely(self, source: int, need: int, later: Instance) -> _Found | int:
-        """What stands inside a branch that hardly ever runs costs nothing where it does not: before
-        what the branch does, or at its end. Or else what is needed besides such branches, which may
-        cover what they need."""
-        own, likely = self.own[source], 0
-        behind: Edge | None = None
-        for bit, instance, run in self.tree.facts_of(need):
-            earlier = run or instance.item
-            if (block := unlikely_block(later.item, earlier)) is not None:
-                if self.stage < Stage.ALL:
-                    return None, need, need
-                at = place_in(block, later.item)
-                before = Edge(instance.item, later, block, at, at)
-                gives = own & ~block.bits(at, at + 1)
-                return self.met(before, need, gives)
-            if (block := unlikely_block(earlier, later.item)) is not None:
-                end = len(block.items)
-                behind = behind or Edge(instance.item, later, block, end, end)
-            else:
-                likely |= 1 << bit
-        if likely or behind is None:
-            return likely
-        gives = own & behind.block.below[-1]
-        return self.met(behind, need, gives)
+        if edge.source is edge.target:
+            return own & ~nested
+        behind = Gap(block, i, True, later.residues[: block.residues])
+        known = self.knows(source, self.history[behind])
+        return (known | own) & ~block.bits(i + 1, j) & ~nested
 
 
 def _irredundant(found: list[_Found]) -> list[_Found]:

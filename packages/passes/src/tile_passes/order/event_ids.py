@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from tile_ir import Effect, IRError, Op, Pipe, Target
+from tile_ir import IRError, Target
 from tile_passes.graphs import nx
 from tile_passes.order.channels import Flag, Pair, Plan
 from tile_passes.order.completion import Completion
@@ -113,13 +113,9 @@ class LiveFlags(Completion):
         }
         pairs: dict[Pair, int] = defaultdict(int)
         for op in self.flags.values():
-            pairs[op.pair] |= self._bits(op)
+            pairs[op.pair] |= self.waits_of(op)
         # The waits of all other flags of the pair.
-        self.rivals = [pairs[op.pair] & ~self._bits(op) for op in self.flags.values()]
-
-    def _bits(self, op: Flag) -> int:
-        """The waits of an op."""
-        return ((1 << op.slots) - 1) << self.first_bit[op]
+        self.rivals = [pairs[op.pair] & ~self.waits_of(op) for op in self.flags.values()]
 
     def rivals_of(self, op: Flag) -> list[Flag]:
         """The flags of several slots that may be in flight when another is set."""
@@ -209,13 +205,9 @@ def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:
     """The ids that flags of the kernel's author may use."""
     taken: dict[Pair, set[int]] = defaultdict(set)
     for item in existing_orders(root):
-        op = item.stmt
-        assert isinstance(op, Op), "flags and barriers are operations"
-        if op.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
-            pair = (Pipe(op.attr("src_pipe")), Pipe(op.attr("dst_pipe")))
-            for span in item.spans.values():
-                first, last = max(span.low, 0), min(span.high, target.events_per_pair - 1)
-                taken[pair].update(range(int(first), int(last) + 1))
+        for span in item.spans.values():
+            first, last = max(span.low, 0), min(span.high, target.events_per_pair - 1)
+            taken[item.pair].update(range(int(first), int(last) + 1))
     return taken
 
 

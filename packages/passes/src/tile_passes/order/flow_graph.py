@@ -7,6 +7,7 @@ of the strongly connected components, so that `worklist` leaves a loop when it i
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -22,7 +23,6 @@ from tile_passes.order.tree import (
     CORES,
     Block,
     Branch,
-    Fact,
     Instance,
     Item,
     Leaf,
@@ -79,13 +79,20 @@ class Halt(NamedTuple):
 
 
 class Enter(NamedTuple):
-    """A loop begins, or goes on: all that the instances of `runs` did was done in earlier runs of
-    it, and its `facts` are those of a new run or grow older."""
+    """A loop begins, or goes on: by `shift` bits on, facts `moved` say the same of an earlier run
+    or round, and those `joined` of all earlier ones; those `complete` begin anew."""
 
     loop: Repeat
-    begins: bool
-    runs: tuple[Fact, ...]
-    facts: tuple[int, int, int]
+    complete: int
+    joined: int
+    moved: int
+    shift: int
+
+    def older(self, bits: int, each: int) -> int:
+        """The facts of each lane behind it."""
+        joined, moved, shift = self.joined * each, self.moved * each, self.shift
+        kept = bits & ~(joined | moved << shift) | bits & joined & bits << shift
+        return kept | (bits & moved) << shift | self.complete * each
 
 
 class Gap(NamedTuple):
@@ -146,8 +153,11 @@ class _Builder:
         self.flags: dict[tuple[int, int, int], int] = {}
         # Nothing needs to know whether work is complete that no instance must come after.
         self.awaited = reduce(or_, conflicts, 0)
-        for bit, instance, _ in tree.runs:
-            self.awaited |= (self.awaited >> bit & 1) << instance.bit
+        self.awaited |= self.awaited >> len(tree.instances)
+        # The instances of each loop that tell its runs apart.
+        self.looking_back: dict[Repeat | None, int] = defaultdict(int)
+        for _, instance, loop in tree.runs:
+            self.looking_back[loop] |= 1 << instance.bit
 
     def graph(self, own: Sequence[int], width: int) -> FlowGraph:
         """Build the graph, blocks in topological order of their components."""
@@ -228,13 +238,16 @@ class _Builder:
 
     def enters(self, loop: Repeat, begins: bool) -> Iterator[Step]:
         """Yield what the begin of a loop or its next iteration means for facts."""
-        runs = tuple(run for run in self.tree.runs if begins and run[-1] is loop)
-        if runs or self.facts.width:
-            yield Enter(loop, begins, runs, self.facts.loops[loop])
+        if self.facts.width:
+            now, before, moved = self.facts.loops[loop]
+            whole = now | before | moved << 1
+            yield Enter(loop, whole, 0, 0, 1) if begins else Enter(loop, now, before, moved, 1)
+        elif begins and (moved := self.looking_back[loop]):
+            yield Enter(loop, 0, 0, moved, len(self.tree.instances))
 
     def item(self, item: Item, residues: Residues) -> Iterator[Step]:
         """Yield what an item does itself."""
-        for leaf in self.tree.leaves.get(item, ()):
+        for leaf in item.leaves:
             index, facts = self.index[leaf.core], self.facts
             yield Access(leaf, index, facts.wanted[leaf], facts.runs[leaf])
         if isinstance(item, Order):
@@ -259,7 +272,7 @@ class _Builder:
                 event = order.spans[residues]
                 if event.low != event.high:
                     return
-                source, target = (self.index[Pipe(op.attr(e))] for e in ("src_pipe", "dst_pipe"))
+                source, target = (self.index[pipe] for pipe in order.pair)
                 flag = self.flags.setdefault((source, target, int(event.low)), ~len(self.flags))
                 if effect is Effect.SET_FLAG:
                     yield Set(None, source, flag)

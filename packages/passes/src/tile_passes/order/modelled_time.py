@@ -60,19 +60,19 @@ class ModelledTime:
                     yield orelse if item.unlikely or item.taken is False else then
                 case Work() | Repeat():
                     yield item
-            yield from self.plan.after(block, item.position)
-        yield from self.plan.before(block, len(block.items))
+            yield from self.plan.at(block, item.position, True)
+        yield from self.plan.at(block, len(block.items), False)
 
     def loop(self, loop: Repeat) -> None:
         trips = min(loop.most, ASSUMED_ITERATIONS)
-        for action in self.plan.before(loop.body, AROUND):
+        for action in self.plan.at(loop.body, AROUND, False):
             self.action(*action)
         begun, run = 0.0, min(int(trips), loop.modulus + 1)
         for _ in range(run):
             begun = self.clock.end
             self.block(loop.body)
         self.later((trips - run) * (self.clock.end - begun))
-        for action in self.plan.after(loop.body, AROUND):
+        for action in self.plan.at(loop.body, AROUND, True):
             self.action(*action)
 
     def later(self, cycles: float) -> None:
@@ -86,15 +86,13 @@ class ModelledTime:
                 self.clock.wait(self.tree.pipes, self.clock.end)
             case Barrier(pipe=pipe):
                 self.clock.wait((pipe,), self.clock.done[pipe])
-            case Flag() if do in (Do.PRIME, Do.DRAIN):
-                self.signal(op, Do.SET if do is Do.PRIME else Do.WAIT, len(op.raised(0)))
             case Flag():
-                self.signal(op, do)
+                self.signal(op, do.sets, len(op.turns(do)))
 
-    def signal(self, op: Flag, do: Do, times: int = 1) -> None:
+    def signal(self, op: Flag, sets: bool, times: int) -> None:
         clock, pipes = self.clock, self.tree.pipes
         for _ in range(times):
-            if do is Do.SET:
+            if sets:
                 self.flags[op].append(max(clock.free[op.source], clock.done[op.source]))
-            elif sets := self.flags[op]:
-                clock.wait(pipes if op.target is Pipe.S else [op.target], sets.popleft())
+            elif there := self.flags[op]:
+                clock.wait(pipes if op.target is Pipe.S else [op.target], there.popleft())

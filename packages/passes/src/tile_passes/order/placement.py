@@ -14,7 +14,7 @@ from dataclasses import replace
 from tile_ir import Pipe
 from tile_passes.order.channels import Barrier, Flag, Pair, Plan, Reason, SyncOp, point_to_point
 from tile_passes.order.dependence_graph import Edge
-from tile_passes.order.tree import Block, Branch, Tree, place_in
+from tile_passes.order.tree import Block, Branch, Tree
 
 
 def place(tree: Tree, plan: Plan, edges: Iterable[Edge]) -> Plan:
@@ -23,7 +23,7 @@ def place(tree: Tree, plan: Plan, edges: Iterable[Edge]) -> Plan:
     there = {op for op in plan.ops if not (isinstance(op, Flag) and op.local)}
     placed: dict[SyncOp, list[Edge]] = {}
     for edge in edges:
-        if edge.unlikely and edge.then < len(edge.block.items):
+        if edge.before_branch:
             moved = wait_before_branch(tree, plan, edge)
             if moved is not None:
                 plan, flag = moved
@@ -93,7 +93,7 @@ def _has_flags(tree: Tree, closed: frozenset[Pair], source: Pipe, target: Pipe) 
 def across_rounds(edge: Edge) -> tuple[Block, int, int, int, int]:
     """Block, places, distance and slots of a flag that is raised before the loop (`Flag.home` says
     which), and of which each round takes one and gives one back: legal, since every round of every
-    loop around does so, or breaks by way of what `Plan.before` takes and gives."""
+    loop around does so, or breaks by way of what `Plan.at` takes and gives."""
     block, first, then, distance = edge.block, edge.first, edge.then, edge.distance
     loop = block.loop
     assert loop is not None, "only loops carry"
@@ -101,7 +101,7 @@ def across_rounds(edge: Edge) -> tuple[Block, int, int, int, int]:
         # Set before it is waited for, in the same round but for a later one: which flag is
         # meant depends on the round, so that it belongs to the body of the loop.
         block = loop.body
-        first, then = place_in(block, edge.earlier), place_in(block, edge.later.item)
+        first, then = block.place(edge.earlier), block.place(edge.later.item)
     if first < then:
         slots = next(s for s in divisors(loop.modulus) if s > distance)
     elif block is loop.body:
@@ -121,7 +121,7 @@ def behind_branch(edge: Edge) -> tuple[Block, int]:
     while isinstance(item, Branch):
         block = item.then if item.then.holds(edge.earlier) else item.orelse
         position = len(block.items)
-        item = block.items[place_in(block, edge.earlier)]
+        item = block.items[block.place(edge.earlier)]
     return block, position
 
 

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
-from tile_ir import Buffer, Const, Core, For, Loc, Pipe, Region, Stmt, While, map_region, walk_expr
-from tile_ir.analysis import INF, Bounds, Interval, Ranges, Touch, visible, widened
+from tile_ir import Buffer, Const, Core, Loc, Op, Pipe, Region, Stmt, map_region
+from tile_ir.analysis import INF, Bounds, Interval, Ranges, Sight, Touch, visible, widened
 from tile_passes.graphs import nx
 
 Residues = tuple[int, ...]
@@ -29,84 +29,88 @@ class Instance:
     residues: Residues
     touches: tuple[Touch, ...]
     bounds: Bounds
+    # The loop around it, if it may touch other bytes in each round of it.
+    round_by_round: Repeat | None = None
     # By the identity of a touch: to hash a region takes longer than to find it here.
-    _regions: dict[int, tuple[Region, Region]] = field(default_factory=dict)
+    _reaches: dict[int, Region] = field(default_factory=dict)
+
+    @property
+    def looks_back(self) -> Repeat | None:
+        """That loop, if it may be run more than once."""
+        loop = self.round_by_round
+        return loop if loop is not None and loop.block.loop is not None else None
 
     def region(self, touch: Touch) -> Region:
         """What is touched, in this combination of residues."""
-        return self._of(touch)[0]
+        return map_region(touch.region, self.bounds.put_in)
 
     def reach(self, touch: Touch) -> Region:
         """That, with the elements around it that the operation touches too."""
-        return self._of(touch)[1]
+        if id(touch) not in self._reaches:
+            self._reaches[id(touch)] = widened(self.region(touch), self.item.pipe)
+        return self._reaches[id(touch)]
 
     def moves(self, touch: Touch) -> bool:
         """Whether the first byte is chosen by a number that the residues do not give."""
         offsets = (s.offset for s in touch.region.dims if not isinstance(s.offset, Const))
         return any(not isinstance(self.bounds.spelled(o), Const) for o in offsets)
 
-    def _of(self, touch: Touch) -> tuple[Region, Region]:
-        key = id(touch)
-        if key not in self._regions:
-            found = map_region(touch.region, self.bounds.put_in)
-            self._regions[key] = found, widened(found, self.item.pipe)
-        return self._regions[key]
-
 
 @dataclass(eq=False, slots=True)
 class Item:
-    """One statement of a block; one that touches no memory is nothing else."""
+    """One statement of a block; one that touches no memory is nothing else. `path` is what stands
+    around and before it, for `analysis.regions`; `blocks` are those inside, and `private` if only
+    one core, or each vector core for itself, knows how often they run; `leaves` is what each core
+    does in it."""
 
     block: Block
     position: int
     stmt: Stmt
-    core: Core = field(default=Core.EITHER, kw_only=True)
+    core: Core
+    path: tuple[Stmt, ...]
+    blocks: tuple[Block, ...] = field(default=(), init=False)
+    private: bool = field(default=False, init=False)
+    leaves: tuple[Leaf, ...] = field(default=(), init=False)
+    _sight: Sight | None = field(default=None, init=False)
 
     @property
     def loc(self) -> Loc:
         return self.stmt.loc
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The blocks inside."""
-        return ()
-
-    @property
     def bits(self) -> int:
         """All instances in it."""
         return reduce(or_, (block.below[-1] for block in self.blocks), 0)
 
-    @property
-    def around(self) -> Iterator[Branch | Repeat]:
-        """The loops and branches around the item, inside out."""
-        return (b.owner for b in self.block.outward() if b.owner is not None)
+    def unlikely_beside(self, other: Item) -> Block | None:
+        """The largest block around the item, but not around the other, that hardly ever runs."""
+        beside = set(other.block.outward())
+        found = None
+        for block in self.block.outward():
+            if block in beside:
+                break
+            if isinstance(branch := block.owner, Branch) and block is branch.then:
+                found = block if branch.unlikely else found
+        return found
+
+    def sight(self, everywhere: Ranges) -> Sight:
+        """The intervals and values of what its path brings into sight."""
+        if self._sight is None:
+            self._sight = visible(self.path, (), everywhere)
+        return self._sight
 
 
 @dataclass(eq=False, slots=True)
 class Work(Item):
-    """A statement that touches memory, on one pipe; `path` is what stands around and before it, for
-    `analysis.regions`."""
+    """A statement that touches memory, on one pipe."""
 
     pipe: Pipe
     in_order: bool
-    instances: dict[Residues, Instance] = field(default_factory=dict)
-    path: tuple[Stmt, ...] = ()
-    _sight: Ranges | None = None
+    instances: dict[Residues, Instance] = field(default_factory=dict, init=False)
 
     @property
     def bits(self) -> int:
         return sum(1 << instance.bit for instance in self.instances.values())
-
-    def sight(self, everywhere: Ranges) -> Ranges:
-        """The intervals of what its path brings into sight."""
-        if self._sight is None:
-            self._sight, _ = visible(self.path, (), everywhere)
-        return self._sight
-
-    @property
-    def loops(self) -> tuple[Stmt, ...]:
-        """Those around it, as its path has them."""
-        return tuple(s for s in self.path if isinstance(s, (For, While)))
 
 
 @dataclass(eq=False, slots=True)
@@ -114,6 +118,12 @@ class Order(Item):
     """A flag or barrier of the user's; `spans` has what its event id may be for each residue."""
 
     spans: dict[Residues, Interval] = field(default_factory=dict)
+
+    @property
+    def pair(self) -> tuple[Pipe, Pipe]:
+        """The pipe that sets the flag, and the one that waits for it."""
+        assert isinstance(self.stmt, Op), "flags are operations"
+        return Pipe(self.stmt.attr("src_pipe")), Pipe(self.stmt.attr("dst_pipe"))
 
 
 @dataclass(eq=False, slots=True)
@@ -124,12 +134,14 @@ class Branch(Item):
     taken: bool | None = None
     turns: Mapping[Residues, bool] = field(default_factory=dict)
     unlikely: bool = False
-    then: Block = field(init=False)
-    orelse: Block = field(init=False)
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
-        return self.then, self.orelse
+    def then(self) -> Block:
+        return self.blocks[0]
+
+    @property
+    def orelse(self) -> Block:
+        return self.blocks[1]
 
     def sides(self, residues: Residues) -> tuple[Block, ...]:
         """Those that may run in a combination of residues."""
@@ -143,7 +155,6 @@ class Repeat(Item):
     `ends`; `runs` if it surely runs at least once, and `most` times; `wraps` if a residue may come
     twice."""
 
-    body: Block = field(init=False)
     modulus: int = 1
     entries: tuple[int, ...] = (0,)
     ends: tuple[int, ...] = (0,)
@@ -152,8 +163,8 @@ class Repeat(Item):
     most: float = INF
 
     @property
-    def blocks(self) -> tuple[Block, ...]:
-        return (self.body,)
+    def body(self) -> Block:
+        return self.blocks[0]
 
     @property
     def turns(self) -> tuple[int, ...]:
@@ -168,24 +179,22 @@ class Repeat(Item):
 class Block:
     """Items in order. `owner` is the branch or loop it belongs to, `loop` the innermost one around,
     `residues` how many residues its instances have. `below[k]` holds the bits of all instances in
-    the first k items. Of a `private` block only one core, or each vector core for itself, knows
-    how often it runs."""
+    the first k items."""
 
-    owner: Branch | Repeat | None
-    loop: Repeat | None
-    depth: int
+    owner: Item | None = None
+    loop: Repeat | None = None
+    depth: int = 0
     residues: int = 0
     items: list[Item] = field(default_factory=list)
     below: list[int] = field(default_factory=lambda: [0])
-    private: bool = False
 
     @staticmethod
-    def inside(owner: Branch | Repeat | None, residues: int = 0) -> Block:
-        """An empty block of a branch, a loop, or the section."""
-        if owner is None:
-            return Block(None, None, 0, residues)
-        loop = owner if isinstance(owner, Repeat) else owner.block.loop
-        return Block(owner, loop, owner.block.depth + 1, residues)
+    def inside(owner: Item) -> Block:
+        """An empty block of a branch or a loop."""
+        around = owner.block
+        if not isinstance(owner, Repeat):
+            return Block(owner, around.loop, around.depth + 1, around.residues)
+        return Block(owner, owner, around.depth + 1, around.residues + (owner.modulus > 1))
 
     def outward(self) -> Iterator[Block]:
         """This block and those around it, inside out."""
@@ -209,6 +218,13 @@ class Block:
         """Whether the item stands in this block or in one inside it."""
         return self.below[-1] & item.bits != 0
 
+    def place(self, item: Item) -> int:
+        """Where in the block the item stands, or what holds it."""
+        while item.block is not self:
+            assert item.block.owner is not None, "the block is around the item"
+            item = item.block.owner
+        return item.position
+
     def bits(self, first: int, end: int) -> int:
         """The instances in items [first, end)."""
         return self.below[end] & ~self.below[first]
@@ -216,12 +232,11 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Leaf:
-    """What one core does in an item itself: in an operation, or before a loop or branch begins.
-    `path` is what stands around and before it; `gm` and `chip` are its accesses."""
+    """What one core does in an item itself: in an operation, or before a loop or branch begins;
+    `gm` and `chip` are its accesses."""
 
     item: Item
     core: Core
-    path: tuple[Stmt, ...]
     gm: list[LeafAccess] = field(default_factory=list)
     chip: list[LeafAccess] = field(default_factory=list)
 
@@ -245,14 +260,14 @@ Fact: TypeAlias = "tuple[int, Instance, Repeat | None]"
 @dataclass(eq=False, slots=True)
 class Tree:
     """One section, for its pipes, or a whole kernel, for its cores. `masks` holds the instances of
-    each pipe as bits, with the bits of their `runs`, which come behind those of all instances;
-    `leaves` has what each core does in an item."""
+    each pipe as bits, with the bits of their `runs`, which come behind those of all instances and
+    in the same order."""
 
     core: Core
     root: Block
     ranges: Ranges
     instances: list[Instance] = field(default_factory=list)
-    runs: list[Fact] = field(default_factory=list)
+    runs: Sequence[Fact] = ()
     pipes: tuple[Pipe, ...] = ()
     flag_pairs: frozenset[tuple[Pipe, Pipe]] = frozenset()
     masks: dict[Pipe, int] = field(default_factory=dict)
@@ -263,7 +278,6 @@ class Tree:
     written: frozenset[Buffer] = frozenset()
     # The pipes whose work a signal may tell of: its own always, and those it has to come after.
     told: frozenset[Pipe] = frozenset()
-    leaves: dict[Item, tuple[Leaf, ...]] = field(default_factory=dict)
     dominators: dict[Block, Block] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -277,44 +291,21 @@ class Tree:
                 one = self.dominators[one]
             else:
                 two = self.dominators[two]
-        return one, place_in(one, p), place_in(one, q)
+        return one, one.place(p), one.place(q)
 
     def facts_of(self, bits: int) -> Iterator[Fact]:
         """The facts of bits, the last first. Bits of waits are passed over."""
+        count = len(self.instances)
         bits &= (1 << self.free_bit()) - 1
         while bits:
             bit = bits.bit_length() - 1
             bits ^= 1 << bit
-            if bit < len(self.instances):
-                yield bit, self.instances[bit], None
-            else:
-                yield self.runs[bit - len(self.instances)]
+            instance = self.instances[bit % count]
+            yield bit, instance, instance.looks_back if bit >= count else None
 
     def free_bit(self) -> int:
         """The first bit without a meaning."""
-        return len(self.instances) + len(self.runs)
-
-
-def round_by_round(instance: Instance) -> Repeat | None:
-    """The loop around the instance, if it may touch other bytes in each round of it."""
-    loop = instance.item.block.loop
-    if loop is None or loop.modulus > 1 or not isinstance(loop.stmt, For):
-        return None
-    var = loop.stmt.var
-    offsets = (s.offset for t in instance.touches for s in instance.region(t).dims)
-    return loop if any(e == var for offset in offsets for e in walk_expr(offset)) else None
-
-
-def unlikely_block(item: Item, other: Item) -> Block | None:
-    """The largest block around `item`, but not around `other`, that hardly ever runs."""
-    beside = set(other.block.outward())
-    found = None
-    for block in item.block.outward():
-        if block in beside:
-            break
-        if isinstance(block.owner, Branch) and block.owner.unlikely and block is block.owner.then:
-            found = block
-    return found
+        return len(self.instances) * (2 if self.runs else 1)
 
 
 def _dominators(root: Block) -> dict[Block, Block]:
@@ -326,11 +317,3 @@ def _dominators(root: Block) -> dict[Block, Block]:
             graph.add_edges_from(((item.block, inner), (inner, item.block)))
     found: dict[Block, Block] = nx.immediate_dominators(graph, root)
     return found
-
-
-def place_in(block: Block, item: Item) -> int:
-    """Where in the block the item stands, or what holds it."""
-    while item.block is not block:
-        assert item.block.owner is not None, "the block is around the item"
-        item = item.block.owner
-    return item.position

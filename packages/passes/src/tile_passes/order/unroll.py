@@ -7,10 +7,9 @@ constants. For cores, sections are opened: every item names the cores that run i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import reduce
-from itertools import count
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from operator import or_
 from typing import TypeAlias
 
@@ -37,6 +36,7 @@ from tile_ir import (
     Var,
     While,
     binary,
+    bodies,
     constant_value,
     core_of,
     expressions,
@@ -51,10 +51,13 @@ from tile_ir.analysis import (
     EVERYTHING,
     ORDERING,
     Bounds,
+    Facts,
+    Interval,
     Ranges,
     Touch,
     decided,
     facts_in,
+    facts_of,
     interval,
     launch_ranges,
     loop_range,
@@ -65,12 +68,10 @@ from tile_ir.analysis import (
     touches_within,
     trips,
 )
-from tile_passes.order.sight import InResidue, Sight
 from tile_passes.order.tree import (
     CORES,
     Block,
     Branch,
-    Fact,
     Instance,
     Item,
     Leaf,
@@ -80,100 +81,104 @@ from tile_passes.order.tree import (
     Residues,
     Tree,
     Work,
-    round_by_round,
 )
 from tile_passes.streams.items import items
 
 _ON_CHIP = frozenset({Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C, Memory.BT})
 
 
+@dataclass(frozen=True)
+class Sight:
+    """What is known where a statement stands: intervals and values of variables, and those that
+    only one combination of residues gives them; all that stands around and before it, and what the
+    loops and branches around it say."""
+
+    known: Ranges
+    values: Mapping[Var, Expr] = field(default_factory=dict)
+    chosen: Sequence[tuple[Residues, Ranges, Mapping[Var, Expr]]] = (((), {}, {}),)
+    path: tuple[Stmt, ...] = ()
+    facts: Facts = ()
+
+    @cached_property
+    def each_residue(self) -> list[tuple[Residues, Bounds]]:
+        """Every combination of residues, with what is known of expressions in it."""
+        return [
+            (residues, Bounds({**self.known, **ranges}, {**self.values, **values}))
+            for residues, ranges, values in self.chosen
+        ]
+
+    def where(self, condition: Expr, value: bool) -> Sight:
+        """What is known where a condition has a value."""
+        return replace(self, facts=(*self.facts, *facts_of(condition, value, self.values)))
+
+
 def build_tree(func: Func, section: Section, target: Target) -> Tree:
     """The tree of one section of a planned function."""
     builder = _PipeTree(func)
-    root = builder.block(section.body, None, builder.start, section.core)
-    pipes = target.pipes[section.core]
+    root = builder.block(section.body, Block(), builder.start, section.core)
+    pipes, instances = target.pipes[section.core], builder.instances
     masks = dict.fromkeys(pipes, 0)
-    runs = [*_earlier_runs(builder.instances)]
-    for bit, instance, _ in (*((i.bit, i, None) for i in builder.instances), *runs):
+    runs = [(len(instances) + i.bit, i, i.looks_back) for i in instances if i.looks_back]
+    for bit, instance, _ in (*((i.bit, i, None) for i in instances), *runs):
         masks[instance.item.pipe] |= 1 << bit
     unlikely = (i.then.below[-1] for i in root.walk() if isinstance(i, Branch) and i.unlikely)
-    flat = all(i.blocks == () and not isinstance(i.stmt, Break) for i in root.items)
     return Tree(
         section.core,
         root,
         builder.start.known,
-        builder.instances,
+        instances,
         runs,
         pipes,
         target.flag_pairs[section.core],
         masks,
-        flat,
-        reduce(or_, unlikely, 0),
-        frozenset(b for b in written_buffers(func.launch.body) if b.memory is Memory.GM),
+        flat=not any(i.blocks or isinstance(i.stmt, Break) for i in root.items),
+        seldom=reduce(or_, unlikely, 0),
+        written=frozenset(b for b in written_buffers(func.launch.body) if b.memory is Memory.GM),
         # One of the user's may tell of anything; `insert_cross_core_sync` sets one on each pipe
         # that others await, but none runs on the scalar unit.
-        frozenset({Pipe.S} if Automatic.CROSS in func.automatic else pipes),
+        told=frozenset({Pipe.S} if Automatic.CROSS in func.automatic else pipes),
     )
 
 
 def core_tree(func: Func) -> Tree:
     """The tree of a lowered function, sections opened; its loops have no residues."""
     builder = _CoreTree(func)
-    root = builder.block(func.launch.body, None, builder.start, Core.EITHER)
-    return Tree(Core.EITHER, root, builder.start.known, leaves=builder.leaves)
+    root = builder.block(func.launch.body, Block(), builder.start, Core.EITHER)
+    return Tree(Core.EITHER, root, builder.start.known)
 
 
-def _earlier_runs(instances: list[Instance]) -> Iterator[Fact]:
-    """A fact for every instance that may touch other bytes in each round of a loop that may be run
-    more than once."""
-    bits = count(len(instances))
-    for instance in instances:
-        loop = round_by_round(instance)
-        if loop is not None and loop.block.loop is not None:
-            yield next(bits), instance, loop
-
-
-# Where an item stands, and its statement.
-_At: TypeAlias = tuple[Block, int, Stmt]
+# An item's block, its place there, its statement, core and path.
+_At: TypeAlias = tuple[Block, int, Stmt, Core, tuple[Stmt, ...]]
 
 
 class _Builder:
     """Builds blocks, loops and branches; subclasses say what the other statements are."""
 
     def __init__(self, func: Func, known: Ranges) -> None:
-        self.func = func
-        self.start = Sight(known, {}, [], ())
-        # What has another value in each residue of a loop around it.
-        self.varying: set[Var] = set()
+        self.func, self.start = func, Sight(known)
 
-    def item(self, at: _At, core: Core, sight: Sight) -> Item:
+    def item(self, at: _At, sight: Sight) -> Item:
         """The item of a statement without blocks."""
         raise NotImplementedError
 
-    def entered(self, item: Branch | Repeat, sight: Sight) -> Sight:
-        """What is known in the blocks of a branch or loop, which are built next."""
-        return replace(sight, path=(*sight.path, item.stmt))
+    def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
+        """What is known in each block of a branch or loop; they are built next."""
+        return [replace(sight, path=(*sight.path, item.stmt)) for _ in bodies(item.stmt)]
 
-    def block(self, body: Body, owner: Branch | Repeat | None, sight: Sight, core: Core) -> Block:
-        block = Block.inside(owner, len(sight.counted))
+    def block(self, body: Body, block: Block, sight: Sight, core: Core) -> Block:
+        """Fill an empty block."""
         for found in items(body, core):
             stmt, own = found.stmt, found.core
-            at = block, len(block.items), stmt
-            item: Item
-            match stmt:
-                case For(body=inside) | While(body=inside):
-                    item = repeat = Repeat(*at, core=own)
-                    block.items.append(repeat)
-                    repeat.body = self.block(inside, repeat, self.entered(repeat, sight), own)
-                case If(condition=condition, then=then, orelse=orelse):
-                    item = branch = Branch(*at, core=own)
-                    block.items.append(branch)
-                    inner = self.entered(branch, sight)
-                    branch.then = self.block(then, branch, inner.where(condition, True), own)
-                    branch.orelse = self.block(orelse, branch, inner.where(condition, False), own)
-                case _:
-                    item = self.item(at, own, sight)
-                    block.items.append(item)
+            at = block, len(block.items), stmt, own, sight.path
+            if inner := bodies(stmt):
+                item: Item = Branch(*at) if isinstance(stmt, If) else Repeat(*at)
+                sights = self.entered(item, sight)
+                item.blocks = tuple(Block.inside(item) for _ in inner)
+                for inside, empty, known in zip(inner, item.blocks, sights, strict=True):
+                    self.block(inside, empty, known, own)
+            else:
+                item = self.item(at, sight)
+            block.items.append(item)
             block.below.append(block.below[-1] | item.bits)
             if isinstance(stmt, Let):
                 sight = self.behind(stmt, sight)
@@ -187,15 +192,7 @@ class _Builder:
         values = sight.values
         if not reads_memory(stmt.value):
             values = {**values, stmt.var: stmt.value}
-            if self.varies(stmt.value):
-                self.varying.add(stmt.var)
         return replace(sight, known=known, values=values, path=(*sight.path, stmt))
-
-    def varies(self, expr: Expr) -> bool:
-        """Whether its value depends on the residues of the loops around it."""
-        if isinstance(expr, Const):
-            return False
-        return any(part in self.varying for part in walk_expr(expr) if isinstance(part, Var))
 
 
 class _PipeTree(_Builder):
@@ -204,43 +201,59 @@ class _PipeTree(_Builder):
         super().__init__(func, scalars | launch_ranges(func))
         self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
         self.instances: list[Instance] = []
+        # What has another value in each residue of a loop around it.
+        self.varying: set[Var] = set()
 
-    def item(self, at: _At, core: Core, sight: Sight) -> Item:
-        *_, stmt = at
+    def behind(self, stmt: Let, sight: Sight) -> Sight:
+        varies = self.varies(stmt.value) and not reads_memory(stmt.value)
+        if varies and stmt.var.dtype.is_integer:
+            self.varying.add(stmt.var)
+        return super().behind(stmt, sight)
+
+    def varies(self, expr: Expr) -> bool:
+        """Whether its value depends on the residues of the loops around it."""
+        return bool(self.varying) and not self.varying.isdisjoint(walk_expr(expr))
+
+    def item(self, at: _At, sight: Sight) -> Item:
+        stmt = at[2]
         match stmt:
             case Break():
-                return Item(*at, core=core)
+                return Item(*at)
             case Op() if stmt.opdef.effect is Effect.SET_CROSS_FLAG:
                 # It speaks for one pipe, but what it tells other cores is that they may use gm: all
                 # this core did there before, on any pipe that is told of, must be done.
-                signal = Work(*at, Pipe(stmt.attr("pipe")), True, {}, sight.path, core=core)
+                signal = Work(*at, Pipe(stmt.attr("pipe")), True)
                 for residues, bounds in sight.each_residue:
                     self.instance(signal, residues, (), bounds)
                 return signal
             case Op() if stmt.opdef.effect in ORDERING:
-                order = Order(*at, core=core)
-                if stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
-                    self.event_ids(order, sight)
-                return order
+                return Order(*at, dict(self.event_ids(stmt, sight)))
             case Op():
-                return self.work(at, pipe_of(stmt), stmt.opdef.in_order, core, sight)
-        return self.work(at, Pipe.S, False, core, sight)
+                work = Work(*at, pipe_of(stmt), stmt.opdef.in_order)
+            case _:
+                work = Work(*at, Pipe.S, False)
+        for residues, bounds, found in self.touched(stmt, sight):
+            if found:
+                self.instance(work, residues, found, bounds)
+        return work if work.instances else Item(*at)
 
-    def entered(self, item: Branch | Repeat, sight: Sight) -> Sight:
+    def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
         match item, item.stmt:
             case Repeat() as repeat, For() as loop:
-                return self.loop(repeat, loop, sight)
+                return [self.loop(repeat, loop, sight)]
             case Branch() as branch, If(condition=condition, then=then, unlikely=unlikely):
                 whole = resolved(condition, sight.values)
                 branch.taken = decided(whole, sight.known, sight.facts)
                 branch.turns = self.turns(condition, sight) if branch.taken is None else {}
                 leaves = any(isinstance(s, Break) for s in walk_statements(then))
                 branch.unlikely = unlikely and not leaves
+                inside = super().entered(item, sight)
+                return [s.where(condition, v) for s, v in zip(inside, (True, False), strict=True)]
         return super().entered(item, sight)
 
     def loop(self, repeat: Repeat, stmt: For, sight: Sight) -> Sight:
         """Find out how often the loop runs, and with which residues."""
-        known, values, counted = sight.known, sight.values, sight.counted
+        known, values, chosen = sight.known, sight.values, sight.chosen
         path: tuple[Stmt, ...] = (*sight.path, stmt)
         start, stop = constant_value(stmt.start), constant_value(stmt.stop)
         least, repeat.most, _ = trips(stmt, known, values, sight.facts)
@@ -256,10 +269,14 @@ class _PipeTree(_Builder):
             rounds = rounds_of(stmt.var)
             path = (*sight.path, _in_rounds(stmt, rounds, m))
             turns = [(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
-            counted = [*counted, (stmt.var, rounds, turns)]
+            chosen = [
+                ((*residues, j), {**ranges, rounds: among}, {**given, stmt.var: value})
+                for residues, ranges, given in chosen
+                for j, among, value in turns
+            ]
             self.varying.add(stmt.var)
         facts = (*sight.facts, *facts_in(stmt, values))
-        return Sight({**known, stmt.var: span}, values, counted, path, facts)
+        return Sight({**known, stmt.var: span}, values, chosen, path, facts)
 
     def turns(self, condition: Expr, sight: Sight) -> dict[Residues, bool]:
         """Whether a condition holds, for the combinations of residues in which that is certain."""
@@ -271,61 +288,48 @@ class _PipeTree(_Builder):
         }
         return {residues: truth for residues, truth in found.items() if truth is not None}
 
-    def work(self, at: _At, pipe: Pipe, in_order: bool, core: Core, sight: Sight) -> Item:
-        """An item for the statement; instances for it if it touches anything."""
-        item = Work(*at, pipe, in_order, {}, sight.path, core=core)
-        for (residues, bounds), found in self.touched(item.stmt, sight):
-            if found:
-                self.instance(item, residues, found, bounds)
-        return item if item.instances else Item(*at, core=core)
-
-    def touched(self, stmt: Stmt, sight: Sight) -> Iterator[tuple[InResidue, tuple[Touch, ...]]]:
+    def touched(
+        self, stmt: Stmt, sight: Sight
+    ) -> Iterator[tuple[Residues, Bounds, tuple[Touch, ...]]]:
         """What the statement touches in each combination of residues. Where these make numbers of
         all that varies, it touches the same as where they make the same numbers."""
-        varying = [e for e in expressions(stmt) if self.varies(e)]
+        varying = [e for e in expressions(stmt) if self.varies(e)] if self.varying else []
         found: dict[tuple[Expr, ...], tuple[Touch, ...]] = {}
-        numbers = True
-        for each in sight.each_residue:
-            _, bounds = each
-            key = tuple(map(bounds.spelled, varying)) if numbers else ()
-            numbers = numbers and all(isinstance(e, Const) for e in key)
-            known = found.get(key) if numbers else None
-            if known is None:
+        for residues, bounds in sight.each_residue:
+            key = tuple(map(bounds.spelled, varying))
+            known = found.get(key)
+            if known is None or not all(isinstance(e, Const) for e in key):
                 known = found[key] = touches_within(stmt, self.addresses, bounds)
-            yield each, known
+            yield residues, bounds, known
 
     def instance(
         self, item: Work, residues: Residues, touches: tuple[Touch, ...], bounds: Bounds
     ) -> None:
         found = Instance(len(self.instances), item, residues, touches, bounds)
+        loop = item.block.loop
+        if loop is not None and loop.modulus == 1 and isinstance(loop.stmt, For):
+            offsets = (s.offset for touch in touches for s in found.region(touch).dims)
+            if any(loop.stmt.var in walk_expr(offset) for offset in offsets):
+                found.round_by_round = loop
         item.instances[residues] = found
         self.instances.append(found)
 
-    def event_ids(self, order: Order, sight: Sight) -> None:
-        assert isinstance(order.stmt, Op)
-        event = order.stmt.operand("event_id")
-        assert isinstance(event, Expr), "event ids are scalars"
-        for residues, bounds in sight.each_residue:
-            order.spans[residues] = interval(bounds.spelled(event), bounds.known)
+    def event_ids(self, op: Op, sight: Sight) -> Iterator[tuple[Residues, Interval]]:
+        """What the event id of a flag may be in each combination of residues."""
+        if op.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
+            event = op.operand("event_id")
+            assert isinstance(event, Expr), "event ids are scalars"
+            for residues, bounds in sight.each_residue:
+                yield residues, interval(bounds.spelled(event), bounds.known)
 
 
 class _CoreTree(_Builder):
-    """`leaves` has what each core does in an item; `own` what only one core, or one lane, knows."""
+    """`own` is what only one core, or one lane, knows."""
 
     def __init__(self, func: Func) -> None:
         super().__init__(func, launch_ranges(func))
-        self.leaves: dict[Item, tuple[Leaf, ...]] = {}
         self.own: set[Var] = set()
         self.regions: dict[Region, Region] = {}
-
-    def block(self, body: Body, owner: Branch | Repeat | None, sight: Sight, core: Core) -> Block:
-        block = super().block(body, owner, sight, core)
-        match owner.stmt if owner is not None else None:
-            case If(condition=c) | While(condition=c):
-                block.private = self.knows_more(c)
-            case For(start=start, stop=stop):
-                block.private = self.knows_more(start) or self.knows_more(stop)
-        return block
 
     def behind(self, stmt: Let, sight: Sight) -> Sight:
         if self.knows_more(stmt.value):
@@ -340,27 +344,30 @@ class _CoreTree(_Builder):
             for p in walk_expr(expr)
         )
 
-    def item(self, at: _At, core: Core, sight: Sight) -> Item:
-        item = Item(*at, core=core)
-        self.leaf(item, sight)
+    def item(self, at: _At, sight: Sight) -> Item:
+        item = Item(*at)
+        item.leaves = tuple(self.leaves(item))
         return item
 
-    def entered(self, item: Branch | Repeat, sight: Sight) -> Sight:
-        self.leaf(item, sight)
-        if isinstance(item, Repeat) and isinstance(item.stmt, For):
-            found = trips(item.stmt, self.start.known)
-            item.runs, item.wraps, item.most = found.low >= 1, found.high > 1, found.high
+    def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
+        item.leaves = tuple(self.leaves(item))
+        match item, item.stmt:
+            case Repeat() as repeat, For(start=start, stop=stop) as loop:
+                item.private = self.knows_more(start) or self.knows_more(stop)
+                found = trips(loop, self.start.known)
+                repeat.runs, repeat.wraps, repeat.most = found.low >= 1, found.high > 1, found.high
+            case _, If(condition=condition) | While(condition=condition):
+                item.private = self.knows_more(condition)
         return super().entered(item, sight)
 
-    def leaf(self, item: Item, sight: Sight) -> None:
-        """Note the accesses of the item itself, for each core that runs it."""
+    def leaves(self, item: Item) -> Iterator[Leaf]:
+        """What each core that runs the item does in it, if it touches anything."""
         core, stmt = item.core, item.stmt
         if core is Core.EITHER and isinstance(stmt, Op):
             core = core_of(stmt)
-        leaves = []
         accesses = [*regions_of(stmt)]
         for each in CORES if core is Core.EITHER else (core,):
-            leaf = Leaf(item, each, sight.path)
+            leaf = Leaf(item, each)
             for found, way, unordered, pipe in accesses:
                 region = self.regions.setdefault(found, found)
                 its = leaf.gm if region.memory is Memory.GM else leaf.chip
@@ -370,9 +377,7 @@ class _CoreTree(_Builder):
                 if way.writes:
                     its.append(LeafAccess(region, True, atomic, by))
             if leaf.gm or leaf.chip:
-                leaves.append(leaf)
-        if leaves:
-            self.leaves[item] = tuple(leaves)
+                yield leaf
 
 
 def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:

@@ -35,17 +35,17 @@ def _body(found: Allocation, block: Block, within: Core) -> Body:
     plan = found.plan
     result: list[streams.Item] = []
     for item in block.items:
-        result += _between(found, plan.before(block, item.position), item)
+        result += _between(found, plan.at(block, item.position, False), item)
         stmt = item.stmt
         if isinstance(item, Repeat):
-            result += _between(found, plan.before(item.body, AROUND), item)
+            result += _between(found, plan.at(item.body, AROUND, False), item)
         if item.blocks:
             stmt = with_bodies(stmt, tuple(_body(found, b, item.core) for b in item.blocks))
         result.append(streams.Item(stmt, item.core, 0))
         if isinstance(item, Repeat):
-            result += _between(found, plan.after(item.body, AROUND), item)
-        result += _between(found, plan.after(block, item.position), item)
-    result += _between(found, plan.before(block, len(block.items)), None)
+            result += _between(found, plan.at(item.body, AROUND, True), item)
+        result += _between(found, plan.at(block, item.position, True), item)
+    result += _between(found, plan.at(block, len(block.items), False), None)
     return streams.closed(result, within)
 
 
@@ -60,39 +60,25 @@ def _between(
                 yield _instruction(name, (), attrs, op.reason.later.loc)
             case Counter():
                 assert at is not None, "signals stand beside items"
-                sets = do in (Do.SET, Do.PRIME)
-                for _ in range(op.distance if do in (Do.PRIME, Do.DRAIN) else 1):
-                    yield from _signal(found, op, sets, at.loc)
-            case Flag() if do in (Do.PRIME, Do.DRAIN):
-                for event in _around(found, op, do):
-                    yield flag_op(op, event, do is Do.PRIME)
+                for _ in op.turns(do):
+                    yield from _signal(found, op, do.sets, at.loc)
             case Flag():
-                yield flag_op(op, _turn(found, op, op.distance * (do is Do.SET)), do is Do.SET)
+                for event in _events(found, op, do):
+                    yield flag_op(op, event, do.sets)
 
 
-def _around(found: Allocation, op: Flag, do: Do) -> Iterator[Expr]:
-    """The events that are raised before a loop, or taken back after it."""
-    if op.by_slot:
-        yield from (Const(found.events[op] + slot) for slot in op.raised(0))
+def _events(found: Allocation, op: Flag, do: Do) -> Iterator[Expr]:
+    """The events of this round, or of those that are raised before a loop or taken back after."""
+    first = found.events[op]
+    if op.slots == 1 or (do.around and op.by_slot):
+        yield from (Const(first + turn % op.slots) for turn in op.turns(do))
         return
     loop = op.block.loop
     assert loop is not None and isinstance(loop.stmt, For), "only counted loops have slots"
-    start, stop = loop.stmt.start, loop.stmt.stop
-    first = start if do is Do.PRIME else maximum(start, stop)
-    yield from (_event(found, op, first + t) for t in range(op.distance))
-
-
-def _turn(found: Allocation, flag: Flag, ahead: int) -> Expr:
-    """The event of this round, or of one ahead."""
-    if flag.slots == 1:
-        return Const(found.events[flag])
-    loop = flag.block.loop
-    assert loop is not None and isinstance(loop.stmt, For), "only counted loops have slots"
-    return _event(found, flag, loop.stmt.var + ahead)
-
-
-def _event(found: Allocation, flag: Flag, count: Expr) -> Expr:
-    return simplify(binary("%", simplify(count), flag.slots)) + found.events[flag]
+    start, stop, var = loop.stmt.start, loop.stmt.stop, loop.stmt.var
+    count = {Do.PRIME: start, Do.DRAIN: maximum(start, stop)}.get(do, var)
+    for turn in op.turns(do):
+        yield simplify(binary("%", simplify(count + turn), op.slots)) + first
 
 
 def _signal(found: Allocation, op: Counter, sets: bool, loc: Loc) -> Iterator[streams.Item]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_ir import (
     INT32,
     INT64,
@@ -19,6 +17,7 @@ from tile_ir import (
     simplify,
     walk_expr,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.parallel.nest import Domain, Unsuitable
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from tile_ir import Body, Buffer, For, LoopKind, Memory, Stmt, Store, cast, loads, walk
 from tile_ir.analysis import Ranges, loop_range
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
 from tile_passes.parallel.narrow_integers import fitted

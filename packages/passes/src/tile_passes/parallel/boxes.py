@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from tile_ir import (
     Binary,
@@ -32,6 +31,7 @@ from tile_ir import (
     written_buffers,
 )
 from tile_ir.analysis import Ranges, at_least, interval
+from tile_ir.quick_dataclasses import replace
 from tile_passes.parallel.nest import Domain, Leaf, inlined, loads_in
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}

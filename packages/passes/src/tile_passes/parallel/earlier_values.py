@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_ir import Buffer, Func, Load, Memory, Stmt, written_buffers
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.gen_kill import NOTHING, GenKill, storages_of
 from tile_passes.analysis.path_context import PathContext
 from tile_passes.parallel.accesses import access

@@ -8,7 +8,7 @@ says, the condition is kept in a tile first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_ir import (
     Binary,
@@ -28,6 +28,7 @@ from tile_ir import (
     unary,
     written_buffers,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.parallel.nest import Unsuitable, loads_in
 
 # A value of every element in a tile of the compiler's: the store to it, and how it is read.

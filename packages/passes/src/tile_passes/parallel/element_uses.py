@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tile_ir import (
     Body,
@@ -21,6 +20,7 @@ from tile_ir import (
     expressions,
     unary,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.parallel.nest import Leaf, inlined, loads_in
 
 

@@ -6,8 +6,6 @@ Where their numbers of rounds differ, those that have no more are left alone by 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tile_ir import (
     Body,
     Const,
@@ -24,6 +22,7 @@ from tile_ir import (
     written_buffers,
 )
 from tile_ir.analysis import Ranges, interval
+from tile_ir.quick_dataclasses import replace
 from tile_passes.parallel.nest import Leaf
 
 # Of more rounds than these, most of which may do nothing, each iteration runs its own.

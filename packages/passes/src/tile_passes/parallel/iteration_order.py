@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tile_ir import Binary, Const, Expr, Select, Unary, Var, linear_form, walk_expr
 from tile_ir.lazy import np
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.parallel.element_uses import Use
 
 # Of more iterations than these no order is computed.

@@ -8,8 +8,6 @@ int32, the vector unit in int16 where no more is kept (`done_narrow`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_ir import (
     INT16,
     INT32,
@@ -30,6 +28,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import Ranges, interval
+from tile_ir.quick_dataclasses import dataclass
 
 # Operations whose low bits depend on the low bits of their operands only.
 _LOW_BITS = frozenset({"+", "-", "*", "&", "|", "^"})

@@ -7,7 +7,6 @@ whole domain before the next one starts (docs/rules/kernels.md#parallel-loops).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Set
-from dataclasses import dataclass
 from functools import partial
 
 from tile_ir import (
@@ -36,6 +35,7 @@ from tile_ir import (
     written_buffers,
 )
 from tile_ir.analysis import Ranges, loop_range, trip_count
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

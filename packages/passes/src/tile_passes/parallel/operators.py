@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tile_ir import (
     BFLOAT16,
     FLOAT16,
@@ -16,6 +14,7 @@ from tile_ir import (
     Expr,
     Unary,
 )
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

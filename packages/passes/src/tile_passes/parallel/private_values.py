@@ -4,7 +4,6 @@ iteration has a value of its own, as each thread of a GPU has."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 
 from tile_ir import (
@@ -33,6 +32,7 @@ from tile_ir import (
     walk,
     walk_expr,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_passes.parallel.nest import domain_of, loads_in
 
 # A tile for the values of all iterations of the loops around a first value.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 from tile_ir import (
@@ -35,6 +34,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import trip_count
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.parallel.accesses import step_of
 from tile_passes.parallel.dependence import overlapping
 from tile_passes.parallel.nest import Unsuitable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tile_ir import (
     Diagnostic,
@@ -19,6 +18,7 @@ from tile_ir import (
     buffer_bytes,
     conjunction,
 )
+from tile_ir.quick_dataclasses import replace
 from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable
 
 _ROOM = "smaller tiles leave room"

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_ir import Buffer, Cast, Const, Expr, Load, Operand, Region, Var, children
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.parallel.nest import Domain
 
 

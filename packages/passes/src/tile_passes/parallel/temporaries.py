@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_ir import (
     BLOCK_BYTES,
@@ -29,6 +29,7 @@ from tile_ir import (
     walk_expr,
     written_buffers,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.nest import NoRoom
 

@@ -12,7 +12,6 @@ scratch buffer of an operation. Times are added by those who schedule the graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple
 
@@ -36,6 +35,7 @@ from tile_ir import (
     walk,
 )
 from tile_ir.analysis import apart, launch_ranges, regions_of
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 from tile_passes.streams.items import Step
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tile_ir import Buffer, Pipe
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.clock.occupancy import Occupancy, Resource, Times
 from tile_passes.graphs import nx
 from tile_passes.pipelining.dependence_graph import Iteration, Unit

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
 
 from tile_ir import (
     Access,
@@ -46,6 +45,7 @@ from tile_ir import (
     walk_ops,
 )
 from tile_ir.analysis import regions_of
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.liveness import Liveness, liveness
 from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.side_by_side import fit_side_by_side

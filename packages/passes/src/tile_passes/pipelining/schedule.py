@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from tile_ir import Buffer, Core, For, Loc
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
 from tile_passes.clock.occupancy import times_of_work

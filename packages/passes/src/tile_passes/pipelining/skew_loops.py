@@ -14,7 +14,7 @@ names the version of its iteration. There are two forms:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import partial, reduce
 from itertools import groupby
 
@@ -53,6 +53,7 @@ from tile_ir.analysis import (
     trip_count,
     with_ranges,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 from tile_passes.pipelining.plan_versions import Version, own_in_version, with_versions
 from tile_passes.pipelining.schedule import Pipelined, Stages

@@ -13,7 +13,6 @@ versions of buffers (`plan_versions`), and check that these have room; `skew_loo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 
 from tile_ir import (
@@ -32,6 +31,7 @@ from tile_ir import (
     walk_ops,
 )
 from tile_ir.analysis import constant_trips
+from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis.liveness import liveness
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
@@ -189,7 +189,7 @@ class _CorePlanner:
         for stages in count(3):
             more = self.of_stages(stages)
             complete = all(more.versions.get(b, 1) == stages for b in self.given.handed)
-            if not complete or more.times.whole > STAGE_WORTH * best.times.whole:
+            if not complete or more.times.whole >= STAGE_WORTH * best.times.whole:
                 return best
             best = more
         raise AssertionError

@@ -8,10 +8,10 @@ be loaded anew as soon as it has been multiplied, without a second version of al
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from tile_ir import ZERO, Alloc, Buffer, Const, Memory, Op, Region, Target, buffer_bytes
 from tile_ir.costs.instruction_cost import Assumed, cost
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.region_parts import part_along
 from tile_passes.products.product_loop import Loaded, ProductLoop
 

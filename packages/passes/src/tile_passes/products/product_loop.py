@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import gcd
 
 from tile_ir import (
@@ -40,6 +39,7 @@ from tile_ir import (
 from tile_ir.analysis import constant_trips
 from tile_ir.ops.cube import is_tile_product, matrix_sizes, transposes
 from tile_ir.ops.movement import loads_l1
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ in l0c for all its iterations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     BOOL,
@@ -46,6 +46,7 @@ from tile_ir import (
 from tile_ir.analysis import surely_runs
 from tile_ir.ops.cube import accumulator_type, is_tile_product
 from tile_ir.ops.movement import converts
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 from tile_passes.parallel.boxes import negated
 from tile_passes.parallel.nest_form import is_parallel
@@ -370,7 +371,7 @@ def _is_zero(op: Op) -> bool:
     """Whether an operation sets its result to zeros."""
     if op.opdef is OPS["clear"]:
         return True
-    return op.opdef is OPS["fill"] and is_constant(simplify(op.operand("value")), 0)  # type: ignore[arg-type]
+    return op.opdef is OPS["fill"] and is_constant(simplify(op.operand("value")), 0)
 
 
 def _either(a: Expr, b: Expr) -> Expr:

@@ -6,7 +6,7 @@ do not change it; what is loaded from gm goes to each memory in which it is read
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     OPS,
@@ -27,6 +27,7 @@ from tile_ir import (
     with_bodies,
     written_buffers,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 from tile_passes.parallel.nest_form import is_parallel
 from tile_passes.residency.handover import handover

@@ -5,7 +5,7 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     CHOICES_OF_OPEN,
@@ -24,6 +24,7 @@ from tile_ir import (
     with_statements,
     written_buffers,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 from tile_passes.residency.handover import handover
 from tile_passes.residency.value_uses import OPERAND, SUM, ValueUses, roles

@@ -4,7 +4,6 @@ leave anything of it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from tile_ir import (
     Access,
@@ -33,6 +32,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import surely_runs
 from tile_ir.ops.cube import is_tile_product
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.parallel.nest_form import is_parallel
 
 

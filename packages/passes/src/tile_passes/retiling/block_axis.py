@@ -9,7 +9,7 @@ against it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from itertools import product
 
 from tile_ir import (
@@ -47,6 +47,7 @@ from tile_ir import (
     resolved,
     walk_expr,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 
 Dim = tuple[Buffer, int]
 # The dimensions of each operand that go along.

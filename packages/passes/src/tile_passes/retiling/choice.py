@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 
 from tile_ir import (
@@ -43,6 +42,7 @@ from tile_ir.analysis import constant_trips
 from tile_ir.costs.instruction_cost import Assumed, cost
 from tile_ir.costs.timing import DEFAULT_TIMING as TIMING
 from tile_ir.layout.geometry import REPEAT_BYTES
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
 from tile_passes.lanes.plan import plan_lanes
 from tile_passes.parallel.nest_form import is_parallel

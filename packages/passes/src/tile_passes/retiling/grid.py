@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tile_ir import Binary, Body, Const, Expr, Func, Let, Stmt, Var, constant_value, walk, walk_expr
 from tile_ir import expressions as expressions_of
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 
 

@@ -4,7 +4,6 @@ blocks that run side by side, so that they do not ask for the same rows at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from tile_ir import (
     Body,
@@ -34,6 +33,7 @@ from tile_ir import (
 )
 from tile_ir.ops.cube import is_tile_product
 from tile_ir.ops.movement import loads_l1
+from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.gemm import LONGEST_TILE
 from tile_passes.products.product_loop import ProductLoop, product_loops
 from tile_passes.retiling.block_axis import longer_buffer, longer_region

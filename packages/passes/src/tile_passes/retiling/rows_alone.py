@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     Body,
@@ -45,6 +45,7 @@ from tile_ir import (
     walk,
     walk_expr,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.liveness import carried_by_loops
 from tile_passes.lanes.places import Names, resolved, with_name
 from tile_passes.retiling.block_axis import Against, Dim

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 
 from tile_ir import (
@@ -39,6 +38,7 @@ from tile_ir import (
     walk,
     with_bodies,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.memory_use import memory_bound
 from tile_passes.free_names import FreeNames
 from tile_passes.lanes.places import Names, resolved, with_name

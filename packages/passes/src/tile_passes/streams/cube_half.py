@@ -3,8 +3,6 @@ only the vector cores need: one operation for all their rounds, or these rounds 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from tile_ir import (
     Body,
     Buffer,
@@ -29,6 +27,7 @@ from tile_ir import (
     walk,
     walk_expr,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.region_sweep import Run, swept, swept_exactly
 
 

@@ -12,10 +12,10 @@ stand where the text means them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tile_ir import Buffer, Core, Expr, KernelError, Var
 from tile_ir.analysis import apart, common_path
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.streams.items import GmAccess
 from tile_passes.streams.loops_in_step import Meanings, loops_in_step
 

@@ -7,7 +7,6 @@ Not here: what order they come in (`merge`), and which tensors hand values over 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
@@ -38,6 +37,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import regions_of
+from tile_ir.quick_dataclasses import dataclass
 
 BOTH = frozenset({Core.CUBE, Core.VECTOR})
 

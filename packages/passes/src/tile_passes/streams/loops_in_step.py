@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tile_ir import (
     Body,
@@ -26,6 +25,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import INF
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.streams.items import GmAccess, mentions, same_run, works_on
 
 

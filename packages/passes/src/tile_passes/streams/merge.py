@@ -7,7 +7,6 @@ round become one. The result is the text itself wherever the text is such an ord
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
 from tile_ir import (
@@ -31,6 +30,7 @@ from tile_ir import (
     walk,
     with_bodies,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 from tile_passes.graphs import nx
 from tile_passes.streams.handovers import Handover, Pair

@@ -15,11 +15,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from tile_ir import BuildError, Diagnostic, TileError
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import SWITCHES
 from tile_runtime.ahead_of_time import manifest as manifests
 from tile_runtime.ahead_of_time.build_key import build_key, dependencies_of

@@ -30,7 +30,7 @@ SCHEMA = 1
 _TOLD = {
     "cache_dir", "cache_limit", "cache", "check", "prove", "time", "threads", "seed", "starve",
     "first", "timeout", "target", "dump_ir", "debug", "timings", "keep_cpp", "lax_calls", "cxx",
-    "soc",
+    "soc", "verify_each",
 }  # fmt: skip
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from tile_ir import BuildError
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.source_kernels.cxx_text import Statement, Token, closing, statements, tokens_of
 
 

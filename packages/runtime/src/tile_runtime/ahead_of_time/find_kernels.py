@@ -12,11 +12,11 @@ import os
 import sys
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tile_ir import BuildError, Loc, TileError, did_you_mean
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.ahead_of_time import kernel_spec
 from tile_runtime.ahead_of_time.kernel_spec import (
     DispatchField,

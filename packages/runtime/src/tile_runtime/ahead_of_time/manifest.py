@@ -7,10 +7,10 @@ Paths in it are relative to its folder, so that the tree can be moved. Not here:
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.ahead_of_time.entry_symbols import KernelAbi
 from tile_runtime.ahead_of_time.kernel_spec import DispatchField, KernelCompileSpec
 from tile_runtime.cache.fingerprint import file_digest

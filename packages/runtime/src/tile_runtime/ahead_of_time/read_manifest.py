@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tile_ir import BuildError, Loc
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.ahead_of_time.entry_symbols import KernelAbi, Parameter
 from tile_runtime.ahead_of_time.kernel_spec import DispatchField
 from tile_runtime.ahead_of_time.manifest import SCHEMA_VERSION

@@ -3,10 +3,10 @@ simulator. Which variants there are, and when they are compiled, is told elsewhe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from tile_ir import TARGETS, BuildError, Target
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import switch
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.cann import cann_home, find_device_compiler

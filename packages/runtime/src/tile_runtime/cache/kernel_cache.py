@@ -16,10 +16,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tile_ir import BuildError, Diagnostic, warn
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import switch
 
 # Folders of builds that were killed are removed when they are older than this.

@@ -10,10 +10,10 @@ import configparser
 import os
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 from tile_ir import BuildError
+from tile_ir.quick_dataclasses import dataclass
 
 # Below the folder: what kernels include is found in these, and linked with those.
 INCLUDES = (

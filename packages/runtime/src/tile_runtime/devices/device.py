@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tile_ir import Func, Target
+from tile_ir.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 
 from tile_ir import BuildError, CallError, Func, Target
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.cann import cann_home, find_device_compiler
 from tile_runtime.devices.compile_device import FLAGS, device_command

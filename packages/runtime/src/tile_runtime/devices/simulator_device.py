@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +12,7 @@ import torch
 
 from tile_ir import Automatic, Buffer, BuildError, Func, KernelError, Target, warn
 from tile_ir.costs.timing import timing_of
+from tile_ir.quick_dataclasses import replace
 from tile_ir.switches import OVERRIDES, switch
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command, run_compiler
@@ -115,14 +115,26 @@ class SimulatorLaunch:
         error, text = self._run(call.values, call.sizes, self._fresh(call))
         self._finish(call, error, text)
 
-    def run_ranks(self, calls: Sequence[Bound], memory: Sequence[SymmetricMemory]) -> None:
+    def run_process(
+        self, call: Bound, memory: Sequence[SymmetricMemory], process: tuple[int, ...]
+    ) -> None:
+        """Run a call as one rank of several whose others are processes of their own: `process` is
+        what they share, as the launcher takes it. Raises SimulationError as above."""
+        self.run_ranks([call], memory, process)
+
+    def run_ranks(
+        self,
+        calls: Sequence[Bound],
+        memory: Sequence[SymmetricMemory],
+        process: tuple[int, ...] | None = None,
+    ) -> None:
         """Run one call on each of several simulated devices, all together, to the end of the last.
         Raises SimulationError as a call on one does."""
         self._configure()
         first, *others = calls
         symmetric = [(m.name, m.bytes, tuple(t.data_ptr() for t in m.instances)) for m in memory]
         values, fresh = [c.values for c in calls], [self._fresh(c) for c in calls]
-        error, text = self._kernel.run_ranks(values, first.sizes, fresh, symmetric)
+        error, text = self._kernel.run_ranks(values, first.sizes, fresh, symmetric, process)
         self._finish(first, error, text)
         for call in others:
             if set(self._fresh(call)).intersection(call.returned):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import torch
 
 from tile_ir import Memory, Target, did_you_mean
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.host_npu.graphs import NPUGraph, graph
 from tile_runtime.host_npu.streams import Event, HostStream, current_stream, stream
 

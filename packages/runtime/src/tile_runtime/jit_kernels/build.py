@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from tile_ir import (
     warn,
 )
 from tile_ir.code_generator import CodeGenerator
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.switches import switch
 from tile_passes import PassOptions, PassResult, left_by
 from tile_runtime.cache.fingerprint import digest_of, sources_digest
@@ -39,7 +40,7 @@ from tile_runtime.launcher.signature import Signature, signature_of
 from tile_runtime.simulator.build_simulator import cpu_features
 
 # Raise it when the meaning of a file in an entry changes.
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tile_ir import TARGETS, KernelError, Target, did_you_mean
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.devices.choose_device import chip_name, current_device
 from tile_runtime.devices.device import Device
 

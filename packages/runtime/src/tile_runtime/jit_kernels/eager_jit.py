@@ -7,11 +7,12 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Any
 
 from tile_frontend._evaluate.eager import EagerFunction, EagerKernel, Parameters
 from tile_ir import Func, KernelError, TileError
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.jit_kernels.compile_options import CompileOptions
 from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, told_at
 from tile_runtime.jit_kernels.factory_members import compile_calls

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from tile_ir import Body, Effect, For, Func, Op, Pipe, Target, While, bodies, pipe_of
 from tile_ir.code_generator import CodeGenerator
+from tile_ir.quick_dataclasses import replace
 from tile_passes import PassOptions
 
 

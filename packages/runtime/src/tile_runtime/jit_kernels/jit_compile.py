@@ -7,7 +7,6 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, overload
 
@@ -20,6 +19,7 @@ from tile_ir import (
     Target,
     TileError,
 )  # fmt: skip
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.switches import switch
 from tile_passes import PassOptions
 from tile_runtime.jit_kernels.build import Job, build

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import torch
 
 from tile_ir import Diagnostic, For, Func, LoopKind, Stmt, Target, TileError, print_func, walk
 from tile_ir.code_generator import CodeGenerator
+from tile_ir.quick_dataclasses import replace
 from tile_passes import PassOptions
 from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
@@ -22,6 +22,7 @@ from tile_runtime.jit_kernels.kernel_sources import KernelSources
 from tile_runtime.jit_kernels.no_gradient import without_gradient, written_without_gradient
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.kept_words import KeptWords
 from tile_runtime.launcher.recording_modes import in_forward_mode
 from tile_runtime.launcher.remember_call import Repeat
 from tile_runtime.launcher.run_watchers import RECORDERS
@@ -81,6 +82,7 @@ class JITKernel(KernelSources):
             built.signature, out_idx, workspace_idx, device_type, prim_func
         )
         self._returns_one = len(out_idx) == 1
+        self._kept = KeptWords(built.signature)
         self._repeat: Repeat | None = None
 
     def __call__(self, *inputs: Any, stream: Any = None, **named: Any) -> Any:
@@ -114,6 +116,7 @@ class JITKernel(KernelSources):
         if (
             call.repeated is not None
             and stand_ins is None
+            and not self._kept
             and not (RECORDERS.get() or in_forward_mode())
         ):
             self._repeat = self._launch.remember(self._binder, call.repeated, inputs)
@@ -160,7 +163,14 @@ class JITKernel(KernelSources):
     def launch_again(self, call: Bound) -> None:
         """Run with the memory of an earlier call: the same inputs and the same outputs."""
         self._prove()
-        self._launch(call)
+        if not self._kept:
+            self._launch(call)
+            return
+        try:
+            self._launch(self._kept.next_call(call))
+        except TileError:
+            self._kept.forget(call.device)
+            raise
 
     def tensor_bytes(self, call: Bound) -> int:
         """Of the tensors of a call, results included and workspaces not."""

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+
+from tile_ir.quick_dataclasses import dataclass
 
 
 @dataclass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tile_ir import Func, KernelError, LaunchSequence, warn
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes import run_pipeline
 from tile_runtime.jit_kernels.compile_options import CompileOptions, resolve_target
 from tile_runtime.launcher.signature import Param, signature_of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from tile_ir import Diagnostic, Func, IRError, Phase, Target
+from tile_ir.quick_dataclasses import replace
 from tile_ir.switches import switch
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from typing import Any, NoReturn, cast
 
 from tile_ir import Func, LaunchSequence, written_buffers
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tile_ir import Func, KernelError, did_you_mean
+from tile_ir.quick_dataclasses import replace
 from tile_runtime.launcher.signature import Param, ScalarParam, TensorParam, evaluate, names_in
 from tile_runtime.launcher.torch_dtypes import TORCH_DTYPES
 

@@ -65,13 +65,15 @@ class Kernel:
         timeout: float = ...,
         starved_rank: int = ...,
         delivery: int = ...,
+        node_ranks: int = ...,
     ) -> None:
         """Options of later runs of this kernel. threads = 0 means all host threads; `starved`
         1..3 lets aic, aiv0 or aiv1 run only when no other core can; `timing`
         holds the constants of the time model (tile_ir.timing), None leaves it off.
 
         Of runs over ranks: `starved_rank` r + 1 does the same with rank r, and `delivery` says when
-        stores to another rank arrive: DELIVERY_SEED, DELIVERY_PROMPT or DELIVERY_LATE."""
+        stores to another rank arrive: DELIVERY_SEED, DELIVERY_PROMPT or DELIVERY_LATE. `node_ranks`
+        ranks make up a node, which reaches others over RoCE; 0: all are one node."""
 
     def timeline(self) -> tuple[dict[str, float], list[str], bytes, bytes, bytes] | None:
         """Totals, strings, events, accesses and paddings (bytes of TileTimeEvent, TileTimeAccess

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.launcher.signature import Dim, TensorParam, dim_text, names_in
 from tile_runtime.launcher.tensor_memory import same_size
 

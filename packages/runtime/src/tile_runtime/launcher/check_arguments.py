@@ -55,9 +55,8 @@ class ArgumentChecker:
         self.func = func
         allocated = {*outputs, *workspaces, *range(signature.declared, len(params))}
         self.input_positions = tuple(i for i in range(len(params)) if i not in allocated)
-        self.allocated = tuple(
-            (i, p) for i, p in enumerate(params) if i in allocated and isinstance(p, TensorParam)
-        )
+        made = [(i, params[i]) for i in sorted(allocated)]
+        self.allocated = tuple((i, p) for i, p in made if isinstance(p, TensorParam) and not p.kept)
         # (argument number, parameter position, dtype) of the tensors a caller passes.
         self.tensor_slots = tuple(
             (n, i, torch_dtype(p, func))

@@ -163,10 +163,10 @@ Kernel::Kernel(const std::string& path, const std::string& symbol, const std::ve
 
 void Kernel::set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
     uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout, bool first, uint32_t starved_rank,
-    uint32_t delivery)
+    uint32_t delivery, uint32_t node_ranks)
 {
-    options_.values = TileOptions{
-        checks, threads, seed, starved, cube_cores, vector_cores, nullptr, timeout, first, starved_rank, delivery};
+    options_.values = TileOptions{checks, threads, seed, starved, cube_cores, vector_cores, nullptr, timeout, first,
+        starved_rank, delivery, node_ranks};
     options_.timing.reset();
     if (timing) {
         TileTiming& constants = options_.timing.emplace();
@@ -262,12 +262,20 @@ Outcome Kernel::enter(Cells& cells, void* stream, const RunOptions& options) con
 }
 
 Outcome Kernel::run_ranks(const std::vector<py::tuple>& values, const py::tuple& byte_sizes,
-    const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations) const
+    const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations,
+    const std::optional<Process>& process) const
 {
     if (!simulated_) {
         throw std::invalid_argument("ranks of one process are simulated");
     }
-    const Symmetric symmetric(values.size(), allocations);
+    TileProcesses others{};
+    uint32_t ranks = static_cast<uint32_t>(values.size());
+    if (process) {
+        const auto& [all, rank, came, apart, given_up] = *process;
+        ranks = all;
+        others = {rank, reinterpret_cast<uint32_t*>(came), apart, reinterpret_cast<const uint32_t*>(given_up)};
+    }
+    const Symmetric symmetric(ranks, allocations);
     std::vector<std::unique_ptr<Cells>> cells;
     std::vector<TileBuffer> buffers;
     for (size_t rank = 0; rank < values.size(); ++rank) {
@@ -275,17 +283,18 @@ Outcome Kernel::run_ranks(const std::vector<py::tuple>& values, const py::tuple&
         fill(own, values[rank], &byte_sizes, rank < fresh.size() ? fresh[rank] : py::tuple());
         for (size_t i = 0; i < own.buffer_count(); ++i) {
             buffers.push_back(own.buffers()[i]);
-            buffers.back().rank = static_cast<int32_t>(rank);
+            buffers.back().rank = static_cast<int32_t>(process ? others.rank : rank);
         }
     }
     Outcome result;
     TileOptions options = options_.values;
     options.timing = options_.timing ? &*options_.timing : nullptr;
+    options.processes = process ? &others : nullptr;
     const py::gil_scoped_release release;
     simulator->clear();
     simulator->set_buffers(buffers.data(), buffers.size());
     simulator->set_options(&options);
-    simulator->begin_ranks(static_cast<uint32_t>(values.size()), symmetric.all().data(), symmetric.all().size());
+    simulator->begin_ranks(ranks, symmetric.all().data(), symmetric.all().size());
     for (const std::unique_ptr<Cells>& own : cells) {
         simulator->next_rank();
         call(*own, nullptr, result);

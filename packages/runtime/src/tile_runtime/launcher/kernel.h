@@ -91,7 +91,7 @@ public:
 
     void set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint32_t starved, uint32_t cube_cores,
         uint32_t vector_cores, const std::optional<py::dict>& timing, double timeout, bool first, uint32_t starved_rank,
-        uint32_t delivery);
+        uint32_t delivery, uint32_t node_ranks);
 
     size_t count() const { return kinds_.size(); }
     Kind kind(size_t i) const { return kinds_[i]; }
@@ -109,8 +109,12 @@ public:
 
     // The same for all ranks of a launch at once, each with values of its own; sizes are of all. `allocations`: memory
     // that ranks reach of each other, as (name, bytes, bases by rank).
+    // `process`, where each rank has a process of its own and the values are those of this one: how many ranks there are,
+    // and what TileProcesses holds.
+    using Process = std::tuple<uint32_t, uint32_t, uintptr_t, uint32_t, uintptr_t>;
     Outcome run_ranks(const std::vector<py::tuple>& values, const py::tuple& byte_sizes,
-        const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations) const;
+        const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations,
+        const std::optional<Process>& process) const;
 
     // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread, or None.
     static py::object timeline();

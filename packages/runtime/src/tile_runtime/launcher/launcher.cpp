@@ -41,14 +41,16 @@ PYBIND11_MODULE(_tile_launcher, module)
         .def("set_options", &Kernel::set_options, py::kw_only(), py::arg("checks") = int(TILE_CHECKS_DEVICE),
             py::arg("threads") = 0, py::arg("seed") = 0, py::arg("starved") = 0, py::arg("cube_cores") = 24,
             py::arg("vector_cores") = 48, py::arg("timing") = py::none(), py::arg("timeout") = 0.0,
-            py::arg("first") = false, py::arg("starved_rank") = 0, py::arg("delivery") = int(TILE_DELIVERY_SEED))
+            py::arg("first") = false, py::arg("starved_rank") = 0, py::arg("delivery") = int(TILE_DELIVERY_SEED),
+            py::arg("node_ranks") = 0)
         .def("timeline", [](const Kernel&) { return Kernel::timeline(); })
         .def("others", [](const Kernel&) { return Kernel::others(); })
         .def("unwritten", unwritten, py::arg("base"), py::arg("element_bytes"))
         .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none(),
             py::arg("fresh") = py::tuple(), py::arg("stream") = 0)
         .def("run_ranks", &Kernel::run_ranks, py::arg("values"), py::arg("byte_sizes"),
-            py::arg("fresh") = std::vector<py::tuple>(), py::arg("allocations") = std::vector<py::tuple>());
+            py::arg("fresh") = std::vector<py::tuple>(), py::arg("allocations") = std::vector<py::tuple>(),
+            py::arg("process") = py::none());
 
     py::class_<Torch, std::shared_ptr<Torch>>(module, "Torch")
         .def(py::init<py::tuple, py::object, py::object, py::object, py::tuple, py::object>(), py::kw_only(), py::arg("types"),

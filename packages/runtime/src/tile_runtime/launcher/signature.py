@@ -7,7 +7,6 @@ JSON and a cached kernel is called without lowering or parsing anything.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from tile_frontend._tracing.dtype_names import DataType
@@ -18,6 +17,7 @@ from tile_ir import (
     Cast,
     Const,
     DType,
+    Effect,
     Expr,
     Func,
     IRError,
@@ -26,7 +26,9 @@ from tile_ir import (
     Select,
     Unary,
     Var,
+    walk_ops,
 )
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.ranks import instance, is_symmetric
 from tile_ir.scalars.arithmetic import EXACT
 
@@ -36,12 +38,14 @@ Dim: TypeAlias = "int | str | list[Any]"
 
 @dataclass(frozen=True, slots=True)
 class TensorParam:
-    """A tensor; of a `symmetric` one every rank has an instance, of which it is the shape."""
+    """A tensor; of a `symmetric` one every rank has an instance, of which it is the shape. What the
+    compiler added and blocks count in is `kept` from call to call."""
 
     name: str
     dtype: DType
     dims: tuple[Dim, ...]
     symmetric: bool = False
+    kept: bool = False
 
     @property
     def shape(self) -> tuple[int | str, ...]:
@@ -81,7 +85,8 @@ class KernelParam:
 @dataclass(frozen=True, slots=True)
 class Signature:
     """Parameters in the order of the lowered kernel; the first `declared` are the user's, the
-    rest are workspaces the compiler added. `symbols` are in the order `call` takes them."""
+    rest are workspaces the compiler added, and a scalar for the number of the call. `symbols` are
+    in the order `call` takes them."""
 
     name: str
     params: tuple[Param, ...]
@@ -110,11 +115,17 @@ class Signature:
 def signature_of(lowered: Func, declared: int) -> Signature:
     """The signature of a lowered kernel whose source declares `declared` parameters."""
     params: list[Param] = []
-    for param in lowered.params:
+    awaited = {
+        op.region("word").buffer
+        for op in walk_ops(lowered.launch.body)
+        if op.opdef.effect is Effect.AWAIT_SIGNAL
+    }
+    for number, param in enumerate(lowered.params):
         if isinstance(param, Buffer):
             symmetric = is_symmetric(param)
             dims = tuple(_dim(d, param) for d in (instance(param) if symmetric else param).shape)
-            params.append(TensorParam(param.name, param.dtype, dims, symmetric))
+            kept = number >= declared and param in awaited
+            params.append(TensorParam(param.name, param.dtype, dims, symmetric, kept))
         else:
             params.append(ScalarParam(param.name, param.dtype))
     symbols = tuple(s.name for s in lowered.symbols)
@@ -247,11 +258,14 @@ def _param_to_json(param: Param) -> dict[str, Any]:
     if isinstance(param, TensorParam):
         data["dims"] = list(param.dims)
         data["symmetric"] = param.symmetric
+        data["kept"] = param.kept
     return data
 
 
 def _param_from_json(data: Mapping[str, Any]) -> Param:
     dtype = DTYPES[data["dtype"]]
     if "dims" in data:
-        return TensorParam(data["name"], dtype, tuple(data["dims"]), data["symmetric"])
+        return TensorParam(
+            data["name"], dtype, tuple(data["dims"]), data["symmetric"], data["kept"]
+        )
     return ScalarParam(data["name"], dtype)

@@ -4,11 +4,11 @@ and its capability is that of the plainest path."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from tile_ir import KernelError
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.jit_kernels.compile_options import CompileOptions, resolve_target
 
 

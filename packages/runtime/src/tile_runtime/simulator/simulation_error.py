@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from tile_frontend._tracing.values import BEFORE_A_TENSOR
 from tile_ir import Automatic, Diagnostic, Effect, Func, Loc, Op, TileError, walk
 from tile_ir.analysis import own_block_part, own_lane_part, uses_block, uses_lane
 from tile_ir.diagnostics.errors import calls_to
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.options.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
 from tile_runtime.simulator.buffer_names import name_buffers, places_made
 

@@ -6,8 +6,9 @@ regime, and over those of pages that fixed no constant for everything else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from tile_ir.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from tile_runtime.simulator.timeline import Timeline

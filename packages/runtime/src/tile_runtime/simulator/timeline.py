@@ -6,7 +6,7 @@ Holds the modelled times only; pictures and pages are made of it elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from tile_ir import Target
 from tile_ir.costs.timing import DEFAULT_TIMING, timing_of
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.waited_for import shares_of_waits
 
 PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tile_ir import CallError, did_you_mean
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.source_kernels.declaration import KernelDeclaration, KernelParameter
 
 # Element types by their code in tile_simulator::DataType; what has none is memory of any type.

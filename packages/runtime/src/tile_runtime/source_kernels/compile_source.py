@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from tile_ir import BuildError, Loc
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import switch
 from tile_runtime.cache.fingerprint import (
     compiler_identity,

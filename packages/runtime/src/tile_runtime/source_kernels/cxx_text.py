@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tile_ir.quick_dataclasses import dataclass
 
 _COMMENT_OR_LITERAL = r"""
     //(?:\\\n|[^\n])*                            # comment to the end of the line

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tile_ir import KernelError, Loc, did_you_mean
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.source_kernels.cxx_text import (
     Lines,
     Statement,

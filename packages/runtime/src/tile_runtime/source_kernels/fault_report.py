@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from pathlib import Path, PurePath
 
 from tile_ir import Diagnostic, Loc
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.simulator.buffer_names import name_buffers, places_made
 from tile_runtime.simulator.build_simulator import include_directory
 from tile_runtime.simulator.simulation_error import Fault, SimulationError

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.source_kernels.cxx_text import (
     Statement,
     Token,

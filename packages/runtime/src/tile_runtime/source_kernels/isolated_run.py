@@ -8,11 +8,11 @@ import select
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from tile_ir import BuildError
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.launcher.native import runner_program, simulator_library
 from tile_runtime.source_kernels.host_stub import STUB_SYMBOL
 from tile_runtime.source_kernels.run_files import RunFiles, RunRecord

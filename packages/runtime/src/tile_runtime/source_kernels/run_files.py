@@ -6,12 +6,12 @@ import mmap
 import os
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tile_ir import BuildError
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.simulation_error import Fault
 from tile_runtime.simulator.timeline import ACCESS, EVENT, PADDING, TOTALS
 from tile_runtime.source_kernels.arguments import BUFFER, INTEGER, REAL, ArgumentCell

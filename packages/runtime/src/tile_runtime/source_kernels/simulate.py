@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tile_ir import (
     did_you_mean,
 )
 from tile_ir.costs.timing import timing_of
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.switches import SWITCHES, switch
 from tile_runtime.simulator.simulation_error import Fault, SimulationError
 from tile_runtime.simulator.timeline import Timeline, timeline_from

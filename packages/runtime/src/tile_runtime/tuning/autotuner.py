@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import partial, wraps
 from typing import Any, TypeAlias
 
 from tile_ir import KernelError, TileError, did_you_mean
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.jit_kernels.eager_jit import EagerJit
 from tile_runtime.jit_kernels.factory_calls import memo_key
 from tile_runtime.jit_kernels.kernel import JITKernel

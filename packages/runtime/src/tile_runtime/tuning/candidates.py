@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import partial
 from typing import Any, TypeVar
 
 from tile_ir import LaunchSequence, TileError
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.switches import switch
 from tile_runtime.cache.fingerprint import digest_of, sources_digest
 from tile_runtime.jit_kernels.jit_compile import compile_func, order_of

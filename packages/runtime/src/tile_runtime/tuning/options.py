@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from typing import Any
 
 from tile_ir import KernelError, did_you_mean
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import SWITCHES, override, switch
 from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.device import Device

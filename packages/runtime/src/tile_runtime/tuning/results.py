@@ -13,10 +13,11 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from tile_ir import Diagnostic, KernelError, warn
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import switch
 from tile_runtime.cache.kernel_cache import get_cache_dir
 from tile_runtime.tuning.trial import LOST, RIGHT, TIMED_OUT, Config

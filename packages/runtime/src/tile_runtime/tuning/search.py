@@ -17,10 +17,10 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import contextmanager
-from dataclasses import dataclass
 from random import Random
 
 from tile_ir import KernelError, Stopped
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import switch
 from tile_runtime.tuning.candidates import Candidate, ConfigCandidates
 from tile_runtime.tuning.options import TuneOptions

@@ -7,7 +7,7 @@ rows and columns of a tile of the result, and `rstep`, the step along K.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from tile_ir import (
     BOOL,
@@ -27,6 +27,7 @@ from tile_ir import (
     dtype_of,
 )
 from tile_ir.costs.instruction_cost import Assumed, cost
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.jit_kernels.compile_options import CompileOptions, resolve_target
 
 # Tiles of this many rows and columns: multiples of a fractal, up to what L0C holds.

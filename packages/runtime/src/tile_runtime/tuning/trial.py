@@ -10,10 +10,10 @@ import pickle
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tile_ir import TileError
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import override
 from tile_runtime.cache.kernel_cache import get_cache_dir
 

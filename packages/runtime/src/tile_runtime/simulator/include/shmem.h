@@ -7,3 +7,4 @@
 #include "shmem/ranks.h"
 #include "shmem/signal.h"
 #include "shmem/transfer.h"
+#include "shmem/typed_transfer.h"

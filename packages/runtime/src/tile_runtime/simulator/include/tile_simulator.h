@@ -50,6 +50,15 @@ enum TileChecks : uint32_t {
     TILE_CHECKS_STRICT = 2,  // also what works only because the vendor's compiler inserts barriers and flags
 };
 
+// Of a launch over ranks in which each has a process: the number of this one, how often each has come to a barrier, in
+// words so far `apart`, and 1 + the number of a rank that has given up. The words are shared by all processes.
+struct TileProcesses {
+    uint32_t rank;
+    uint32_t* came;
+    uint32_t apart;
+    const uint32_t* given_up;
+};
+
 struct TileOptions {
     uint32_t checks;        // TileChecks
     uint32_t threads;       // host threads for blocks; 0 = all
@@ -62,6 +71,8 @@ struct TileOptions {
     uint32_t first;            // 1: a launch ends at its first error; else it goes on where it can
     uint32_t starved_rank;     // rank whose cores run only when no other can, from 1 on; 0: none
     uint32_t delivery;         // TileDelivery
+    uint32_t node_ranks;       // ranks of a node, which reach those of others over RoCE; 0: all are one node
+    const TileProcesses* processes = nullptr;  // null: all ranks are of this process
 };
 
 // The error of a launch: of all blocks that failed, the first of the first to start. Strings live until the next launch

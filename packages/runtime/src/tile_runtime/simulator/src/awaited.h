@@ -23,6 +23,8 @@ struct SignalCondition {
     const char* sign() const;
 };
 
+struct JudgedWait;
+
 struct Awaited {
     bool waiting = false;
     std::atomic<bool> ready{false};
@@ -32,12 +34,14 @@ struct Awaited {
     Use use{};
     int64_t seen = 0;
     ForeignPointer knowledge;  // what came with the value
+    std::shared_ptr<JudgedWait> judged;  // why, if signals were added up
 
     void begin()
     {
         waiting = false;
         ready.store(false, std::memory_order_relaxed);
         knowledge = nullptr;
+        judged = nullptr;
     }
 };
 

@@ -24,6 +24,7 @@ struct Session {
     GlobalBuffers buffers;
     SymmetricMemory symmetric;
     uint32_t ranks = 0;  // 0: launches run at once
+    uint32_t ranks_of_launch = 0;
     std::vector<std::vector<Recorded>> recorded;  // by rank
     TileOptions options;
     bool failed = false;
@@ -108,26 +109,36 @@ int run_launch(const char* kernel_name, uint32_t blocks, std::vector<RankEntry> 
     return 0;
 }
 
+// The most launches that a rank has asked for.
+const std::vector<Recorded>& longest_of(const std::vector<std::vector<Recorded>>& recorded)
+{
+    return *std::max_element(
+        recorded.begin(), recorded.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+}
+
 // The launch that each rank has asked for as its `number`-th.
 int run_recorded(const std::vector<std::vector<Recorded>>& recorded, size_t number)
 {
-    const Recorded& first = recorded.front()[number];
+    const std::vector<Recorded>& longest = longest_of(recorded);
+    const Recorded& first = longest[number];
     std::vector<RankEntry> entries;
     for (const std::vector<Recorded>& rank : recorded) {
-        const bool same = rank.size() > number && rank[number].kernel == first.kernel &&
+        const bool same = rank.size() == longest.size() && rank[number].kernel == first.kernel &&
                           rank[number].blocks == first.blocks;
         if (!same) {
             Session& now = session();
             now.failed = true;
             now.fault = Fault{};
             now.fault.kind = "collective-mismatch";
-            now.fault.text = text_of("ranks 0 and %zu launch other kernels, or with other numbers of blocks",
+            now.fault.text = text_of("the ranks do not launch the same: rank %zu launches other kernels, another number of them, or other numbers of blocks",
                 entries.size());
             now.fault.api = "launch";
             return 1;
         }
         entries.push_back({rank[number].entry, rank[number].closure.get()});
     }
+    // The other ranks are of other processes.
+    entries.resize(session().ranks_of_launch, entries.front());
     return run_launch(first.kernel.c_str(), first.blocks, std::move(entries));
 }
 
@@ -157,7 +168,7 @@ extern "C" {
 void tile_simulator_default_options(TileOptions* options)
 {
     // Core counts of Ascend910B1 (docs/hardware/machine.md#chips).
-    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0, 0, 0, TILE_DELIVERY_SEED};
+    *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0, 0, 0, TILE_DELIVERY_SEED, 0};
 }
 
 void tile_simulator_guard(void)
@@ -183,7 +194,7 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
 void tile_simulator_begin_ranks(uint32_t ranks, const TileSymmetric* memory, size_t count)
 {
     Session& now = session();
-    now.ranks = ranks;
+    now.ranks = now.ranks_of_launch = ranks;
     now.recorded.clear();
     now.symmetric = SymmetricMemory(ranks, memory, count);
     now.buffers.add_symmetric(now.symmetric);
@@ -212,7 +223,7 @@ int tile_simulator_end_ranks(void)
     now.ranks = 0;
     now.recorded.clear();
     int result = now.failed ? 1 : 0;
-    for (size_t i = 0; result == 0 && !recorded.empty() && i < recorded.front().size(); ++i) {
+    for (size_t i = 0; result == 0 && !recorded.empty() && i < longest_of(recorded).size(); ++i) {
         result = run_recorded(recorded, i);
     }
     now.symmetric = SymmetricMemory();

@@ -16,7 +16,7 @@ std::string why_stuck(const std::vector<Block*>& blocks)
     for (Block* block : blocks) {
         for (int i = 0; i < Block::core_count; ++i) {
             const Core& core = block->core(i);
-            const std::string name = text_of("block %u %s", block->index(), core.name().c_str());
+            const std::string name = block->launch().name_of_block(block->index()) + " " + core.name();
             if (!core.coroutine.finished()) {
                 ++waiting;
                 cycle += cycle.empty() ? name : " -> " + name;
@@ -59,7 +59,7 @@ const Core* first_full(const std::vector<Block*>& blocks)
 
 void Launch::report_deadlock(const std::vector<Block*>& blocks)
 {
-    if (ranks() > 1) {
+    if (!waiting_for_ranks(blocks).empty()) {
         return report_rank_deadlock(blocks);
     }
     std::vector<Block*> ordered = blocks;
@@ -77,12 +77,12 @@ void Launch::report_deadlock(const std::vector<Block*>& blocks)
                 first = &core;
             }
             if (++waiting <= 6 && core.polling.waiting) {
-                list += text_of("%s block %u %s waits at %s:%u for a change of %s", waiting > 1 ? ";" : "",
-                    block->index(), core.name().c_str(), core.polling.use.at.file, core.polling.use.at.line,
+                list += text_of("%s %s %s waits at %s:%u for a change of %s", waiting > 1 ? ";" : "",
+                    name_of_block(block->index()).c_str(), core.name().c_str(), core.polling.use.at.file, core.polling.use.at.line,
                     place_of(core).c_str());
             } else if (waiting <= 6) {
-                list += text_of("%s block %u %s waits for cross-core flag %d at %s:%u", waiting > 1 ? ";" : "",
-                    block->index(), core.name().c_str(), core.waiting_id, core.waiting_use.at.file,
+                list += text_of("%s %s %s waits for cross-core flag %d at %s:%u", waiting > 1 ? ";" : "",
+                    name_of_block(block->index()).c_str(), core.name().c_str(), core.waiting_id, core.waiting_use.at.file,
                     core.waiting_use.at.line);
                 list += block->cross_sets.half_set_text(core_index(core), core.waiting_id);
             }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "launch.h"
 #include "order_checks.h"
@@ -235,6 +236,12 @@ std::shared_ptr<const Handover> OrderChecks::hand_over(const Core& core, const V
     for (int i = 0; i < cores_per_block; ++i) {
         handover->foreign = joined(handover->foreign, taken_[i][clock.at[handovers_of(i)]]);
     }
+    if (several_ranks_) {
+        // Who has left a grid-wide round knows that all of its rank came to it: kept where others of the rank keep it.
+        auto rounds = std::make_shared<Foreign>();
+        (*rounds)[first_of_rank(block_)] = rounds_of(clock);
+        handover->foreign = joined(handover->foreign, rounds);
+    }
     return handover;
 }
 
@@ -254,18 +261,29 @@ void OrderChecks::take_over(Core& core, const Handover& handover)
 void OrderChecks::know(Core& core, const ForeignPointer& foreign, VectorClock clock)
 {
     if (foreign != nullptr) {
-        std::vector<ForeignPointer>& taken = taken_[core_index(core)];
-        taken.push_back(joined(taken.back(), foreign));
-        clock.at[handovers_of(core_index(core))] = static_cast<uint32_t>(taken.size() - 1);
-        const uint32_t first = first_of_rank(block_);
-        for (auto entry = foreign->lower_bound(first);
-             several_ranks_ && entry != foreign->end() && entry->first < first + blocks_; ++entry) {
-            clock.join(rounds_of(entry->second));
-        }
-        const auto own = foreign->find(block_);
-        if (own != foreign->end()) {
-            clock.join(own->second);
-        }
+        return know_taken(core, foreign, joined(taken_[core_index(core)].back(), foreign), clock);
+    }
+    start_after(core, clock);
+    next_interval();
+}
+
+// It was given something, and has all of that and what it knew before.
+void OrderChecks::know_taken(Core& core, const ForeignPointer& given, ForeignPointer all, VectorClock clock)
+{
+    std::vector<ForeignPointer>& taken = taken_[core_index(core)];
+    taken.push_back(std::move(all));
+    if (several_ranks_) {
+        given_[core_index(core)].push_back(given);
+    }
+    clock.at[handovers_of(core_index(core))] = static_cast<uint32_t>(taken.size() - 1);
+    const uint32_t first = first_of_rank(block_);
+    for (auto entry = given->lower_bound(first);
+         several_ranks_ && entry != given->end() && entry->first < first + blocks_; ++entry) {
+        clock.join(rounds_of(entry->second));
+    }
+    const auto own = given->find(block_);
+    if (own != given->end()) {
+        clock.join(own->second);
     }
     start_after(core, clock);
     next_interval();

@@ -44,8 +44,10 @@ void GridRaces::add(uint32_t block, OrderChecks& order, bool alone)
 {
     stored_.push_back(std::move(order.stored_bytes()));
     scattered_.push_back(std::move(order.scattered_bytes()));
+    TakenByBlock& taken = taken_[block];
     for (int core = 0; core < cores_per_block; ++core) {
-        taken_.insert(taken_.end(), order.taken(core).begin(), order.taken(core).end());
+        taken.all[core] = order.taken(core);
+        taken.given[core] = order.given(core);
     }
     for (const GlobalAccess& access : order.global().all()) {
         if (alone && !is_cache(order.log()[access.access].agent)) {
@@ -70,7 +72,7 @@ void GridRaces::add(uint32_t block, OrderChecks& order, bool alone)
         }
         for (int core = 0; core < cores_per_block; ++core) {
             const uint32_t count = clock.at[handovers_of(core)];
-            record.known[core] = count != 0 ? order.taken(core)[count].get() : nullptr;
+            record.known[core] = count != 0 ? &taken.all[core][count] : nullptr;
         }
         records_.push_back(record);
     }
@@ -92,12 +94,43 @@ bool GridRaces::ordered(const Record& a, const Record& b) const
     return knows(a, b) || knows(b, a);
 }
 
+bool GridRaces::acknowledged(const Foreign& later, const Record& earlier) const
+{
+    const uint32_t first = static_cast<uint32_t>(earlier.buffer->rank) * launch_->blocks();
+    for (auto entry = later.lower_bound(first); entry != later.end() && entry->first < first + launch_->blocks();
+         ++entry) {
+        const auto taken = taken_.find(entry->first);
+        for (int core = 0; taken != taken_.end() && core < cores_per_block; ++core) {
+            const uint32_t count = entry->second.at[handovers_of(core)];
+            const std::vector<ForeignPointer>& all = taken->second.all[core];
+            const ForeignPointer known = count < all.size() ? all[count] : nullptr;
+            const auto found = known != nullptr ? known->find(earlier.block) : Foreign::const_iterator{};
+            if (known != nullptr && found != known->end() && covers(found->second, earlier.access, earlier.waits)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 // True if what `later` had taken over covers the earlier access.
 bool GridRaces::knows(const Record& later, const Record& earlier) const
 {
     const uint32_t rank = launch_->rank_of(earlier.block);
-    const bool one_rank = launch_->rank_of(later.block) == rank;
-    for (const Foreign* known : later.known) {
+    const uint32_t reader = launch_->rank_of(later.block);
+    const bool one_rank = reader == rank;
+    const auto owner = static_cast<uint32_t>(earlier.buffer->rank);
+    // Over RoCE, what the storing rank has waited for is complete for the owner of the memory alone.
+    const bool needs_owner = earlier.waits != 0 && reader != owner && !one_rank &&
+                             launch_->options().checks >= TILE_CHECKS_STRICT && !launch_->one_node(rank, owner);
+    for (const ForeignPointer* taken : later.known) {
+        const Foreign* known = taken != nullptr ? taken->get() : nullptr;
+        if (known != nullptr && needs_owner) {
+            if (acknowledged(*known, earlier)) {
+                return true;
+            }
+            continue;
+        }
         const auto found = known != nullptr ? known->find(earlier.block) : Foreign::const_iterator{};
         if (known != nullptr && found != known->end() && covers(found->second, earlier.access, earlier.waits)) {
             return true;
@@ -245,6 +278,9 @@ bool GridRaces::in_chain(const Run& a, const Run& b) const
 std::vector<Fault> GridRaces::find(std::vector<Fault>& redundant, size_t most, const Launch& launch)
 {
     launch_ = &launch;
+    if (launch.ranks() > 1) {
+        launch.signals().judged_waits().judge_again(taken_, launch.blocks());
+    }
     most_ = most;
     // Blocks were added in the order in which they ended; what is reported must not depend on it.
     std::stable_sort(
@@ -279,11 +315,12 @@ BlockAccess GridRaces::party_of(const Record& record) const
         record.buffer->rank, record.waits != 0};
 }
 
-Fault GridRaces::race_between(const Record& first, const Record& second, const std::string& bytes) const
+Fault GridRaces::race_between(
+    const Record& first, const Record& second, bool one_line_only, const std::string& bytes) const
 {
     return launch_->rank_of(first.block) == launch_->rank_of(second.block)
                ? grid_race_report(party_of(first), party_of(second), bytes)
-               : rank_race_report(party_of(first), party_of(second), bytes);
+               : rank_race_report(party_of(first), party_of(second), one_line_only, bytes);
 }
 
 void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vector<Fault>& redundant)
@@ -310,9 +347,10 @@ void GridRaces::find_in(const std::vector<Run>& runs, uint64_t start, std::vecto
             };
             if (launch_->rank_of(a.block) != launch_->rank_of(b.block) || !agree(other, run, lines)) {
                 ++looked_at_;
+                const bool apart = std::max(run.start, other.start) >= std::min(run.stop, other.stop);
                 if (raced_.insert(places(first.access, second.access)).second) {
                     races_.push_back(a.block == b.block ? line_race_report(a.access, b.access, bytes())
-                                                        : race_between(first, second, bytes()));
+                                                        : race_between(first, second, apart, bytes()));
                     launch_->place(races_.back(), second.block);
                 }
                 if (enough()) {

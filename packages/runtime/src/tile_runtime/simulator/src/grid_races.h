@@ -41,7 +41,7 @@ private:
         uint32_t rounds[grid_slots];  // grid-wide rounds known to be complete before it
         uint32_t until[grid_slots];   // first round that starts after it is complete
         uint32_t waits;  // GlobalAccess::waits
-        const Foreign* known[cores_per_block];  // of other blocks, by what each core took over; null: nothing
+        const ForeignPointer* known[cores_per_block];  // of other blocks, by what each core took over; null: nothing
         uint32_t interval;
         const uint8_t* bytes;  // of a write, run after run; null if they are not known
         const ByteSet* scattered;
@@ -72,12 +72,15 @@ private:
         return record.block * cores_per_block + record.access.agent / agents_per_core;
     }
     bool knows(const Record& later, const Record& earlier) const;
+    // Whether `later` knows by the rank to whose memory `earlier` stored that this is complete there.
+    bool acknowledged(const Foreign& later, const Record& earlier) const;
     // Whether both can be in one place: the memory of a rank that is not symmetric is its own.
     bool meet(const Record& a, const Record& b) const;
     // The runs of bytes in a window, cut at its ends, which are those of cache lines. Windows are asked for in order.
     std::vector<Run> runs_of(const std::vector<uint32_t>& records, uint64_t low, uint64_t high);
     BlockAccess party_of(const Record& record) const;
-    Fault race_between(const Record& first, const Record& second, const std::string& bytes) const;
+    Fault race_between(
+        const Record& first, const Record& second, bool one_line_only, const std::string& bytes) const;
     void find_in(const std::vector<Run>& runs, uint64_t start, std::vector<Fault>& redundant);
     bool in_chain(const Run& a, const Run& b) const;
     bool enough() const { return races_.size() >= most_ || looked_at_ >= most_looked_at; }
@@ -95,7 +98,7 @@ private:
     std::vector<Fault> races_;
     std::set<std::tuple<std::string, uint32_t, std::string, uint32_t>> raced_;  // by the places of both
     std::set<std::pair<std::string, uint32_t>> told_;  // files and lines of redundant stores
-    std::vector<ForeignPointer> taken_;        // keeps what records know
+    std::map<uint32_t, TakenByBlock> taken_;   // by block: keeps what records know
 };
 
 }  // namespace tile_simulator

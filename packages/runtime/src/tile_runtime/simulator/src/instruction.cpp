@@ -214,7 +214,7 @@ void Instruction::reach_rank(const Operand& operand)
     const GlobalBuffer* buffer = core.block.launch().buffers().find(operand.region.start);
     const bool other = buffer != nullptr && buffer->symmetric && uint32_t(buffer->rank) != core.block.rank();
     const Where at = core.site.file != nullptr ? core.site : use.at;
-    core.remote.access(core, other ? buffer->rank : -1, operand.write && pipe != Pipe::s, {use.api, at});
+    core.remote.access(core, other ? buffer->rank : -1, operand.write, pipe == Pipe::s, {use.api, at});
 }
 
 // Whether all of the operand is in its buffer. If not, it is told, and memory of the core stands for it: what is not

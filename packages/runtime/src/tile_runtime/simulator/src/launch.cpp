@@ -377,8 +377,8 @@ std::string Launch::collect_output()
 bool Launch::take_block(uint32_t& order)
 {
     order = next_block_.fetch_add(1, std::memory_order_relaxed);
-    if (order >= blocks_ * ranks()) {
-        next_block_.store(blocks_ * ranks(), std::memory_order_relaxed);
+    if (order >= blocks_ * ranks_here()) {
+        next_block_.store(blocks_ * ranks_here(), std::memory_order_relaxed);
         return false;
     }
     return !stopped(order);
@@ -393,7 +393,7 @@ void Launch::add_worker()
 // The last worker to come to rest.
 void Launch::all_idle()
 {
-    if (judge_signals()) {
+    if (judge_signals() || wait_for_processes()) {
         changed_.notify_all();
         return;
     }
@@ -467,7 +467,7 @@ void Launch::retire(Block& block)
 
 std::unique_ptr<Block> Launch::start_block(uint32_t order)
 {
-    const uint32_t index = permuted(order, blocks_ * ranks(), options_.seed);
+    const uint32_t index = first_rank() * blocks_ + permuted(order, blocks_ * ranks_here(), options_.seed);
     try {
         std::unique_ptr<Block> block = acquire_block();
         block->begin(*this, index, order);

@@ -110,7 +110,17 @@ public:
     uint32_t blocks() const { return blocks_; }
     uint32_t ranks() const { return static_cast<uint32_t>(entries_.size()); }
     uint32_t rank_of(uint32_t block) const { return block / blocks_; }
+    bool one_node(uint32_t rank, uint32_t other) const
+    {
+        const uint32_t ranks = options_.node_ranks;
+        return ranks == 0 || rank / ranks == other / ranks;
+    }
     const SymmetricMemory& symmetric_memory() const { return memory_; }
+    // Ranks that run here, of which the first is `first_rank`; the others have processes of their own.
+    uint32_t ranks_here() const { return options_.processes != nullptr ? 1 : ranks(); }
+    uint32_t first_rank() const { return options_.processes != nullptr ? options_.processes->rank : 0; }
+    // The cores of this process have come to a barrier.
+    void come_with_processes(Collective kind, uint32_t number);
     // "block 3", or "rank 1, block 3".
     std::string name_of_block(uint32_t block) const;
     void place(Fault& fault, uint32_t block) const;
@@ -138,8 +148,10 @@ public:
     }
 
     SignalWords& signals() { return signals_; }
+    const SignalWords& signals() const { return signals_; }
     // What comes to a core with the value of a word.
-    ForeignPointer knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition) const;
+    ForeignPointer knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition,
+        std::shared_ptr<JudgedWait>* judged = nullptr) const;
     RankBarriers& barriers() { return barriers_; }
     // A core has changed what cores of other blocks wait for.
     void wake();
@@ -206,7 +218,12 @@ private:
     void report_deadlock(const std::vector<Block*>& blocks);
     // The same over ranks (rank_deadlock.cpp).
     void report_rank_deadlock(const std::vector<Block*>& blocks);
+    // With other processes (rank_processes.cpp).
+    bool judge_barriers();
+    bool wait_for_processes();
+    std::string verdict_on_processes() const;
     static std::vector<const Core*> waiting_cores(const std::vector<Block*>& blocks);
+    static std::vector<const Core*> waiting_for_ranks(const std::vector<Block*>& blocks);
     std::vector<uint32_t> ended_ranks(const std::vector<const Core*>& waiting) const;
     std::string skipped_signal(const std::vector<uint32_t>& ended) const;
     std::string verdict_of(const std::vector<const Core*>& waiting, std::string& kind) const;
@@ -251,6 +268,12 @@ private:
     GridRaces grid_races_;
     SignalWords signals_;
     RankBarriers barriers_;
+    struct BarrierOfProcesses {
+        Collective kind;
+        uint32_t number;  // in this launch
+        uint32_t came;    // how often each process has come to one by then
+    };
+    std::vector<BarrierOfProcesses> barriers_of_processes_;
     std::vector<uint32_t> collectives_of_ended_;  // by rank, of a core that has ended
     std::vector<LeftSets> left_sets_;
     std::shared_ptr<SyncLines> sync_lines_;  // null: the launch is not timed
@@ -276,5 +299,8 @@ private:
     std::vector<Output> output_;
     std::map<std::tuple<std::string, std::string, uint32_t>, Fault> warnings_;  // by kind, file and line
 };
+
+// Sets a word that other processes look at, or adds to it.
+void signal_process(uint64_t address, bool add, int32_t value);
 
 }  // namespace tile_simulator

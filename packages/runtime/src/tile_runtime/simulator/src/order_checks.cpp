@@ -65,6 +65,9 @@ void OrderChecks::begin(const Launch& launch, uint32_t block, bool timed)
     for (auto& taken : taken_) {
         taken.assign(1, nullptr);
     }
+    for (auto& given : given_) {
+        given.assign(1, nullptr);
+    }
     for (auto& hidden : hidden_) {
         hidden.clear();
     }

@@ -69,8 +69,13 @@ public:
     void take_word(Core& core, uint64_t address);
     // A signal to a word of any rank: carries what the scalar unit of the core has waited for, and `fenced` waits for
     // stores to other ranks (0: those it has really waited for). What other ranks know by a signal or a barrier.
-    WordSignal signal(Instruction& instruction, uint32_t fenced);
+    // A SET is a scalar store that is written back: by its line.
+    WordSignal signal(Instruction& instruction, bool set, uint32_t fenced);
     void know_of_ranks(Core& core, const ForeignPointer& knowledge);
+    // The same of what holds all that the core knows: what a barrier brought together.
+    void know_all(Core& core, const ForeignPointer& knowledge);
+    // The wait whose knowledge the core has just taken over.
+    void end_wait(const Core& core, JudgedWait& wait);
     // Whether the scalar unit of the core is ordered after a store or a signal.
     bool scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const;
     // Stores to other ranks: those so far are complete for the core; for who knows the number that is returned.
@@ -99,6 +104,8 @@ public:
     const std::vector<VectorClock>& released(int slot) const { return released_[slot]; }
     // What a core had taken over from other blocks, by the count in clocks (handovers_of).
     const std::vector<ForeignPointer>& taken(int core) const { return taken_[core]; }
+    // Of a launch over ranks, what it was given each time.
+    const std::vector<ForeignPointer>& given(int core) const { return given_[core]; }
 
 private:
     // What is complete when `pipe` sets a flag.
@@ -119,6 +126,7 @@ private:
     // The present instruction, which stores to `region`, as one that is ordered after the earlier stores to a flag there.
     Present after_seen_flags(const Core& core, const Region& region, Present now, bool update) const;
     void know(Core& core, const ForeignPointer& foreign, VectorClock clock);
+    void know_taken(Core& core, const ForeignPointer& given, ForeignPointer all, VectorClock clock);
     // Where the next instruction of a pipe may start: all it may rely on.
     VectorClock present(const Core& core, Pipe pipe, bool in_order) const;
     // Returns the fault behind what is read, if it is tainted; marks what is written with `taint`.
@@ -175,6 +183,7 @@ private:
     // By word, the number of the latest store whose value each core has seen by polling.
     std::unordered_map<uint64_t, uint64_t> seen_[cores_per_block];
     std::vector<ForeignPointer> taken_[cores_per_block];
+    std::vector<ForeignPointer> given_[cores_per_block];
     std::vector<uint64_t> hidden_[cores_per_block];  // words stored to the data cache of each core, as flags may be
     Present latest_;        // instruction
     bool small_ = false;    // it stores few enough bytes to GM to set flags

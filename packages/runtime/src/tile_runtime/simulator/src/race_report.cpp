@@ -271,17 +271,19 @@ Fault grid_race_report(const BlockAccess& first, const BlockAccess& second, cons
     return fault;
 }
 
-Fault rank_race_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes)
+Fault rank_race_report(
+    const BlockAccess& first, const BlockAccess& second, bool one_line_only, const std::string& bytes)
 {
     Fault fault = race_of(first, second, bytes);
     const bool signals = first.access.kind == AccessKind::signal || second.access.kind == AccessKind::signal;
     const BlockAccess& plain = first.access.kind == AccessKind::signal ? second : first;
     if (signals && plain.access.kind != AccessKind::read) {
-        const bool resets = plain.rank == plain.owner;
+        const bool resets = plain.rank == plain.owner && !one_line_only;
         fault.kind = resets ? "signal-reset" : "signal-lost";
         fault.hint = resets ? "let the word count up over all rounds, or use two words by parity: a signal of the next "
                               "round may arrive before the reset"
                             : "signal by aclshmemx_signal_op alone, and keep data and words in lines of 64 bytes apart";
+        fault.text += one_line_only ? ": a SET stores the line of 64 bytes of its word as a whole" : "";
         return fault;
     }
     fault.hint = missing_edge(first, second) + "; " + missing_edge(second, first) +

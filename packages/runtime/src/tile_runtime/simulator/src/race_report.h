@@ -38,7 +38,9 @@ struct BlockAccess {
 
 // The same for accesses of two blocks, of one rank or of two.
 Fault grid_race_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes);
-Fault rank_race_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes);
+// `one_line_only`: they share no byte, but a line that the scalar unit of one writes back.
+Fault rank_race_report(
+    const BlockAccess& first, const BlockAccess& second, bool one_line_only, const std::string& bytes);
 Fault grid_redundant_store_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes);
 
 }  // namespace tile_simulator

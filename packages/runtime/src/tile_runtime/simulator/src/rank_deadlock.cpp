@@ -91,6 +91,15 @@ std::vector<const Core*> Launch::waiting_cores(const std::vector<Block*>& blocks
     return all;
 }
 
+// Those of them that wait for a signal or for a barrier over ranks.
+std::vector<const Core*> Launch::waiting_for_ranks(const std::vector<Block*>& blocks)
+{
+    std::vector<const Core*> all = waiting_cores(blocks);
+    const auto within = [](const Core* core) { return !core->awaited.waiting; };
+    all.erase(std::remove_if(all.begin(), all.end(), within), all.end());
+    return all;
+}
+
 // The ranks of which no core goes on or waits.
 std::vector<uint32_t> Launch::ended_ranks(const std::vector<const Core*>& waiting) const
 {
@@ -163,7 +172,8 @@ std::string Launch::verdict_of(const std::vector<const Core*>& waiting, std::str
         }
     }
     if (ranks_waiting.size() == 1 || ended.size() + 1 == ranks()) {
-        return "ended: all that could signal have ended: " + list_of(ended);
+        return ended.empty() ? std::string("ended: all that could signal have ended")
+                             : "ended: all that could signal have ended: " + list_of(ended);
     }
     return "cycle: they wait for each other: " + list_of(ranks_waiting);
 }
@@ -185,7 +195,8 @@ void Launch::report_rank_deadlock(const std::vector<Block*>& blocks)
         tell_passed_over(*core);
     }
     std::string kind = "deadlock";
-    const std::string verdict = verdict_of(waiting, kind);
+    const std::string verdict =
+        options_.processes != nullptr ? verdict_on_processes() : verdict_of(waiting, kind);
     const Core& first = *waiting.front();
     const Use& use = first.awaited.waiting   ? first.awaited.use
                      : first.polling.waiting ? first.polling.use

@@ -47,7 +47,7 @@ void come_to(Core& core, Collective kind, Use use)
     const uint32_t place = core.collectives++;
     bool last = false;
     if (!barriers.arrive(
-            core, kind, place, (vectors + cubes) * launch.ranks(), knowledge, core.awaited.use, last)) {
+            core, kind, place, (vectors + cubes) * launch.ranks_here(), knowledge, core.awaited.use, last)) {
         launch.stop_block(core);
         throw Stopped{};
     }
@@ -55,12 +55,16 @@ void come_to(Core& core, Collective kind, Use use)
         if (kind == Collective::barrier) {
             launch.signals().forget();
         }
-        barriers.release(kind, number);
-        launch.wake();
+        if (launch.options().processes != nullptr) {
+            launch.come_with_processes(kind, number);
+        } else {
+            barriers.release(kind, number);
+            launch.wake();
+        }
     }
     wait_in_rank(core);
     if (order != nullptr) {
-        order->know_of_ranks(core, core.awaited.knowledge);
+        order->know_all(core, core.awaited.knowledge);
     }
     core.awaited.knowledge = nullptr;
 }
@@ -152,7 +156,20 @@ std::shared_ptr<const Handover> OrderChecks::all_done(Core& core)
     for (int pipe = 0; pipe < pipe_count; ++pipe) {
         all.join(completed(core, Pipe(pipe)));
     }
-    return hand_over(core, all);
+    const std::shared_ptr<const Handover> handover = hand_over(core, all);
+    // Who learns of this learns that the core knows what comes next: all that is brought together.
+    const auto done = std::make_shared<Handover>(*handover);
+    const int self = core_index(core);
+    done->clock.at[handovers_of(self)] = static_cast<uint32_t>(taken_[self].size());
+    return done;
+}
+
+void OrderChecks::know_all(Core& core, const ForeignPointer& knowledge)
+{
+    if (needs_ != nullptr) {
+        needs_->give_up();
+    }
+    know_taken(core, knowledge, knowledge, VectorClock{});
 }
 
 void OrderChecks::know_of_ranks(Core& core, const ForeignPointer& knowledge)

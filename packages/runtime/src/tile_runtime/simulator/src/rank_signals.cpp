@@ -138,13 +138,14 @@ const char* SignalCondition::sign() const
     return signs[int(compare)];
 }
 
-WordSignal OrderChecks::signal(Instruction& instruction, uint32_t fenced)
+WordSignal OrderChecks::signal(Instruction& instruction, bool set, uint32_t fenced)
 {
     Core& core = instruction.core;
     const int scalar = agent_of(core, Pipe::s);
     ++issued_[scalar];
     counted_[core_index(core)] = true;
     clock_read(core);
+    issued_[cache_of(core)] += set ? 1 : 0;
     VectorClock clock = known_[scalar];
     clock.at[scalar] = issued_[scalar];
     clock.at[cache_of(core)] = issued_[cache_of(core)];
@@ -157,10 +158,25 @@ WordSignal OrderChecks::signal(Instruction& instruction, uint32_t fenced)
     now.clock = present(core, Pipe::s, true);
     now.number = issued_[scalar];
     const Where at = core.site.file != nullptr ? core.site : instruction.use.at;
-    const Access access = {instruction.use.api, at.file, "sig_addr", {}, at.line, now.number, 0, now.agent,
+    Access access = {instruction.use.api, at.file, "sig_addr", {}, at.line, now.number, 0, now.agent,
         AccessKind::signal};
+    if (set) {
+        access.agent = static_cast<uint8_t>(cache_of(core));
+        access.number = issued_[cache_of(core)];
+    }
     touch_global(instruction, instruction.operands[0], log_.add_once(access), now, interval_, rounds_index(now));
     return signal;
+}
+
+void OrderChecks::end_wait(const Core& core, JudgedWait& wait)
+{
+    const int scalar = agent_of(core, Pipe::s);
+    ++issued_[scalar];
+    counted_[core_index(core)] = true;
+    wait.block = block_;
+    wait.core = core_index(core);
+    wait.taken = static_cast<uint32_t>(taken_[wait.core].size() - 1);
+    wait.number = issued_[scalar];
 }
 
 bool OrderChecks::scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const
@@ -200,14 +216,19 @@ void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
     signal.party = launch.name_of_block(core.block.index()) + " " + core.name();
     signal.use = {use.api, core.site.file != nullptr ? core.site : use.at};
     OrderChecks* const order = core.block.order();
-    if (order != nullptr) {
+    if (launch.options().processes != nullptr) {
+        signal_process(address, signal.add, value);
+    } else if (order != nullptr) {
         const bool alone = open != nullptr && core.remote.only_target() == pe;
         Instruction instruction = word_instruction(core, address, sizeof(int32_t), true, use);
-        signal.by = order->signal(instruction, alone ? open->fenced : 0);
-        order->hand_word(core, address, signal.add, signal.by.writer, signal.by.handover);
+        signal.by = order->signal(instruction, operation == set, alone ? open->fenced : 0);
     }
-    launch.signals().apply(address, signal, launch.symmetric_memory(),
-        [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); });
+    if (launch.options().processes == nullptr) {
+        launch.signals().apply(
+            address, signal, launch.symmetric_memory(),
+            [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); },
+            [&] { order->hand_word(core, address, signal.add, signal.by.writer, signal.by.handover); });
+    }
     core.stored_to_gm = true;
     if (operation == add) {
         pipe_barrier(PIPE_ALL, use);
@@ -239,8 +260,15 @@ int64_t rank_wait(uint64_t word, DataType type, int how, int64_t value, Use use)
     awaited.waiting = false;
     if (OrderChecks* order = core.block.order(); order != nullptr && awaited.knowledge != nullptr) {
         order->know_of_ranks(core, awaited.knowledge);
+        if (awaited.judged != nullptr) {
+            order->end_wait(core, *awaited.judged);
+            core.block.launch().signals().judged(awaited.judged);
+        }
+        core.block.launch().signals().waited(word, core.block.index() * uint64_t(cores_per_block) + core_index(core) + 1,
+            [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); });
     }
     awaited.knowledge = nullptr;
+    awaited.judged = nullptr;
     return awaited.seen;
 }
 
@@ -277,7 +305,7 @@ bool Launch::judge_signals()
                 continue;
             }
             if (block->order() != nullptr) {
-                awaited.knowledge = knowledge_of(core, awaited.address, awaited.condition);
+                awaited.knowledge = knowledge_of(core, awaited.address, awaited.condition, &awaited.judged);
             }
             awaited.ready.store(true, std::memory_order_release);
             any = true;
@@ -290,14 +318,18 @@ bool Launch::judge_signals()
     return any;
 }
 
-ForeignPointer Launch::knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition) const
+ForeignPointer Launch::knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition,
+    std::shared_ptr<JudgedWait>* judged) const
 {
     const OrderChecks& order = *core.block.order();
     const auto knows = [&](const GlobalFlags::Writer& writer) { return order.scalar_behind(core, writer); };
-    ForeignPointer known = signals_.knowledge(address, condition, knows);
+    ForeignPointer known = signals_.knowledge(address, condition, knows, judged);
     // Another store than a signal may have left the value.
     GlobalFlags::Store store;
     if (flags_.find(address, store) && !signals_.latest_is_by(address, store.writer)) {
+        if (judged != nullptr) {
+            *judged = nullptr;
+        }
         for (const auto& handover : store.handed) {
             known = joined(known, all_of(*handover));
         }

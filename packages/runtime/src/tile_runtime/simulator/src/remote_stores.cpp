@@ -6,13 +6,14 @@
 
 namespace tile_simulator {
 
-void RemoteStores::access(Core& core, int32_t rank, bool write, Use use)
+void RemoteStores::access(Core& core, int32_t rank, bool write, bool scalar, Use use)
 {
     if (rank < 0) {
         target_ = write ? -1 : target_;
         return;
     }
-    if (!write) {
+    if (!write || scalar) {
+        target_ = write ? -1 : target_;
         // The cores of a block are ordered by what completes a pipe, as for the memory of their own rank.
         for (int i = 0; i < Block::core_count; ++i) {
             core.block.core(i).remote.deliver();

@@ -24,8 +24,9 @@ public:
     };
 
     void begin() { *this = RemoteStores{}; }
-    // The core accesses memory of a rank with the present instruction, or no other rank's.
-    void access(Core& core, int32_t rank, bool write, Use use);
+    // The core accesses memory of a rank with the present instruction, or no other rank's (-1). Of the scalar unit's
+    // stores the data cache takes care.
+    void access(Core& core, int32_t rank, bool write, bool scalar, Use use);
     // The rank to which the present instruction stores, or -1.
     int32_t target() const { return target_; }
     // Keeps bytes that the present instruction stores to another rank back; false if they arrive at once.

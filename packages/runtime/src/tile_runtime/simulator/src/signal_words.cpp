@@ -11,8 +11,8 @@
 namespace tile_simulator {
 namespace {
 
-// Signals of a word that are kept though all who wait for it may know them.
-constexpr size_t most_signals = 4096;
+// Signals of a word that are kept though the only core that waits for it knows them.
+constexpr size_t most_signals = 256;
 
 int32_t load(uint64_t address)
 {
@@ -44,16 +44,8 @@ std::string act_of(const SignalWords::Signal& signal, const char* verb, const st
 
 }  // namespace
 
-int32_t SignalWords::Word::value(size_t count) const
-{
-    int32_t now = initial;
-    for (size_t i = 0; i < count; ++i) {
-        now = after(now, signals[i]);
-    }
-    return now;
-}
-
-void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows)
+void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows,
+    const std::function<void()>& tell)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     const SymmetricMemory::Place place = memory.find(address);
@@ -65,29 +57,30 @@ void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricM
     }
     Word& word = entry->second;
     const int32_t now = load(address);
-    if (fresh || word.value(word.signals.size()) != now) {
+    if (fresh || word.now != now) {
         word = Word{};  // somebody has stored another value: what was signalled before is gone
         word.initial = now;
     }
+    bool settles = false;
     if (signal.by.handover != nullptr) {
         for (const uint64_t other : lines_[line]) {
             check(other, words_[other], signal, address, memory, knows);
         }
         const auto known = [&](const Signal& earlier) { return knows(earlier.by.writer); };
-        if (!signal.add && std::all_of(word.signals.begin() + std::ptrdiff_t(word.settled), word.signals.end(), known)) {
-            word.settled = word.signals.size();
-        }
-        if (word.signals.size() >= most_signals && word.settled > most_signals / 2) {
-            const size_t gone = word.settled;
-            word.initial = word.value(gone);
-            word.signals.erase(word.signals.begin(), word.signals.begin() + std::ptrdiff_t(gone));
-            word.settled = 0;
-        }
+        settles = !signal.add &&
+                  std::all_of(word.signals.begin() + std::ptrdiff_t(word.settled), word.signals.end(), known);
+        word.settled = settles ? word.signals.size() : word.settled;
     }
     remember_site(signal, place.allocation != nullptr ? place.allocation->bases.size() : 1);
     word.signals.push_back(signal);
+    word.signals.back().settles = settles;
+    word.now = after(now, signal);
+    if (signal.by.handover != nullptr) {
+        judged_.signal(address, signal.add, signal.value, signal.by.handover);
+        tell();
+    }
     word.latest.assign(1, signal);
-    __atomic_store_n(reinterpret_cast<int32_t*>(address), after(now, signal), __ATOMIC_RELEASE);
+    __atomic_store_n(reinterpret_cast<int32_t*>(address), word.now, __ATOMIC_RELEASE);
 }
 
 // A SET is a store of a whole line: it is ordered after all signals to the line but those that say the same.
@@ -151,29 +144,43 @@ void SignalWords::remember_site(const Signal& signal, size_t ranks)
     }
 }
 
-// Of ADDs of which any may be missing that none of the others present follows, those without which the condition can
-// not hold.
-ForeignPointer SignalWords::needed_adds(
-    const std::vector<const Signal*>& adds, int64_t base, const SignalCondition& condition)
+// The latest signal that is known and settles the value, or the first of all.
+size_t SignalWords::first_to_look_at(const Word& word, const Knows& knows)
 {
-    const bool up = condition.compare == Compare::ge || condition.compare == Compare::gt;
-    const bool down = condition.compare == Compare::le || condition.compare == Compare::lt;
-    ForeignPointer needed;
-    for (const Signal* without : adds) {
-        int64_t most = base;
-        for (const Signal* other : adds) {
-            const bool counts = (up && other->value > 0) || (down && other->value < 0) || (!up && !down);
-            most += other != without && counts && !follows(*other, *without) ? other->value : 0;
-        }
-        if (!condition.holds(most)) {
-            needed = joined(needed, all_of(*without->by.handover));
+    for (size_t i = word.signals.size(); i > 0; --i) {
+        const Signal& signal = word.signals[i - 1];
+        if (signal.settles && knows(signal.by.writer)) {
+            return i - 1;
         }
     }
-    return needed;
+    return 0;
+}
+
+void SignalWords::waited(uint64_t address, uint64_t core, const Knows& knows)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = words_.find(address);
+    if (found == words_.end()) {
+        return;
+    }
+    Word& word = found->second;
+    word.waiters = word.waiters || (word.waiter != 0 && word.waiter != core);
+    word.waiter = core;
+    if (word.waiters || word.signals.size() < most_signals) {
+        return;
+    }
+    const auto unknown = [&](const Signal& signal) { return !knows(signal.by.writer); };
+    const auto end = std::find_if(word.signals.begin(), word.signals.end(), unknown);
+    for (auto signal = word.signals.begin(); signal != end; ++signal) {
+        word.initial = after(word.initial, *signal);
+    }
+    const auto gone = static_cast<size_t>(end - word.signals.begin());
+    word.settled -= std::min(word.settled, gone);
+    word.signals.erase(word.signals.begin(), end);
 }
 
 ForeignPointer SignalWords::knowledge(
-    uint64_t address, const SignalCondition& condition, const Knows& knows) const
+    uint64_t address, const SignalCondition& condition, const Knows& knows, std::shared_ptr<JudgedWait>* judged) const
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = words_.find(address);
@@ -184,12 +191,11 @@ ForeignPointer SignalWords::knowledge(
     // The value if only what is known had happened, and what may have happened besides: SETs that show the value, and
     // ADDs since the latest SET.
     int32_t known_value = word.initial;
-    int32_t now = word.initial;
     std::vector<const Signal*> sets;
     std::vector<const Signal*> adds;
     const Signal* latest_set = nullptr;
-    for (const Signal& signal : word.signals) {
-        now = after(now, signal);
+    for (size_t i = first_to_look_at(word, knows); i < word.signals.size(); ++i) {
+        const Signal& signal = word.signals[i];
         if (signal.by.handover == nullptr) {
             continue;
         }
@@ -217,8 +223,22 @@ ForeignPointer SignalWords::knowledge(
     }
     if (sets.empty()) {
         const int32_t base = latest_set != nullptr ? latest_set->value : known_value;
-        ForeignPointer needed = needed_adds(adds, base, condition);
-        return latest_set != nullptr ? joined(needed, all_of(*latest_set->by.handover)) : needed;
+        std::vector<std::pair<int64_t, ForeignPointer>> carried;
+        for (const Signal* add : adds) {
+            carried.emplace_back(add->value, all_of(*add->by.handover));
+        }
+        ForeignPointer sure = sure_of_adds(carried, base, condition);
+        if (judged != nullptr && latest_set == nullptr) {
+            *judged = std::make_shared<JudgedWait>();
+            (*judged)->address = address;
+            (*judged)->condition = condition;
+            (*judged)->base = base;
+            (*judged)->seen = judged_.signals(address);
+            for (const Signal* add : adds) {
+                (*judged)->adds.push_back({add->value, add->by.handover});
+            }
+        }
+        return latest_set != nullptr ? joined(sure, all_of(*latest_set->by.handover)) : sure;
     }
     // It may have been any of the SETs: what all carry is sure.
     ForeignPointer sure = all_of(*sets.front()->by.handover);
@@ -257,7 +277,7 @@ bool SignalWords::stored_over(uint64_t address) const
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = words_.find(address);
     return found != words_.end() && !found->second.latest.empty() &&
-           found->second.value(found->second.signals.size()) != load(address);
+           found->second.now != load(address);
 }
 
 const SignalWords::Signal* SignalWords::latest(uint64_t address) const
@@ -278,10 +298,16 @@ void SignalWords::forget()
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (auto& [address, word] : words_) {
-        word.initial = word.value(word.signals.size());
+        word.initial = word.now;
         word.signals.clear();
         word.settled = 0;
     }
+}
+
+void SignalWords::judged(std::shared_ptr<const JudgedWait> wait)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    judged_.add(std::move(wait));
 }
 
 void SignalWords::found(Fault fault)

@@ -18,11 +18,21 @@ from tile_runtime.tools.command_line.kernel_argument import (
 )
 from tile_runtime.tools.command_line.second_opinion import opinions_data, opinions_text
 
+# More ranks than this are not put into a text.
+MOST_RANKS = 64
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="a .tir file, `-` for standard input, or script.py:name")
     add_kernel_arguments(parser)
     add_target_argument(parser)
+    parser.add_argument(
+        "--ranks",
+        metavar="R,R",
+        type=_counts,
+        help="numbers of ranks to prove the order between ranks for; those of 2, 3, 4, 5 and 8 "
+        "that the tensors of the kernel have room for, if not given",
+    )
     parser.add_argument(
         "--second-opinion",
         action="store_true",
@@ -31,12 +41,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print all that is found as JSON")
 
 
+def _counts(text: str) -> tuple[int, ...]:
+    """Numbers of ranks, by commas."""
+    counts = tuple(int(n) for n in text.split(","))
+    if not all(1 <= n <= MOST_RANKS for n in counts):
+        raise argparse.ArgumentTypeError(f"a number of ranks is 1 to {MOST_RANKS}")
+    return counts
+
+
 def run(options: argparse.Namespace) -> int:
     """Print what `_checked` finds. The exit code is 1 if there is any error; what is right, or
     could not be proven, is a warning. A second opinion has no part in that."""
     if options.second_opinion:
         find_compiler()  # before anything is compiled
-    func, found, verified = _checked(options)
+    func, found, verified, ranks = _checked(options)
     code = 1 if any(finding.severity == "error" for finding in found) else 0
     opinions = _opinions(func, verified) if options.second_opinion else None
     if options.json:
@@ -50,19 +68,25 @@ def run(options: argparse.Namespace) -> int:
     print(
         f"{func.name}: {count} finding{'' if count == 1 else 's'}"
         if count
-        else f"{func.name}: in order"
+        else f"{func.name}: in order{_with_ranks(ranks)}"
     )
     if opinions:
         print(f"\n{opinions_text(opinions)}")
     return code
 
 
-def _checked(options: argparse.Namespace) -> tuple[Func, list[Diagnostic], bool]:
-    """The kernel as it was looked at, every finding of the verifier, `check_memory` and
-    `check_sync`, and whether the verifier had none; a kernel without addresses goes through the
-    pipeline before, and flags are looked at once they are final. What the compiler chose wrongly is
-    told as its own mistake, not the author's."""
-    from tile_checkers import check_memory, check_sync
+def _with_ranks(counts: Sequence[int]) -> str:
+    return f", with {', '.join(map(str, counts))} ranks" if counts else ""
+
+
+def _checked(
+    options: argparse.Namespace,
+) -> tuple[Func, list[Diagnostic], bool, tuple[int, ...]]:
+    """The kernel as it was looked at, every finding of the verifier, `check_memory`, `check_sync`
+    and `check_ranks`, whether the verifier had none, and the numbers of ranks looked at; a kernel
+    without addresses goes through the pipeline before, and flags are looked at once they are final.
+    What the compiler chose wrongly is told as its own mistake, not the author's."""
+    from tile_checkers import check_memory, check_sync, prove_ranks
     from tile_ir.verification.verifier import problems
     from tile_runtime.jit_kernels.build import lower
     from tile_runtime.jit_kernels.prove import tell_ours
@@ -71,6 +95,7 @@ def _checked(options: argparse.Namespace) -> tuple[Func, list[Diagnostic], bool]
     func, target = kernel.func, kernel.target
     found = list(problems(func, target))
     verified, source = not found, None
+    ranks: tuple[int, ...] = ()
     try:
         if verified and func.phase < Phase.PLANNED:
             func = lower(func, target, kernel.passes)
@@ -80,6 +105,8 @@ def _checked(options: argparse.Namespace) -> tuple[Func, list[Diagnostic], bool]
             found = list(check_memory(func, target))
             if func.phase is Phase.SYNCED:
                 found += check_sync(func, target)
+                proof = prove_ranks(func, options.ranks)
+                found, ranks = [*found, *proof.findings], proof.ranks
                 source = source or kernel.source_of(func)
                 if func is not kernel.func:
                     found = tell_ours(found, kernel.func, func, target)
@@ -87,7 +114,7 @@ def _checked(options: argparse.Namespace) -> tuple[Func, list[Diagnostic], bool]
         raise error.with_sources(func.sources) from None
     finally:
         tell(kernel, source)
-    return func, found, verified
+    return func, found, verified, ranks
 
 
 def _opinions(func: Func, verified: bool) -> tuple[Opinion, ...]:

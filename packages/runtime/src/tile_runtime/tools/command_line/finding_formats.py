@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from tile_ir import Diagnostic, Loc, TileError
+from tile_ir.quick_dataclasses import dataclass
 
 # Of the JSON: raised when a name goes or changes its meaning, not when one is added.
 VERSION = 1

@@ -10,11 +10,11 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import TARGETS, Func, KernelError, LaunchSequence, Target, did_you_mean, parse
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.switches import switch
 from tile_runtime.options.code_generators import GENERATORS, code_generator, named_generator
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from tile_ir import TARGETS, BuildError
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import is_chosen, switch
 from tile_runtime.devices.cann import find_cann, find_device_compiler
 

@@ -8,11 +8,11 @@ import sys
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import BuildError, CallError, Diagnostic, KernelError, KernelWarning, TileError
+from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import SWITCHES, override, switch
 from tile_runtime.tools.command_line.finding_formats import Found, as_json, as_sarif, found_by
 from tile_runtime.tools.command_line.kernel_argument import add_kernel_arguments, names_a_kernel

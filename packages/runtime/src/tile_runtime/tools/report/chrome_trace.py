@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tile_ir import KernelError
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.timeline import CORES, KINDS, PIPES, REASONS, WORK, lost_to
 from tile_runtime.tools.report.flag_pairs import flag_pairs
 from tile_runtime.tools.report.timed_run import TimedRun, place_text

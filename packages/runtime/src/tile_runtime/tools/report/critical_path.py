@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.simulator.timeline import CORES, PIPES, REASONS, WORK
 from tile_runtime.tools.report.chrome_trace import flag_text
 from tile_runtime.tools.report.timed_run import TimedRun, place_text

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.time_error import error_bar
 from tile_runtime.simulator.timeline import WORK, Timeline
 from tile_runtime.tools.report.number_text import binary, microseconds, percent, rate

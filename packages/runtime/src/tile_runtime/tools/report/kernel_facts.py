@@ -4,10 +4,11 @@ them, who orders its pipes, and the bytes of the tensors it was called with.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from tile_ir import Automatic, For, LoopKind, While, walk
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.explain.schedules import LoopSchedule
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.buffer_names import names_made
 from tile_runtime.simulator.timeline import MEMORIES
 from tile_runtime.tools.report.timed_run import TimedRun

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.timeline import MEMORIES, PIPES, WORK, Timeline
 from tile_runtime.tools.report.timed_run import TimedRun
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.explain.schedules import LoopSchedule
 from tile_runtime.tools.report.number_text import cut
 from tile_runtime.tools.report.timed_run import TimedRun, place_text

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 from textwrap import dedent
 
 import numpy as np
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.timeline import CORES, PIPES, REASONS, WORK, Stall, sums_by
 from tile_runtime.tools.report.chrome_trace import flag_text
 from tile_runtime.tools.report.timed_run import Place, TimedRun, place_text

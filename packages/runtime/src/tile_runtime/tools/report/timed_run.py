@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.simulator.simulation_error import python_place

@@ -6,9 +6,9 @@ sentences.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.buffer_names import names_made
 from tile_runtime.tools.report.number_text import short
 from tile_runtime.tools.report.timed_run import Place, TimedRun, place_text

@@ -4,9 +4,9 @@ each line of source. Lines belong together as a comparison of those that work pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.tools.report.pipe_shares import pipe_shares
 from tile_runtime.tools.report.timed_run import Place, TimedRun
 from tile_runtime.tools.report.why.line_work import LineWork

@@ -7,13 +7,13 @@ back. Says nothing about what blocks did.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.timeline import CORES, WORK, Timeline
 
 

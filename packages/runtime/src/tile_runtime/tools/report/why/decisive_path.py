@@ -8,11 +8,11 @@ cycle of it gets an owner. Says nothing about what could be done.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.timeline import KINDS, PIPES, WORK, Timeline, sums_by
 from tile_runtime.tools.report.timed_run import Place
 from tile_runtime.tools.report.why.core_chains import CoreChains

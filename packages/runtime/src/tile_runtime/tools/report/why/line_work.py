@@ -5,10 +5,10 @@ how long others waited for it. Lines of Python where they are known, of C++ wher
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.timeline import PIPES, WITHIN_WORK, WORK, sums_by
 from tile_runtime.tools.report.timed_run import Place, TimedRun
 from tile_runtime.tools.report.why.decisive_path import DecisivePath

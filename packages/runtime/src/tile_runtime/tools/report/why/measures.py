@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.tools.report.number_text import cut, microseconds
 from tile_runtime.tools.report.roofline import Roofline, roofline
 from tile_runtime.tools.report.timed_run import Place, TimedRun, place_text

@@ -5,13 +5,13 @@ Sums over the blocks of that core; who waited for whom is in `decisive_path`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tile_ir import TARGETS
 from tile_ir.costs.timing import DEFAULT_TIMING, timing_of
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.timeline import (
     CORES,
     MEMORIES,

@@ -6,8 +6,8 @@ The rules are in the files beside this one; here one of what they find is chosen
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.tools.report.number_text import microseconds
 from tile_runtime.tools.report.timed_run import Place
 from tile_runtime.tools.report.why.across_the_chip import (

@@ -1,0 +1,184 @@
+"""What other libraries call the operations between ranks: TileScale, NVSHMEM, and SHMEM as
+tilelang-ascend has it. Some put the destination first, and some count bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_frontend._arguments.build_op import build_op, whole_region
+from tile_frontend._arguments.rank_arguments import get, put, put_signal, signal, wait_function
+from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar, python_number, unexpected
+from tile_frontend._tracing.trace import current
+from tile_frontend._tracing.values import Pending, View
+from tile_ir import OPS, Diagnostic, Load, Memory
+from tile_ir.ops.ranks import COMPARISONS_OF_WAITS
+
+
+def _memory(value: Any) -> Memory | None:
+    if isinstance(value, Scalar) and isinstance(value.expr, Load):
+        return value.expr.buffer.memory
+    region = whole_region(value)
+    return None if region is None else region.memory
+
+
+def _in_order(name: str, src: Any, dst: Any, far: str) -> tuple[Any, Any]:
+    """Source and destination, swapped where only the other order can be meant: what another rank
+    has is a tensor, and never a tile on chip."""
+    there, here = (dst, src) if far == "dst" else (src, dst)
+    if _memory(there) is Memory.GM or _memory(here) is not Memory.GM:
+        return src, dst
+    trace = current(f"T.{name}")
+    message = f"{name}: the tensor of the other rank stands where the tile on chip is expected"
+    hint = "the two were exchanged: write T.put(src, dst, pe) or T.get(src, dst, pe)"
+    trace.remark(Diagnostic("copy-order", message, trace.here, hint, severity="note"))
+    return dst, src
+
+
+def _put(name: str, src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
+    src, dst = _in_order(name, src, dst, "dst")
+    return put(src, dst, pe, n)
+
+
+def _get(name: str, src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
+    src, dst = _in_order(name, src, dst, "src")
+    return get(src, dst, pe, n)
+
+
+def _elements(name: str, value: Any, nbytes: Any) -> Any:
+    """How many elements of a tensor or tile so many bytes are."""
+    region = whole_region(value)
+    if region is None and isinstance(value, Scalar) and isinstance(value.expr, Load):
+        size = value.expr.buffer.dtype.size
+    elif region is not None:
+        size = region.dtype.size
+    else:
+        raise unexpected(f"{name}: src", value, "a buffer or a slice")
+    number = python_number(nbytes)
+    if number is None:
+        return nbytes // size
+    if number % size:
+        message = f"{name}: {number} bytes are no whole elements of {size} bytes"
+        raise Fault("copy-extent", message, "give a multiple", "nbytes")
+    return int(number) // size
+
+
+def _by_elements(name: str, move: Callable[..., Pending]) -> Callable[..., Pending]:
+    """As TileScale has it: source first, so many elements; -1 is the own rank."""
+
+    def function(
+        src: Any, dst: Any, size: Any, dst_pe: Any = -1, *, src_pe: Any = None, **how: Any
+    ) -> Pending:
+        pe = dst_pe if src_pe is None else src_pe
+        if python_number(pe) == -1:
+            return build_op(OPS["copy"], {"src": src, "dst": dst}, name)
+        return move(name, src, dst, pe, size)
+
+    return _named(function, name, f"`T.{name[:3]}` of `size` elements; -1 is the own rank.")
+
+
+def _by_bytes(name: str, move: Callable[..., Pending]) -> Callable[..., Pending]:
+    """As NVSHMEM has it: destination first, so many bytes."""
+
+    def function(dst: Any, src: Any, nbytes: Any, pe: Any) -> Pending:
+        return move(name, src, dst, pe, _elements(name, src, nbytes))
+
+    return _named(function, name, f"`T.{name[:3]}`, destination first, of `nbytes` bytes.")
+
+
+def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+def putmem_signal(
+    dst: Any, src: Any, nbytes: Any, word: Any, value: Any, op: Any, pe: Any
+) -> Pending:
+    """`T.put_signal`, destination first, of `nbytes` bytes."""
+    count = _elements("putmem_signal", src, nbytes)
+    return put_signal(src, dst, word, value, pe, _how(op), count)
+
+
+def signal_op(word: Any, value: Any, op: Any, pe: Any) -> Pending:
+    """`T.signal`, with what it does before the rank."""
+    return signal(word, value, pe, _how(op))
+
+
+def _how(op: Any) -> str:
+    """`set` or `add`, of what other libraries call it: their numbers, or their names."""
+    number = python_number(op)
+    text = {0: "set", 1: "add"}.get(int(number), "") if number is not None else str(op).lower()
+    for known in ("set", "add"):
+        if text.rpartition("_")[2] == known:
+            return known
+    raise unexpected("signal_op: op", op, '"set" or "add"', argument="op")
+
+
+def signal_wait_until(word: Any, cmp: Any, value: Any) -> Pending:
+    """`T.wait_ge` and its like, by the name of the comparison."""
+    text = str(cmp).lower().rpartition("_")[2]
+    if text not in COMPARISONS_OF_WAITS:
+        wanted = ", ".join(f'"{name}"' for name in COMPARISONS_OF_WAITS)
+        raise unexpected("signal_wait_until: cmp", cmp, wanted, argument="cmp")
+    pending: Pending = wait_function(text, COMPARISONS_OF_WAITS[text])(word, value)
+    return pending
+
+
+def st(
+    dst: Any, value: Any, scope: Any = "gpu", sem: Any = "weak", na: Any = None, dst_pe: Any = None
+) -> Pending:
+    """A store that others wait for: `T.signal` where `sem` is "release"."""
+    if str(sem) != "release":
+        message = f"st: sem is {sem!r}: a store that says nothing orders nothing"
+        raise Fault("gpu-name", message, "write `x[i] = v`, or T.signal(word, v, pe)", "sem")
+    return signal(dst, value, None if python_number(dst_pe) == -1 else dst_pe)
+
+
+def atom_add(target: Any, value: Any, scope: Any = "gpu", sem: Any = "relaxed") -> Pending:
+    """`T.signal` that adds. What the word was before, other ranks do not tell here."""
+    return signal(target, value, None, "add")
+
+
+def shmem_put_nbi(dst: Any, src: Any, nelems: Any, newPe: Any) -> Pending:
+    """`T.put` of `nelems` elements, destination first."""
+    return _put("shmem_put_nbi", src, dst, newPe, nelems)
+
+
+def shmem_get_nbi(dst: Any, src: Any, nelems: Any, newPe: Any) -> Pending:
+    """`T.get` of `nelems` elements, destination first."""
+    return _get("shmem_get_nbi", src, dst, newPe, nelems)
+
+
+def shmem_ub_put_nbi(ub: Any, dst: Any, nelems: Any, newPe: Any, strelem: Any = 0) -> Pending:
+    """`T.put` of the first `nelems` elements of a tile, `strelem` elements behind `dst`."""
+    return _put("shmem_ub_put_nbi", ub, _behind(dst, strelem), newPe, nelems)
+
+
+def shmem_ub_get_nbi(dst: Any, src: Any, nelems: Any, newPe: Any) -> Pending:
+    """`T.get` of the first `nelems` elements of a tile, destination first."""
+    return _get("shmem_ub_get_nbi", src, dst, newPe, nelems)
+
+
+def _behind(tensor: Any, elements: Any) -> Any:
+    """The part of a tensor of one dimension that begins so many elements behind its start."""
+    if python_number(elements) == 0:
+        return tensor
+    if isinstance(tensor, View) or len(tensor.shape) != 1:
+        message = "shmem_ub_put_nbi: strelem counts elements of a tensor of one dimension"
+        raise Fault("copy-extent", message, "slice the tensor instead", "strelem")
+    return tensor[elements:]
+
+
+_WIDTHS = ("", "_block", "_warp", "_nbi", "_nbi_block", "_nbi_warp")
+SPELLINGS: dict[str, Any] = {
+    **{f"{move}_{who}": _by_elements(f"{move}_{who}", how)
+       for move, how in (("put", _put), ("get", _get)) for who in ("block", "warp")},
+    **{f"{move}mem{width}": _by_bytes(f"{move}mem{width}", how)
+       for move, how in (("put", _put), ("get", _get)) for width in _WIDTHS},
+    **{f"putmem_signal{width}": putmem_signal for width in ("", "_nbi", "_block", "_nbi_block")},
+    "signal_op": signal_op, "signal_wait_until": signal_wait_until, "st": st, "atom_add": atom_add,
+    "shmem_put_nbi": shmem_put_nbi, "shmem_get_nbi": shmem_get_nbi,
+    "shmem_ub_put_nbi": shmem_ub_put_nbi, "shmem_ub_get_nbi": shmem_ub_get_nbi,
+}  # fmt: skip

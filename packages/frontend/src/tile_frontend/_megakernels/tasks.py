@@ -1,0 +1,136 @@
+"""`T.Task` and `T.megakernel`: existing kernels as tasks of one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tile_frontend._megakernels.calls import TaskCall
+from tile_frontend._megakernels.dependences import in_order, uses_of
+from tile_frontend._megakernels.rooms import rooms_of
+from tile_frontend._megakernels.shapes import Shapes
+from tile_frontend._megakernels.text import MegakernelText
+from tile_frontend._tracing.faults import Fault, place_of_caller
+from tile_frontend._tracing.scalars import Scalar, python_number
+from tile_ir import Buffer, Effect, Func, Var, constant_value, walk_ops
+
+_NAMES = 'the name of a tensor of the megakernel, such as "x"'
+
+
+class Task:
+    """A prim_func whose blocks are done in a larger launch: `norm = T.Task(rms_norm)`, then
+    `norm("x", "weight", "n")` inside `T.megakernel`. `grid` says how many blocks there have to be,
+    `name` how reports call the task."""
+
+    def __init__(self, kernel: Any, grid: int | None = None, *, name: str | None = None) -> None:
+        func = getattr(kernel, "prim_func", kernel)
+        if not isinstance(func, Func):
+            hint = "pass a function under @T.prim_func, or what a factory under @T.jit returns"
+            raise Fault("not-a-prim-func", f"T.Task takes a kernel, found {kernel!r}", hint, 0)
+        count = constant_value(func.launch.blocks)
+        if grid is not None and count is not None and count != grid:
+            message = f"T.Task: `{func.name}` launches {count} blocks, not {grid}"
+            raise Fault("task-grid", message, "leave `grid` out", "grid")
+        _refuse_barriers(func)
+        self.func, self.name = func, name or func.name
+
+    def __call__(self, *arguments: Any, **named: Any) -> TaskCall:
+        names = [p.name for p in self.func.params]
+        left = names[len(arguments) :]
+        unknown = [name for name in named if name not in left]
+        if len(arguments) > len(names) or unknown or len(arguments) + len(named) < len(names):
+            message = f"task `{self.name}` takes {', '.join(names)}"
+            raise Fault("arity", message, "pass a name for each parameter of the kernel")
+        given = [*arguments, *(named[name] for name in left)]
+        found = place_of_caller()
+        loc = found[0] if found is not None else self.func.loc
+        passed = (_argument(p, a) for p, a in zip(self.func.params, given, strict=True))
+        return TaskCall(self.name, self.func, tuple(passed), loc)
+
+
+def _argument(param: Buffer | Var, given: Any) -> str | int | float:
+    if isinstance(given, str):
+        return given
+    number = python_number(given)
+    if isinstance(param, Var) and number is not None:
+        return number
+    if isinstance(param, Var) and isinstance(given, Scalar) and isinstance(given.expr, Var):
+        return given.expr.name
+    message = f"T.Task: `{param.name}` is given {given!r}"
+    raise Fault("operand-kind", message, f"pass {_NAMES}")
+
+
+def _refuse_barriers(func: Func) -> None:
+    for op in walk_ops(func.launch.body):
+        everyone = op.opdef.effect is Effect.SYNC_ALL and op.opdef.name != "sync_block"
+        of_a_kind = op.opdef.effect is Effect.SET_CROSS_FLAG and op.attr("mode") == 0
+        if everyone or of_a_kind:
+            message = (
+                f"T.Task: {op.opdef.called} in line {op.loc.line} of `{func.name}` waits for all "
+                "blocks, but a block of a task is done while others have not begun"
+            )
+            raise Fault("task-sync", message, "make two tasks of what stands before and behind it")
+
+
+def megakernel(
+    tasks: Sequence[TaskCall],
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    *,
+    buffers: str = "planned",
+    name: str = "megakernel",
+) -> Func:
+    """A prim_func that does all tasks in one launch, each block as soon as what it reads is there.
+
+    `inputs` and `outputs` are its parameters in this order: if left out, what no task writes, and
+    what no task reads. All other tensors are temporaries; where `buffers` is "planned", two of one
+    size share memory if all uses of one come before those of the other, and "apart" keeps them
+    apart. Raises KernelError with a slug `task-...` for tasks that do not fit together.
+    """
+    if not tasks or not all(isinstance(task, TaskCall) for task in tasks):
+        hint = 'write T.megakernel([norm("x", "w", "n"), ...]) with norm = T.Task(kernel)'
+        raise Fault("operand-kind", "T.megakernel takes a list of tasks with their tensors", hint)
+    if buffers not in ("planned", "apart"):
+        raise Fault(
+            "attribute-value", f"T.megakernel: buffers is {buffers!r}", '"planned", "apart"'
+        )
+    calls = _named_apart(tasks)
+    uses = uses_of(calls)
+    written = {t for use in uses for t in use.writes}
+    read = {t for use in uses for t in use.reads}
+    names = list(dict.fromkeys(t for call in calls for _, t in call.tied()))
+    passed = list(inputs) if inputs is not None else [t for t in names if t not in written]
+    made = list(outputs) if outputs is not None else [t for t in names if t in written - read]
+    _refuse_unknown([*passed, *made], names, written, read)
+    order, before = in_order(calls, uses, frozenset(passed))
+    shapes = Shapes(calls)
+    temporaries = [t for t in names if t not in passed and t not in made]
+    shared = rooms_of(temporaries, uses, before, shapes) if buffers == "planned" else {}
+    params = list(dict.fromkeys([*passed, *made]))
+    return MegakernelText(name, calls, shapes, params, shared).func(order)
+
+
+def _named_apart(tasks: Sequence[TaskCall]) -> list[TaskCall]:
+    """The tasks, those of one name with numbers."""
+    counts: dict[str, int] = {}
+    names = [task.name for task in tasks]
+    found = []
+    for task in tasks:
+        counts[task.name] = counts.get(task.name, 0) + 1
+        many = names.count(task.name) > 1
+        found.append(replace(task, name=f"{task.name}_{counts[task.name]}") if many else task)
+    return found
+
+
+def _refuse_unknown(
+    params: Sequence[str], names: Sequence[str], written: set[str], read: set[str]
+) -> None:
+    for param in params:
+        if param not in names:
+            message = f"T.megakernel: no task has a tensor `{param}`"
+            raise Fault("task-region", message, f"the tensors are {', '.join(names)}")
+    for name in names:
+        if name in read and name not in written and name not in params:
+            message = f"T.megakernel: `{name}` is read, but no task writes it"
+            raise Fault("task-region", message, f'add "{name}" to inputs')

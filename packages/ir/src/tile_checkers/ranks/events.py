@@ -1,0 +1,109 @@
+"""What a core of a rank does that matters to other ranks, one after the other."""
+
+from __future__ import annotations
+
+from tile_checkers.ranks.core_numbers import Figure
+from tile_checkers.touched import Flag
+from tile_ir import Buffer, Op, Stmt
+from tile_ir.opdef import Among
+from tile_ir.quick_dataclasses import dataclass
+
+# An instance of a symmetric tensor, and the place of one word in it.
+Word = tuple[Buffer, int, tuple[Figure, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Bytes of the instance of a rank are touched: from `lows` to before `highs` in each dimension.
+    Not `certain` where data decide whether, or which. Two `unordered` ones need no order."""
+
+    stmt: Stmt
+    pipe: int
+    buffer: Buffer
+    rank: int
+    lows: tuple[Figure, ...]
+    highs: tuple[Figure, ...]
+    writes: bool
+    unordered: bool
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PipeFlag:
+    """A flag between pipes of the core is set, or waited for."""
+
+    flag: Flag
+    sets: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PipeWait:
+    """Wait for what one pipe has begun, or all of them; `arrives` is whether stores to other ranks
+    are there then, and `fences` whether they are before later ones to the same rank."""
+
+    pipe: int | None
+    arrives: bool = False
+    fences: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """A word is set, or added to."""
+
+    op: Op
+    word: Word
+    value: Figure
+    adds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """The core waits until a word compares."""
+
+    op: Op
+    word: Word
+    value: Figure
+    until: str
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """The core waits for others to be here too."""
+
+    op: Op
+    among: Among
+    cubes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """A counter of other cores is raised once a pipe has done what it has begun."""
+
+    op: Op
+    pipe: int
+    mode: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lower:
+    """The core waits until its counter can be lowered."""
+
+    op: Op
+    number: int
+
+
+CoreEvent = Reach | PipeFlag | PipeWait | Tell | Await | Meet | Raise | Lower
+
+__all__ = [
+    "Await",
+    "CoreEvent",
+    "Lower",
+    "Meet",
+    "PipeFlag",
+    "PipeWait",
+    "Raise",
+    "Reach",
+    "Tell",
+    "Word",
+]

@@ -1,0 +1,139 @@
+"""What one core of one rank knows to be complete, on all cores of all ranks.
+
+Knowledge of other cores comes to the scalar unit only, by words, barriers and counters, and holds
+back every pipe from then on: it is one table for the core. What its own pipes know of each other is
+kept in clocks of one core (tile_checkers.block.clocks).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_checkers.block.clocks import WAITS, WIDTH, CoreClocks
+from tile_checkers.ranks.events import CoreEvent, PipeFlag, PipeWait, Reach
+from tile_checkers.touched import S
+from tile_ir.lazy import np
+
+# The column of stores to other ranks, behind those of the pipes and of the waits.
+STORES = WIDTH
+# For every core of every rank, so many instructions of each pipe are complete.
+Table = Any
+
+NAMES_OF_CORES = ("cube core", "vector core 0", "vector core 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """An access: by which core, its number in a column, what the core knew of all others, and how
+    many of its own stores to this rank came surely before."""
+
+    reach: Reach
+    party: Party
+    column: int
+    number: int
+    seen: Table
+    arrived: int
+
+
+@dataclass(eq=False, slots=True)
+class Party:
+    """One core, and how far it has come. `stores` counts those to other ranks, `arrived` those that
+    are surely there; `fenced` is how many stand before the last fence, and to which ranks."""
+
+    number: int
+    rank: int
+    block: int
+    core: int
+    events: list[CoreEvent]
+    seen: Table
+    local: CoreClocks = field(default_factory=lambda: CoreClocks(0, 1))
+    at: int = 0
+    stores: int = 0
+    arrived: int = 0
+    fenced: int = 0
+    open_to: dict[int, Reach] = field(default_factory=dict)
+    fenced_to: set[int] = field(default_factory=set)
+    waits: int = 0
+    tells: int = 0
+
+    def name(self) -> str:
+        return f"rank {self.rank}, block {self.block}, {NAMES_OF_CORES[self.core]}"
+
+    def event(self) -> CoreEvent | None:
+        return self.events[self.at] if self.at < len(self.events) else None
+
+    def inside(self, event: CoreEvent) -> bool:
+        """Run what concerns this core alone; whether it was that."""
+        match event:
+            case PipeFlag(flag=flag, sets=sets):
+                if sets:
+                    self.local.set_flag(flag)
+                else:
+                    self.local.wait_flag(flag)
+            case PipeWait(pipe=None):
+                self.local.barrier_all()
+                if event.arrives:
+                    self.quiet()
+                if event.fences:
+                    self.fenced, self.fenced_to = self.stores, set(self.open_to)
+            case PipeWait(pipe=pipe):
+                assert pipe is not None, "matched above"
+                self.local.barrier(pipe)
+            case _:
+                return False
+        return True
+
+    def quiet(self) -> None:
+        """All stores to other ranks are there."""
+        self.arrived = self.stores
+        self.open_to, self.fenced_to = {}, set()
+
+    def reach(self, reach: Reach) -> Touched:
+        """Touch something: a store to another rank is there only once the core has been quiet."""
+        number, column = self.local.issue(reach.pipe), reach.pipe
+        if reach.writes and reach.rank != self.rank:
+            self.stores += 1
+            self.open_to[reach.rank] = reach
+            self.fenced_to.discard(reach.rank)
+            number, column = self.stores, STORES
+        # A fence is among stores to one rank only.
+        before = max(self.arrived, self.fenced) if column == STORES else self.arrived
+        return Touched(reach, self, column, number, self.seen, before)
+
+    def table(self, pipe: int) -> Table:
+        """All that is complete once what a pipe has begun is."""
+        found = self.seen.copy()
+        own = found[self.number]
+        own[:WIDTH] = self.local.before(pipe, own=True)
+        own[STORES] = self.arrived
+        return found
+
+    def told_to(self, rank: int) -> Table:
+        """What a signal to a rank carries: behind a fence, also what was stored there alone."""
+        found = self.table(S)
+        if self.fenced and set(self.open_to) == {rank} and rank in self.fenced_to:
+            found[self.number, STORES] = max(self.arrived, self.fenced)
+        return found
+
+    def meeting(self, arrives: bool) -> Table:
+        """All that is complete where this core meets others."""
+        if arrives:
+            self.quiet()
+        self.local.barrier_all()
+        return self.table(S)
+
+    def receive(self, table: Table) -> int:
+        """Learn what another core knew; return the number of the wait."""
+        self.seen = np.maximum(self.seen, table)
+        number = self.local.receive([int(n) for n in table[self.number, :WIDTH]])
+        assert number == self.local.waits, "waits are counted by the clocks"
+        return number
+
+    def learn(self, table: Table) -> None:
+        """Go on from where all have met."""
+        self.seen = table
+        self.local.learn_all([int(n) for n in table[self.number, :WIDTH]])
+
+
+__all__ = ["NAMES_OF_CORES", "STORES", "WAITS", "Party", "Table", "Touched"]

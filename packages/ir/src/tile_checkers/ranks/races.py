@@ -1,0 +1,96 @@
+"""Find accesses to the instance of a rank that nothing orders, and stores that nobody on its rank
+knows to be there when its kernel ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tile_checkers.ranks.core_numbers import Figure, above
+from tile_checkers.ranks.party import STORES, Party, Touched
+from tile_ir import Buffer, Expr
+from tile_ir.lazy import np
+
+# Ends of what is no number.
+_FAR = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class RankPair:
+    """Two accesses without an order; whether they do meet is not `certain` where data or parameters
+    decide."""
+
+    first: Touched
+    second: Touched
+    certain: bool
+
+
+def unordered_pairs(touched: Iterable[Touched]) -> Iterator[RankPair]:
+    """Pairs of accesses of two cores of different blocks, or of a store to another rank with
+    whatever else: the order inside a block is proved elsewhere."""
+    instances: dict[tuple[Buffer, int], list[Touched]] = {}
+    for one in touched:
+        instances.setdefault((one.reach.buffer, one.reach.rank), []).append(one)
+    for found in instances.values():
+        if any(t.reach.writes for t in found):
+            yield from _in_instance(found)
+
+
+def _in_instance(found: list[Touched]) -> Iterator[RankPair]:
+    lows = np.array([[_end(x, -_FAR) for x in t.reach.lows] for t in found], np.int64)
+    highs = np.array([[_end(x, _FAR) for x in t.reach.highs] for t in found], np.int64)
+    writes = np.array([t.reach.writes for t in found])
+    unordered = np.array([t.reach.unordered for t in found])
+    number = np.array([t.number for t in found])
+    column = np.array([t.column for t in found])
+    party = np.array([t.party.number for t in found])
+    at = np.array([(t.party.rank, t.party.block) for t in found])
+    remote = column == STORES
+    for i in range(1, len(found)):
+        meet = ((lows[:i] < highs[i]) & (lows[i] < highs[:i])).all(axis=1)
+        meet &= (writes[:i] | writes[i]) & ~(unordered[:i] & unordered[i])
+        inside = (at[:i] == at[i]).all(axis=1)
+        meet &= ~inside | remote[:i]
+        if not meet.any():
+            continue
+        for j in np.flatnonzero(meet):
+            seen = found[i].seen[party[j], column[j]]
+            if party[i] == party[j]:
+                seen = found[i].arrived
+            if seen >= number[j]:
+                continue
+            sure = _meet(found[j], found[i])
+            if sure is not False:
+                yield RankPair(found[j], found[i], bool(sure))
+
+
+def _end(value: Figure, far: int) -> int:
+    return far if isinstance(value, Expr) else int(value)
+
+
+def _meet(one: Touched, two: Touched) -> bool | None:
+    """Whether two accesses have bytes in common; None if it cannot be told."""
+    a, b = one.reach, two.reach
+    sure = a.certain and b.certain
+    for low, high, other_low, other_high in zip(a.lows, a.highs, b.lows, b.highs, strict=True):
+        for end, begin in ((high, other_low), (other_high, low)):
+            gap = above(begin, end)
+            if gap is None:
+                sure = False
+            elif gap >= 0:
+                return False
+    return True if sure else None
+
+
+def never_known(parties: list[Party], touched: Iterable[Touched]) -> Iterator[Touched]:
+    """Stores to other ranks of which no core there knows when it ends."""
+    known: dict[int, np.ndarray] = {}
+    for party in parties:
+        before = known.get(party.rank)
+        known[party.rank] = party.seen if before is None else np.maximum(before, party.seen)
+    for one in touched:
+        if one.column == STORES and known[one.reach.rank][one.party.number, STORES] < one.number:
+            yield one
+
+
+__all__ = ["RankPair", "never_known", "unordered_pairs"]

@@ -1,0 +1,317 @@
+"""Write down what one core of one rank does, event by event, with numbers for the rank, the block
+and the core put in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tile_checkers.loop_facts import CROSS, FLAGS, effects_in
+from tile_checkers.ranks.core_numbers import CoreNumbers, Figure, as_expr_of, parameters_in, plain
+from tile_checkers.ranks.events import (
+    Await,
+    CoreEvent,
+    Lower,
+    Meet,
+    PipeFlag,
+    PipeWait,
+    Raise,
+    Reach,
+    Tell,
+    Word,
+)
+from tile_checkers.touched import NUMBER, S
+from tile_ir import (
+    Body,
+    Break,
+    Buffer,
+    Effect,
+    Expr,
+    For,
+    If,
+    Let,
+    Loc,
+    Memory,
+    Op,
+    Pipe,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    While,
+    pipe_of,
+    print_expr,
+)
+from tile_ir import walk as walk_statements
+from tile_ir.analysis.accesses import regions_of
+from tile_ir.opdef import Among
+from tile_ir.ranks import is_symmetric
+
+# What concerns other cores: what decides about it must be known.
+_TOGETHER = CROSS | {Effect.SIGNAL, Effect.AWAIT_SIGNAL}
+
+
+class NotTold(Exception):
+    """The text does not say how a core goes on. `parameters` are those that would."""
+
+    def __init__(self, loc: Loc, why: str, hint: str, parameters: tuple[Var, ...] = ()) -> None:
+        super().__init__(why)
+        self.loc = loc
+        self.why = why
+        self.hint = hint
+        self.parameters = parameters
+
+
+# The slug of a place outside of a tensor whose size goes with another number of ranks.
+NOT_FOR_SO_MANY = "sync-unproved"
+
+
+class OutOfPlace(Exception):
+    """A place that no rank has: a slug, and what is wrong."""
+
+    def __init__(self, loc: Loc, slug: str, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.loc = loc
+        self.slug = slug
+        self.what = what
+        self.hint = hint
+
+
+class StatementBudget:
+    """How many statements may still be unrolled."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def spend(self, stmt: Stmt) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise NotTold(
+                stmt.loc,
+                "the cores of all ranks run too many statements to follow them all",
+                "check a smaller size, or fewer blocks",
+            )
+
+
+class Unrolling:
+    """One core. `words` are tensors that only signals and waits touch."""
+
+    def __init__(
+        self,
+        given: Mapping[Var, Figure],
+        ranks: int,
+        words: frozenset[Buffer],
+        budget: StatementBudget,
+    ) -> None:
+        self.core = CoreNumbers(dict(given))
+        self.ranks = ranks
+        self.words = words
+        self.budget = budget
+        self.events: list[CoreEvent] = []
+        self.certain = True
+
+    def body(self, body: Body) -> bool:
+        """Go through statements; whether the loop around is left."""
+        for stmt in body:
+            self.budget.spend(stmt)
+            self.touch(stmt)
+            match stmt:
+                case Op():
+                    self.operation(stmt)
+                case Let(var=var, value=value):
+                    self.core.bound[var] = self.core.of(value)
+                case Store(buffer=buffer) if buffer.memory is Memory.VAR:
+                    held = self.core.of(stmt.value) if self.certain else self.core.unknown(buffer)
+                    self.core.scalars[buffer] = held
+                case If():
+                    if self.branch(stmt):
+                        return True
+                case For():
+                    self.loop(stmt)
+                case While():
+                    self.repeat(stmt)
+                case Break():
+                    return True
+        return False
+
+    # Ways ----------------------------------------------------------------------------------------
+
+    def branch(self, stmt: If) -> bool:
+        truth = self.core.of(stmt.condition)
+        if not isinstance(truth, Expr):
+            return self.body(stmt.then if truth else stmt.orelse)
+        if not _alone(stmt):
+            raise _open(stmt, "which way a core goes", truth)
+        around, self.certain = self.certain, False
+        self.body(stmt.then)
+        self.body(stmt.orelse)
+        self.certain = around
+        return False
+
+    def loop(self, loop: For) -> None:
+        start, stop = self.core.of(loop.start), self.core.of(loop.stop)
+        if isinstance(start, Expr) or isinstance(stop, Expr):
+            count = plain(as_expr_of(stop, loop.stop) - as_expr_of(start, loop.start))
+            if isinstance(count, Expr):
+                raise _open(loop, "how often this loop runs", count)
+            turns: Iterator[Figure] = (
+                plain(as_expr_of(start, loop.start) + i) for i in range(int(count))
+            )
+        else:
+            turns = iter(range(int(start), int(stop)))
+        for turn in turns:
+            self.core.bound[loop.var] = turn
+            if self.body(loop.body):
+                return
+
+    def repeat(self, loop: While) -> None:
+        while True:
+            truth = self.core.of(loop.condition)
+            if isinstance(truth, Expr):
+                raise _open(loop, "how often this loop runs", truth)
+            if not truth or self.body(loop.body):
+                return
+            self.budget.spend(loop)
+
+    # Places --------------------------------------------------------------------------------------
+
+    def touch(self, stmt: Stmt) -> None:
+        """Note what a statement touches of symmetric tensors."""
+        for region, access, unordered, pipe in regions_of(stmt):
+            buffer = region.buffer
+            if buffer.memory is not Memory.GM or not is_symmetric(buffer) or buffer in self.words:
+                continue
+            if isinstance(stmt, Op) and stmt.opdef.effect is Effect.CACHE:
+                continue
+            rank, lows, highs, whole = self.place(region, stmt.loc)
+            if any(not isinstance(a, Expr) and a == b for a, b in zip(lows, highs, strict=True)):
+                continue
+            number = S if pipe is None else NUMBER.get(pipe, S)
+            sure = self.certain and whole
+            reach = Reach(stmt, number, buffer, rank, lows, highs, access.writes, unordered, sure)
+            self.events.append(reach)
+
+    def place(
+        self, region: Region, loc: Loc
+    ) -> tuple[int, tuple[Figure, ...], tuple[Figure, ...], bool]:
+        """The rank whose instance a region lies in, where it begins and ends in each dimension, and
+        whether it has all that lies between."""
+        name = region.buffer.name
+        rank = self.core.of(region.dims[0].offset)
+        if isinstance(rank, Expr):
+            raise _open_at(loc, f"which rank's `{name}` is meant", rank)
+        if not 0 <= rank < self.ranks:
+            raise OutOfPlace(
+                loc,
+                "peer-range",
+                f"the rank here is {rank}, of {self.ranks}",
+                "take it modulo T.num_ranks(), or leave the call out on the ranks that have none",
+            )
+        lows, highs, whole = [], [], True
+        for s, size in zip(region.dims[1:], region.buffer.shape[1:], strict=True):
+            low, extent = self.core.of(s.offset), self.core.of(s.extent)
+            if s.stride != 1:
+                whole = False
+            numbers = not isinstance(low, Expr) and not isinstance(extent, Expr)
+            if numbers:
+                extent = max(0, extent)
+                high: Figure = low + (extent - 1) * s.stride + 1 if extent else low
+            else:
+                a, b = as_expr_of(low, s.offset), as_expr_of(extent, s.extent)
+                high = plain(a + (b - 1) * s.stride + 1)
+            limit = self.core.of(size)
+            if self.certain and numbers and extent and not isinstance(limit, Expr):
+                self.inside(region, loc, (low, high), limit)
+            lows.append(low)
+            highs.append(high)
+        return int(rank), tuple(lows), tuple(highs), whole
+
+    def inside(self, region: Region, loc: Loc, span: tuple[Figure, Figure], limit: Figure) -> None:
+        """Object to a place that no instance has."""
+        low, high = span
+        if low < 0 or high > limit:
+            raise OutOfPlace(
+                loc,
+                NOT_FOR_SO_MANY,
+                f"an index here is {low}, and `{region.buffer.name}` ends before {limit}: the "
+                f"kernel is not one for {self.ranks} ranks",
+                "make the kernel for so many ranks, and ask for these with --ranks",
+            )
+
+    def word(self, op: Op) -> Word:
+        region = op.region("word")
+        rank, lows, _, _ = self.place(region, op.loc)
+        for low in lows:
+            if isinstance(low, Expr):
+                raise _open_at(op.loc, f"which word of `{region.buffer.name}` is meant", low)
+        return region.buffer, rank, lows
+
+    # Order ---------------------------------------------------------------------------------------
+
+    def operation(self, op: Op) -> None:
+        effect = op.opdef.effect
+        if not self.certain and effect is not Effect.DATA:
+            return  # flags of a branch that may be left out order nothing for sure
+        match effect:
+            case Effect.SIGNAL | Effect.AWAIT_SIGNAL:
+                value = op.operand("value")
+                assert isinstance(value, Expr), "the verifier has checked it"
+                number, word = self.core.of(value), self.word(op)
+                if effect is Effect.SIGNAL:
+                    self.events.append(Tell(op, word, number, op.attr("op") == "add"))
+                else:
+                    self.events.append(Await(op, word, number, op.attr("until")))
+            case Effect.SYNC_ALL:
+                cubes = op.opdef.among is not Among.BLOCK or bool(op.attr("cubes"))
+                self.events.append(Meet(op, op.opdef.among, cubes))
+            case Effect.BARRIER:
+                pipe = pipe_of(op)
+                ranks = op.opdef.family == "ranks"
+                arrives = ranks and op.opdef.among is Among.RANKS
+                number_of = None if pipe is Pipe.ALL else NUMBER[pipe]
+                self.events.append(PipeWait(number_of, arrives, ranks and not arrives))
+            case Effect.SET_CROSS_FLAG | Effect.WAIT_CROSS_FLAG:
+                flag = self.event(op, "flag")
+                if effect is Effect.WAIT_CROSS_FLAG:
+                    self.events.append(Lower(op, flag))
+                else:
+                    pipe_number = NUMBER[Pipe(op.attr("pipe"))]
+                    self.events.append(Raise(op, pipe_number, op.attr("mode"), flag))
+            case _ if effect in FLAGS:
+                pair = NUMBER[Pipe(op.attr("src_pipe"))], NUMBER[Pipe(op.attr("dst_pipe"))]
+                flag = self.event(op, "event_id")
+                self.events.append(PipeFlag((*pair, flag), effect is Effect.SET_FLAG))
+
+    def event(self, op: Op, operand: str) -> int:
+        expr = op.operand(operand)
+        assert isinstance(expr, Expr), "the verifier has checked it"
+        number = self.core.of(expr)
+        if isinstance(number, Expr):
+            raise _open_at(op.loc, f"which flag `{print_expr(expr)}` names", number)
+        return int(number)
+
+
+def _alone(stmt: If) -> bool:
+    """Whether no other core takes part in a branch."""
+    leaves = any(isinstance(s, Break) for s in walk_statements((stmt,)))
+    return not leaves and _TOGETHER.isdisjoint(effects_in(stmt))
+
+
+def _open(stmt: Stmt, what: str, value: Figure) -> NotTold:
+    return _open_at(stmt.loc, what, value)
+
+
+def _open_at(loc: Loc, what: str, value: Figure) -> NotTold:
+    parameters = parameters_in(value)
+    if not parameters:
+        return NotTold(
+            loc,
+            f"{what} depends on data",
+            "the simulator decides it run by run; or let the rank, the block and parameters decide",
+        )
+    names = ", ".join(f"`{p.name}`" for p in parameters)
+    return NotTold(
+        loc, f"{what} depends on {names}", "give the size when the kernel is made", parameters
+    )
+
+
+__all__ = ["NOT_FOR_SO_MANY", "NotTold", "OutOfPlace", "StatementBudget", "Unrolling"]

@@ -1,0 +1,205 @@
+"""What a wait for a word learns: of the signals to it, those without which it would not be over.
+
+Nobody knows which of several signals let a wait go on; it learns what all that may have done so
+have in common. A word that is added to has had every signal without which the sum is too small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tile_checkers.ranks.core_numbers import Figure, above, as_expr_of, parameters_in, plain
+from tile_checkers.ranks.events import Await, Tell, Word
+from tile_checkers.ranks.party import WAITS, Party, Table
+from tile_checkers.touched import S
+from tile_ir import Expr, linear_form, substitute
+from tile_ir.lazy import np
+
+# A signal: its core, and its number among the signals of that.
+Name = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A signal that was sent: `number` is that on the scalar unit, `table` what it carries."""
+
+    tell: Tell
+    party: Party
+    name: Name
+    number: int
+    table: Table
+
+    def before(self, other: Sent) -> bool:
+        """Whether another one surely comes later, or is this one."""
+        return bool(other.table[self.party.number, S] >= self.number)
+
+    def before_wait(self, seen: Table, party: Party) -> bool:
+        """Whether a core knew of it before it waited."""
+        if self.party is party:
+            return True
+        return bool(seen[self.party.number, S] >= self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """A wait that is over: its number among those of its core, what the core knew before, and the
+    signals looked at."""
+
+    event: Await
+    party: Party
+    name: Name
+    number: int
+    seen: Table
+    own: int
+    looked_at: frozenset[Name]
+
+
+class Unclear(Exception):
+    """It cannot be told whether a wait goes on, or by what."""
+
+
+@dataclass(slots=True)
+class WordState:
+    """A word of one rank, and all that concerns it: `all_tells` are the signals of the whole run,
+    whatever comes of it."""
+
+    all_tells: list[Tell] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list)
+
+    def adds(self) -> bool:
+        kinds = {t.adds for t in self.all_tells}
+        if len(kinds) > 1:
+            raise Unclear("the word is set here, and added to there")
+        return True in kinds
+
+    def initial(self, asked: Figure) -> Figure | None:
+        """What the word holds where the kernel begins: zero, or what calls before have left there,
+        where a parameter counts them from 1 on. None if it is less than what is asked."""
+        if not isinstance(asked, Expr):
+            return 0
+        counted = parameters_in(asked)
+        if len(counted) != 1:
+            raise Unclear("what is waited for depends on more than one parameter")
+        step = counted[0]
+        if not self.all_tells:
+            return None
+        if self.adds():
+            total: Figure = 0
+            for tell in self.all_tells:
+                total = _plus(total, tell.value)
+            if isinstance(total, Expr):
+                raise Unclear("what is added depends on a parameter")
+            rise = linear_form(asked)[0].get(step, 0)
+            if rise != total:
+                raise Unclear(f"each call adds {total} to it, and {rise} more is waited for")
+            return plain((step - 1) * int(total))
+        last = self.all_tells[0].value
+        for tell in self.all_tells[1:]:
+            more = above(tell.value, last)
+            if more is None:
+                raise Unclear("which of its values is the largest cannot be told")
+            last = tell.value if more > 0 else last
+        if not isinstance(last, Expr):
+            raise Unclear("it is set to the same value in every call")
+        return plain(substitute(last, {step: step - 1}))
+
+    def behind(self, event: Await, party: Party) -> Table | None:
+        """What a core learns that waits for the word; None if it does not go on."""
+        begin = self.initial(event.value)
+        if self.adds():
+            return self._behind_sum(event, party, begin)
+        by = [s for s in self.sent if holds(s.tell.value, event) and not self._lost(s, party)]
+        sets_of_mine = [s for s in self.sent if s.before_wait(party.seen, party)]
+        if holds(begin, event) and not sets_of_mine:
+            return np.zeros_like(party.seen)
+        if not by:
+            return None
+        return np.minimum.reduce([s.table for s in by])
+
+    def _lost(self, sent: Sent, party: Party) -> bool:
+        """Whether the value of a signal has been set to another one before a core waits."""
+        return any(
+            s is not sent and sent.before(s) and s.before_wait(party.seen, party) for s in self.sent
+        )
+
+    def _behind_sum(self, event: Await, party: Party, begin: Figure | None) -> Table | None:
+        total: Figure = 0 if begin is None else begin
+        for sent in self.sent:
+            if (above(sent.tell.value, 0) or -1) < 0:
+                raise Unclear("what is added is not surely positive")
+            total = _plus(total, sent.tell.value)
+        if not holds(total, event):
+            if event.until == "eq" and (above(total, event.value) or 0) > 0:
+                raise Unclear("the sum may pass what is asked")
+            return None
+        learned = np.zeros_like(party.seen)
+        for sent in self.sent:
+            rest: Figure = total
+            for other in self.sent:
+                if sent.before(other):
+                    rest = _plus(rest, _minus(other.tell.value))
+            if not holds(rest, event):
+                learned = np.maximum(learned, sent.table)
+        return learned
+
+    def overtaken(self, waited: Waited) -> Sent | None:
+        """A signal after which a wait would not go on, and that may come before it looks."""
+        if self.adds():
+            return None
+        by = [s for s in self.sent if s.name in waited.looked_at]
+        by = [s for s in by if holds(s.tell.value, waited.event)]
+        for sent in self.sent:
+            if holds(sent.tell.value, waited.event) or after(sent, waited):
+                continue
+            if not any(sent.before(s) for s in by):
+                return sent
+        return None
+
+    def missed(self, waited: Waited) -> frozenset[Name]:
+        """Signals that were not looked at, and may come before a wait is over."""
+        return frozenset(
+            s.name
+            for s in self.sent
+            if s.name not in waited.looked_at
+            and (s.tell.adds or holds(s.tell.value, waited.event))
+            and not after(s, waited)
+        )
+
+
+def after(sent: Sent, waited: Waited) -> bool:
+    """Whether a signal is surely sent after a wait is over."""
+    if sent.party is waited.party:
+        return sent.number > waited.own
+    return bool(sent.table[waited.party.number, WAITS] >= waited.number)
+
+
+def holds(value: Figure | None, event: Await) -> bool:
+    """Whether a value lets a wait go on."""
+    if value is None:
+        return event.until in ("ne", "lt", "le")
+    more = above(value, event.value)
+    if more is None:
+        raise Unclear("its value and what is waited for depend on different parameters")
+    return {
+        "eq": more == 0,
+        "ne": more != 0,
+        "ge": more >= 0,
+        "gt": more > 0,
+        "le": more <= 0,
+        "lt": more < 0,
+    }[event.until]
+
+
+def _plus(a: Figure, b: Figure) -> Figure:
+    if isinstance(a, Expr):
+        return plain(a + as_expr_of(b, a))
+    if isinstance(b, Expr):
+        return plain(as_expr_of(a, b) + b)
+    return int(a) + int(b)
+
+
+def _minus(a: Figure) -> Figure:
+    return plain(-a) if isinstance(a, Expr) else -int(a)
+
+
+__all__ = ["Name", "Sent", "Unclear", "Waited", "Word", "WordState"]

@@ -1,0 +1,87 @@
+"""Values of which equal ones are one object, as long as anybody has it: they are compared, hashed
+and found in tables by identity, whatever is in them, and what is kept with one serves for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from threading import RLock
+from typing import Any, TypeVar
+from weakref import ref
+
+T = TypeVar("T")
+# Two threads may ask for the same value, or one for it while another forgets it.
+_TABLES = RLock()
+
+
+class _OneObject(ref[Any]):
+    """The object that stands for a key of its table."""
+
+    __slots__ = ("key",)
+    key: tuple[Any, ...]
+
+
+class Shared:
+    """Base of values that are interned."""
+
+    __slots__ = ("__weakref__",)
+
+
+def interned(*spelled: str) -> Callable[[type[T]], type[T]]:
+    """For frozen dataclasses with slots that are compared by identity. Values of `spelled` fields
+    are told apart by their text, integers aside: 0.0 and -0.0 are equal, and mean other things."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+        table: dict[tuple[Any, ...], _OneObject] = {}
+        scope: dict[str, Any] = {"table": table, "make": _maker(cls, names, table)}
+        keys = [f"{n} if type({n}) is int else repr({n})" if n in spelled else n for n in names]
+        exec(
+            f"def __new__(cls, {', '.join(names)}):\n"
+            f" key = {', '.join(keys)},\n"
+            " known = table.get(key)\n"
+            " found = None if known is None else known()\n"
+            f" return make(key, ({', '.join(names)},)) if found is None else found",
+            scope,
+        )
+        new, init = scope["__new__"], cls.__init__
+        for told in ("__defaults__", "__annotations__", "__module__"):
+            setattr(new, told, getattr(init, told))
+        new.__qualname__ = f"{cls.__qualname__}.__new__"
+        cls.__new__ = new  # type: ignore[method-assign]
+        del cls.__init__  # all fields are set by `make`
+        cls.__reduce__ = _again  # type: ignore[method-assign]
+        return cls
+
+    return decorate
+
+
+def _maker(
+    cls: type[T], names: list[str], table: dict[tuple[Any, ...], _OneObject]
+) -> Callable[[tuple[Any, ...], tuple[Any, ...]], T]:
+    """What makes the object of a key, unless another thread just did."""
+    setters = [getattr(cls, name).__set__ for name in names]
+
+    def forget(dead: _OneObject) -> None:
+        with _TABLES:
+            if table.get(dead.key) is dead:
+                del table[dead.key]
+
+    def make(key: tuple[Any, ...], values: tuple[Any, ...]) -> T:
+        with _TABLES:
+            known = table.get(key)
+            found: T | None = None if known is None else known()
+            if found is None:
+                found = object.__new__(cls)
+                for set_field, value in zip(setters, values, strict=True):
+                    set_field(found, value)
+                table[key] = known = _OneObject(found, forget)
+                known.key = key
+            return found
+
+    return make
+
+
+def _again(self: Any) -> tuple[Any, ...]:
+    """How it is copied and unpickled."""
+    return type(self), tuple([getattr(self, f.name) for f in fields(self)])

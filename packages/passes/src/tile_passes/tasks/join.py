@@ -1,0 +1,226 @@
+"""One launch of tasks that are compiled: each block does its share of every task, and waits by
+words in gm for what others do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tile_ir import (
+    INT32,
+    OPS,
+    Alloc,
+    Body,
+    Buffer,
+    Const,
+    Core,
+    Effect,
+    Expr,
+    For,
+    Func,
+    If,
+    KernelError,
+    Launch,
+    Let,
+    LoopKind,
+    Memory,
+    Op,
+    Phase,
+    Region,
+    Section,
+    Slice,
+    Stmt,
+    Target,
+    Var,
+    ceildiv,
+    constant_value,
+    equal,
+    minimum,
+    simplify,
+    walk_ops,
+)
+from tile_ir.embedding import Embedded, embedded
+from tile_passes.free_names import FreeNames
+from tile_passes.tasks.edges import edges_between, unknown_places
+from tile_passes.tasks.split import rooms
+
+# Elements of a line of gm: no two words lie in one, as cores write back whole lines.
+LINE = 16
+
+
+def joined(func: Func, tasks: Sequence[Func], target: Target) -> Func:
+    """The final text of `func`, whose tasks went through all passes."""
+    return _Joiner(func, tuple(tasks), target).func()
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A task in the text of all: how many blocks it has, if that is a number, and whether
+    both kinds of core work in it."""
+
+    task: Func
+    text: Embedded
+    instance: Var
+    most: int | None
+    mixed: bool
+
+    def body(self, core: Core) -> Body:
+        sections = (s for s in self.text.body if isinstance(s, Section) and s.core is core)
+        return tuple(stmt for section in sections for stmt in section.body)
+
+
+@dataclass
+class _Joiner:
+    source: Func
+    tasks: tuple[Func, ...]
+    target: Target
+    allocs: list[Alloc] = field(default_factory=list)
+    added: list[Buffer] = field(default_factory=list)
+
+    def func(self) -> Func:
+        func, tasks = self.source, self.tasks
+        self.names = FreeNames.of(func)
+        self.loc = replace(func.launch.loc, generated=True)
+        self.block, self.lane = (Var(self.names.fresh(n)) for n in ("block", "lane"))
+        self.lanes = self._lanes()
+        placed = [self._placed(task) for task in tasks]
+        counts = [p.most for p in placed]
+        self.blocks = min(
+            self.target.cube_cores,
+            max(self.target.cube_cores if c is None else c for c in counts),
+        )
+        self.edges = edges_between(tasks, self.blocks)
+        self.step = Var(self.names.fresh("step"), INT32)
+        shape = (Const(len(tasks)), Const(self.blocks), Const(LINE))
+        self.words = Buffer(self.names.fresh("words"), Memory.GM, INT32, shape, self.loc)
+        self.cubes = any(p.body(Core.CUBE) for p in placed)
+        kinds = (Core.CUBE, Core.VECTOR) if self.cubes else (Core.VECTOR,)
+        sections = tuple(self._section(core, placed) for core in kinds)
+        launch = Launch(
+            Const(self.blocks), self.block, self.lane, self.lanes, tuple(self.allocs), sections,
+            func.launch.loc,
+        )  # fmt: skip
+        counted = (self.words, self.step) if self.edges else ()
+        params = (*func.params, *rooms(func), *self.added, *counted)
+        return replace(
+            func,
+            params=params,
+            launch=launch,
+            phase=Phase.SYNCED,
+            automatic=frozenset().union(*(t.automatic for t in tasks)),
+            remarks=(*func.remarks, *(r for t in tasks for r in t.remarks), *unknown_places(tasks)),
+        )
+
+    def _lanes(self) -> int | None:
+        lanes = {t.launch.threads for t in self.tasks}
+        sections = (s.core for t in self.tasks for s in t.launch.body if isinstance(s, Section))
+        if lanes == {1} and Core.CUBE in sections:
+            return 1
+        for task in self.tasks:
+            if task.launch.threads == 1 and _has_cross_flags(task):
+                raise KernelError(
+                    "task-flags",
+                    f"in task `{task.name}` a cube core and one vector core signal each other, and "
+                    "other tasks have two vector cores: a signal counts once both have set it",
+                    task.launch.loc,
+                    "launch it with threads=2, or all tasks with threads=1",
+                )
+        return None
+
+    def _placed(self, task: Func) -> _Placed:
+        instance = Var(self.names.fresh(f"{task.name}_block"))
+        launch = task.launch
+        known = (*self.source.tensors, *rooms(self.source))
+        tensors = {t: t for t in task.tensors if t in known}
+        values = {v: v for v in (*task.symbols, *(p for p in task.params if isinstance(p, Var)))}
+        indices = {launch.block: instance, launch.lane: self.lane}
+        text = embedded(task, tensors, {**values, **indices}, self.names.fresh)
+        self.allocs.extend(text.allocs)
+        self.added.extend(text.added)
+        kinds = {s.core for s in launch.body if isinstance(s, Section)}
+        return _Placed(task, text, instance, constant_value(text.blocks), len(kinds) > 1)
+
+    # The text of a core ------------------------------------------------------------------------
+
+    def _section(self, core: Core, placed: Sequence[_Placed]) -> Section:
+        body: list[Stmt] = []
+        for number, p in enumerate(placed):
+            body += self._task(core, number, p)
+        return Section(core, tuple(body), self.loc)
+
+    def _task(self, core: Core, number: int, p: _Placed) -> list[Stmt]:
+        """Wait, do the block's share, and tell."""
+        work = p.body(core)
+        if p.task.launch.threads == 1 and self.lanes is None and core is Core.VECTOR and work:
+            work = (If(equal(self.lane, Const(0)), work, (), self.loc),)
+        result: list[Stmt] = [*self._waits(core, number), *self._rounds(p, work)]
+        awaited = any(e.first == number for e in self.edges)
+        result.append(self._op("sync_block"))
+        if awaited and core is Core.VECTOR:
+            result += self._tell(number)
+        if p.most is not None and p.most < self.blocks:
+            mine = self.block < p.most
+            return [If(mine, tuple(result), (), self.loc)]
+        return result
+
+    def _waits(self, core: Core, number: int) -> list[Stmt]:
+        """The cores of the block share the words that it waits for, and meet."""
+        firsts = [e.first for e in self.edges if e.then == number]
+        if not firsts:
+            return []
+        cores = (self.lanes or 2) + self.cubes
+        own: Expr = Const(0) if core is Core.CUBE else simplify(self.lane + int(self.cubes))
+        looks: list[Stmt] = []
+        for first in firsts:
+            count = self._tellers(first)
+            turn = Var(self.names.fresh("look"))
+            word = self._word(first, simplify(turn * cores + own))
+            look = (self._op("wait_signal", word, self.step, "ge"),)
+            rounds = simplify(ceildiv(count - own, Const(cores)))
+            looks.append(For(turn, Const(0), rounds, LoopKind.SERIAL, look, self.loc))
+        return [*looks, self._op("sync_block")]
+
+    def _rounds(self, p: _Placed, work: Body) -> list[Stmt]:
+        """The instances of a block: every so many."""
+        if not work and not p.mixed:
+            return []
+        count, blocks = p.text.blocks, Const(self.blocks)
+        if p.most is not None and p.most <= self.blocks:
+            return [Let(p.instance, self.block, self.loc), *work]
+        turn = Var(self.names.fresh("turn"))
+        number: Expr = turn * blocks + self.block
+        rounds = ceildiv(count - self.block, blocks)
+        if p.most is not None:
+            number = minimum(number, Const(p.most - 1))
+        body = (
+            Let(p.instance, number, self.loc),
+            *work,
+            self._op("sync_block" if p.mixed else "barrier_all"),
+        )
+        return [For(turn, Const(0), simplify(rounds), LoopKind.SERIAL, body, self.loc)]
+
+    def _tellers(self, number: int) -> int:
+        """How many blocks tell that they are done with a task."""
+        most = constant_value(self.tasks[number].launch.blocks)
+        return self.blocks if most is None else min(most, self.blocks)
+
+    def _tell(self, number: int) -> list[Stmt]:
+        """Say that the block is done with a task."""
+        tell = (self._op("signal", self._word(number, self.block), self.step, "set"),)
+        if self.lanes is not None:
+            return list(tell)
+        return [If(equal(self.lane, Const(0)), tell, (), self.loc)]
+
+    def _word(self, number: int, block: Expr) -> Region:
+        places = (Const(number), block, Const(0))
+        return Region(self.words, tuple(Slice(place, Const(1)) for place in places))
+
+    def _op(self, name: str, *given: Expr | Region | str) -> Op:
+        operands = tuple(g for g in given if not isinstance(g, str))
+        attrs = tuple(g for g in given if isinstance(g, str))
+        return Op(OPS[name], operands, attrs, self.loc)
+
+
+def _has_cross_flags(task: Func) -> bool:
+    flags = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)
+    return any(op.opdef.effect in flags for op in walk_ops(task.launch.body))

@@ -1,0 +1,76 @@
+"""The tasks of a kernel as kernels of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tile_ir import (
+    Alloc,
+    Buffer,
+    For,
+    Func,
+    KernelError,
+    Launch,
+    Memory,
+    Op,
+    Var,
+    buffers_of,
+    variables_of,
+    walk,
+    walk_expr,
+)
+
+
+def task_loops(func: Func) -> tuple[For, ...]:
+    """The loops over the blocks of tasks; none in a kernel that has no tasks."""
+    return tuple(s for s in func.launch.body if isinstance(s, For) and s.task is not None)
+
+
+def tasks_of(func: Func) -> Iterator[Func]:
+    """Each task as a kernel that takes the tensors and scalars it uses, room in gm included."""
+    loops = task_loops(func)
+    if len(loops) != len(func.launch.body):
+        other = next(s for s in func.launch.body if s not in loops)
+        raise KernelError("task-text", "a statement stands beside tasks", other.loc)
+    for loop in loops:
+        yield _kernel(func, loop)
+
+
+def rooms(func: Func) -> tuple[Buffer, ...]:
+    """What a kernel has in gm for itself, for one call."""
+    return tuple(a.buffer for a in func.launch.allocs if _is_room(a))
+
+
+def _is_room(alloc: Alloc) -> bool:
+    return alloc.buffer.memory is Memory.GM and alloc.alias_of is None
+
+
+def _kernel(func: Func, loop: For) -> Func:
+    task = loop.task
+    assert task is not None, "the loop is one over the blocks of a task"
+    body, end = loop.body[:-1], loop.body[-1]
+    assert isinstance(end, Op), "the cores of the block wait for each other at the end"
+    touched = {b for stmt in walk(body) for b in buffers_of(stmt)}
+    allocs = [a for a in func.launch.allocs if a.buffer in touched and not _is_room(a)]
+    roots = {a.alias_of for a in allocs if a.alias_of is not None}
+    on_chip = {a.buffer for a in allocs}
+    allocs += [a for a in func.launch.allocs if a.buffer in roots - on_chip and not _is_room(a)]
+    used = touched | roots
+    tensors = tuple(t for t in (*func.tensors, *rooms(func)) if t in used)
+    named = {v for stmt in walk(body) for v in variables_of(stmt)}
+    named |= {v for v in walk_expr(loop.stop) if isinstance(v, Var)}
+    scalars = tuple(p for p in func.params if isinstance(p, Var) and p in named)
+    placed = sorted(allocs, key=lambda a: a.alias_of is not None)
+    launch = Launch(
+        loop.stop, loop.var, func.launch.lane, task.threads, tuple(placed), body, loop.loc
+    )
+    return replace(
+        func,
+        name=task.name,
+        params=(*tensors, *scalars),
+        launch=launch,
+        loc=loop.loc,
+        automatic=task.automatic,
+        remarks=(),
+    )

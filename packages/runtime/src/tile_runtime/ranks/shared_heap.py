@@ -1,0 +1,108 @@
+"""Memory that the processes of a group share: each makes a file, and all map the files of all.
+
+The first page of the file of rank 0 is what the processes tell each other: who has given up, with
+what message, and how often each has come to a barrier.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tile_ir import CallError
+
+PAGE = 4096
+ALIGNED = 256
+LINE = 64
+# Words of the first page: 1 + the rank that has given up, then a line for each rank.
+MOST_RANKS = 31
+MESSAGE = LINE * (MOST_RANKS + 1)
+
+
+@dataclass(eq=False)
+class SharedHeap:
+    """The mapped files of all ranks, each `size` bytes behind a page; `used` of them are given
+    away, the same on every rank."""
+
+    rank: int
+    maps: Sequence[mmap.mmap]
+    size: int
+    used: int = 0
+    bases: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for mapped in self.maps:
+            first = (ctypes.c_char * 1).from_buffer(mapped)
+            self.bases.append(ctypes.addressof(first))
+            del first
+
+    def take(self, count: int) -> int:
+        """The offset of so many bytes more, the same in every file. Raises CallError where there
+        are not so many left."""
+        begin = -(-self.used // ALIGNED) * ALIGNED
+        if begin + count > self.size:
+            message = (
+                f"the symmetric heap has {self.size - begin} bytes left, {count} are asked for"
+            )
+            raise CallError("ranks", message, hint="give init_ranks a larger heap_bytes")
+        self.used = begin + count
+        return PAGE + begin
+
+    @property
+    def given_up(self) -> int | None:
+        """The rank that has given up first."""
+        number = int.from_bytes(self.maps[0][:4], "little")
+        return number - 1 if number else None
+
+    @property
+    def message(self) -> str:
+        """What it said."""
+        return self.maps[0][MESSAGE:PAGE].split(b"\0")[0].decode(errors="replace")
+
+    def give_up(self, message: str) -> None:
+        """Let all others end that wait for this rank."""
+        if self.given_up is None:
+            text = message.encode()[: PAGE - MESSAGE - 1]
+            self.maps[0][MESSAGE : MESSAGE + len(text)] = text
+            self.maps[0][:4] = (self.rank + 1).to_bytes(4, "little")
+
+    @property
+    def words(self) -> tuple[int, int, int, int]:
+        """What the simulator takes: the rank, how often each came to a barrier, in words so far
+        apart, and who has given up."""
+        return self.rank, self.bases[0] + LINE, LINE // 4, self.bases[0]
+
+    def close(self) -> None:
+        """Forget the memory; what a tensor lies in stays until that is gone."""
+        for memory in self.maps:
+            with suppress(BufferError):
+                memory.close()
+
+
+def new_file(size: int) -> Path:
+    """A file of a page and so many bytes more, in memory where there is room."""
+    for folder in ("/dev/shm", tempfile.gettempdir()):
+        if os.path.isdir(folder) and _free(folder) > size + PAGE:
+            number, name = tempfile.mkstemp(prefix="tile-ranks-", dir=folder)
+            os.ftruncate(number, size + PAGE)
+            os.close(number)
+            return Path(name)
+    message = f"no folder has room for a symmetric heap of {size} bytes"
+    raise CallError("ranks", message, hint="give init_ranks a smaller heap_bytes")
+
+
+def _free(folder: str) -> int:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+def mapped(path: Path, size: int) -> mmap.mmap:
+    """The memory of a file that any process has made."""
+    with path.open("r+b") as file:
+        return mmap.mmap(file.fileno(), size + PAGE)

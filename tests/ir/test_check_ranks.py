@@ -1,0 +1,142 @@
+"""The order between ranks against all moments of random programs, on the examples, on broken
+kernels, and on examples with one instruction less."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from functools import cache
+
+import example_kernels
+import pytest
+from kept_cases import kept_number
+
+from tile_checkers import check_ranks, prove_ranks
+from tile_ir import DEFAULT_TARGET, Diagnostic, Effect, Func, Op, parse, verify
+from tile_ir.opdef import Among
+from tile_ir.traversal import rewrite, walk_ops
+from tile_passes import run_pipeline
+
+from .kernels_of_ranks import counted, examples, final, met, shifted
+from .random_ranks import drawn, moments, races, text_of
+
+NUMBERS = (1, 2, 3, 4, 5, 8)
+examples_for = cache(examples)
+
+
+def slugs(found: tuple[Diagnostic, ...]) -> set[str]:
+    return {d.slug for d in found}
+
+
+@pytest.mark.parametrize("ranks", NUMBERS)
+def test_examples_are_proved(ranks: int) -> None:
+    for name, func in examples_for(ranks).items():
+        assert [d.render() for d in check_ranks(func, [ranks])] == [], name
+
+
+# What each broken kernel has among its findings.
+BROKEN = {
+    "nobody": "peer-range",
+    "loud": "unquiet-signal",
+    "silent": "deadlock",
+    "early": "race",
+    "late": "deadlock",
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_broken_kernels_are_rejected(what: str) -> None:
+    assert not check_ranks(final(shifted("")))
+    found = check_ranks(final(shifted(what)))
+    assert BROKEN[what] in slugs(found)
+    assert any(d.severity == "error" for d in found)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("all", set()),
+        ("both", set()),
+        ("first", {"collective-mismatch", "race"}),
+        ("data", {"sync-unproved"}),
+        ("device", {"race"}),
+        ("", {"race"}),
+    ],
+)
+def test_a_barrier_is_one_of_all_ranks(what: str, expected: set[str]) -> None:
+    assert slugs(check_ranks(final(met(what)))) == expected
+
+
+@pytest.mark.parametrize(("each", "asked"), [(1, 1), (2, 2), (1, 2), (2, 1)])
+def test_sums_equal_what_is_waited_for(each: int, asked: int) -> None:
+    """Words count on from call to call: each must add as much as the next waits for."""
+    found = check_ranks(final(counted(each, asked)))
+    assert slugs(found) == (set() if each == asked else {"sync-unproved"})
+
+
+def orders(func: Func) -> list[Op]:
+    """What orders ranks, and the cores of a block before they signal."""
+    return [
+        op
+        for op in walk_ops(func.launch.body)
+        if op.opdef.family == "ranks"
+        or (op.opdef.effect is Effect.SYNC_ALL and op.opdef.among is Among.BLOCK)
+    ]
+
+
+def test_whatever_is_left_out_is_noticed() -> None:
+    noticed: Counter[str] = Counter()
+    for name, func in examples_for(3).items():
+        for op in orders(func):
+            less = func.with_body(
+                rewrite(func.launch.body, lambda s, op=op: () if s is op else s)  # type: ignore[misc]
+            )
+            found = check_ranks(less, [3])
+            assert found, f"{name}: {op.opdef.name} at {op.loc} is not missed"
+            noticed["error" if any(d.severity == "error" for d in found) else "unproved"] += 1
+    # What nobody reads in the kernel is missed only by whoever reads it afterwards.
+    assert noticed["error"] > noticed["unproved"]
+
+
+def test_one_device_has_no_ranks() -> None:
+    for func in example_kernels.traced().values():
+        assert prove_ranks(run_pipeline(func, DEFAULT_TARGET).func).ranks == ()
+
+
+def test_numbers_of_ranks_follow_the_tensors() -> None:
+    func = examples_for(4)["all_gather"]
+    assert prove_ranks(func).ranks == (2, 3, 4)
+    assert slugs(check_ranks(func, [5])) == {"sync-unproved"}
+
+
+def test_random_programs_are_judged_as_by_all_their_moments() -> None:
+    rng, judged = random.Random(7), Counter[str]()
+    for _ in range(kept_number(240)):
+        program = drawn(rng)
+        func = parse(text_of(program))
+        verify(func)
+        found = check_ranks(func, [3])
+        reached, hangs = moments(program)
+        if any("cannot be told" in d.message for d in found):
+            judged["left to the simulator"] += 1
+        elif hangs:
+            assert slugs(found) & {"deadlock", "collective-mismatch"}, program
+        else:
+            assert not slugs(found) & {"deadlock", "collective-mismatch"}, program
+            assert pairs(found) == races(program, reached), program
+            judged["judged"] += 1
+    assert judged["judged"] > judged["left to the simulator"]
+
+
+def pairs(found: tuple[Diagnostic, ...]) -> set[frozenset[tuple[int, int]]]:
+    """The steps that race, by the lines they are written to."""
+    result = set()
+    for d in found:
+        if d.slug == "race" and d.loc is not None:
+            other = re.search(r"with line (\d+)", d.message)
+            assert other is not None
+            lines = (d.loc.line - 10, int(other[1]) - 10)
+            result.add(frozenset((n // 100, n % 100) for n in lines))
+    return result

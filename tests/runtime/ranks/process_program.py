@@ -1,0 +1,88 @@
+"""What the processes of test_processes.py run: `process_program.py WHAT...`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import torch
+import torch.distributed as dist
+
+import tile_frontend as T
+from tile_ir import TileError
+from tile_runtime import init_ranks
+
+N, BLOCKS = 1000, 2
+PART = 512
+CONFIGS = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
+
+
+@T.jit(pass_configs=CONFIGS)
+def gather(ranks: int, signalled: bool = True) -> T.PrimFunc:
+    """Every rank's line to all, twice in one launch: once with signals, once around a barrier."""
+
+    @T.prim_func
+    def kernel(
+        x: T.Tensor((N,), "float32"),
+        y: T.SymmTensor((ranks, N), "float32"),
+        z: T.SymmTensor((ranks, N), "float32"),
+        words: T.Signals(ranks * BLOCKS),
+        count: T.Signals(1),
+        step: T.int32,
+    ) -> None:
+        with T.Kernel(BLOCKS) as cid:
+            start = cid * PART
+            with T.Scale("device") as (r, num):
+                for s in T.serial(num):
+                    to = (r + s) % num
+                    T.put_signal(
+                        x[start : start + PART],
+                        y[r, start : start + PART],
+                        words[r * BLOCKS + cid],
+                        step if signalled else 0,
+                        to,
+                    )
+                for s in T.serial(num):
+                    T.wait_ge(words[s * BLOCKS + cid], step)
+                for s in T.serial(num):
+                    T.put(x[start : start + PART], z[r, start : start + PART], s)
+                    T.quiet()
+                    T.signal(count[0], 1, s, op="add")
+                T.wait_ge(count[0], num * BLOCKS * step)
+                T.barrier()
+
+    return kernel
+
+
+def main(what: str) -> None:
+    rank, count = dist.get_rank(), dist.get_world_size()
+    with init_ranks(heap_bytes=1 << 20) as world:
+        shape = (count, N + rank if what == "asymmetric" else N)
+        y, z = world.zeros(shape, torch.float32), world.zeros((count, N), torch.float32)
+        words, arrived = world.signals(count * BLOCKS), world.signals(1)
+        x = torch.arange(N, dtype=torch.float32) + 1000 * rank
+        expected = [torch.empty(N) for _ in range(count)]
+        dist.all_gather(expected, x)
+        kernel = gather(count, what != "silent")
+        for step in (1, 2):
+            if what == "raise" and rank == 1 and step == 2:
+                raise ValueError("the script is wrong")
+            if what == "kill" and rank == 1 and step == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+            world.launch(kernel, x, y, z, words, arrived, step)
+            assert torch.equal(y[rank], torch.stack(expected)), "signals"
+            assert torch.equal(z[rank], torch.stack(expected)), "barrier"
+            world.barrier() if what == "fine" else None
+    print(f"rank {rank} of {count}: equal", flush=True)
+
+
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    for each in sys.argv[1:]:
+        try:
+            main(each)
+        except (TileError, ValueError) as error:
+            text = str(error).splitlines()[0]
+            print(f"{each}, rank {dist.get_rank()}: {text}", flush=True)
+    os._exit(0)  # the group may have lost a member
