@@ -70,7 +70,7 @@ def halo(rows: int, width: int, iterations: int) -> T.PrimFunc:
                             T.copy(ghosts[count % 2, 1, :], below[0:width])
                         T.copy(grid[now, i, 0:width], before[0:width])
                         T.copy(grid[now, i, 2 : width + 2], after[0:width])
-                        relax(above, below, before, after, mean, whole)
+                        relax(above, below, before, after, mean, width)
                         T.copy(mean[0:width], grid[1 - now, i, 1 : width + 1])
 
     return kernel

@@ -124,14 +124,15 @@ def schedules(seeds: int = SEEDS) -> Iterator[tuple[int, str]]:
 def simulate(case: RankCase, kernel: Any, seed: int, delivery: str, calls: int = 2) -> list[Any]:
     """All arguments, stacked by rank, after so many calls at `strict`."""
     with override(check="strict", delivery=delivery), Ranks(case.ranks, seed=seed) as world:
-        given = [_tensors(world, a) for a in case.arguments]
+        given = [tensors(world, a) for a in case.arguments]
         for call in range(calls):
             step = 1 + call * case.rounds
             world.launch(kernel, *(step if a is STEP else a for a in given))
     return [_stacked(a) for a in given]
 
 
-def _tensors(world: Ranks, argument: Any) -> Any:
+def tensors(world: Ranks, argument: Any) -> Any:
+    """An argument as a launch takes it."""
     match argument:
         case Own(values=values):
             return [torch.from_numpy(v.copy()) for v in values]

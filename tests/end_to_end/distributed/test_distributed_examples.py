@@ -3,13 +3,18 @@ in many schedules, and by the interpreter."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+
+from tile_ir.switches import override
+from tile_runtime import Ranks, SimulationError
 
 from .example_cases import EXAMPLES, RANKS, case_of
-from .rank_cases import interpret_case, load, lowered, schedules, simulate
+from .rank_cases import STEP, interpret_case, load, lowered, schedules, simulate, tensors
 
 
 def _as_expected(name: str, ranks: int, size: int, folder: Path) -> None:
@@ -49,3 +54,17 @@ def test_the_interpreter_says_the_same(name: str, tmp_path: Path) -> None:
     text, cores = lowered(case.func(load(case.script, tmp_path)))
     case.check(interpret_case(case, text, in_text_order=True))
     case.check(interpret_case(case, cores, in_text_order=False))
+
+
+def test_tokens_without_room_are_told_before_any_is_sent(tmp_path: Path) -> None:
+    case = case_of("moe_of_one", 3, 1)
+    inbox = 5
+    short = replace(case, parameters=(*case.parameters[:-1], case.parameters[-1] - 1))
+    kernel = short.kernel(load(case.script, tmp_path))
+    with override(check="strict"), Ranks(case.ranks) as world:
+        given = [tensors(world, a) for a in short.arguments]
+        given[inbox] = world.zeros((case.parameters[-1] - 1, case.parameters[4]), torch.float32)
+        with pytest.raises(SimulationError, match="more tokens than it has room for") as told:
+            world.launch(kernel, *(1 if a is STEP else a for a in given))
+        assert told.value.slug == "assertion"
+        assert not given[inbox].all().any()
