@@ -248,6 +248,21 @@ def Scope(name: _str) -> AbstractContextManager[None]:
 def Select(cond: _Value, then: Any, orelse: Any, dtype: _DType | None = None) -> Any:
     """`then` where `cond` holds, else `orelse`; only one of them is evaluated."""
 
+def Task(
+    kernel: Any | None = None,
+    grid: int | None = None,
+    *,
+    name: _str | None = None,
+    latency: Any | None = None,
+    ii: Any | None = None,
+) -> Any:
+    """A prim_func whose blocks are done in a larger launch: `norm = T.Task(rms_norm)`, then
+    `norm("x", "weight", "n")` inside `T.megakernel`. `grid` says how many blocks there have to
+      be,
+    `name` how reports call the task. Without a kernel, as scripts for the next chip have it,
+      `with
+    T.Task(latency=, ii=):` stands around statements and changes nothing."""
+
 def Then() -> AbstractContextManager[None]:
     """What `T.If` runs if its condition holds."""
 
@@ -593,6 +608,23 @@ def max(a: _Value, b: _Value, *more: _Value, dtype: _DType | None = None) -> Any
 
 def max_value(dtype: _DType) -> _Scalar:
     """The largest finite number of a type."""
+
+def megakernel(
+    tasks: Sequence[TaskCall],
+    inputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    *,
+    buffers: _str = 'planned',
+    name: _str = 'megakernel',
+) -> Func:
+    """A prim_func that does all tasks in one launch, each block as soon as what it reads is there.
+
+    `inputs` and `outputs` are its parameters in this order: if left out, what no task writes,
+      and
+    what no task reads. All other tensors are temporaries; where `buffers` is "planned", two of
+      one
+    size share memory if all uses of one come before those of the other, and "apart" keeps them
+    apart. Raises KernelError with a slug `task-...` for tasks that do not fit together."""
 
 def min(a: _Value, b: _Value, *more: _Value, dtype: _DType | None = None) -> Any:
     """The smallest of some numbers."""
@@ -1012,7 +1044,7 @@ def wait_ne(word: Any, value: Any, peer: Any = -1) -> None:
 __all__ = [
     "And", "AutoTuner", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not",
     "Or", "Parallel", "PassConfigKey", "Persistent", "Pipelined", "PrimFunc", "Scale", "Scope",
-    "Select", "Signals", "SymmTensor", "Tensor", "Then", "abs", "alloc_BT", "alloc_L0A",
+    "Select", "Signals", "SymmTensor", "Task", "Tensor", "Then", "abs", "alloc_BT", "alloc_L0A",
     "alloc_L0B", "alloc_L0C", "alloc_L1", "alloc_fragment", "alloc_global", "alloc_shared",
     "alloc_ub", "alloc_var", "annotate_address", "annotate_layout", "assume", "autotune", "barrier",
     "barrier_all", "bfloat16", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bool",
@@ -1022,7 +1054,7 @@ __all__ = [
     "float64", "floor", "floordiv", "floormod", "func_attr", "gemm", "gemm_v0", "get", "grid",
     "half", "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8",
     "isfinite", "isinf", "isnan", "jit", "log", "log10", "log2", "loop_break", "macro",
-    "make_nz_layout", "make_zn_layout", "max", "max_value", "min", "min_value", "mma",
+    "make_nz_layout", "make_zn_layout", "max", "max_value", "megakernel", "min", "min_value", "mma",
     "next_power_of_2", "num_ranks", "pipe_barrier", "pow", "prim_func", "print", "printf", "put",
     "put_signal", "quiet", "range", "rank", "recommend_configs", "recommend_tiles", "reduce",
     "reduce_max", "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "reshape", "round",
