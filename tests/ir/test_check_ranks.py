@@ -181,6 +181,19 @@ def test_parameters_that_decide_are_ranks(condition: str, expected: set[str]) ->
 
 
 @pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (("store $w[1, 0, 0] = 0 @0:13:9", WAIT), {"race"}),
+        ((WAIT, "store $w[1, 0, 0] = 0 @0:13:9"), set()),
+        ((WAIT, "let %seen: int32 = $w[1, 0, 0] @0:13:9"), set()),
+    ],
+)
+def test_words_may_be_touched_otherwise(steps: tuple[str, ...], expected: set[str]) -> None:
+    put = "copy_ub_gm($u, $y[1:+1, 0:+8]) @0:6:9 quiet() @0:7:9"
+    assert judged(put, *steps) == expected
+
+
+@pytest.mark.parametrize(
     ("order", "expected"),
     [("quiet", set()), ("fence", set()), ("", {"unquiet-signal", "race"})],
 )

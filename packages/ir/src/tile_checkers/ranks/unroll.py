@@ -212,20 +212,22 @@ class Unrolling:
 
     def touch(self, stmt: Stmt) -> None:
         """Note what a statement touches of symmetric tensors."""
+        effect = stmt.opdef.effect if isinstance(stmt, Op) else Effect.DATA
+        if effect is Effect.CACHE:
+            return
+        word = effect in (Effect.SIGNAL, Effect.AWAIT_SIGNAL)
         for region, access, unordered, pipe in regions_of(stmt):
             buffer = region.buffer
             if buffer.memory is not Memory.GM or not is_symmetric(buffer) or buffer in self.words:
                 continue
-            if isinstance(stmt, Op) and stmt.opdef.effect is Effect.CACHE:
-                continue
             rank, lows, highs, whole = self.place(region, stmt.loc)
-            number = S if pipe is None else NUMBER.get(pipe, S)
-            sure = self.certain and whole
+            number = S if pipe is None or word else NUMBER.get(pipe, S)
+            sure, writes = self.certain and whole, access.writes
             spans = ((lows, highs),) if self.middle is None else self.middle.spans[region]
             for low, high in spans:
                 if all(isinstance(a, Expr) or a != b for a, b in zip(low, high, strict=True)):
                     self.events.append(
-                        Reach(stmt, number, buffer, rank, low, high, access.writes, unordered, sure)
+                        Reach(stmt, number, buffer, rank, low, high, writes, unordered, sure, word)
                     )
 
     def place(
