@@ -161,6 +161,39 @@ def test_rounds_in_the_middle_count(step: int, read: str, expected: set[str]) ->
 
 
 @pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("%root == 0", set()),
+        ("%root > 0", {"sync-unproved"}),
+        ("$y[0, 0] > 0.0", {"sync-unproved"}),
+    ],
+)
+def test_parameters_that_decide_are_ranks(condition: str, expected: set[str]) -> None:
+    """Rank 0 meets rank 1 where the root is 0, or neither meets."""
+    meet = f"if {condition} @0:6:9 {{ barrier() @0:7:9 }}"
+    text = TEXT.format(first=meet, second=meet).replace(
+        "  launch", "  scalar %root: int32\n  launch"
+    )
+    text = re.sub(r"signal.*\n", "", text)
+    func = parse(text)
+    verify(func)
+    assert slugs(check_ranks(func, [2])) == expected
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (("store $w[1, 0, 0] = 0 @0:13:9", WAIT), {"race"}),
+        ((WAIT, "store $w[1, 0, 0] = 0 @0:13:9"), set()),
+        ((WAIT, "let %seen: int32 = $w[1, 0, 0] @0:13:9"), set()),
+    ],
+)
+def test_words_may_be_touched_otherwise(steps: tuple[str, ...], expected: set[str]) -> None:
+    put = "copy_ub_gm($u, $y[1:+1, 0:+8]) @0:6:9 quiet() @0:7:9"
+    assert judged(put, *steps) == expected
+
+
+@pytest.mark.parametrize(
     ("order", "expected"),
     [("quiet", set()), ("fence", set()), ("", {"unquiet-signal", "race"})],
 )

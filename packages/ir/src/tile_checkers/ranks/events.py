@@ -15,7 +15,8 @@ Word = tuple[Buffer, int, tuple[Figure, ...]]
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Bytes of the instance of a rank are touched: from `lows` to before `highs` in each dimension.
-    Not `certain` where data decide whether, or which. Two `unordered` ones need no order."""
+    Not `certain` where data decide whether, or which. Two `unordered` ones need no order. A `word`
+    is touched by a signal or a wait, and is no store that is under way for long."""
 
     stmt: Stmt
     pipe: int
@@ -26,6 +27,7 @@ class Reach:
     writes: bool
     unordered: bool
     certain: bool
+    word: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Party:
     def reach(self, reach: Reach) -> Touched:
         """Touch something: a store to another rank is there only once the core has been quiet."""
         number, column = self.local.issue(reach.pipe), reach.pipe
-        if reach.writes and reach.rank != self.rank:
+        if reach.writes and reach.rank != self.rank and not reach.word:
             self.stores += 1
             self.open_to[reach.rank] = reach
             self.fenced_to.discard(reach.rank)

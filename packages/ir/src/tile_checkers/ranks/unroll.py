@@ -29,6 +29,7 @@ from tile_checkers.ranks.events import (
 from tile_checkers.ranks.long_loops import LongLoops, MiddleRounds, middle, spans_of
 from tile_checkers.touched import NUMBER, S
 from tile_ir import (
+    Binary,
     Body,
     Break,
     Buffer,
@@ -44,8 +45,10 @@ from tile_ir import (
     Region,
     Stmt,
     Store,
+    Unary,
     Var,
     While,
+    linear_form,
     pipe_of,
     print_expr,
 )
@@ -59,7 +62,7 @@ _TOGETHER = CROSS | {Effect.SIGNAL, Effect.AWAIT_SIGNAL}
 
 
 class NotTold(Exception):
-    """The text does not say how a core goes on. `parameters` are those that would."""
+    """The text does not say how a core goes on. `parameters` are ranks that would."""
 
     def __init__(self, loc: Loc, why: str, hint: str, parameters: tuple[Var, ...] = ()) -> None:
         super().__init__(why)
@@ -209,20 +212,22 @@ class Unrolling:
 
     def touch(self, stmt: Stmt) -> None:
         """Note what a statement touches of symmetric tensors."""
+        effect = stmt.opdef.effect if isinstance(stmt, Op) else Effect.DATA
+        if effect is Effect.CACHE:
+            return
+        word = effect in (Effect.SIGNAL, Effect.AWAIT_SIGNAL)
         for region, access, unordered, pipe in regions_of(stmt):
             buffer = region.buffer
             if buffer.memory is not Memory.GM or not is_symmetric(buffer) or buffer in self.words:
                 continue
-            if isinstance(stmt, Op) and stmt.opdef.effect is Effect.CACHE:
-                continue
             rank, lows, highs, whole = self.place(region, stmt.loc)
-            number = S if pipe is None else NUMBER.get(pipe, S)
-            sure = self.certain and whole
+            number = S if pipe is None or word else NUMBER.get(pipe, S)
+            sure, writes = self.certain and whole, access.writes
             spans = ((lows, highs),) if self.middle is None else self.middle.spans[region]
             for low, high in spans:
                 if all(isinstance(a, Expr) or a != b for a, b in zip(low, high, strict=True)):
                     self.events.append(
-                        Reach(stmt, number, buffer, rank, low, high, access.writes, unordered, sure)
+                        Reach(stmt, number, buffer, rank, low, high, writes, unordered, sure, word)
                     )
 
     def place(
@@ -233,7 +238,7 @@ class Unrolling:
         name = region.buffer.name
         rank = self.core.of(region.dims[0].offset)
         if isinstance(rank, Expr):
-            raise _open_at(loc, f"which rank's `{name}` is meant", rank)
+            raise _open_at(loc, f"which rank's `{name}` is meant", rank, ranks=True)
         if not 0 <= rank < self.ranks:
             raise OutOfPlace(
                 loc,
@@ -331,11 +336,12 @@ def _alone(stmt: If) -> bool:
     return not leaves and _TOGETHER.isdisjoint(effects_in(stmt))
 
 
-def _open(stmt: Stmt, what: str, value: Figure) -> NotTold:
-    return _open_at(stmt.loc, what, value)
+def _open(stmt: Stmt, what: str, value: Expr) -> NotTold:
+    return _open_at(stmt.loc, what, value, _asks_for_rank(value))
 
 
-def _open_at(loc: Loc, what: str, value: Figure) -> NotTold:
+def _open_at(loc: Loc, what: str, value: Figure, ranks: bool = False) -> NotTold:
+    """Something is not known; where it is which of the `ranks`, each of them may be tried."""
     parameters = parameters_in(value)
     if not parameters:
         return NotTold(
@@ -345,8 +351,25 @@ def _open_at(loc: Loc, what: str, value: Figure) -> NotTold:
         )
     names = ", ".join(f"`{p.name}`" for p in parameters)
     return NotTold(
-        loc, f"{what} depends on {names}", "give the size when the kernel is made", parameters
+        loc,
+        f"{what} depends on {names}",
+        "give it when the kernel is made",
+        parameters if ranks else (),
     )
+
+
+def _asks_for_rank(condition: Expr) -> bool:
+    """Whether a condition compares parameters with numbers for being equal, as one does with the
+    number of a rank."""
+    match condition:
+        case Unary(op="not", operand=x):
+            return _asks_for_rank(x)
+        case Binary(op="and" | "or", left=a, right=b):
+            return _asks_for_rank(a) and _asks_for_rank(b)
+        case Binary(op="==" | "!=", left=a, right=b) if a.dtype.is_integer and b.dtype.is_integer:
+            terms, _ = linear_form(a - b)
+            return len(terms) == 1 and all(isinstance(t, Var) for t in terms)
+    return False
 
 
 __all__ = ["NOT_FOR_SO_MANY", "NotTold", "OutOfPlace", "StatementBudget", "Unrolling"]
