@@ -99,7 +99,7 @@ ROOMS_OF_FRONTEND = {
     "_arguments": {"_dialects", "_tracing"},
     "_language": {"_dialects", "_tracing", "_arguments"},
     "_evaluate": {"_dialects", "_tracing", "_language", "_arguments"},
-    "_megakernels": {"_tracing"},
+    "_megakernels": {"_tracing", "_language"},
 }
 ROOMS = {"tile_runtime": ROOMS_OF_RUNTIME, "tile_frontend": ROOMS_OF_FRONTEND}
 # Files in no room: what scripts import, and the names behind that.

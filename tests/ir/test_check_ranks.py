@@ -111,8 +111,67 @@ def test_numbers_of_ranks_follow_the_tensors() -> None:
     assert slugs(check_ranks(func, [5])) == {"sync-unproved"}
 
 
+TEXT = """file 0 "k.py"
+func "k" phase synced @0:1:1 {{
+  tensor $y: float32 [%all_ranks, 1024] @0:1:1
+  tensor $w: int32 [%all_ranks, 1, 16] @0:1:1
+  launch blocks(1) %cid %vid threads 1 @0:1:1 {{
+    alloc $u: ub float32 [8] address 0 @0:2:5
+    section vector @0:4:5 {{
+      if %own_rank == 0 @0:5:7 {{
+        {first}
+        signal($w[1:+1, 0:+1, 0:+1], 1) {{op="set"}} @0:9:9
+      }}
+      if %own_rank == 1 @0:10:7 {{
+        {second}
+      }}
+    }}
+  }}
+}}
+"""
+WAIT = 'wait_signal($w[1:+1, 0:+1, 0:+1], 1) {until="ge"} @0:11:9'
+READ = "copy_gm_ub($y[1:+1, %s:+8], $u) {pad_value=0.0} @0:12:9"
+
+
+def judged(first: str, *second: str) -> set[str]:
+    func = parse(TEXT.format(first=first, second="\n".join(second)))
+    verify(func)
+    return slugs(check_ranks(func, [2]))
+
+
+@pytest.mark.parametrize(
+    ("step", "read", "expected"),
+    [
+        (8, "160", {"race"}),  # in the middle of the rounds
+        (8, "312", {"race"}),
+        (8, "320", set()),
+        (16, "160", {"race"}),
+        (16, "168", set()),  # between two rounds
+        (16, "632", set()),
+    ],
+)
+def test_rounds_in_the_middle_count(step: int, read: str, expected: set[str]) -> None:
+    rounds = (
+        "for %i: int32 in serial(0, 40) @0:6:9 { "
+        f"copy_ub_gm($u, $y[1:+1, %i * {step}:+8]) @0:7:9 }} quiet() @0:8:9"
+    )
+    # Somebody has to know that all is there: the wait comes too late for what is read.
+    assert judged(rounds, READ % read, WAIT) == expected
+    assert judged(rounds, WAIT, READ % read) == set()
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [("quiet", set()), ("fence", set()), ("", {"unquiet-signal", "race"})],
+)
+def test_fences_order_stores_to_one_rank(order: str, expected: set[str]) -> None:
+    put = "copy_ub_gm($u, $y[1:+1, 0:+8]) @0:6:9 "
+    call = f"{order}() @0:7:9" if order else ""
+    assert judged(put + call, WAIT, READ % "0") == expected
+
+
 def test_random_programs_are_judged_as_by_all_their_moments() -> None:
-    rng, judged = random.Random(7), Counter[str]()
+    rng, judgements = random.Random(7), Counter[str]()
     for _ in range(kept_number(240)):
         program = drawn(rng)
         func = parse(text_of(program))
@@ -120,14 +179,14 @@ def test_random_programs_are_judged_as_by_all_their_moments() -> None:
         found = check_ranks(func, [3])
         reached, hangs = moments(program)
         if any("cannot be told" in d.message for d in found):
-            judged["left to the simulator"] += 1
+            judgements["left to the simulator"] += 1
         elif hangs:
             assert slugs(found) & {"deadlock", "collective-mismatch"}, program
         else:
             assert not slugs(found) & {"deadlock", "collective-mismatch"}, program
             assert pairs(found) == races(program, reached), program
-            judged["judged"] += 1
-    assert judged["judged"] > judged["left to the simulator"]
+            judgements["judged"] += 1
+    assert judgements["judged"] > judgements["left to the simulator"]
 
 
 def pairs(found: tuple[Diagnostic, ...]) -> set[frozenset[tuple[int, int]]]:

@@ -163,6 +163,45 @@ def test_check_compiles_a_kernel(script: str, capsys: pytest.CaptureFixture[str]
     assert run(capsys, "check", f"{script}:plain") == "plain: in order\n"
 
 
+SHIFT = """
+import tile_frontend as T
+@T.prim_func
+def shift(y: T.SymmTensor((64,), "float32"), words: T.Signals(1)):
+    with T.Kernel(1, threads=1) as cid:
+        with T.Scale("device") as (r, num):
+            a = T.alloc_ub((64,), "float32")
+            T.tile.fill(a, 1.0)
+            T.barrier_all()
+            T.put(a, y, (r + 1) % num)
+            T.quiet()
+            T.signal(words[0], 1, (r + 1) % num)
+            T.wait_ge(words[0], 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("left_out", "more", "expected"),
+    [
+        ("", (), "shift: in order, with 2, 3, 4, 5, 8 ranks\n"),
+        ("", ("--ranks", "3"), "shift: in order, with 3 ranks\n"),
+        ("T.quiet()", ("--ranks", "2"), "error[unquiet-signal]: rank 0"),
+    ],
+)
+def test_check_proves_ranks(
+    left_out: str,
+    more: tuple[str, ...],
+    expected: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "shift.py"
+    path.write_text(SHIFT.replace(left_out, "pass") if left_out else SHIFT)
+    code = main(["check", f"{path}:shift", *more])
+    printed = capsys.readouterr().out
+    assert expected in printed and code == bool(left_out)
+    assert left_out or printed == expected
+
+
 ADDED = """
 import tile_frontend as T
 @T.prim_func

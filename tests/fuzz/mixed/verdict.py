@@ -19,6 +19,7 @@ from tile_checkers import check_memory, check_sync
 from tile_ir import DEFAULT_TARGET, Buffer, Diagnostic, Func, KernelError, TileError
 from tile_passes import PassOptions, run_passes
 from tile_passes.pipeline import PIPELINE
+from tile_passes.simplify import simplify
 from tile_passes.streams.handovers import find_handovers
 from tile_passes.streams.items import definitions, gm_accesses
 from tile_runtime.launcher.native import launcher
@@ -114,7 +115,9 @@ def interpreted(func: Func, arguments: Sequence[Any], in_text_order: bool) -> li
 
 def hands_over(func: Func) -> bool:
     """Whether a tensor is taken for a handover, by which the text means something else than what it
-    says from top to bottom."""
+    says from top to bottom. Conditions that are known are no part of the text
+    (docs/rules/cores.md#handovers)."""
+    func = simplify.run(func, DEFAULT_TARGET)
     body = func.launch.body
     try:
         return bool(find_handovers(list(gm_accesses(body)), definitions(body)))

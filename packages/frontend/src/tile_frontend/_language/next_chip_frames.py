@@ -108,11 +108,6 @@ def SimtVF(threads: Any = 128, latency: Any = 0) -> HintFrame:
     return HintFrame("SimtVF")
 
 
-def Task(latency: Any = None, ii: Any = None) -> HintFrame:
-    """The statements as they stand: how long they take is modelled here."""
-    return HintFrame("Task")
-
-
 def PerCoreTask() -> HintFrame:
     """The statements as they stand."""
     return HintFrame("PerCoreTask")
@@ -123,4 +118,4 @@ def Stage(stage: Any) -> HintFrame:
     return HintFrame("Stage")
 
 
-FRAMES = {f.__name__: f for f in (MixedKernel, Cube, Vector, SimtVF, Task, PerCoreTask, Stage)}
+FRAMES = {f.__name__: f for f in (MixedKernel, Cube, Vector, SimtVF, PerCoreTask, Stage)}

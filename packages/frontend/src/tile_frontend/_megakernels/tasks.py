@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tile_frontend._language.next_chip_frames import HintFrame
 from tile_frontend._megakernels.calls import TaskCall
 from tile_frontend._megakernels.dependences import in_order, uses_of
 from tile_frontend._megakernels.rooms import rooms_of
@@ -14,11 +15,12 @@ from tile_frontend._megakernels.text import MegakernelText
 from tile_frontend._tracing.faults import Fault, place_of_caller
 from tile_frontend._tracing.scalars import Scalar, python_number
 from tile_ir import Buffer, Effect, Func, Var, constant_value, walk_ops
+from tile_ir.opdef import Among
 
 _NAMES = 'the name of a tensor of the megakernel, such as "x"'
 
 
-class Task:
+class KernelTask:
     """A prim_func whose blocks are done in a larger launch: `norm = T.Task(rms_norm)`, then
     `norm("x", "weight", "n")` inside `T.megakernel`. `grid` says how many blocks there have to be,
     `name` how reports call the task."""
@@ -49,6 +51,17 @@ class Task:
         return TaskCall(self.name, self.func, tuple(passed), loc)
 
 
+def Task(
+    kernel: Any = None, grid: int | None = None, *, name: str | None = None, latency: Any = None,
+    ii: Any = None,
+) -> Any:  # fmt: skip
+    """A prim_func whose blocks are done in a larger launch: `norm = T.Task(rms_norm)`, then
+    `norm("x", "weight", "n")` inside `T.megakernel`. `grid` says how many blocks there have to be,
+    `name` how reports call the task. Without a kernel, as scripts for the next chip have it, `with
+    T.Task(latency=, ii=):` stands around statements and changes nothing."""
+    return HintFrame("Task") if kernel is None else KernelTask(kernel, grid, name=name)
+
+
 def _argument(param: Buffer | Var, given: Any) -> str | int | float:
     if isinstance(given, str):
         return given
@@ -63,7 +76,7 @@ def _argument(param: Buffer | Var, given: Any) -> str | int | float:
 
 def _refuse_barriers(func: Func) -> None:
     for op in walk_ops(func.launch.body):
-        everyone = op.opdef.effect is Effect.SYNC_ALL and op.opdef.name != "sync_block"
+        everyone = op.opdef.effect is Effect.SYNC_ALL and op.opdef.among is not Among.BLOCK
         of_a_kind = op.opdef.effect is Effect.SET_CROSS_FLAG and op.attr("mode") == 0
         if everyone or of_a_kind:
             message = (

@@ -89,7 +89,7 @@ class MegakernelText:
         text = embedded(call.func, tensors, values, self.names.fresh)
         self.allocs.extend(text.allocs)
         task = TaskKernel(call.name, launch.threads, call.func.automatic)
-        end = Op(OPS["sync_block"], (), (), replace(call.loc, generated=True))
+        end = Op(OPS["sync_block"], (), (True,), replace(call.loc, generated=True))
         body = (*text.body, end)
         return For(instance, Const(0), text.blocks, LoopKind.TASK, body, call.loc, task=task)
 

@@ -18,12 +18,14 @@ call to call where a parameter counts these. The order of the cores inside a blo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tile_checkers.block.streams import pruned
+from tile_checkers.loop_facts import FLAGS
 from tile_checkers.ranks.core_numbers import CoreNumbers, Figure
 from tile_checkers.ranks.events import Await
+from tile_checkers.ranks.long_loops import LongLoops
 from tile_checkers.ranks.races import never_known, unordered_pairs
 from tile_checkers.ranks.reports import RankReports
 from tile_checkers.ranks.run import CoreText, run_together
@@ -45,17 +47,19 @@ from tile_ir import (
     Memory,
     Op,
     Section,
+    Stmt,
     Var,
 )
 from tile_ir import walk as walk_statements
 from tile_ir.analysis.accesses import regions_of
 from tile_ir.opdef import Among
 from tile_ir.ranks import RANK, RANKS, is_symmetric
+from tile_ir.traversal import rewrite
 
 # The numbers of ranks that are looked at where nobody says.
 USUAL_RANKS = (2, 3, 4, 5, 8)
 # Statements of all cores together, for one number of ranks.
-MOST_STATEMENTS = 400_000
+MOST_FOLLOWED = 600_000
 # So many parameters may decide where cores go.
 MOST_PARAMETERS = 2
 _WORDS = frozenset({Effect.SIGNAL, Effect.AWAIT_SIGNAL})
@@ -124,8 +128,17 @@ class RanksText:
         }
         self.words = frozenset(b for found in reaching.values() for b in found) - plainly
         essential = frozenset(at for at, found in reaching.items() if found)
-        self.streams = {core: pruned(body, essential) for core, body in sorted(whole.items())}
+        self.streams = {
+            core: pruned(self.with_order(body, reaching), essential)
+            for core, body in sorted(whole.items())
+        }
         self.meets = {core: frozenset(_meets(body)) for core, body in self.streams.items()}
+
+    def with_order(self, body: Body, reaching: Mapping[int, set[Buffer]]) -> Body:
+        """A stream, without the order of its pipes where they touch nothing that ranks share."""
+        if any(reaching[id(s)] - self.words for s in walk_statements(body)):
+            return body
+        return rewrite(body, lambda s: () if _of_pipes(s) else s)
 
     def check(self, ranks: int, given: dict[Var, Figure], reports: RankReports) -> None:
         """Look at one number of ranks; where a parameter decides, with the number of each rank."""
@@ -161,7 +174,7 @@ class RanksText:
 
     def cores(self, ranks: int, given: dict[Var, Figure]) -> Iterator[CoreText]:
         """What every core of every rank does."""
-        launch, budget = self.func.launch, StatementBudget(MOST_STATEMENTS)
+        launch, budget, long = self.func.launch, StatementBudget(MOST_FOLLOWED), LongLoops()
         at_start: dict[Var, Figure] = {**given, RANKS: ranks}
         blocks = CoreNumbers(at_start).of(launch.blocks)
         if isinstance(blocks, Expr):
@@ -177,7 +190,7 @@ class RanksText:
                         launch.block: block,
                         launch.lane: max(0, core - 1),
                     }
-                    unrolling = Unrolling(here, ranks, self.words, budget)
+                    unrolling = Unrolling(here, ranks, self.words, budget, long)
                     unrolling.body(body)
                     yield CoreText(rank, block, core, unrolling.events, self.meets[core])
 
@@ -199,6 +212,10 @@ class RanksText:
         for word, state in outcome.words.items():
             if word not in heard:
                 reports.unheard(word, state)
+
+
+def _of_pipes(stmt: Stmt) -> bool:
+    return isinstance(stmt, Op) and stmt.opdef.effect in FLAGS | {Effect.BARRIER}
 
 
 def _shared(buffer: Buffer) -> bool:

@@ -136,6 +136,15 @@ def plain(expr: Expr) -> Figure:
     return found.value if isinstance(found, Const) else found
 
 
+def plain_sum(a: Figure, b: Figure) -> Figure:
+    """The sum of two values."""
+    if isinstance(a, Expr):
+        return plain(a + as_expr_of(b, a))
+    if isinstance(b, Expr):
+        return plain(as_expr_of(a, b) + b)
+    return int(a) + int(b)
+
+
 def above(value: Figure, other: Figure) -> int | None:
     """By how much a value is above another, if that is one number."""
     if isinstance(value, Expr) or isinstance(other, Expr):
@@ -152,4 +161,4 @@ def parameters_in(value: Figure) -> tuple[Var, ...]:
     return tuple(dict.fromkeys(e for e in walk_expr(value) if isinstance(e, Var)))
 
 
-__all__ = ["CoreNumbers", "Figure", "above", "as_expr_of", "parameters_in", "plain"]
+__all__ = ["CoreNumbers", "Figure", "above", "as_expr_of", "parameters_in", "plain", "plain_sum"]

@@ -3,10 +3,17 @@ and the core put in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from tile_checkers.loop_facts import CROSS, FLAGS, effects_in
-from tile_checkers.ranks.core_numbers import CoreNumbers, Figure, as_expr_of, parameters_in, plain
+from tile_checkers.ranks.core_numbers import (
+    CoreNumbers,
+    Figure,
+    as_expr_of,
+    parameters_in,
+    plain,
+    plain_sum,
+)
 from tile_checkers.ranks.events import (
     Await,
     CoreEvent,
@@ -19,6 +26,7 @@ from tile_checkers.ranks.events import (
     Tell,
     Word,
 )
+from tile_checkers.ranks.long_loops import LongLoops, MiddleRounds, middle, spans_of
 from tile_checkers.touched import NUMBER, S
 from tile_ir import (
     Body,
@@ -101,11 +109,15 @@ class Unrolling:
         ranks: int,
         words: frozenset[Buffer],
         budget: StatementBudget,
+        long: LongLoops,
     ) -> None:
         self.core = CoreNumbers(dict(given))
         self.ranks = ranks
         self.words = words
         self.budget = budget
+        self.long = long
+        # The rounds that this one stands for.
+        self.middle: MiddleRounds | None = None
         self.events: list[CoreEvent] = []
         self.certain = True
 
@@ -153,15 +165,36 @@ class Unrolling:
             count = plain(as_expr_of(stop, loop.stop) - as_expr_of(start, loop.start))
             if isinstance(count, Expr):
                 raise _open(loop, "how often this loop runs", count)
-            turns: Iterator[Figure] = (
-                plain(as_expr_of(start, loop.start) + i) for i in range(int(count))
-            )
         else:
-            turns = iter(range(int(start), int(stop)))
-        for turn in turns:
-            self.core.bound[loop.var] = turn
+            count = int(stop) - int(start)
+        middle = self.middle_of(loop, start, int(count))
+        for turn in range(int(count)) if middle is None else middle.turns(int(count)):
+            self.core.bound[loop.var] = plain_sum(start, turn)
+            self.middle = middle if middle is not None and turn == middle.first else None
             if self.body(loop.body):
                 return
+        self.middle = None
+
+    def middle_of(self, loop: For, start: Figure, count: int) -> MiddleRounds | None:
+        """What many rounds touch, if one may stand for them."""
+        first, last = middle(count)
+        regions = self.long.regions(loop) if first < last else None
+        if regions is None:
+            return None
+        found = {}
+        try:
+            for region, stated in regions.items():
+                ends = []
+                for turn in (first, first + 1, last):
+                    self.core.bound[loop.var] = plain_sum(start, turn)
+                    ends.append(self.place(stated, loop.loc)[1:3])
+                spans = spans_of(ends, last - first + 1)
+                if spans is None:
+                    return None
+                found[region] = spans
+        except (NotTold, OutOfPlace):
+            return None  # the rounds say it, if they come to it
+        return MiddleRounds(first, last, found)
 
     def repeat(self, loop: While) -> None:
         while True:
@@ -183,12 +216,14 @@ class Unrolling:
             if isinstance(stmt, Op) and stmt.opdef.effect is Effect.CACHE:
                 continue
             rank, lows, highs, whole = self.place(region, stmt.loc)
-            if any(not isinstance(a, Expr) and a == b for a, b in zip(lows, highs, strict=True)):
-                continue
             number = S if pipe is None else NUMBER.get(pipe, S)
             sure = self.certain and whole
-            reach = Reach(stmt, number, buffer, rank, lows, highs, access.writes, unordered, sure)
-            self.events.append(reach)
+            spans = ((lows, highs),) if self.middle is None else self.middle.spans[region]
+            for low, high in spans:
+                if all(isinstance(a, Expr) or a != b for a, b in zip(low, high, strict=True)):
+                    self.events.append(
+                        Reach(stmt, number, buffer, rank, low, high, access.writes, unordered, sure)
+                    )
 
     def place(
         self, region: Region, loc: Loc

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tile_checkers.ranks.core_numbers import Figure, above, as_expr_of, parameters_in, plain
+from tile_checkers.ranks.core_numbers import Figure, above, parameters_in, plain, plain_sum
 from tile_checkers.ranks.events import Await, Tell, Word
 from tile_checkers.ranks.party import WAITS, Party, Table
 from tile_checkers.touched import S
@@ -86,12 +86,12 @@ class WordState:
         if self.adds():
             total: Figure = 0
             for tell in self.all_tells:
-                total = _plus(total, tell.value)
+                total = plain_sum(total, tell.value)
             if isinstance(total, Expr):
                 raise Unclear("what is added depends on a parameter")
-            rise = linear_form(asked)[0].get(step, 0)
-            if rise != total:
-                raise Unclear(f"each call adds {total} to it, and {rise} more is waited for")
+            per_call = linear_form(asked)[0].get(step, 0)
+            if per_call != total:
+                raise Unclear(f"each call adds {total} to it, and {per_call} more is waited for")
             return plain((step - 1) * int(total))
         last = self.all_tells[0].value
         for tell in self.all_tells[1:]:
@@ -127,7 +127,7 @@ class WordState:
         for sent in self.sent:
             if (above(sent.tell.value, 0) or -1) < 0:
                 raise Unclear("what is added is not surely positive")
-            total = _plus(total, sent.tell.value)
+            total = plain_sum(total, sent.tell.value)
         if not holds(total, event):
             if event.until == "eq" and (above(total, event.value) or 0) > 0:
                 raise Unclear("the sum may pass what is asked")
@@ -137,7 +137,7 @@ class WordState:
             rest: Figure = total
             for other in self.sent:
                 if sent.before(other):
-                    rest = _plus(rest, _minus(other.tell.value))
+                    rest = plain_sum(rest, _minus(other.tell.value))
             if not holds(rest, event):
                 learned = np.maximum(learned, sent.table)
         return learned
@@ -188,14 +188,6 @@ def holds(value: Figure | None, event: Await) -> bool:
         "le": more <= 0,
         "lt": more < 0,
     }[event.until]
-
-
-def _plus(a: Figure, b: Figure) -> Figure:
-    if isinstance(a, Expr):
-        return plain(a + as_expr_of(b, a))
-    if isinstance(b, Expr):
-        return plain(as_expr_of(a, b) + b)
-    return int(a) + int(b)
 
 
 def _minus(a: Figure) -> Figure:

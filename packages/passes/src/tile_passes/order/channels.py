@@ -7,12 +7,13 @@ for once, so that sync ops can be added and taken away one by one. Where they go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from enum import IntEnum
 from functools import cached_property
 from typing import TypeAlias, TypeVar
 
 from tile_ir import Break, Core, Pipe
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.dependence_graph import Edge
 from tile_passes.order.tree import Block, Branch, Item

@@ -9,11 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import eq
 
 from tile_ir import Buffer, For, Memory, Region, Stmt
 from tile_ir.analysis import Sight, Touch, ever_meet_in, is_rounds, meet_in_run
+from tile_ir.quick_dataclasses import replace
 from tile_passes.order.tree import Instance, Repeat, Residues, Tree
 
 _Access = tuple[Instance, Touch]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import TypeAlias
@@ -29,6 +28,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import Sight, apart, apart_by_numbers, common_path, defined
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.order.dependence_graph import Dependence, dependence
 from tile_passes.order.tree import Leaf, LeafAccess, Repeat, Tree
 

@@ -10,11 +10,12 @@ in which they are set. Not here: which signals are needed (`core_completion`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
 from tile_ir import KernelError, Pipe
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.graphs import nx
 from tile_passes.order.channels import Action, Counter, Do, Flag, Place, Plan, Reason, SyncOp
 from tile_passes.order.core_dependences import CoreDependence

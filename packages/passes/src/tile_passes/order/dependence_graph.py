@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache, partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from tile_ir import Pipe
 from tile_ir.analysis import Touch
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.order.conflicts import meet
 from tile_passes.order.tree import Block, Instance, LeafAccess, Repeat, Tree, Work
 

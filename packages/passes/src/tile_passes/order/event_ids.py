@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from tile_ir import IRError, Target
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 from tile_passes.order.channels import Flag, Pair, Plan
 from tile_passes.order.completion import Completion

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import NamedTuple, TypeAlias
 
 from tile_ir import Break, Effect, Op, Pipe, pipe_of
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 from tile_passes.order.channels import AROUND, Barrier, Counter, Flag, Place
 from tile_passes.order.core_dependences import CoreDependence, Facts

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from tile_ir import Pipe
+from tile_ir.quick_dataclasses import replace
 from tile_passes.order.channels import Barrier, Flag, Pair, Plan, Reason, SyncOp, point_to_point
 from tile_passes.order.dependence_graph import Edge
 from tile_passes.order.tree import Block, Branch, Tree

@@ -9,9 +9,9 @@ slots give ids of theirs. All pipes stop only where none of that is possible.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from tile_ir import Pipe
+from tile_ir.quick_dataclasses import replace
 from tile_passes.order.channels import Barrier, Flag, Plan, PlanGap, Reason, point_to_point
 from tile_passes.order.placement import divisors
 from tile_passes.order.tree import Tree

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
 from tile_ir import Buffer, Const, Core, Loc, Op, Pipe, Region, Stmt, map_region
 from tile_ir.analysis import INF, Bounds, Interval, Ranges, Sight, Touch, visible, widened
+from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 
 Residues = tuple[int, ...]

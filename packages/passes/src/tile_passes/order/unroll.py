@@ -8,7 +8,7 @@ constants. For cores, sections are opened: every item names the cores that run i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import cached_property, reduce
 from operator import or_
 from typing import TypeAlias
@@ -68,6 +68,7 @@ from tile_ir.analysis import (
     touches_within,
     trips,
 )
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.order.tree import (
     CORES,
     Block,

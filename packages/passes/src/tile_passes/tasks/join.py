@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tile_ir import (
     INT32,
@@ -25,6 +26,7 @@ from tile_ir import (
     LoopKind,
     Memory,
     Op,
+    Operand,
     Phase,
     Region,
     Section,
@@ -216,9 +218,13 @@ class _Joiner:
         return Region(self.words, tuple(Slice(place, Const(1)) for place in places))
 
     def _op(self, name: str, *given: Expr | Region | str) -> Op:
-        operands = tuple(g for g in given if not isinstance(g, str))
-        attrs = tuple(g for g in given if isinstance(g, str))
-        return Op(OPS[name], operands, attrs, self.loc)
+        """The operation; parts that are not given have their defaults."""
+        opdef = OPS[name]
+        operands: list[Operand] = [g for g in given if not isinstance(g, str)]
+        operands += [None] * (len(opdef.operands) - len(operands))
+        attrs: list[Any] = [g for g in given if isinstance(g, str)]
+        attrs += [a.default for a in opdef.attrs[len(attrs) :]]
+        return Op(opdef, tuple(operands), tuple(attrs), self.loc)
 
 
 def _has_cross_flags(task: Func) -> bool:

@@ -1,0 +1,173 @@
+"""Loops over data whose rounds differ in places only: one round stands for all in the middle, and
+touches what they touch together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tile_checkers.loop_facts import CROSS, effects_in
+from tile_checkers.ranks.core_numbers import Figure
+from tile_ir import (
+    Binary,
+    Break,
+    Effect,
+    Expr,
+    For,
+    If,
+    Let,
+    Memory,
+    Op,
+    Region,
+    Stmt,
+    Store,
+    Var,
+    While,
+    linear_form,
+    map_region,
+    reads_memory,
+    resolved,
+    walk_expr,
+)
+from tile_ir import walk as walk_statements
+from tile_ir.analysis.accesses import regions_of
+from tile_ir.ranks import is_symmetric
+
+# Rounds that run as they are at both ends; flags are mostly chosen by whether a round is even.
+FIRST, LAST = 2, 2
+_WITH_OTHERS = CROSS | {Effect.SIGNAL, Effect.AWAIT_SIGNAL}
+
+
+# From where to where a place reaches, in each dimension.
+Span = tuple[tuple[Figure, ...], tuple[Figure, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class MiddleRounds:
+    """The rounds of a loop from `first` to `last`, which the first one stands for, and what they
+    touch together where the text has a region."""
+
+    first: int
+    last: int
+    spans: Mapping[Region, tuple[Span, ...]]
+
+    def turns(self, count: int) -> tuple[int, ...]:
+        """The rounds that run."""
+        return (*range(self.first + 1), *range(self.last + 1, count))
+
+
+class LongLoops:
+    """Which loops of a kernel may be shortened."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, Mapping[Region, Region] | None] = {}
+
+    def regions(self, loop: For) -> Mapping[Region, Region] | None:
+        """What the statements of a loop touch, each in terms of the loop variable alone where
+        rounds differ; None if they differ in more."""
+        if id(loop) not in self.found:
+            self.found[id(loop)] = _regions(loop)
+        return self.found[id(loop)]
+
+
+def middle(count: int) -> tuple[int, int]:
+    """The first and the last round that one may stand for."""
+    first = FIRST + (count + FIRST + 1) % 2
+    return first, count - LAST - 1
+
+
+def spans_of(ends: list[Span], count: int) -> tuple[Span, ...] | None:
+    """What so many rounds touch, of which the first, the second and the last are known: one span
+    if there are no gaps. None if they do not go on by equal steps."""
+    if any(isinstance(e, Expr) for span in ends for side in span for e in side):
+        return None
+    numbers = [tuple([int(e) for e in side if not isinstance(e, Expr)] for side in s) for s in ends]
+    (lows, highs), (next_lows, _), (last_lows, last_highs) = numbers
+    steps = [b - a for a, b in zip(lows, next_lows, strict=True)]
+    sizes = [b - a for a, b in zip(lows, highs, strict=True)]
+    if any(h - a != n for a, h, n in zip(last_lows, last_highs, sizes, strict=True)):
+        return None
+    if all(abs(step) <= size for step, size in zip(steps, sizes, strict=True)):
+        least = tuple(min(a, b) for a, b in zip(lows, last_lows, strict=True))
+        return ((least, tuple(max(a, b) for a, b in zip(highs, last_highs, strict=True))),)
+    return tuple(
+        (
+            tuple(a + i * step for a, step in zip(lows, steps, strict=True)),
+            tuple(b + i * step for b, step in zip(highs, steps, strict=True)),
+        )
+        for i in range(count)
+    )
+
+
+def _regions(loop: For) -> Mapping[Region, Region] | None:
+    """What the statements of a loop touch of symmetric tensors; None if rounds differ in more than
+    how far they are along these."""
+    inside = list(walk_statements(loop.body))
+    if any(isinstance(s, (For, While, Break)) for s in inside):
+        return None
+    if not _WITH_OTHERS.isdisjoint(effects_in(loop)):
+        return None
+    if any(isinstance(s, Store) and s.buffer.memory is Memory.VAR for s in inside):
+        return None
+    lets = {s.var: s.value for s in inside if isinstance(s, Let)}
+    if any(map(reads_memory, lets.values())):
+        return None
+    # What some rounds may leave out.
+    guarded = {
+        id(s)
+        for i in inside
+        if isinstance(i, If) and _names(resolved(i.condition, lets), loop.var)
+        for s in walk_statements((i,))
+    }
+    found: dict[Region, Region] = {}
+    for stmt in inside:
+        for region in _shared(stmt):
+            stated = map_region(region, lambda e: resolved(e, lets))
+            if id(stmt) in guarded or not _moves(stated, loop.var):
+                return None
+            found[region] = stated
+    return found
+
+
+def _shared(stmt: Stmt) -> Iterator[Region]:
+    if isinstance(stmt, Op) and stmt.opdef.effect is Effect.CACHE:
+        return
+    for region, *_ in regions_of(stmt):
+        if region.memory is Memory.GM and is_symmetric(region.buffer):
+            yield region
+
+
+def _moves(region: Region, var: Var) -> bool:
+    """Whether a region moves by equal steps from round to round, in one dimension."""
+    moving = 0
+    for i, s in enumerate(region.dims):
+        if _names(s.offset, var):
+            if i == 0 or not _linear(s.offset, var) or s.stride != 1:
+                return False
+            moving += 1
+        if _names(s.extent, var) and not _cut_off(s.extent, var):
+            return False
+    return moving <= 1
+
+
+def _linear(expr: Expr, var: Var) -> bool:
+    terms, _ = linear_form(expr)
+    return all(atom == var or not _names(atom, var) for atom in terms)
+
+
+def _cut_off(extent: Expr, var: Var) -> bool:
+    """Whether an extent is a fixed number, or what is left: the same in the middle if it is that at
+    both ends."""
+    match extent:
+        case Binary(op="min", left=a, right=b):
+            return (_linear(a, var) and not _names(b, var)) or (
+                _linear(b, var) and not _names(a, var)
+            )
+    return False
+
+
+def _names(expr: Expr, var: Var) -> bool:
+    return any(e == var for e in walk_expr(expr))
+
+
+__all__ = ["LongLoops", "MiddleRounds", "middle", "spans_of"]
