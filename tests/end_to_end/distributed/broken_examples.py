@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Broken:
+class BrokenExample:
     """An example (of example_cases.py) on so many ranks, with changes of its text. `words` stand in
     the report, and it is told at one place, or at one of so many that are wrong alike."""
 
@@ -54,39 +54,39 @@ WAITS_FOR_READ = """        for s in T.serial(num):
 TELLS = '    with T.Scale("device") as (r, num):\n        T.quiet()\n'
 
 BROKEN = {
-    "neighbour_no_barrier": Broken(
+    "neighbour_no_barrier": BrokenExample(
         "neighbour", "race", (("                T.barrier()\n", "                T.quiet()\n"),)
     ),
-    "ring_no_quiet": Broken("ring", "unquiet-signal", ((HANDS_ON, HANDS_ON_UNFINISHED),)),
-    "rows_no_quiet": Broken("exchange_rows", "unquiet-signal", (("            T.quiet()\n", ""),)),
-    "sum_before_the_last": Broken(
+    "ring_no_quiet": BrokenExample("ring", "unquiet-signal", ((HANDS_ON, HANDS_ON_UNFINISHED),)),
+    "rows_no_quiet": BrokenExample("exchange_rows", "unquiet-signal", (("            T.quiet()\n", ""),)),
+    "sum_before_the_last": BrokenExample(
         "scattered_sum", "race", ((WAITS_FOR_ALL, WAITS_FOR_ALL.replace("(num)", "(num - 1)")),)
     ),
-    "slots_not_read": Broken("scattered_sum", "race", ((WAITS_FOR_READ, ""),)),
-    "slots_of_all_not_read": Broken("sum_at_once", "race", ((WAITS_FOR_READ, ""),)),
-    "sum_of_all_before_the_last": Broken(
+    "slots_not_read": BrokenExample("scattered_sum", "race", ((WAITS_FOR_READ, ""),)),
+    "slots_of_all_not_read": BrokenExample("sum_at_once", "race", ((WAITS_FOR_READ, ""),)),
+    "sum_of_all_before_the_last": BrokenExample(
         "sum_of_all", "race", ((WAITS_FOR_ALL, WAITS_FOR_ALL.replace("(num)", "(num - 1)")),)
     ),
-    "ag_gemm_no_wait": Broken("ag_gemm", "race", ((READS_WORDS, ""),)),
-    "gemm_rs_no_quiet": Broken("gemm_rs", "unquiet-signal", ((QUIET, ""),)),
-    "gemm_rs_no_wait": Broken("gemm_rs", "race", ((WAITS_FOR_PART, ""),)),
-    "gemm_rs_one_slot": Broken("gemm_rs", "race", (("parts[r, row, column]", "parts[0, row, column]"),)),
-    "gemm_ar_no_wait": Broken("gemm_ar", "race", ((WAITS_FOR_MADE, ""),)),
-    "moe_no_counts": Broken("moe", "race", ((WAITS_FOR_ALL, ""),), places=2),
-    "moe_no_quiet": Broken("moe", "unquiet-signal", ((TELLS, TELLS.replace("        T.quiet()\n", "")),)),
-    "attention_no_credit": Broken("attention", "race", ((CREDIT, ""),), ranks=5),
-    "pipeline_one_credit_more": Broken(
+    "ag_gemm_no_wait": BrokenExample("ag_gemm", "race", ((READS_WORDS, ""),)),
+    "gemm_rs_no_quiet": BrokenExample("gemm_rs", "unquiet-signal", ((QUIET, ""),)),
+    "gemm_rs_no_wait": BrokenExample("gemm_rs", "race", ((WAITS_FOR_PART, ""),)),
+    "gemm_rs_one_slot": BrokenExample("gemm_rs", "race", (("parts[r, row, column]", "parts[0, row, column]"),)),
+    "gemm_ar_no_wait": BrokenExample("gemm_ar", "race", ((WAITS_FOR_MADE, ""),)),
+    "moe_no_counts": BrokenExample("moe", "race", ((WAITS_FOR_ALL, ""),), places=2),
+    "moe_no_quiet": BrokenExample("moe", "unquiet-signal", ((TELLS, TELLS.replace("        T.quiet()\n", "")),)),
+    "attention_no_credit": BrokenExample("attention", "race", ((CREDIT, ""),), ranks=5),
+    "pipeline_one_credit_more": BrokenExample(
         "pipeline", "race", (("count - window)", "count - window - 1)"),)
     ),
-    "pipeline_no_credit": Broken(
+    "pipeline_no_credit": BrokenExample(
         "pipeline", "deadlock", (("count - window)", "count)"),), words=("cycle",)
     ),
-    "pipeline_signal_first": Broken("pipeline", "race", ((SENDS, SENDS_EARLY),)),
-    "pipeline_reset": Broken(
+    "pipeline_signal_first": BrokenExample("pipeline", "race", ((SENDS, SENDS_EARLY),)),
+    "pipeline_reset": BrokenExample(
         "pipeline", "signal-reset", ((WAITS_FOR_BATCH, RESETS), (SENDS, SENDS_ONE))
     ),
-    "pipeline_exact_wait": Broken(
+    "pipeline_exact_wait": BrokenExample(
         "pipeline", "signal-lost", ((WAITS_FOR_BATCH, WAITS_FOR_BATCH.replace("ge", "eq")),)
     ),
-    "halo_no_parity": Broken("halo", "race", (("count % 2", "0"),)),
+    "halo_no_parity": BrokenExample("halo", "race", (("count % 2", "0"),)),
 }  # fmt: skip

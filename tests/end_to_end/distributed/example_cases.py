@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .rank_cases import STEP, Own, RankCase, Shared, space, words, zeros
+from .rank_cases import STEP, OfRank, OfRanks, RankCase, space, words, zeros
 
 RANKS = (1, 2, 3, 4, 5, 8)
 BLOCKS = 3
@@ -30,14 +30,14 @@ def _everywhere(value: np.ndarray, ranks: int) -> np.ndarray:
 
 def neighbour(ranks: int, n: int) -> RankCase:
     x = _random(ranks, n)
-    arguments = (Shared(x), zeros(ranks, n), space(ranks, n))
+    arguments = (OfRanks(x), zeros(ranks, n), space(ranks, n))
     expected = np.roll(x, 1, 0)
     return RankCase("neighbour_copy", "neighbour_copy", (n,), ranks, arguments, {2: expected})
 
 
 def gather(ranks: int, n: int, ring: bool = False) -> RankCase:
     x = _random(ranks, n)
-    arguments = (Own(x), zeros(ranks, ranks, n), words(ranks, ranks * BLOCKS), STEP)
+    arguments = (OfRank(x), zeros(ranks, ranks, n), words(ranks, ranks * BLOCKS), STEP)
     expected = {1: _everywhere(x, ranks)}
     return RankCase("collectives", "gather", (ranks, n, BLOCKS, ring), ranks, arguments, expected)
 
@@ -48,7 +48,7 @@ def ring(ranks: int, n: int) -> RankCase:
 
 def exchange(ranks: int, n: int) -> RankCase:
     x = _random(ranks, ranks, n)
-    arguments = (Own(x), zeros(ranks, ranks, n), words(ranks, ranks * BLOCKS), STEP)
+    arguments = (OfRank(x), zeros(ranks, ranks, n), words(ranks, ranks * BLOCKS), STEP)
     expected = {1: x.transpose(1, 0, 2)}
     return RankCase("collectives", "exchange", (ranks, n), ranks, arguments, expected)
 
@@ -58,7 +58,7 @@ def exchange_rows(ranks: int, n: int) -> RankCase:
     x = _random(ranks, ranks, most, width)
     counts = np.random.default_rng(0).integers(0, most + 1, (ranks, ranks)).astype(np.int32)
     arguments = (
-        Own(x), Own(counts), zeros(ranks, ranks, most, width), words(ranks, ranks * BLOCKS), STEP,
+        OfRank(x), OfRank(counts), zeros(ranks, ranks, most, width), words(ranks, ranks * BLOCKS), STEP,
     )  # fmt: skip
     sent = x * (np.arange(most) < counts[:, :, None])[..., None]
     parameters = (ranks, most, width)
@@ -68,7 +68,7 @@ def exchange_rows(ranks: int, n: int) -> RankCase:
 
 def scattered_sum(ranks: int, n: int) -> RankCase:
     x, all_words = _random(ranks, ranks, n), words(ranks, ranks * BLOCKS)
-    arguments = (Own(x), zeros(ranks, ranks, n), space(ranks, n), all_words, all_words, STEP)
+    arguments = (OfRank(x), zeros(ranks, ranks, n), space(ranks, n), all_words, all_words, STEP)
     expected = {2: _in_order(x)}
     return RankCase(
         "collectives", "scattered_sum", (ranks, n, 2), ranks, arguments, expected, rounds=2
@@ -77,7 +77,7 @@ def scattered_sum(ranks: int, n: int) -> RankCase:
 
 def sum_at_once(ranks: int, n: int) -> RankCase:
     x, all_words = _random(ranks, n), words(ranks, ranks * BLOCKS)
-    arguments = (Own(x), zeros(ranks, ranks, n), space(ranks, n), all_words, all_words, STEP)
+    arguments = (OfRank(x), zeros(ranks, ranks, n), space(ranks, n), all_words, all_words, STEP)
     expected = {2: _everywhere(_in_order(x), ranks)}
     return RankCase(
         "collectives", "sum_at_once", (ranks, n, 2), ranks, arguments, expected, rounds=2
@@ -87,7 +87,7 @@ def sum_at_once(ranks: int, n: int) -> RankCase:
 def sum_of_all(ranks: int, n: int) -> RankCase:
     x, all_words = _random(ranks, ranks, n), words(ranks, ranks * BLOCKS)
     rows = zeros(ranks, ranks, n)
-    arguments = (Own(x), rows, rows, all_words, all_words, STEP)
+    arguments = (OfRank(x), rows, rows, all_words, all_words, STEP)
     expected = {2: _everywhere(_in_order(x), ranks)}
     return RankCase(
         "collectives", "sum_of_all", (ranks, n, 2), ranks, arguments, expected, rounds=2
@@ -96,7 +96,7 @@ def sum_of_all(ranks: int, n: int) -> RankCase:
 
 def send_to_all(ranks: int, n: int) -> RankCase:
     x, root = _random(ranks, n), ranks // 2
-    arguments = (Own(x), zeros(ranks, n), words(ranks, BLOCKS), STEP, root)
+    arguments = (OfRank(x), zeros(ranks, n), words(ranks, BLOCKS), STEP, root)
     expected = {1: _everywhere(x[root], ranks)}
     return RankCase("collectives", "send_to_all", (n,), ranks, arguments, expected)
 
@@ -105,7 +105,7 @@ def ag_gemm(ranks: int, m: int) -> RankCase:
     n, k, rows = m + 30, 2 * m + 3, 32
     a, b = _random(ranks, m, k, dtype=np.float16), _random(ranks, k, n, dtype=np.float16)
     arguments = (
-        Own(a), Own(b), zeros(ranks, ranks, m, k, dtype=np.float16),
+        OfRank(a), OfRank(b), zeros(ranks, ranks, m, k, dtype=np.float16),
         words(ranks, ranks * -(-m // rows)), space(ranks, ranks, m, n, dtype=np.float16), STEP,
     )  # fmt: skip
     exact = a.reshape(1, ranks, m, k).astype(np.float64) @ b[:, None].astype(np.float64)
@@ -120,7 +120,7 @@ def gemm_rs(ranks: int, m: int) -> RankCase:
     a, b = _random(ranks, ranks, m, k, dtype=np.float16), _random(ranks, k, n, dtype=np.float16)
     tiles = -(-m // rows) * -(-n // columns)
     arguments = (
-        Own(a), Own(b), zeros(ranks, ranks, m, n), words(ranks, ranks * tiles),
+        OfRank(a), OfRank(b), zeros(ranks, ranks, m, n), words(ranks, ranks * tiles),
         space(ranks, m, n, dtype=np.float16), STEP,
     )  # fmt: skip
     exact = (a.astype(np.float64) @ b[:, None].astype(np.float64)).sum(0)
@@ -135,7 +135,7 @@ def gemm_ar(ranks: int, m: int) -> RankCase:
     a, b = _random(ranks, m, k, dtype=np.float16), _random(ranks, k, n, dtype=np.float16)
     tiles = -(-m // rows) * -(-n // columns)
     arguments = (
-        Own(a), Own(b), zeros(ranks, ranks, m, n), words(ranks, ranks * tiles),
+        OfRank(a), OfRank(b), zeros(ranks, ranks, m, n), words(ranks, ranks * tiles),
         zeros(ranks, m, n, dtype=np.float16), words(ranks, tiles), STEP,
     )  # fmt: skip
     exact = (a.astype(np.float64) @ b.astype(np.float64)).sum(0)
@@ -149,7 +149,7 @@ def pipeline(ranks: int, n: int, window: int = 2) -> RankCase:
     batches, blocks = 5, -(-n // 256)
     x = _random(batches, n)
     arguments = (
-        Own(_everywhere(x, ranks)), zeros(ranks, window, n), words(ranks, blocks),
+        OfRank(_everywhere(x, ranks)), zeros(ranks, window, n), words(ranks, blocks),
         words(ranks, blocks), space(ranks, batches, n), STEP,
     )  # fmt: skip
     y = np.zeros((ranks, batches, n), np.float32)
@@ -169,7 +169,7 @@ def halo(ranks: int, width: int) -> RankCase:
     points = _random(ranks * rows, width)
     grid = np.zeros((ranks, 2, rows, width + 2), np.float32)
     grid[:, 0, :, 1:-1] = points.reshape(ranks, rows, width)
-    arguments = (Own(grid), zeros(ranks, 2, 2, width), words(ranks, 2), STEP)
+    arguments = (OfRank(grid), zeros(ranks, 2, 2, width), words(ranks, 2), STEP)
     for _ in range(2 * iterations):
         p = np.pad(points, 1)
         above, below, before, after = p[:-2, 1:-1], p[2:, 1:-1], p[1:-1, :-2], p[1:-1, 2:]
@@ -189,7 +189,7 @@ def _moe(ranks: int, width: int, experts: int, chosen: np.ndarray) -> RankCase:
     scales, room = _random(experts, width), ranks * tokens * top_k
     all_words, line = words(ranks, ranks * 2), -(-experts // 16) * 16
     arguments = (
-        Own(x), Own(chosen.astype(np.int32)), Own(weights), Own(_everywhere(scales, ranks)),
+        OfRank(x), OfRank(chosen.astype(np.int32)), OfRank(weights), OfRank(_everywhere(scales, ranks)),
         zeros(ranks, ranks, 2, line, dtype=np.int32), zeros(ranks, room, width),
         zeros(ranks, tokens * top_k, width), all_words, all_words, all_words,
         space(ranks, tokens, width), STEP,
@@ -218,7 +218,7 @@ def attention(ranks: int, n: int, causal: bool = False) -> RankCase:
     q, k, v = (_random(ranks, heads, n, depth + i, dtype=np.float16)[..., :depth] for i in range(3))
     places = zeros(ranks, 2, heads, n, depth, dtype=np.float16)
     arguments = (
-        Own(q), Own(k), Own(v), places, places, words(ranks, heads), words(ranks, heads),
+        OfRank(q), OfRank(k), OfRank(v), places, places, words(ranks, heads), words(ranks, heads),
         space(ranks, heads, n, depth, dtype=np.float16), STEP,
     )  # fmt: skip
     whole = [

@@ -39,14 +39,14 @@ _NUMBERS = count()
 
 
 @dataclass(frozen=True)
-class Own:
+class OfRank:
     """An argument that no other rank reaches, stacked by rank."""
 
     values: np.ndarray
 
 
 @dataclass(frozen=True)
-class Shared:
+class OfRanks:
     """An argument in symmetric memory, stacked by rank."""
 
     values: np.ndarray
@@ -56,16 +56,16 @@ class Shared:
 STEP = object()
 
 
-def words(ranks: int, n: int) -> Shared:
-    return Shared(np.zeros((ranks, n, APART), np.int32))
+def words(ranks: int, n: int) -> OfRanks:
+    return OfRanks(np.zeros((ranks, n, APART), np.int32))
 
 
-def zeros(ranks: int, *shape: int, dtype: type = np.float32) -> Shared:
-    return Shared(np.zeros((ranks, *shape), dtype))
+def zeros(ranks: int, *shape: int, dtype: type = np.float32) -> OfRanks:
+    return OfRanks(np.zeros((ranks, *shape), dtype))
 
 
-def space(ranks: int, *shape: int, dtype: type = np.float32) -> Own:
-    return Own(np.zeros((ranks, *shape), dtype))
+def space(ranks: int, *shape: int, dtype: type = np.float32) -> OfRank:
+    return OfRank(np.zeros((ranks, *shape), dtype))
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ def simulate(case: RankCase, kernel: Any, seed: int, delivery: str, calls: int =
 def tensors(world: Ranks, argument: Any) -> Any:
     """An argument as a launch takes it."""
     match argument:
-        case Own(values=values):
+        case OfRank(values=values):
             return [torch.from_numpy(v.copy()) for v in values]
-        case Shared(values=values):
+        case OfRanks(values=values):
             return world.of(torch.from_numpy(values))
     return argument
 
@@ -159,7 +159,7 @@ def lowered(func: Func) -> tuple[Func, Func]:
 
 def interpret_case(case: RankCase, func: Func, in_text_order: bool, calls: int = 2) -> list[Any]:
     """All arguments, stacked by rank, after the interpreter has run the kernel so often."""
-    arrays = [a.values.copy() if isinstance(a, (Own, Shared)) else a for a in case.arguments]
+    arrays = [a.values.copy() if isinstance(a, (OfRank, OfRanks)) else a for a in case.arguments]
     arrays += [_workspace(p, case.ranks) for p in func.params[len(arrays) :]]
     for call in range(calls):
         step = 1 + call * case.rounds

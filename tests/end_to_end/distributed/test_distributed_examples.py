@@ -46,12 +46,26 @@ def test_an_example_on_any_number_of_ranks(
     _as_expected(name, ranks, size, tmp_path)
 
 
+# The interpreter takes seconds for each of these, and does others that are alike.
+SLOW = ("gemm_rs", "gemm_ar", "attention")
+
+
 @pytest.mark.whole
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in SLOW])
 def test_the_interpreter_says_the_same(name: str, tmp_path: Path) -> None:
+    _interpreted(name, tmp_path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", SLOW)
+def test_the_interpreter_says_the_same_of_large_ones(name: str, tmp_path: Path) -> None:
+    _interpreted(name, tmp_path)
+
+
+def _interpreted(name: str, folder: Path) -> None:
     """Of one text for a block from top to bottom, and of cores that run by themselves."""
     case = case_of(name, 3, 0)
-    text, cores = lowered(case.func(load(case.script, tmp_path)))
+    text, cores = lowered(case.func(load(case.script, folder)))
     case.check(interpret_case(case, text, in_text_order=True))
     case.check(interpret_case(case, cores, in_text_order=False))
 

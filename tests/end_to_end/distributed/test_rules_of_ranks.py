@@ -15,9 +15,9 @@ from tile_runtime import compile
 from . import example_cases
 from .rank_cases import (
     ORDERED_CONFIGS,
-    Own,
+    OfRank,
+    OfRanks,
     RankCase,
-    Shared,
     fault,
     load,
     schedules,
@@ -78,7 +78,9 @@ def _halves(joined: bool) -> Any:
 def test_a_signal_carries_what_met_at_a_barrier_of_the_launch() -> None:
     """S-11."""
     x = _numbers(RANKS, 2, N)
-    case = _case(Own(x), Shared(0 * x), words(RANKS, 1), Own(0 * x), expected=np.roll(x, 1, 0))
+    case = _case(
+        OfRank(x), OfRanks(0 * x), words(RANKS, 1), OfRank(0 * x), expected=np.roll(x, 1, 0)
+    )
     _clean(case, _halves(joined=True))
     _told(case, _halves(joined=False), "race")
 
@@ -110,7 +112,7 @@ def test_a_wait_joins_the_additions_that_it_needs() -> None:
     z = np.zeros((RANKS, RANKS, N), np.float32)
     expected = z.copy()
     expected[0] = x
-    case = _case(Own(x), Shared(z), words(RANKS, 1), Own(z), expected=expected)
+    case = _case(OfRank(x), OfRanks(z), words(RANKS, 1), OfRank(z), expected=expected)
     _clean(case, _adds(3))
     _told(case, _adds(2), "race")
 
@@ -141,8 +143,8 @@ def test_words_of_two_ranks_in_one_line(apart: int, slug: str | None) -> None:
     x = _numbers(RANKS, N)
     z = np.zeros((RANKS, 2, N), np.float32)
     expected = np.stack([np.roll(x, 1, 0), np.roll(x, 2, 0)], 1)
-    word = Shared(np.zeros((RANKS, 2 * apart), np.int32))
-    case = _case(Own(x), Shared(z), word, Own(z), expected=expected)
+    word = OfRanks(np.zeros((RANKS, 2 * apart), np.int32))
+    case = _case(OfRank(x), OfRanks(z), word, OfRank(z), expected=expected)
     if slug is None:
         _clean(case, _neighbours_words(apart))
     else:
@@ -174,7 +176,9 @@ def _rounds(monotone: bool) -> Any:
 def test_a_word_that_is_set_back_may_meet_the_next_signal() -> None:
     """S-14."""
     x = _numbers(RANKS, 3, N)
-    case = _case(Own(x), Shared(0 * x), words(RANKS, 1), Own(0 * x), expected=np.roll(x, 1, 0))
+    case = _case(
+        OfRank(x), OfRanks(0 * x), words(RANKS, 1), OfRank(0 * x), expected=np.roll(x, 1, 0)
+    )
     _clean(case, _rounds(monotone=True))
     _told(case, _rounds(monotone=False), "signal-reset")
 
@@ -201,7 +205,9 @@ def _unfinished(quiet: bool) -> Any:
 def test_a_signal_says_nothing_of_what_is_under_way() -> None:
     """S-9."""
     x = _numbers(RANKS, N)
-    case = _case(Own(x), Shared(0 * x), words(RANKS, 1), Own(0 * x), expected=np.roll(x, 1, 0))
+    case = _case(
+        OfRank(x), OfRanks(0 * x), words(RANKS, 1), OfRank(0 * x), expected=np.roll(x, 1, 0)
+    )
     _clean(case, _unfinished(quiet=True))
     _told(case, _unfinished(quiet=False), "unquiet-signal")
 
@@ -233,7 +239,7 @@ def test_a_place_is_written_again_when_it_was_read() -> None:
     x = _numbers(RANKS, 2, N)
     y = np.zeros((RANKS, N), np.float32)
     case = _case(
-        Own(x), Shared(y), words(RANKS, 1), words(RANKS, 1), Own(0 * x),
+        OfRank(x), OfRanks(y), words(RANKS, 1), words(RANKS, 1), OfRank(0 * x),
         expected=np.roll(x, 1, 0),
     )  # fmt: skip
     _clean(case, _reused(acknowledged=True))
