@@ -39,7 +39,8 @@ SEEN_AS = {
     "Scalar": "_Scalar",
     "ScopeFrame": "AbstractContextManager[None]", "IfFrame": "AbstractContextManager[None]",
     "BranchFrame": "AbstractContextManager[None]", "TileLayout": "object",
-    "Tiles": "_Tiles", "ScaleFrame": "AbstractContextManager[Any]",
+    "Tiles": "_Tiles", "Func": "PrimFunc", "Sequence[TaskCall]": "Sequence[Any]",
+    "ScaleFrame": "AbstractContextManager[Any]",
     "list[ProposedConfig]": "list[dict[_str, _int]]",
     "int": "_int", "str": "_str", "bool": "_bool", "float": "_float", "str | None": "_str | None",
 }  # fmt: skip

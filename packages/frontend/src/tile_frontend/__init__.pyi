@@ -610,13 +610,13 @@ def max_value(dtype: _DType) -> _Scalar:
     """The largest finite number of a type."""
 
 def megakernel(
-    tasks: Sequence[TaskCall],
+    tasks: Sequence[Any],
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     *,
     buffers: _str = 'planned',
     name: _str = 'megakernel',
-) -> Func:
+) -> PrimFunc:
     """A prim_func that does all tasks in one launch, each block as soon as what it reads is there.
 
     `inputs` and `outputs` are its parameters in this order: if left out, what no task writes,

@@ -47,3 +47,10 @@ def inside_instance(region: Region) -> Region:
 def rank_of(place: Region | Load) -> Expr:
     """The rank whose instance of a symmetric buffer a part or an element lies in."""
     return place.indices[0] if isinstance(place, Load) else place.dims[0].offset
+
+
+def is_far(region: Region) -> bool:
+    """Whether a part of a symmetric buffer is named as that of a rank, which may be another one.
+    Such an access is in order with those of the own instance by `T.quiet` and words alone
+    (docs/rules/ranks.md#what-is-ordered), not by what orders the cores of a block."""
+    return is_symmetric(region.buffer) and rank_of(region) != RANK

@@ -45,7 +45,7 @@ from tile_ir.layout.tile_copy import CopyPair, match_copy
 from tile_ir.ops.cast import DEQUANTIZING
 from tile_ir.ops.movement import cast_mode_of_copy, goes_through_workspace, type_between_cores
 from tile_ir.quick_dataclasses import dataclass, replace
-from tile_ir.ranks import RANK, is_symmetric, rank_of
+from tile_ir.ranks import is_far
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import starts_at_blocks
 from tile_passes.passdef import ir_pass
@@ -250,8 +250,8 @@ class _Stages:
 def _of_the_cube(src: Region, dst: Region) -> Region | None:
     """The side of a copy that the cube core has, where the other may be another rank's."""
     for local, far in ((src, dst), (dst, src)):
-        if local.memory in (Memory.L0C, Memory.L1) and is_symmetric(far.buffer):
-            return local if rank_of(far) != RANK else None
+        if local.memory in (Memory.L0C, Memory.L1) and is_far(far):
+            return local
     return None
 
 

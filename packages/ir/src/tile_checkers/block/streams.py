@@ -45,6 +45,7 @@ from tile_ir.analysis import (
 )
 from tile_ir.analysis.regions import defined_region
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_ir.ranks import is_far
 
 NAMES = ("the cube core", "vector core 0", "vector core 1")
 
@@ -180,6 +181,8 @@ def _may_meet(a: StreamSite, b: StreamSite, everywhere: frozenset[Var]) -> bool:
     known = {**a.known, **b.known}
     for x, one in zip(a.touches, a.regions, strict=True):
         for y, two in zip(b.touches, b.regions, strict=True):
+            if is_far(x.region) != is_far(y.region):
+                continue  # words of ranks are in order with the own instance, not flags of cores
             if x.conflicts(y) and not apart(one, two, everywhere, known):
                 return True
     return False

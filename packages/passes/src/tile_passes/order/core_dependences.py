@@ -29,6 +29,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Sight, apart, apart_by_numbers, common_path, defined
 from tile_ir.quick_dataclasses import dataclass
+from tile_ir.ranks import is_far
 from tile_passes.order.dependence_graph import Dependence, dependence
 from tile_passes.order.tree import Leaf, LeafAccess, Repeat, Tree
 
@@ -107,6 +108,8 @@ class _Search:
         for i, (leaf, a) in enumerate(its):
             for other, b in its[i:]:
                 if not (a.writes or b.writes) or (a.atomic and b.atomic):
+                    continue
+                if is_far(a.region) != is_far(b.region):
                     continue
                 same = leaf.core is other.core
                 lanes = leaf.core is Core.VECTOR and two_lanes and a.writes != b.writes
