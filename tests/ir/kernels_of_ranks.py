@@ -59,10 +59,13 @@ def scattered(ranks: int, n: int, blocks: int):
         slots: T.SymmTensor((ranks, n), "float32"),
         y: T.Tensor((n,), "float32"),
         words: T.Signals(ranks * blocks),
+        read: T.Signals(ranks * blocks),
         step: T.int32,
     ):
         with T.Kernel(blocks) as cid:
-            collectives.reduce_scatter(x, slots, y, words, step, cid, blocks, "float32")
+            for t in T.serial(2):  # what is read in a round may be written in the next
+                now = 2 * step - 1 + t
+                collectives.reduce_scatter(x, slots, y, words, read, now, cid, blocks, "float32")
 
     return kernel
 

@@ -170,8 +170,8 @@ def _instructions(step: Step) -> list[str]:
     return {
         "put": [f"copy_ub_gm($u, {place})", behind],
         "get": [f"copy_gm_ub({place}, $u) {{pad_value=0.0}}", behind],
-        "tell": [f'signal({word}, {step.value}) {{op="set"}}'],
-        "add": [f'signal({word}, {step.value}) {{op="add"}}'],
+        "tell": [f'signal({word}, {step.value}, none) {{op="set"}}'],
+        "add": [f'signal({word}, {step.value}, none) {{op="add"}}'],
         "wait": [f'wait_signal({word}, {step.value}) {{until="ge"}}'],
         "quiet": ["quiet()"],
         "meet": ["barrier()"],

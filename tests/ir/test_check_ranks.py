@@ -90,6 +90,8 @@ def test_whatever_is_left_out_is_noticed() -> None:
     noticed: Counter[str] = Counter()
     for name, func in examples_for(3).items():
         for op in orders(func):
+            if op.opdef.name == "barrier":
+                continue  # at the end of a kernel: it orders the next call, which is not looked at
             less = func.with_body(
                 rewrite(func.launch.body, lambda s, op=op: () if s is op else s)  # type: ignore[misc]
             )
@@ -120,7 +122,7 @@ func "k" phase synced @0:1:1 {{
     section vector @0:4:5 {{
       if %own_rank == 0 @0:5:7 {{
         {first}
-        signal($w[1:+1, 0:+1, 0:+1], 1) {{op="set"}} @0:9:9
+        signal($w[1:+1, 0:+1, 0:+1], 1, none) {{op="set"}} @0:9:9
       }}
       if %own_rank == 1 @0:10:7 {{
         {second}

@@ -67,7 +67,7 @@ BROKEN = {
     "sum_of_all_before_the_last": BrokenExample(
         "sum_of_all", "race", ((WAITS_FOR_ALL, WAITS_FOR_ALL.replace("(num)", "(num - 1)")),)
     ),
-    "ag_gemm_no_wait": BrokenExample("ag_gemm", "race", ((READS_WORDS, ""),)),
+    "ag_gemm_no_wait": BrokenExample("ag_gemm", "race", ((READS_WORDS, ""),), places=2),
     "gemm_rs_no_quiet": BrokenExample("gemm_rs", "unquiet-signal", ((QUIET, ""),)),
     "gemm_rs_no_wait": BrokenExample("gemm_rs", "race", ((WAITS_FOR_PART, ""),)),
     "gemm_rs_one_slot": BrokenExample("gemm_rs", "race", (("parts[r, row, column]", "parts[0, row, column]"),)),
