@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import torch
 
 from tile_ir import Automatic, Buffer, BuildError, Func, KernelError, Target, warn
+from tile_ir.costs.links import A2_LINKS, LinkTable
 from tile_ir.costs.timing import timing_of
 from tile_ir.switches import OVERRIDES, switch
 from tile_runtime.cache.fingerprint import compiler_identity
@@ -32,6 +33,7 @@ from tile_runtime.simulator.simulation_error import (
     simulation_error,
     simulation_warning,
 )
+from tile_runtime.simulator.rank_times import RankTimes, rank_times_from
 from tile_runtime.simulator.timeline import Timeline, timeline_from
 
 # The cores a schedule can starve, by the simulator's number.
@@ -115,14 +117,17 @@ class SimulatorLaunch:
         error, text = self._run(call.values, call.sizes, self._fresh(call))
         self._finish(call, error, text)
 
-    def run_ranks(self, calls: Sequence[Bound], memory: Sequence[SymmetricMemory]) -> None:
+    def run_ranks(
+        self, calls: Sequence[Bound], memory: Sequence[SymmetricMemory], links: LinkTable = A2_LINKS
+    ) -> None:
         """Run one call on each of several simulated devices, all together, to the end of the last.
-        Raises SimulationError as a call on one does."""
+        Raises SimulationError as a call on one does. `links` connect them, on the time model."""
         self._configure()
         first, *others = calls
         symmetric = [(m.name, m.bytes, tuple(t.data_ptr() for t in m.instances)) for m in memory]
         values, fresh = [c.values for c in calls], [self._fresh(c) for c in calls]
-        error, text = self._kernel.run_ranks(values, first.sizes, fresh, symmetric)
+        timing = timing_of(self._target, links=links) if switch("time") else None
+        error, text = self._kernel.run_ranks(values, first.sizes, fresh, symmetric, timing)
         self._finish(first, error, text)
         for call in others:
             if set(self._fresh(call)).intersection(call.returned):
@@ -213,6 +218,12 @@ class SimulatorLaunch:
             return None
         totals, strings, events, accesses, paddings = found
         return timeline_from(totals, strings, events, accesses, paddings, self._target)
+
+    def rank_times(self) -> RankTimes | None:
+        """The same of a run over several ranks, each by itself."""
+        found = self._kernel.rank_times()
+        timeline = self.timeline()
+        return None if found is None or timeline is None else rank_times_from(timeline, *found)
 
     def _configure(self) -> None:
         """Give the switches to the simulator, if one changed."""
