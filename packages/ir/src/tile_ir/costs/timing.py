@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from tile_ir.costs.links import A2_LINKS, LinkTable
 from tile_ir.quick_dataclasses import dataclass
 from tile_ir.target import Target
 
@@ -138,17 +139,22 @@ DEFAULT_TIMING = TimingTable()
 
 
 def timing_of(
-    target: Target, table: TimingTable = DEFAULT_TIMING, *, warm_l2: bool = False
+    target: Target,
+    table: TimingTable = DEFAULT_TIMING,
+    *,
+    warm_l2: bool = False,
+    links: LinkTable = A2_LINKS,
 ) -> dict[str, float]:
     """Everything the time model takes, by name, for a chip.
 
     With `warm_l2` it is a launch that follows another of the same: all buffers lie in the L2 cache
-    when the kernel starts, and the cores have its code.
+    when the kernel starts, and the cores have its code. `links` connect it to other chips.
     """
     # Half the memory is half the stacks: the vendor gives 0.8 TB/s for the 32 GB part.
     stacks = (target.hbm_gigabytes or 64) / 64
     return {
         **asdict(table),
+        **asdict(links),
         "start_core_us": 0.0 if warm_l2 else table.start_core_us,
         "hbm_bandwidth": table.hbm_bandwidth * stacks,
         "hbm_write_bandwidth": table.hbm_write_bandwidth * stacks,

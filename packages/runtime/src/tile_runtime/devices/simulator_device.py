@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from tile_ir import Automatic, Buffer, BuildError, Func, KernelError, Target, warn
+from tile_ir.costs.links import A2_LINKS, LinkTable
 from tile_ir.costs.timing import timing_of
 from tile_ir.quick_dataclasses import replace
 from tile_ir.switches import OVERRIDES, switch
@@ -24,6 +25,7 @@ from tile_runtime.launcher.native import launcher
 from tile_runtime.launcher.remember_call import Repeat, remember_call
 from tile_runtime.launcher.signature import Signature, launcher_kinds
 from tile_runtime.simulator.build_simulator import include_directory
+from tile_runtime.simulator.rank_times import RankTimes, rank_times_from
 from tile_runtime.simulator.simulation_error import (
     Fault,
     SimulationError,
@@ -120,21 +122,23 @@ class SimulatorLaunch:
     ) -> None:
         """Run a call as one rank of several whose others are processes of their own: `process` is
         what they share, as the launcher takes it. Raises SimulationError as above."""
-        self.run_ranks([call], memory, process)
+        self.run_ranks([call], memory, process=process)
 
     def run_ranks(
         self,
         calls: Sequence[Bound],
         memory: Sequence[SymmetricMemory],
+        links: LinkTable = A2_LINKS,
         process: tuple[int, ...] | None = None,
     ) -> None:
         """Run one call on each of several simulated devices, all together, to the end of the last.
-        Raises SimulationError as a call on one does."""
+        Raises SimulationError as a call on one does. `links` connect them, on the time model."""
         self._configure()
         first, *others = calls
         symmetric = [(m.name, m.bytes, tuple(t.data_ptr() for t in m.instances)) for m in memory]
         values, fresh = [c.values for c in calls], [self._fresh(c) for c in calls]
-        error, text = self._kernel.run_ranks(values, first.sizes, fresh, symmetric, process)
+        timing = timing_of(self._target, links=links) if switch("time") else None
+        error, text = self._kernel.run_ranks(values, first.sizes, fresh, symmetric, timing, process)
         self._finish(first, error, text)
         for call in others:
             if set(self._fresh(call)).intersection(call.returned):
@@ -225,6 +229,12 @@ class SimulatorLaunch:
             return None
         totals, strings, events, accesses, paddings = found
         return timeline_from(totals, strings, events, accesses, paddings, self._target)
+
+    def rank_times(self) -> RankTimes | None:
+        """The same of a run over several ranks, each by itself."""
+        found = self._kernel.rank_times()
+        timeline = self.timeline()
+        return None if found is None or timeline is None else rank_times_from(timeline, *found)
 
     def _configure(self) -> None:
         """Give the switches to the simulator, if one changed."""

@@ -79,6 +79,20 @@ class Kernel:
         """Totals, strings, events, accesses and paddings (bytes of TileTimeEvent, TileTimeAccess
         and TileBankPadding) of the latest timed run on this thread."""
 
+    def rank_times(
+        self,
+    ) -> (
+        tuple[
+            list[tuple[int, int, dict[str, float]]],
+            list[tuple[int, int, int, int, float]],
+            float,
+        ]
+        | None
+    ):
+        """Of the latest timed run over ranks on this thread: the first event, the first access and
+        the totals of each rank; source, target, bytes, signals and busy cycles of each link in use;
+        and the cycles it would take if nothing between ranks took time."""
+
     def others(self) -> list[LaunchError]:
         """Further errors of the latest run on this thread; of one without an error, its warnings:
         waste, and what no document says."""
@@ -109,10 +123,12 @@ class Kernel:
         byte_sizes: tuple[int, ...],
         fresh: Sequence[tuple[int, ...]] = (),
         allocations: Sequence[tuple[str, int, tuple[int, ...]]] = (),
+        timing: dict[str, float] | None = ...,
+        process: tuple[int, ...] | None = ...,
     ) -> tuple[LaunchError | None, str]:
         """Simulates one launch over as many ranks as `values` has tuples, each with the values of
         its own; sizes are those of every rank. `allocations` is the memory that ranks reach of each
-        other: its name, its bytes, and where it lies on each rank."""
+        other: its name, its bytes, and where it lies on each rank. `timing` is as in `set_options`."""
 
 class Torch:
     """What of torch a remembered call needs: types of plain tensors, the plainest first; `empty`,

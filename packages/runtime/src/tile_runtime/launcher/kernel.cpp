@@ -89,6 +89,33 @@ Value value_of(Kind kind, PyObject* object)
     return value;
 }
 
+TileTiming constants_of(const py::dict& timing)
+{
+    TileTiming constants{};
+#define TILE_TIMING_FIELD(name) constants.name = py::cast<double>(timing[#name]);
+    TILE_TIMING_FIELDS(TILE_TIMING_FIELD)
+#undef TILE_TIMING_FIELD
+    return constants;
+}
+
+// The sums of a launch, or of one rank.
+template <class Times>
+py::dict totals_of(const Times& times)
+{
+    py::dict totals;
+    totals["cycles"] = times.cycles;
+    totals["start_cycles"] = times.start_cycles;
+    totals["scalar_aic_cycles"] = times.scalar_cycles[0];
+    totals["scalar_aiv_cycles"] = times.scalar_cycles[1];
+    totals["launch_us"] = times.launch_us;
+    totals["macs"] = times.macs;
+    totals["read_bytes"] = times.read_bytes;
+    totals["write_bytes"] = times.write_bytes;
+    totals["hbm_bytes"] = times.hbm_bytes;
+    totals["owed_bytes"] = times.owed_bytes;
+    return totals;
+}
+
 // Symmetric memory from Python: (name, bytes, bases by rank) each.
 class Symmetric {
 public:
@@ -169,10 +196,7 @@ void Kernel::set_options(uint32_t checks, uint32_t threads, uint64_t seed, uint3
         starved_rank, delivery, node_ranks};
     options_.timing.reset();
     if (timing) {
-        TileTiming& constants = options_.timing.emplace();
-#define TILE_TIMING_FIELD(name) constants.name = py::cast<double>((*timing)[#name]);
-        TILE_TIMING_FIELDS(TILE_TIMING_FIELD)
-#undef TILE_TIMING_FIELD
+        options_.timing = constants_of(*timing);
     }
 }
 
@@ -263,7 +287,7 @@ Outcome Kernel::enter(Cells& cells, void* stream, const RunOptions& options) con
 
 Outcome Kernel::run_ranks(const std::vector<py::tuple>& values, const py::tuple& byte_sizes,
     const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations,
-    const std::optional<Process>& process) const
+    const std::optional<py::dict>& timing, const std::optional<Process>& process) const
 {
     if (!simulated_) {
         throw std::invalid_argument("ranks of one process are simulated");
@@ -288,7 +312,8 @@ Outcome Kernel::run_ranks(const std::vector<py::tuple>& values, const py::tuple&
     }
     Outcome result;
     TileOptions options = options_.values;
-    options.timing = options_.timing ? &*options_.timing : nullptr;
+    const std::optional<TileTiming> constants = timing ? std::optional(constants_of(*timing)) : std::nullopt;
+    options.timing = constants ? &*constants : nullptr;
     options.processes = process ? &others : nullptr;
     const py::gil_scoped_release release;
     simulator->clear();
@@ -312,17 +337,7 @@ py::object Kernel::timeline()
     if (line == nullptr) {
         return py::none();
     }
-    py::dict totals;
-    totals["cycles"] = line->cycles;
-    totals["start_cycles"] = line->start_cycles;
-    totals["scalar_aic_cycles"] = line->scalar_cycles[0];
-    totals["scalar_aiv_cycles"] = line->scalar_cycles[1];
-    totals["launch_us"] = line->launch_us;
-    totals["macs"] = line->macs;
-    totals["read_bytes"] = line->read_bytes;
-    totals["write_bytes"] = line->write_bytes;
-    totals["hbm_bytes"] = line->hbm_bytes;
-    totals["owed_bytes"] = line->owed_bytes;
+    const py::dict totals = totals_of(*line);
     py::list strings;
     for (size_t i = 0; i < line->string_count; ++i) {
         strings.append(line->strings[i]);
@@ -333,6 +348,25 @@ py::object Kernel::timeline()
     const py::bytes paddings(
         reinterpret_cast<const char*>(line->paddings), line->padding_count * sizeof(TileBankPadding));
     return py::make_tuple(totals, strings, events, accesses, paddings);
+}
+
+py::object Kernel::rank_times()
+{
+    const TileRankTimes* times = simulator->rank_times();
+    if (times == nullptr) {
+        return py::none();
+    }
+    py::list ranks;
+    for (size_t i = 0; i < times->rank_count; ++i) {
+        py::dict totals = totals_of(times->ranks[i]);
+        ranks.append(py::make_tuple(times->ranks[i].first_event, times->ranks[i].first_access, totals));
+    }
+    py::list links;
+    for (size_t i = 0; i < times->link_count; ++i) {
+        const TileLinkTime& link = times->links[i];
+        links.append(py::make_tuple(link.source, link.target, link.bytes, link.signals, link.busy_cycles));
+    }
+    return py::make_tuple(ranks, links, times->cycles_without_links);
 }
 
 std::vector<LaunchError> Kernel::others()

@@ -108,16 +108,20 @@ public:
         uintptr_t stream) const;
 
     // The same for all ranks of a launch at once, each with values of its own; sizes are of all. `allocations`: memory
-    // that ranks reach of each other, as (name, bytes, bases by rank).
+    // that ranks reach of each other, as (name, bytes, bases by rank); `timing`: constants of the time
+    // model.
     // `process`, where each rank has a process of its own and the values are those of this one: how many ranks there are,
     // and what TileProcesses holds.
     using Process = std::tuple<uint32_t, uint32_t, uintptr_t, uint32_t, uintptr_t>;
     Outcome run_ranks(const std::vector<py::tuple>& values, const py::tuple& byte_sizes,
         const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations,
-        const std::optional<Process>& process) const;
+        const std::optional<py::dict>& timing, const std::optional<Process>& process) const;
 
     // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread, or None.
     static py::object timeline();
+    // Of one over ranks: (totals by rank, links as (source, target, bytes, signals, busy cycles), cycles that it would
+    // take if nothing between ranks took time), or None.
+    static py::object rank_times();
     // What the latest run on this thread did that works on a device, but is waste or no document says it.
     static std::vector<LaunchError> others();
     static bool warned();

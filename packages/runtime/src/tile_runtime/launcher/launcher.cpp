@@ -44,13 +44,14 @@ PYBIND11_MODULE(_tile_launcher, module)
             py::arg("first") = false, py::arg("starved_rank") = 0, py::arg("delivery") = int(TILE_DELIVERY_SEED),
             py::arg("node_ranks") = 0)
         .def("timeline", [](const Kernel&) { return Kernel::timeline(); })
+        .def("rank_times", [](const Kernel&) { return Kernel::rank_times(); })
         .def("others", [](const Kernel&) { return Kernel::others(); })
         .def("unwritten", unwritten, py::arg("base"), py::arg("element_bytes"))
         .def("run", &Kernel::run, py::arg("values"), py::arg("byte_sizes") = py::none(),
             py::arg("fresh") = py::tuple(), py::arg("stream") = 0)
         .def("run_ranks", &Kernel::run_ranks, py::arg("values"), py::arg("byte_sizes"),
             py::arg("fresh") = std::vector<py::tuple>(), py::arg("allocations") = std::vector<py::tuple>(),
-            py::arg("process") = py::none());
+            py::arg("timing") = py::none(), py::arg("process") = py::none());
 
     py::class_<Torch, std::shared_ptr<Torch>>(module, "Torch")
         .def(py::init<py::tuple, py::object, py::object, py::object, py::tuple, py::object>(), py::kw_only(), py::arg("types"),

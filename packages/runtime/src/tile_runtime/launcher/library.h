@@ -78,6 +78,7 @@ struct Simulator {
           others(library.find<decltype(tile_simulator_others)>("tile_simulator_others")),
           output(library.find<decltype(tile_simulator_output)>("tile_simulator_output")),
           timeline(library.find<decltype(tile_simulator_timeline)>("tile_simulator_timeline")),
+          rank_times(library.find<decltype(tile_simulator_rank_times)>("tile_simulator_rank_times")),
           unwritten(library.find<decltype(tile_simulator_unwritten)>("tile_simulator_unwritten")),
           clear(library.find<decltype(tile_simulator_clear)>("tile_simulator_clear")),
           begin_ranks(library.find<decltype(tile_simulator_begin_ranks)>("tile_simulator_begin_ranks")),
@@ -95,6 +96,7 @@ struct Simulator {
     decltype(tile_simulator_others)* others;
     decltype(tile_simulator_output)* output;
     decltype(tile_simulator_timeline)* timeline;
+    decltype(tile_simulator_rank_times)* rank_times;
     decltype(tile_simulator_unwritten)* unwritten;
     decltype(tile_simulator_clear)* clear;
     decltype(tile_simulator_begin_ranks)* begin_ranks;

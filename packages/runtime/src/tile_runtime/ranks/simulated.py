@@ -11,11 +11,13 @@ from typing import Any
 import torch
 
 from tile_ir import CallError
+from tile_ir.costs.links import TOPOLOGIES
 from tile_ir.switches import override
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.bind_arguments import ArgumentBinder
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
+from tile_runtime.simulator.rank_times import RankTimes
 
 MOST_RANKS = 64
 
@@ -28,15 +30,24 @@ class Ranks:
     `signals`) and launches kernels on all of them at once (`launch`). `seed` decides the order in
     which ranks, blocks and cores get their turns, and when what a rank stores to another arrives;
     what is wrong with a kernel is found whatever it is.
+
+    `topology` says how the devices are connected, for the modelled time: "a2" (a link for each
+    pair), "a3", "ring" or "two-servers". With the switch `time` on, `result` has the times of the
+    latest launch.
     """
 
     count: int
     seed: int | None = None
+    topology: str = "a2"
+    result: RankTimes | None = field(default=None, repr=False)
     _made: list[SymmetricTensor] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if not isinstance(self.count, int) or not 0 < self.count <= MOST_RANKS:
             message = f"Ranks({self.count!r}): expected a number of devices from 1 to {MOST_RANKS}"
+            raise CallError("ranks", message)
+        if self.topology not in TOPOLOGIES:
+            message = f"Ranks(topology={self.topology!r}): expected one of {', '.join(TOPOLOGIES)}"
             raise CallError("ranks", message)
 
     def __enter__(self) -> Ranks:
@@ -90,7 +101,9 @@ class Ranks:
             raise CallError("ranks", message, hint="start a process for each device: torchrun")
         calls = [kernel.binder.bind(each) for each in given]
         with nullcontext() if self.seed is None else override(seed=self.seed):
-            launcher.run_ranks(calls, self._named(kernel.binder, arguments))
+            links = TOPOLOGIES[self.topology]
+            launcher.run_ranks(calls, self._named(kernel.binder, arguments), links)
+        self.result = launcher.rank_times()
         outputs = [call.outputs for call in calls]
         return [each[0] for each in outputs] if len(kernel.out_idx) == 1 else outputs
 

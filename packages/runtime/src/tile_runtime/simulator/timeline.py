@@ -22,9 +22,13 @@ PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
 # Those that move bytes from or to gm: what is under way has left them.
 TRANSFERS = ("MTE2", "MTE3", "FIX")
 CORES = ("aic", "aiv0", "aiv1")
-KINDS = ("work", "set", "wait", "barrier", "barrier all", "cross set", "cross wait")
+KINDS = (
+    "work", "set", "wait", "barrier", "barrier all", "cross set", "cross wait", "signal",
+    "word wait", "rank barrier",
+)  # fmt: skip
 REASONS = (
     "", "issue", "flag", "barrier", "cross-core flag", "queue full", "memory", "bank conflict",
+    "other rank",
 )  # fmt: skip
 # Of these, what an instruction loses while it has its pipe: its `slowed`, not its `waited`.
 WITHIN_WORK = ("memory", "bank conflict")

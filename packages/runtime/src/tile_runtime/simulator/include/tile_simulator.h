@@ -126,6 +126,8 @@ const char* tile_simulator_output(size_t* length);
 const TileError* tile_simulator_others(size_t* count);
 // The timeline of the latest launch of this thread, if it was timed and had no error; else null.
 const TileTimeline* tile_simulator_timeline(void);
+// Its ranks and the links between them; null of a launch on one device.
+const TileRankTimes* tile_simulator_rank_times(void);
 // What the launches since the buffers were set have left out of the fresh buffer at `base`. Nothing is known of what
 // ran without checks.
 TileUnwritten tile_simulator_unwritten(const void* base, uint64_t element_bytes);

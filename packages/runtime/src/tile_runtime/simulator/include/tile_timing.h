@@ -19,7 +19,9 @@ extern "C" {
     X(gm_load_latency) X(gm_store_latency) X(gm_miss_latency)                                                                \
     X(nd2nz_row) X(nd2nz_row_least) X(nd2nz_row_miss) X(nd2nz_rate) X(nd2nz_miss_rate) X(nd2nz_unaligned_rate)                       \
     X(hbm_bandwidth) X(hbm_write_bandwidth) X(l2_bandwidth) X(uncached_burst)                                     \
-    X(same_line_rate) X(cross_flag_latency) X(launch_us) X(launch_core_us) X(start_core_us) X(block_us)
+    X(same_line_rate) X(cross_flag_latency) X(launch_us) X(launch_core_us) X(start_core_us) X(block_us)           \
+    X(topology) X(link_write_bandwidth) X(link_read_bandwidth) X(link_ports) X(link_load_us) X(link_store_us)     \
+    X(signal_store_us) X(signal_poll_us) X(network_bandwidth) X(network_us)
 
 struct TileTiming {
 #define TILE_TIMING_FIELD(name) double name;
@@ -69,6 +71,9 @@ struct TileTimeAccess {
 enum TileTimeKind : uint8_t {
     TILE_TIME_WORK, TILE_TIME_SET, TILE_TIME_WAIT, TILE_TIME_BARRIER, TILE_TIME_BARRIER_ALL, TILE_TIME_CROSS_SET,
     TILE_TIME_CROSS_WAIT,
+    TILE_TIME_SIGNAL,        // to a word of a rank; arrives at `complete`
+    TILE_TIME_WORD_WAIT,     // for a value of an own word
+    TILE_TIME_RANK_BARRIER,  // of all ranks
 };
 
 enum TileStall : uint8_t {
@@ -80,7 +85,11 @@ enum TileStall : uint8_t {
     TILE_STALL_QUEUE,     // the scalar unit: the queue of a pipe was full
     TILE_STALL_MEMORY,    // a transfer got less than its own rate; its cycles are `slowed`, not `waited`
     TILE_STALL_BANK,      // operands of a vector instruction met in a bank; its cycles are `slowed`, not `waited`
+    TILE_STALL_RANK,      // another rank had not signalled, or not come to a barrier
 };
+
+// How devices are connected.
+enum TileTopology { TILE_TOPOLOGY_MESH, TILE_TOPOLOGY_RING, TILE_TOPOLOGY_TWO_SERVERS };
 
 // More room in UB, by which operands no longer meet in a bank.
 struct TileBankChange {
@@ -123,5 +132,37 @@ struct TileTimeline {
     uint64_t write_bytes;
     uint64_t hbm_bytes;    // of both, what the L2 cache did not hold
     uint64_t owed_bytes;   // written, and still in L2 only: whoever needs the room pays for the way to HBM
+};
+
+// One rank of a launch over several, as the fields of TileTimeline of the same names say.
+struct TileRankTime {
+    uint64_t first_event;  // of its own; those of the next rank follow
+    uint64_t first_access;
+    double cycles;
+    double start_cycles;
+    double scalar_cycles[2];
+    double launch_us;
+    uint64_t macs;
+    uint64_t read_bytes;
+    uint64_t write_bytes;
+    uint64_t hbm_bytes;
+    uint64_t owed_bytes;
+};
+
+// What went from one rank to another.
+struct TileLinkTime {
+    uint32_t source;
+    uint32_t target;
+    uint64_t bytes;      // of transfers
+    uint64_t signals;    // beside them
+    double busy_cycles;  // in which bytes are under way
+};
+
+struct TileRankTimes {
+    const TileRankTime* ranks;
+    size_t rank_count;
+    const TileLinkTime* links;
+    size_t link_count;
+    double cycles_without_links;  // what the launch would take if nothing between ranks took time
 };
 }

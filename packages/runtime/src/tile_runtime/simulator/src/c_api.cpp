@@ -34,11 +34,8 @@ struct Session {
     std::vector<Fault> warnings;
     std::vector<TileError> told_warnings;
     bool timed = false;
-    std::vector<TileTimeEvent> events;
-    std::vector<TileTimeAccess> accesses;
-    std::vector<const char*> strings;
-    std::vector<TileBankPadding> paddings;
-    TileTimeline timeline{};
+    TimedLaunch time;
+    TileRankTimes rank_times{};
 
     Session() { tile_simulator_default_options(&options); }
 };
@@ -76,11 +73,8 @@ int run_launch(const char* kernel_name, uint32_t blocks, std::vector<RankEntry> 
         now.fault.api = "launch";
         return 1;
     }
-    // What ranks do to each other is not on the time model.
-    TileOptions options = now.options;
-    options.timing = entries.size() > 1 ? nullptr : options.timing;
     const uint32_t all = blocks * static_cast<uint32_t>(entries.size());
-    Launch launch(blocks, std::move(entries), now.symmetric, now.buffers, options);
+    Launch launch(blocks, std::move(entries), now.symmetric, now.buffers, now.options);
     const uint32_t threads = std::min(all, now.options.threads == 0 ? host_threads() : now.options.threads);
     launch.add_worker();
     if (threads <= 1) {
@@ -93,11 +87,12 @@ int run_launch(const char* kernel_name, uint32_t blocks, std::vector<RankEntry> 
     for (Fault& warning : launch.take_others()) {
         now.warnings.push_back(std::move(warning));
     }
-    now.timed = options.timing != nullptr && !launch.failed();
+    now.timed = now.options.timing != nullptr && !launch.failed();
     if (now.timed) {
-        now.timeline = TileTimeline{};
-        launch.time(now.events, now.accesses, now.strings, now.paddings, now.timeline);
-        for (Fault& remark : launch.redundant_syncs(now.events, now.strings)) {
+        now.time.timeline = TileTimeline{};
+        now.time.ranks.clear();
+        launch.time(now.time);
+        for (Fault& remark : launch.redundant_syncs(now.time.events, now.time.strings)) {
             now.warnings.push_back(std::move(remark));
         }
     }
@@ -259,7 +254,15 @@ const char* tile_simulator_output(size_t* length)
 
 const TileTimeline* tile_simulator_timeline(void)
 {
-    return session().timed ? &session().timeline : nullptr;
+    return session().timed ? &session().time.timeline : nullptr;
+}
+
+const TileRankTimes* tile_simulator_rank_times(void)
+{
+    Session& now = session();
+    const TimedLaunch& time = now.time;
+    now.rank_times = {time.ranks.data(), time.ranks.size(), time.links.data(), time.links.size(), time.cycles_without_links};
+    return now.timed && !time.ranks.empty() ? &now.rank_times : nullptr;
 }
 
 TileUnwritten tile_simulator_unwritten(const void* base, uint64_t element_bytes)

@@ -104,6 +104,16 @@ bool TimeModel::scalar_event(uint32_t index, uint32_t number)
                 return false;
             }
             break;
+        case TILE_TIME_WORD_WAIT:
+        case TILE_TIME_RANK_BARRIER:
+            if (!wait_for_ranks(index, number)) {
+                return false;
+            }
+            cost = event.kind == TILE_TIME_WORD_WAIT ? timing_.signal_poll_us * timing_.mhz : cost;
+            break;
+        case TILE_TIME_SIGNAL:
+            send(index, number);
+            return true;
         case TILE_TIME_WORK:
             cost = double(event.work);
             [[fallthrough]];
@@ -112,7 +122,8 @@ bool TimeModel::scalar_event(uint32_t index, uint32_t number)
             out.end = out.complete = core.time + cost;
             break;
     }
-    const bool waits = event.kind == TILE_TIME_BARRIER_ALL || event.kind == TILE_TIME_CROSS_WAIT || event.kind == TILE_TIME_WAIT;
+    const bool waits = event.kind == TILE_TIME_BARRIER_ALL || event.kind == TILE_TIME_CROSS_WAIT ||
+                       event.kind == TILE_TIME_WAIT || event.kind >= TILE_TIME_WORD_WAIT;
     core.time = waits ? out.end + cost : out.end;
     core.scalar_busy += cost;
     const int64_t self = int64_t(core.base + number);
@@ -267,7 +278,7 @@ bool TimeModel::work(uint32_t index, int which, const Queued& queued, double sta
     }
     if (event.region >= 0) {
         pipe.transferring = true;
-        happen(ready, false, index, which);
+        happen(ready, Happens::transfer, index, which);
     } else {
         end_work(core, which, queued.event, end, std::max(end, start + double(event.done)));
     }

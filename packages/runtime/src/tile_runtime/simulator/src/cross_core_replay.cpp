@@ -14,13 +14,14 @@ void TimeModel::cross_set_grid(uint32_t index, const TimeEvent& event, const Tok
 {
     const uint32_t kind = index % cores_per_block == 0 ? 0 : 1;
     const uint32_t round = cores_[index].rounds_set[event.flag]++;
-    auto& [count, latest] = rounds_[{kind, event.flag, round}];
+    const uint32_t rank = rank_of_core(index);
+    auto& [count, latest] = rounds_[{rank, kind, event.flag, round}];
     if (count == 0 || token.time > latest.time) {
         latest = token;
     }
     const uint32_t per_block = kind == 0 ? shape_.aic : shape_.aiv;
-    if (++count == per_block * logs_.size()) {
-        for (uint32_t block = 0; block < logs_.size(); ++block) {
+    if (++count == per_block * blocks_) {
+        for (uint32_t block = rank * blocks_; block < (rank + 1) * blocks_; ++block) {
             for (uint32_t i = 0; i < per_block; ++i) {
                 raise(block * cores_per_block + kind + i, event.flag, latest);
             }

@@ -73,7 +73,7 @@ void GmTraffic::advance(double time)
     for (Flows& lane : lanes_) {
         lane.moved += lane.rate * passed;
     }
-    const double idle = std::clamp((hbm_ - hbm_used_) * passed, 0.0, changed_);
+    const double idle = std::clamp((hbm_ - hbm_others_ - hbm_used_) * passed, 0.0, changed_);
     changed_ -= idle;
     ahead_ += idle;
     now_ = std::max(now_, time);
@@ -89,6 +89,15 @@ void GmTraffic::leave(double time, double bytes)
 {
     advance(time);
     ahead_ -= bytes * write_weight_;
+}
+
+void GmTraffic::serve_others(double time, double hbm, double l2)
+{
+    constexpr double most = 0.9;  // its own cores never come to a stop
+    advance(time);
+    hbm_others_ = std::min(hbm, most * hbm_);
+    l2_others_ = std::min(l2, most * l2_);
+    share();
 }
 
 double GmTraffic::settle_debt()
@@ -138,11 +147,11 @@ double GmTraffic::fair_rate(double capacity, bool hbm_only)
 
 void GmTraffic::share()
 {
-    const double from_hbm = fair_rate(hbm_, true);
+    const double from_hbm = fair_rate(hbm_ - hbm_others_, true);
     for (Flows& lane : lanes_) {
         lane.rate = lane.flows.empty() ? 0 : lane.hbm ? std::min(own_rate(lane), from_hbm) : own_rate(lane);
     }
-    const double from_l2 = fair_rate(l2_, false);
+    const double from_l2 = fair_rate(l2_ - l2_others_, false);
     hbm_used_ = 0;
     for (Flows& lane : lanes_) {
         lane.rate = std::min(lane.rate, from_l2);

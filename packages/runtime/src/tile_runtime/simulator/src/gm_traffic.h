@@ -43,6 +43,10 @@ public:
     double settle_debt();
     // Bytes changed that L2 has not written back by then.
     double owed(double time);
+    // Bytes per cycle that other ranks move to and from this memory from now on; they come before its own cores.
+    void serve_others(double time, double hbm, double l2);
+    // Bytes per cycle of one transfer.
+    double limit(Lane lane) const { return lanes_[lane].limit; }
     // Cycles it takes if nobody else moves anything.
     double alone(Lane lane, double bytes) const;
 
@@ -79,6 +83,8 @@ private:
     double changed_ = 0;         // bytes that could be written back, so weighed
     double ahead_ = 0;           // of them, written back before they had to leave; below 0: owed
     double hbm_used_ = 0;        // bytes per cycle of all transfers
+    double hbm_others_ = 0;      // and of other ranks
+    double l2_others_ = 0;
     std::vector<Flows> lanes_;
     std::map<std::pair<Route, uint64_t>, Lane> past_l2_;
     std::vector<Lane> idle_lanes_;

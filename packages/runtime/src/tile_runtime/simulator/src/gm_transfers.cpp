@@ -59,6 +59,21 @@ void GmTransfers::begin(double time, uint64_t owner, const TimeEvent& event, con
     start_part(time, number);
 }
 
+double GmTransfers::serve(double time, bool load, const Region& region)
+{
+    const uint32_t brings = load ? ++reads_ : 0;
+    const Traffic traffic = load ? cache_.read(region, brings) : cache_.write(region);
+    hbm_bytes += traffic.missed + traffic.left;
+    cache_.arrived(brings);  // at the rate of HBM: its own cores do not wait for the link
+    if (traffic.changed > 0) {
+        traffic_.change(time, double(traffic.changed));
+    }
+    if (traffic.left > 0) {
+        traffic_.leave(time, double(traffic.left));
+    }
+    return traffic.moved > 0 ? double(traffic.missed) / double(traffic.moved) : 0;
+}
+
 void GmTransfers::start_part(double time, uint32_t number)
 {
     Transfer& transfer = transfers_[number];

@@ -27,6 +27,13 @@ public:
     // Goes there; true if it was the last of its transfer.
     bool finish(Ended& ended);
 
+    // A transfer of another rank from or to this memory begins, which takes the way of its link. Returns the share of
+    // it that is read from HBM.
+    double serve(double time, bool load, const Region& region);
+    void serve_others(double time, double hbm, double l2) { traffic_.serve_others(time, hbm, l2); }
+    // Bytes per cycle that a core moves that way where nothing else limits it.
+    double limit(Route route) const { return traffic_.limit(GmTraffic::in_l2(route)); }
+
     // Bytes written that L2 has not written back by then.
     uint64_t owed(double time) { return uint64_t(traffic_.owed(time)); }
 

@@ -1,6 +1,7 @@
 #include "launch.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -346,11 +347,26 @@ void Launch::finish()
     }
 }
 
-void Launch::time(std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses,
-    std::vector<const char*>& strings, std::vector<TileBankPadding>& paddings, TileTimeline& timeline) const
+void Launch::time(TimedLaunch& timed) const
 {
-    TimeModel(*options_.timing, buffers_, shape(), time_logs_).run(events, accesses, strings, timeline);
-    find_bank_paddings(time_logs_, *options_.timing, strings, paddings, timeline);
+    const TileTiming& timing = *options_.timing;
+    if (ranks() > 1) {
+        TileTiming without = timing;
+        without.link_write_bandwidth = without.link_read_bandwidth = std::numeric_limits<double>::infinity();
+        without.network_bandwidth = std::numeric_limits<double>::infinity();
+        without.link_load_us = without.link_store_us = without.network_us = 0;
+        TimeModel(without, buffers_, shape(), time_logs_, ranks(), memory_)
+            .run(timed.events, timed.accesses, timed.strings, timed.timeline);
+        timed.cycles_without_links = timed.timeline.cycles;
+        timed.timeline = TileTimeline{};
+    }
+    TimeModel model(timing, buffers_, shape(), time_logs_, ranks(), memory_);
+    model.run(timed.events, timed.accesses, timed.strings, timed.timeline);
+    if (ranks() > 1) {
+        timed.ranks = model.rank_times();
+        timed.links = model.link_times();
+    }
+    find_bank_paddings(time_logs_, timing, timed.strings, timed.paddings, timed.timeline);
 }
 
 void Launch::save_output(const Core& core)

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "core.h"
@@ -27,6 +28,19 @@
 namespace tile_simulator {
 
 class SyncLines;
+
+// What the time model says of a launch.
+struct TimedLaunch {
+    std::vector<TileTimeEvent> events;
+    std::vector<TileTimeAccess> accesses;
+    std::vector<const char*> strings;
+    std::vector<TileBankPadding> paddings;
+    TileTimeline timeline{};
+    // Of one over several ranks.
+    std::vector<TileRankTime> ranks;
+    std::vector<TileLinkTime> links;
+    double cycles_without_links = 0;
+};
 
 // Which cores of a block run, from the kernel type.
 struct KernelShape {
@@ -186,9 +200,9 @@ public:
     // Once all workers are done: compares the blocks.
     void finish();
     // Replays a launch without an error on the time model.
-    void time(
-        std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses, std::vector<const char*>& strings,
-        std::vector<TileBankPadding>& paddings, TileTimeline& timeline) const;
+    void time(TimedLaunch& timed) const;
+    // Of a timed launch: a core signals a word, or waits for a value of one.
+    void note_word(const Core& core, WordAct act, bool wait, Use use);
 
     // Flags and barriers that no access needs, as remarks with the cycles they cost on the timeline (sync_needs.h).
     std::vector<Fault> redundant_syncs(
@@ -278,6 +292,7 @@ private:
     std::vector<LeftSets> left_sets_;
     std::shared_ptr<SyncLines> sync_lines_;  // null: the launch is not timed
     std::vector<std::array<TimeLog, cores_per_block>> time_logs_;  // by block
+    std::unordered_map<uint64_t, int64_t> words_before_;  // what a timed launch signals or waits for, as it was
     bool block_failed_ = false;
     bool failed_ = false;
     uint32_t fault_order_ = 0;

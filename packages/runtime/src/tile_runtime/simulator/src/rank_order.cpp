@@ -8,6 +8,7 @@
 #include "launch.h"
 #include "order_checks.h"
 #include "rank_waits.h"
+#include "time_log.h"
 
 namespace tile_simulator {
 namespace {
@@ -32,6 +33,9 @@ void come_to(Core& core, Collective kind, Use use)
     const uint32_t vectors = launch.participants(CoreKind::aiv);
     const uint32_t cubes = kind == Collective::vector ? 0 : launch.participants(CoreKind::aic);
     require_rank_resident(core, use);
+    if (core.time_log != nullptr) {
+        core.time_log->rank_barrier(core, kind == Collective::vector, use);
+    }
     OrderChecks* const order = core.block.order();
     ForeignPointer knowledge;
     if (order != nullptr) {

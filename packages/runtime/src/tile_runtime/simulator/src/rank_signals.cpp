@@ -15,6 +15,7 @@
 #include "rank_waits.h"
 #include "shmem/order.h"
 #include "shmem/ranks.h"
+#include "time_log.h"
 
 namespace tile_simulator {
 namespace {
@@ -138,6 +139,16 @@ const char* SignalCondition::sign() const
     return signs[int(compare)];
 }
 
+// The time model replays what is done to words.
+void Launch::note_word(const Core& core, WordAct act, bool wait, Use use)
+{
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        act.before = words_before_.try_emplace(act.word, load_value(act.word, act.condition.type)).first->second;
+    }
+    wait ? core.time_log->word_wait(core, act, use) : core.time_log->signal(core, act, use);
+}
+
 WordSignal OrderChecks::signal(Instruction& instruction, bool set, uint32_t fenced)
 {
     Core& core = instruction.core;
@@ -223,6 +234,9 @@ void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
         Instruction instruction = word_instruction(core, address, sizeof(int32_t), true, use);
         signal.by = order->signal(instruction, operation == set, alone ? open->fenced : 0);
     }
+    if (core.time_log != nullptr) {
+        launch.note_word(core, {address, 0, {}, value, signal.add, uint32_t(pe)}, false, use);
+    }
     if (launch.options().processes == nullptr) {
         launch.signals().apply(
             address, signal, launch.symmetric_memory(),
@@ -248,6 +262,9 @@ int64_t rank_wait(uint64_t word, DataType type, int how, int64_t value, Use use)
     awaited.address = word;
     awaited.condition = condition_of(type, how, value, use);
     awaited.use = {use.api, core.site.file != nullptr ? core.site : use.at};
+    if (core.time_log != nullptr) {
+        core.block.launch().note_word(core, {word, 0, awaited.condition, 0, false, core.block.rank()}, true, use);
+    }
     awaited.waiting = true;
     tell_stores(core);
     while (!awaited.ready.load(std::memory_order_acquire)) {
@@ -283,6 +300,9 @@ bool rank_test(uint64_t word, DataType type, int how, int64_t value, Use use)
     if (!condition.holds(seen)) {
         rest_between_polls(core, word, uint64_t(seen), use);
         return false;
+    }
+    if (core.time_log != nullptr) {
+        core.block.launch().note_word(core, {word, 0, condition, 0, false, core.block.rank()}, true, use);
     }
     if (OrderChecks* order = core.block.order()) {
         order->know_of_ranks(core, core.block.launch().knowledge_of(core, word, condition));

@@ -82,6 +82,7 @@ void TimeLog::clear()
 {
     events_.clear();
     regions_.clear();
+    word_acts_.clear();
     accesses_.clear();
     vector_shapes_.clear();
     latest_count_ = 0;
@@ -304,6 +305,23 @@ void TimeLog::cross_wait(const Core& core, int id, Where at)
 {
     TimeEvent& event = add(core, TILE_TIME_CROSS_WAIT, Pipe::s, "CrossCoreWaitFlag", at);
     event.flag = uint8_t(id);
+}
+
+void TimeLog::signal(const Core& core, const WordAct& act, Use use)
+{
+    add(core, TILE_TIME_SIGNAL, Pipe::s, use.api, use.at).region = int32_t(word_acts_.size());
+    word_acts_.push_back(act);
+}
+
+void TimeLog::word_wait(const Core& core, const WordAct& act, Use use)
+{
+    add(core, TILE_TIME_WORD_WAIT, Pipe::s, use.api, use.at).region = int32_t(word_acts_.size());
+    word_acts_.push_back(act);
+}
+
+void TimeLog::rank_barrier(const Core& core, bool vector, Use use)
+{
+    add(core, TILE_TIME_RANK_BARRIER, Pipe::s, use.api, use.at).flag = vector ? 1 : 0;
 }
 
 }  // namespace tile_simulator

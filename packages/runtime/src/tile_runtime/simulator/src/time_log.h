@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "awaited.h"
 #include "instruction.h"
 #include "tile_timing.h"
 #include "vector_shapes.h"
@@ -20,6 +21,16 @@ inline bool is_load(Route route)
     return route == Route::gm_ub || route == Route::gm_l1;
 }
 
+// A signal to a word of a rank, or a wait for a value of one.
+struct WordAct {
+    uint64_t word;
+    int64_t before;  // its value when the launch first came to it
+    SignalCondition condition;
+    int32_t value;  // of a signal
+    bool add;
+    uint32_t rank;  // whose word it is
+};
+
 struct TimeEvent {
     const char* api;
     const char* file;
@@ -28,12 +39,12 @@ struct TimeEvent {
     float conflict;  // cycles of a vector instruction's work that it takes because its operands meet in a bank
     uint32_t rows;  // of a transfer that lays rows out in fractals, one by one
     uint32_t line;
-    int32_t region;  // index of the GM bytes, or -1
+    int32_t region;  // index of the GM bytes, or of what it does to a word, or -1
     Route route;
     TileTimeKind kind;
     uint8_t pipe;
     uint8_t source;  // of a flag
-    uint8_t flag;
+    uint8_t flag;  // of a barrier of ranks: its kind
     uint8_t mode;  // of a cross-core set
     uint8_t unit_flag;  // of Mmad and Fixpipe: 0, 2 or 3
     bool past_l2;       // a read that L2 does not keep
@@ -50,9 +61,14 @@ public:
     void barrier_all(const Core& core, Where at);
     void cross_set(const Core& core, Pipe pipe, int id, uint32_t mode, Where at);
     void cross_wait(const Core& core, int id, Where at);
+    void signal(const Core& core, const WordAct& act, Use use);
+    void word_wait(const Core& core, const WordAct& act, Use use);
+    // Of all cores, or of vector cores alone.
+    void rank_barrier(const Core& core, bool vector, Use use);
 
     const std::vector<TimeEvent>& events() const { return events_; }
     const Region& region(int32_t index) const { return regions_[size_t(index)]; }
+    const WordAct& word_act(int32_t index) const { return word_acts_[size_t(index)]; }
     const std::vector<TileTimeAccess>& accesses() const { return accesses_; }
     const VectorShapes& vector_shapes() const { return vector_shapes_; }
     uint64_t macs = 0;
@@ -79,6 +95,7 @@ private:
     VectorShapes vector_shapes_;
     std::vector<TimeEvent> events_;
     std::vector<Region> regions_;
+    std::vector<WordAct> word_acts_;
     std::vector<TileTimeAccess> accesses_;
 };
 

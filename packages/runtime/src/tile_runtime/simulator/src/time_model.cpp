@@ -7,18 +7,28 @@
 namespace tile_simulator {
 
 TimeModel::TimeModel(const TileTiming& timing, const GlobalBuffers& buffers, const KernelShape& shape,
-    const std::vector<BlockLogs>& logs)
+    const std::vector<BlockLogs>& logs, uint32_t ranks, const SymmetricMemory& memory)
     : timing_(timing),
       shape_(shape),
       logs_(logs),
-      transfers_(timing, buffers),
-      places_(shape.aic > 0 ? timing.cube_cores : timing.vector_cores)
+      ranks_(ranks),
+      blocks_(uint32_t(logs.size()) / ranks),
+      memory_(memory),
+      next_(ranks, std::numeric_limits<double>::infinity()),
+      links_(timing, ranks),
+      places_(shape.aic > 0 ? timing.cube_cores : timing.vector_cores),
+      end_(ranks, 0),
+      served_(ranks)
 {
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+        transfers_.push_back(std::make_unique<GmTransfers>(timing, buffers));
+        next_block_.push_back(rank * blocks_);
+    }
 }
 
-void TimeModel::happen(double time, bool block_end, uint32_t index, int pipe)
+void TimeModel::happen(double time, Happens what, uint32_t index, int pipe)
 {
-    happenings_.push({time, order_++, block_end, index, pipe});
+    happenings_.push({time, order_++, what, index, pipe});
 }
 
 // What is known of every event before it is timed.
@@ -73,11 +83,14 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
     events.assign(total, TileTimeEvent{});
     describe(accesses, strings);
     // One block per physical core, or per AIC with its two AIVs. The first of a launch start the later the more there are.
-    const double first = std::min<double>(double(logs_.size()), places_);
+    const double first = std::min<double>(double(blocks_), places_);
     const double cores = first * double(shape_.aic + shape_.aiv);
-    const double start = (timing_.block_us + timing_.start_core_us * cores) * timing_.mhz;
-    while (next_block_ < first) {
-        start_block(next_block_++, start);
+    start_ = (timing_.block_us + timing_.start_core_us * cores) * timing_.mhz;
+    find_words();
+    for (uint32_t rank = 0; rank < ranks_; ++rank) {
+        for (uint32_t i = 0; i < first; ++i) {
+            start_block(next_block_[rank]++, start_);
+        }
     }
     replay();
     timeline.events = events.data();
@@ -88,42 +101,78 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
     timeline.string_count = strings.size();
     // A core that never ends waits for blocks that no core is free to run, or for a unit flag.
     const bool all_end = std::all_of(cores_.begin(), cores_.end(), [](const CoreState& core) { return core.ended; });
-    timeline.cycles = all_end ? end_ : std::numeric_limits<double>::infinity();
-    timeline.start_cycles = start;
+    const double end = *std::max_element(end_.begin(), end_.end());
+    timeline.cycles = all_end ? end : std::numeric_limits<double>::infinity();
+    timeline.start_cycles = start_;
     for (size_t i = 0; i < cores_.size(); ++i) {
         timeline.scalar_cycles[i % cores_per_block == 0 ? 0 : 1] += cores_[i].scalar_busy;
     }
-    timeline.launch_us = timing_.launch_us + timing_.launch_core_us * cores;
-    timeline.read_bytes = transfers_.read_bytes;
-    timeline.write_bytes = transfers_.write_bytes;
-    timeline.hbm_bytes = transfers_.hbm_bytes;
-    timeline.owed_bytes = transfers_.owed(all_end ? end_ : 0);
+    timeline.launch_us = launch_us_ = timing_.launch_us + timing_.launch_core_us * cores;
+    for (const auto& memory : transfers_) {
+        timeline.read_bytes += memory->read_bytes;
+        timeline.write_bytes += memory->write_bytes;
+        timeline.hbm_bytes += memory->hbm_bytes;
+        timeline.owed_bytes += memory->owed(all_end ? end : 0);
+    }
 }
 
 void TimeModel::replay()
 {
     constexpr double never = std::numeric_limits<double>::infinity();
     for (;;) {
-        const double transferred = transfers_.next();
+        const auto first = std::min_element(next_.begin(), next_.end());
+        const double transferred = std::min(*first, links_.next());
         const double happening = happenings_.empty() ? never : happenings_.top().time;
         if (transferred == never && happening == never) {
             return;
         }
         if (transferred <= happening) {
-            GmTransfers::Ended ended;
-            if (transfers_.finish(ended)) {
-                end_transfer(ended, transferred);
+            if (*first == transferred) {
+                finish_transfer(uint32_t(first - next_.begin()), transferred);
+            } else {
+                end_remote(transferred);
             }
             continue;
         }
         const Happening now = happenings_.top();
         happenings_.pop();
-        if (!now.block_end) {
-            begin_transfer(now.index, now.pipe, now.time);
-        } else if (next_block_ < logs_.size()) {
-            start_block(next_block_++, now.time + timing_.block_us * timing_.mhz);
+        switch (now.what) {
+            case Happens::transfer:
+                begin_transfer(now.index, now.pipe, now.time);
+                break;
+            case Happens::block_end:
+                start_next_block(rank_of_block(now.index), now.time);
+                break;
+            case Happens::look:
+                look(now.index, now.time);
+                break;
+            case Happens::arrival:
+                arrive(signals_[now.index], now.time);
+                break;
         }
     }
+}
+
+void TimeModel::start_next_block(uint32_t rank, double time)
+{
+    if (next_block_[rank] < (rank + 1) * blocks_) {
+        start_block(next_block_[rank]++, time + timing_.block_us * timing_.mhz);
+    }
+}
+
+void TimeModel::finish_transfer(uint32_t rank, double time)
+{
+    GmTransfers::Ended ended;
+    const bool last = transfers_[rank]->finish(ended);
+    note_next(rank);
+    if (!last) {
+        return;
+    }
+    const TimeEvent& event = logged(cores_[ended.owner / pipe_count],
+        cores_[ended.owner / pipe_count].pipes[ended.owner % pipe_count].queue.front().event);
+    // A store of parts of 32 B reads the rest before.
+    const double load = timing_.gm_load_latency + (std::min(1.0, ended.missed) > 0 ? timing_.gm_miss_latency : 0);
+    end_transfer(ended, time, is_load(event.route) ? load : timing_.gm_store_latency + (ended.partial ? load : 0));
 }
 
 void TimeModel::start_block(uint32_t block, double time)
@@ -153,15 +202,22 @@ void TimeModel::end_block(uint32_t block)
             time = std::max({time, pipe.complete, pipe.turn});
         }
     }
-    end_ = std::max(end_, time);
-    happen(time, true, block);
+    double& end = end_[rank_of_block(block)];
+    end = std::max(end, time);
+    happen(time, Happens::block_end, block);
 }
 
 void TimeModel::begin_transfer(uint32_t index, int which, double time)
 {
     CoreState& core = cores_[index];
     const TimeEvent& event = logged(core, core.pipes[which].queue.front().event);
-    transfers_.begin(time, uint64_t(index) * pipe_count + uint64_t(which), event, core.log->region(event.region));
+    if (ranks_ > 1 && begin_remote(index, which, time)) {
+        return;
+    }
+    const uint32_t rank = rank_of_core(index);
+    const uint64_t owner = uint64_t(index) * pipe_count + uint64_t(which);
+    transfers_[rank]->begin(time, owner, event, core.log->region(event.region));
+    note_next(rank);
 }
 
 // The unit that lays rows out in fractals takes them one by one, and longer those that are not in L2.
@@ -175,7 +231,8 @@ double TimeModel::row_cycles(const TimeEvent& event, double bytes, double missed
     return event.rows * (here + missed * (timing_.nd2nz_row_miss + row / timing_.nd2nz_miss_rate));
 }
 
-void TimeModel::end_transfer(const GmTransfers::Ended& ended, double time)
+// Its result is there a latency after its start; of a remote one, after its end.
+void TimeModel::end_transfer(const GmTransfers::Ended& ended, double time, double latency)
 {
     const uint32_t index = static_cast<uint32_t>(ended.owner / pipe_count);
     const int which = static_cast<int>(ended.owner % pipe_count);
@@ -189,9 +246,6 @@ void TimeModel::end_transfer(const GmTransfers::Ended& ended, double time)
     out.bytes = static_cast<uint64_t>(ended.bytes);
     out.slowed = std::min(ended.slowed, std::max(0.0, time - least));
     pipe.transferring = false;
-    // A store of parts of 32 B reads the rest before.
-    const double load = timing_.gm_load_latency + (missed > 0 ? timing_.gm_miss_latency : 0);
-    const double latency = is_load(event.route) ? load : timing_.gm_store_latency + (ended.partial ? load : 0);
     end_work(core, which, number, std::max(time, least), std::max({time, least, out.begin + latency}));
     pipe.queue.pop_front();
     work_.push_back(index);

@@ -3,17 +3,20 @@
 //
 // Scalar units and pipes run ahead of the present until they need a transfer or a flag that is not there yet; only
 // transfers and the ends of blocks take part in a common order of time. The launch is in time_model.cpp, what a core
-// does in core_replay.cpp, counters between cores in cross_core_replay.cpp.
+// does in core_replay.cpp, counters between cores in cross_core_replay.cpp, what ranks do to each other in
+// rank_replay.cpp. Each rank has cores, L2 and HBM of its own.
 #pragma once
 
 #include <array>
 #include <deque>
 #include <map>
+#include <memory>
 #include <queue>
 #include <vector>
 
 #include "gm_transfers.h"
 #include "launch.h"
+#include "link_traffic.h"
 #include "time_log.h"
 
 namespace tile_simulator {
@@ -22,12 +25,16 @@ using BlockLogs = std::array<TimeLog, cores_per_block>;
 
 class TimeModel {
 public:
+    // The logs are those of the blocks of all ranks.
     TimeModel(const TileTiming& timing, const GlobalBuffers& buffers, const KernelShape& shape,
-        const std::vector<BlockLogs>& logs);
+        const std::vector<BlockLogs>& logs, uint32_t ranks, const SymmetricMemory& memory);
 
     // Fills the timeline: events of block 0 first, of each block by core, of each core in program order.
     void run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAccess>& accesses,
         std::vector<const char*>& strings, TileTimeline& timeline);
+    // After a run: each rank, and what went between them.
+    std::vector<TileRankTime> rank_times();
+    std::vector<TileLinkTime> link_times() const { return links_.links(); }
 
 private:
     struct Queued {
@@ -65,14 +72,18 @@ private:
         std::deque<Token> places;
         bool result_open = false;  // the place of a result is still to be waited for
         uint32_t rounds_set[cross_flags] = {};
+        std::deque<Token> seen;   // the value of a word that it waits for, or the end of a barrier of ranks
+        bool looking = false;     // at a word, or come to a barrier
+        uint32_t barriers[2] = {};  // of ranks, by kind
         bool started = false;
         bool ended = false;
     };
+    enum class Happens : uint8_t { transfer, block_end, look, arrival };
     struct Happening {
         double time;
         uint64_t order;
-        bool block_end;  // otherwise the start of a transfer
-        uint32_t index;  // of the block, or of the core
+        Happens what;
+        uint32_t index;  // of the block, of the core, or of the signal
         int pipe;
         bool operator>(const Happening& other) const
         {
@@ -83,11 +94,14 @@ private:
     void describe(std::vector<TileTimeAccess>& accesses, std::vector<const char*>& strings);
     void replay();
     void start_block(uint32_t block, double time);
+    void start_next_block(uint32_t rank, double time);
     void end_block(uint32_t block);
-    void happen(double time, bool block_end, uint32_t index, int pipe = 0);
+    void happen(double time, Happens what, uint32_t index, int pipe = 0);
+    void finish_transfer(uint32_t rank, double time);
+    void note_next(uint32_t rank) { next_[rank] = transfers_[rank]->next(); }
     void begin_transfer(uint32_t core, int pipe, double time);
     double row_cycles(const TimeEvent& event, double bytes, double missed) const;
-    void end_transfer(const GmTransfers::Ended& ended, double time);
+    void end_transfer(const GmTransfers::Ended& ended, double time, double latency);
 
     // core_replay.cpp
     void wake();
@@ -109,25 +123,63 @@ private:
     void raise(uint32_t core, int flag, const Token& token);
     void cross_set_grid(uint32_t core, const TimeEvent& event, const Token& token);
 
+    // rank_replay.cpp
+    struct Signal {
+        uint64_t word;
+        int32_t value;
+        bool add;
+        int64_t cause;
+    };
+    struct Word {
+        int64_t value = 0;
+        bool signalled = false;
+        std::vector<uint32_t> waiting;  // cores
+    };
+    void find_words();
+    bool begin_remote(uint32_t core, int pipe, double time);
+    void end_remote(double time);
+    void serve_others(double time);
+    void send(uint32_t core, uint32_t number);
+    void look(uint32_t core, double time);
+    void arrive(const Signal& signal, double time);
+    bool wait_for_ranks(uint32_t core, uint32_t number);
+    void come_to_barrier(uint32_t core, uint32_t kind);
+    double barrier_cycles() const;
+
+    uint32_t rank_of_block(uint32_t block) const { return block / blocks_; }
+    uint32_t rank_of_core(uint32_t core) const { return core / cores_per_block / blocks_; }
     TileTimeEvent& event_of(CoreState& core, uint32_t event) { return (*events_)[core.base + event]; }
     const TimeEvent& logged(const CoreState& core, uint32_t event) const { return core.log->events()[event]; }
 
     const TileTiming& timing_;
     const KernelShape shape_;
     const std::vector<BlockLogs>& logs_;
-    GmTransfers transfers_;
+    const uint32_t ranks_;
+    const uint32_t blocks_;  // of a rank
+    const SymmetricMemory& memory_;
+    std::vector<std::unique_ptr<GmTransfers>> transfers_;  // by rank
+    std::vector<double> next_;                             // of each of them
+    LinkTraffic links_;
     std::vector<CoreState> cores_;  // three per block
     std::priority_queue<Happening, std::vector<Happening>, std::greater<Happening>> happenings_;
     std::vector<TileTimeEvent>* events_ = nullptr;
     uint64_t order_ = 0;
-    uint32_t next_block_ = 0;
+    std::vector<uint32_t> next_block_;  // by rank
     double places_;  // blocks that run at a time
-    double end_ = 0;
+    double start_ = 0;
+    double launch_us_ = 0;
+    std::vector<double> end_;  // by rank
     // [block][mode - 1][flag][aiv]: sets the partner has not matched.
     std::map<std::array<uint32_t, 4>, std::deque<Token>> pairs_;
-    // [kind][flag][round]: arrivals and the latest of them.
-    std::map<std::array<uint32_t, 3>, std::pair<uint32_t, Token>> rounds_;
+    // [rank][kind][flag][round]: arrivals and the latest of them.
+    std::map<std::array<uint32_t, 4>, std::pair<uint32_t, Token>> rounds_;
     std::vector<uint32_t> work_;  // cores to proceed with
+    std::map<uint64_t, Word> words_;
+    std::vector<Signal> signals_;
+    // [kind][number] of barriers of ranks.
+    std::map<std::array<uint32_t, 2>, std::pair<uint32_t, Token>> meetings_;
+    std::vector<uint32_t> meeting_[2];  // cores that have come to the present one, by kind
+    std::vector<LinkTraffic::Load> served_;  // what the memory of each rank moves for others
 };
 
 }  // namespace tile_simulator
