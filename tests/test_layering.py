@@ -77,7 +77,7 @@ ROOMS_OF_RUNTIME = {
     "devices": {"simulator", "cache", "launcher"},
     "jit_kernels": {"options", "simulator", "cache", "launcher", "devices"},
     "source_kernels": {"options", "simulator", "cache", "launcher", "devices"},
-    "ranks": {"launcher", "devices", "jit_kernels"},
+    "ranks": {"simulator", "launcher", "devices", "jit_kernels"},
     "tuning": {"cache", "launcher", "devices", "jit_kernels"},
     "host_npu": {"launcher"},
     "scripts": {"options", "cache", "launcher", "devices", "jit_kernels", "host_npu"},

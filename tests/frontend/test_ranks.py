@@ -271,7 +271,7 @@ def test_words_lie_in_lines_of_their_own() -> None:
 
     text = _text(kernel)
     assert "int32 [%all_ranks, 4, 16]" in text
-    assert "signal($words[0:+1, 2:+1, 0:+1], 1)" in text
+    assert "signal($words[0:+1, 2:+1, 0:+1], 1, none)" in text
     assert "wait_signal($words[%own_rank:+1, 2:+1, 0:+1], 1)" in text
 
 

@@ -60,7 +60,7 @@ def _part(op: Op, axes: Any, label: int, first: int, count: int) -> Op:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_an_operation_is_its_parts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every operation of the texts of the emitter's tests, whole and in two parts by each label."""
-    machine = interpreter_run._Machine
+    machine = interpreter_run.Machine
     run = machine.data
 
     def divided(self: Any, op: Op, core: Any) -> None:

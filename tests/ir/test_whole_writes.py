@@ -24,7 +24,7 @@ FILES = sorted((Path(__file__).parents[1] / "codegen" / "ops").glob("*.tir"))
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_nothing_is_left_of_what_was_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = interpreter_run._Machine
+    machine = interpreter_run.Machine
     run = machine.data
 
     def twice(self: Any, op: Op, core: Any) -> None:

@@ -96,7 +96,7 @@ def test_generated_statements_are_ordered(name: str) -> None:
     for own in order_of(func):
         put_in.remove(own)
     assert put_in == expected
-    assert (ordered is func) == (not place)
+    assert (ordered is func) == (not expected)
     final = accept_manual_sync.run(ordered, DEFAULT_TARGET)
     assert check_choices(func, final) == ()
 
