@@ -136,7 +136,8 @@ def test_mutants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("api", 99), ("file", 99), ("core", 3), ("pipe", 7), ("kind", 7), ("reason", 8), ("source", 7),
+        ("api", 99), ("file", 99), ("core", 3), ("pipe", 7), ("kind", len(KINDS)),
+        ("reason", len(REASONS)), ("source", 7),
         ("cause", 8), ("begin", np.nan), ("end", -1.0), ("complete", np.inf), ("waited", -3.0),
         ("begin", 1e6),
     ],

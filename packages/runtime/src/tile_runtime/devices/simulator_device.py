@@ -25,6 +25,7 @@ from tile_runtime.launcher.native import launcher
 from tile_runtime.launcher.remember_call import Repeat, remember_call
 from tile_runtime.launcher.signature import Signature, launcher_kinds
 from tile_runtime.simulator.build_simulator import include_directory
+from tile_runtime.simulator.rank_times import RankTimes, rank_times_from
 from tile_runtime.simulator.simulation_error import (
     Fault,
     SimulationError,
@@ -33,7 +34,6 @@ from tile_runtime.simulator.simulation_error import (
     simulation_error,
     simulation_warning,
 )
-from tile_runtime.simulator.rank_times import RankTimes, rank_times_from
 from tile_runtime.simulator.timeline import Timeline, timeline_from
 
 # The cores a schedule can starve, by the simulator's number.
