@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from kept_cases import examples, kept_number
 
 from tile_ir import KernelError
+from tile_runtime.simulator.timeline import KINDS, REASONS
 from tile_runtime.tools.report.saved_timeline import load_run, save_run
 from tile_runtime.tools.report.timed_run import TimedRun
 from timed_runs import chance_runs, example_run, made_run, small_run

@@ -57,9 +57,7 @@ class RankKernels:
     def __post_init__(self) -> None:
         self.kernels = KernelSet('#include "shmem.h"\n' + self.prelude)
 
-    def add(
-        self, name: str, parameters: str, body: str, kind: str = "KERNEL_TYPE_MIX_AIV_1_0"
-    ) -> str:
+    def add(self, name: str, parameters: str, body: str, kind: str = "KERNEL_TYPE_MIX_AIV_1_0") -> str:
         """Adds a kernel; its parameters are those of C++."""
         return self.kernels.add(name, parameters, body, kind)
 

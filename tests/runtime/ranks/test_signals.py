@@ -30,12 +30,8 @@ add("neighbour_no_quiet", PUT, SIGNAL, WAIT, READ)
 add("neighbour_no_wait", PUT, QUIET, SIGNAL, READ)
 add("neighbour_no_signal", PUT, QUIET, WAIT, READ)
 add("neighbour_early", QUIET, SIGNAL, PUT, QUIET, WAIT, READ)
-add(
-    "neighbour_put_signal",
-    "aclshmem_putmem_signal(y, x, N * 4, Word(w, 0), 1, ACLSHMEM_SIGNAL_SET, t.next);",
-    WAIT,
-    READ,
-)
+add("neighbour_put_signal",
+    "aclshmem_putmem_signal(y, x, N * 4, Word(w, 0), 1, ACLSHMEM_SIGNAL_SET, t.next);", WAIT, READ)
 
 
 def arrays(ranks: int, rows: int = 1, words: int = 8 * LINE) -> tuple[Any, ...]:
@@ -302,24 +298,16 @@ RESET = "aclshmemx_signal_op(Word(w, 0), 0, ACLSHMEM_SIGNAL_SET, 0);"
 ACKNOWLEDGE = "aclshmemx_signal_op(Word(w, LINE), i + 1, ACLSHMEM_SIGNAL_SET, 1);"
 AWAIT = "aclshmem_signal_wait_until(Word(w, LINE), ACLSHMEM_CMP_GE, i + 1);"
 add("rounds_reset", ROUNDS.format(signal=SET_ONE, wait=WAIT, reset=RESET))
-add(
-    "rounds_reset_by_add",
-    ROUNDS.format(signal=SET_ONE.replace("SET", "ADD"), wait=WAIT.replace("EQ", "GE"), reset=RESET),
-)
+add("rounds_reset_by_add", ROUNDS.format(
+    signal=SET_ONE.replace("SET", "ADD"), wait=WAIT.replace("EQ", "GE"), reset=RESET))
 add("rounds_reset_plainly", ROUNDS.format(signal=SET_ONE, wait=WAIT, reset="""
     { GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)w); g.SetValue(0, 0);
       DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(g); }
 """))  # fmt: skip
 add("rounds_acknowledged", ROUNDS.format(
     signal=SET_ONE + AWAIT, wait=WAIT, reset=RESET + ACKNOWLEDGE))  # fmt: skip
-add(
-    "rounds_counted",
-    ROUNDS.format(
-        signal=SET_ONE.replace(", 1,", ", i + 1,"),
-        wait=WAIT.replace("EQ, 1", "GE, i + 1"),
-        reset="",
-    ),
-)
+add("rounds_counted", ROUNDS.format(
+    signal=SET_ONE.replace(", 1,", ", i + 1,"), wait=WAIT.replace("EQ, 1", "GE, i + 1"), reset=""))
 
 
 def test_a_word_is_set_back_in_order_with_the_next_signal() -> None:
