@@ -116,6 +116,20 @@ void LinkTraffic::advance(double time)
     now_ = std::max(now_, time);
 }
 
+// Sums anew what those not settled yet ask for, so that rounding leaves nothing behind; false if all are.
+bool LinkTraffic::ask()
+{
+    bool any = false;
+    std::fill(asked_.begin(), asked_.end(), 0.0);
+    for (const Flows* each : active_) {
+        for (const Use& use : each->way) {
+            asked_[use.resource] += each->settled ? 0 : use.part * double(each->flows.size());
+        }
+        any = any || !each->settled;
+    }
+    return any;
+}
+
 // The rate that all transfers not settled yet could have.
 double LinkTraffic::common_rate() const
 {
@@ -147,7 +161,6 @@ void LinkTraffic::settle_at(double rate)
         for (const Use& use : each->way) {
             const double asked = use.part * double(each->flows.size());
             free_[use.resource] -= asked * rate;
-            asked_[use.resource] = std::max(0.0, asked_[use.resource] - asked);
         }
     }
 }
@@ -155,15 +168,10 @@ void LinkTraffic::settle_at(double rate)
 void LinkTraffic::share()
 {
     std::fill(free_.begin(), free_.end(), 1.0);
-    std::fill(asked_.begin(), asked_.end(), 0.0);
     for (Flows* each : active_) {
         each->settled = false;
-        for (const Use& use : each->way) {
-            asked_[use.resource] += use.part * double(each->flows.size());
-        }
     }
-    const auto settled = [](const Flows* each) { return each->settled; };
-    while (!std::all_of(active_.begin(), active_.end(), settled)) {
+    while (ask()) {
         settle_at(common_rate());
     }
     std::fill(loads_.begin(), loads_.end(), Load{});

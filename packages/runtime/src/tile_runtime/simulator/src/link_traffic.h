@@ -89,6 +89,7 @@ private:
     std::vector<Use> way_of(const Kind& kind) const;
     void advance(double time);
     void share();
+    bool ask();
     double common_rate() const;
     void settle_at(double rate);
 
