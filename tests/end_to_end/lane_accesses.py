@@ -63,7 +63,7 @@ class Recorder(Machine):
             self._of(counts, buffer, core)[self.element(buffer, indices, core)[1]] += 1
 
     def _of(self, counts: Counts, buffer: Buffer, core: CoreState) -> Any:
-        size = self.globals[buffer].elements.size
+        size = core.storage[buffer].elements.size
         return counts.setdefault((buffer, core.block, core.lane), np.zeros(size, np.int64))
 
 

@@ -186,9 +186,13 @@ class _Dying:
 
 
 def test_two_workers_of_dask_with_one_killed_find_the_same() -> None:
-    distributed = pytest.importorskip(
-        "distributed", reason="dask.distributed is not installed: pip install 'dask[distributed]'"
+    # A folder of this name is found as a module, if there is no other.
+    pytest.importorskip(
+        "distributed.deploy",
+        reason="dask.distributed is not installed: pip install 'dask[distributed]'",
     )
+    import distributed
+
     with override(cache=False):
         expected = tuned()(N)
     killed: list[int] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -48,8 +49,8 @@ def test_torchrun_gives_what_gloo_gives() -> None:
         check=False,
     )
     assert found.returncode == 0, found.stderr
-    lines = sorted(line for line in found.stdout.splitlines() if line.startswith("rank"))
-    assert lines == [f"rank {rank} of 4: equal" for rank in range(4)]
+    # Lines of several processes may come out as one.
+    assert sorted(re.findall(r"rank (\d) of 4: equal", found.stdout)) == [*"0123"]
 
 
 def test_two_processes_and_what_goes_wrong_with_them() -> None:
@@ -61,7 +62,7 @@ def test_two_processes_and_what_goes_wrong_with_them() -> None:
     def told(what: str, rank: int) -> str:
         return next(x for x in lines if x.startswith(f"{what}, rank {rank}: "))
 
-    assert {f"rank {rank} of 2: equal" for rank in range(2)} <= {*lines}
+    assert all(f"rank {rank} of 2: equal" in text for rank, text in enumerate(outputs))
     for rank in range(2):
         assert "asymmetric" in told("asymmetric", rank)
         assert "(2, 1001)" in told("asymmetric", rank) and "(2, 1000)" in told("asymmetric", rank)
