@@ -11,7 +11,6 @@ from .example_cases import case_of
 from .rank_cases import fault, load, schedules
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_mistake_is_told_in_every_schedule(name: str, tmp_path: Path) -> None:
     broken = BROKEN[name]

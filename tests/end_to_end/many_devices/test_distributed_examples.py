@@ -50,7 +50,6 @@ def test_an_example_on_any_number_of_ranks(
 SLOW = ("gemm_rs", "gemm_ar", "attention")
 
 
-@pytest.mark.whole
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in SLOW])
 def test_the_interpreter_says_the_same(name: str, tmp_path: Path) -> None:
     _interpreted(name, tmp_path)
