@@ -2,7 +2,7 @@
 
 Bandwidths are GB/s in one direction, times microseconds. "[a]" marks assumptions that nothing
 published fixes. HIXL: 128 MiB in pieces, host side; PTO: a kernel that gets 4 KB at a time from
-another device with one core (docs/time_model.md#links).
+another device with one core (docs/many_devices.md#links).
 """
 
 from __future__ import annotations
