@@ -47,7 +47,7 @@ def ag_gemm(
                     for t in T.serial(T.ceildiv(tiles - cid, blocks)):
                         row = (cid + t * blocks) * rows
                         for s in T.serial(num):
-                            to = (r + s) % num
+                            to = (r + s + cid) % num
                             T.put_signal(
                                 A[row : row + rows, :],
                                 gathered[r, row : row + rows, :],

@@ -35,7 +35,7 @@ def all_gather(x, y, words, step, cid, blocks):
     start = cid * part
     with T.Scale("device") as (r, num):
         for s in T.serial(num):
-            to = (r + s) % num
+            to = (r + s + cid) % num
             T.put_signal(
                 x[start : start + part],
                 y[r, start : start + part],
@@ -74,7 +74,7 @@ def all_to_all(x, y, words, step, cid, blocks):
     start = cid * part
     with T.Scale("device") as (r, num):
         for s in T.serial(num):
-            to = (r + s) % num
+            to = (r + s + cid) % num
             T.put_signal(
                 x[to, start : start + part],
                 y[r, start : start + part],
@@ -93,7 +93,7 @@ def all_to_all_of_rows(x, counts, y, words, step, cid, blocks):
     most = x.shape[1]
     with T.Scale("device") as (r, num):
         for s in T.serial(num):
-            to = (r + s) % num
+            to = (r + s + cid) % num
             for i in T.serial(T.ceildiv(counts[to] - cid, blocks)):
                 T.put(x[to, cid + i * blocks, :], y[r, cid + i * blocks, :], to)
             T.quiet()
@@ -159,7 +159,7 @@ def all_reduce(x, slots, y, words, more_words, step, cid, blocks, dtype):
         all_to_all(x, slots, words, step, cid, blocks)
         add_slots(slots, total, term, start, part, num)
         for s in T.serial(num):
-            to = (r + s) % num
+            to = (r + s + cid) % num
             T.put_signal(total, y[r, start : start + part], more_words[r * blocks + cid], step, to)
         for s in T.serial(num):
             T.wait_ge(more_words[s * blocks + cid], step)
@@ -173,7 +173,7 @@ def broadcast(x, y, words, step, root, cid, blocks):
     with T.Scale("device") as (r, num):
         if r == root:
             for s in T.serial(num):
-                to = (r + s) % num
+                to = (r + s + cid) % num
                 T.put_signal(x[start : start + part], y[start : start + part], words[cid], step, to)
         T.wait_ge(words[cid], step)
 

@@ -74,7 +74,7 @@ def gemm_ar(
                                     total[i, j] = total[i, j] + term[i, j]
                             T.copy(total, rounded)
                             for s in T.serial(num):
-                                to = (r + s) % num
+                                to = (r + s + cid) % num
                                 T.put_signal(rounded, C[row, column], summed[tile], step, to)
                 for t in T.serial(T.ceildiv(tiles - cid, blocks)):
                     with T.Scope("V"):
