@@ -123,10 +123,17 @@ def test_processes_find_what_this_one_does() -> None:
     assert apart.latency == here.latency == elsewhere.latency
 
 
+# A tuner that is killed, if it is told to, as soon as its first row is on disk.
 SCRIPT = """
-import sys
+import os, signal, sys
 sys.path[:0] = [{folder!r}, {tests!r}]
-from test_tuning_processes import N, override, tuned
+from test_tuning_processes import N, ResultStore, override, tuned
+write = ResultStore.write
+def write_and_die(store, row):
+    write(store, row)
+    os.kill(os.getpid(), signal.SIGKILL)
+if "die" in sys.argv:
+    ResultStore.write = write_and_die
 with override(cache_dir={cache!r}, cxx={compiler!r}, prove=True):
     print(tuned()(N).config, flush=True)
 """
@@ -139,11 +146,8 @@ def test_a_killed_tuner_goes_on_where_it_was(tmp_path: Path) -> None:
     here = Path(__file__).parent
     script.write_text(SCRIPT.format(folder=str(here), tests=str(here.parent), **words))
     command = [sys.executable, str(script)]
-    first = subprocess.Popen(command, stdout=subprocess.PIPE)
-    while not store.studies() and first.poll() is None:
-        time.sleep(0.01)
-    first.send_signal(signal.SIGKILL)
-    first.communicate()
+    first = subprocess.run([*command, "die"], capture_output=True)
+    assert first.returncode == -signal.SIGKILL, first.stderr.decode()
     (before,) = store.studies()
     assert 0 < len(before.rows) < len(BLOCKS)
     second = subprocess.run(command, capture_output=True)
