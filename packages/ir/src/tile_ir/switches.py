@@ -58,6 +58,12 @@ SWITCHES: dict[str, Switch] = {
             "when what a simulated rank stores to another arrives",
             ("seed", "prompt", "late"),
         ),
+        Switch(
+            "transport",
+            "auto",
+            "how stores get to ranks that are other processes",
+            ("auto", "shared", "messages"),
+        ),
         Switch("first", False, "a simulated kernel ends at its first error, instead of going on"),
         Switch("timeout", 60, "seconds a kernel may run on the simulator; 0 means no limit"),
         Switch("soc", "Ascend910B2", "chip to compile for, a row of the SoC table"),

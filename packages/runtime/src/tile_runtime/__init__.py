@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tile_runtime.jit_kernels.kernel import JITKernel
     from tile_runtime.jit_kernels.profiler import do_bench
     from tile_runtime.options.pass_configs import PassConfigKey
-    from tile_runtime.ranks.processes import init_ranks
+    from tile_runtime.ranks.processes import ProcessRanks, init_ranks
     from tile_runtime.ranks.simulated import Ranks
     from tile_runtime.ranks.symmetric_tensor import SymmetricTensor
     from tile_runtime.simulator.simulation_error import Fault, SimulationError
@@ -37,6 +37,7 @@ _HOME = {
     "Fault": "simulator.simulation_error",
     "JITKernel": "jit_kernels.kernel",
     "PassConfigKey": "options.pass_configs",
+    "ProcessRanks": "ranks.processes",
     "Ranks": "ranks.simulated",
     "SimulationError": "simulator.simulation_error",
     "SimulationResult": "source_kernels.simulate",
@@ -69,6 +70,7 @@ __all__ = [
     "Fault",
     "JITKernel",
     "PassConfigKey",
+    "ProcessRanks",
     "Ranks",
     "SimulationError",
     "SimulationResult",

@@ -295,9 +295,10 @@ Outcome Kernel::run_ranks(const std::vector<py::tuple>& values, const py::tuple&
     TileProcesses others{};
     uint32_t ranks = static_cast<uint32_t>(values.size());
     if (process) {
-        const auto& [all, rank, came, apart, given_up] = *process;
+        const auto& [all, rank, came, apart, given_up, lock, messages] = *process;
         ranks = all;
-        others = {rank, reinterpret_cast<uint32_t*>(came), apart, reinterpret_cast<const uint32_t*>(given_up)};
+        others = {rank, reinterpret_cast<uint32_t*>(came), apart, reinterpret_cast<const uint32_t*>(given_up),
+            reinterpret_cast<uint32_t*>(lock), reinterpret_cast<TileMessages*>(messages)};
     }
     const Symmetric symmetric(ranks, allocations);
     std::vector<std::unique_ptr<Cells>> cells;

@@ -112,7 +112,7 @@ public:
     // model.
     // `process`, where each rank has a process of its own and the values are those of this one: how many ranks there are,
     // and what TileProcesses holds.
-    using Process = std::tuple<uint32_t, uint32_t, uintptr_t, uint32_t, uintptr_t>;
+    using Process = std::tuple<uint32_t, uint32_t, uintptr_t, uint32_t, uintptr_t, uintptr_t, uintptr_t>;
     Outcome run_ranks(const std::vector<py::tuple>& values, const py::tuple& byte_sizes,
         const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations,
         const std::optional<py::dict>& timing, const std::optional<Process>& process) const;

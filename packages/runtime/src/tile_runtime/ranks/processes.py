@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -9,12 +11,13 @@ from types import TracebackType
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
 from tile_ir import CallError, TileError
+from tile_ir.switches import SWITCHES, switch
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
-from tile_runtime.ranks.shared_heap import MOST_RANKS, SharedHeap, mapped, new_file
+from tile_runtime.ranks.rank_group import RankGroup, rank_group
+from tile_runtime.ranks.shared_heap import MOST_RANKS, PAGE, SharedHeap, mapped, new_file
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
 
 HEAP_BYTES = 256 << 20
@@ -30,11 +33,27 @@ class ProcessRanks:
     looked for where one process has all of them: `tile_runtime.Ranks`.
     """
 
-    group: Any
-    rank: int
-    count: int
+    group: RankGroup
     heap: SharedHeap
     made: list[SymmetricTensor] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.group.failure = lambda: self.heap.failure
+
+    @property
+    def rank(self) -> int:
+        """The number of this process."""
+        return self.group.rank
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self.group.count
+
+    @property
+    def transport(self) -> str:
+        """How stores get to other ranks: by "shared" memory, or by "messages"."""
+        return "shared" if self.heap.messages is None else "messages"
 
     def __enter__(self) -> ProcessRanks:
         return self
@@ -54,7 +73,7 @@ class ProcessRanks:
         """A symmetric tensor that holds nothing in particular; a collective act. Raises CallError
         `asymmetric` where another rank asks for another one."""
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-        self._same_everywhere((len(self.made), sizes, str(dtype)))
+        _same_everywhere(self.group, f"allocation {len(self.made)}", (sizes, str(dtype)))
         count = prod(sizes)
         offset = self.heap.take(count * dtype.itemsize)
         instances = tuple(
@@ -63,7 +82,8 @@ class ProcessRanks:
             else torch.empty(sizes, dtype=dtype)
             for memory in self.heap.maps
         )
-        tensor = SymmetricTensor(f"symmetric_{len(self.made)}", instances)
+        alone = None if self.heap.messages is None else self.rank
+        tensor = SymmetricTensor(f"symmetric_{len(self.made)}", instances, alone)
         self.made.append(tensor)
         return tensor
 
@@ -92,53 +112,86 @@ class ProcessRanks:
         if not isinstance(launcher, SimulatorLaunch):
             message = f"`{kernel.prim_func.name}` is for an NPU, and ranks are simulated here"
             raise CallError("ranks", message, hint="set TILE_TARGET=sim")
-        own = tuple(a[self.rank] if isinstance(a, SymmetricTensor) else a for a in arguments)
-        call = kernel.binder.bind(own)
+        call = kernel.binder.bind(tuple(self._own(a) for a in arguments))
         rank, *words = self.heap.words
         try:
             launcher.run_process(call, self.made, (self.count, rank, *words))
         except TileError as error:
-            other = self.heap.given_up
-            if other is not None and other != self.rank:
-                message = f"rank {other} failed: {self.heap.message}"
-                raise CallError("rank-failed", message) from None
+            self._raise_failure()
             self.heap.give_up(str(error))
             raise
+        if self.heap.messages is not None and self.heap.given_up is not None:
+            self._raise_failure()
+            raise CallError("rank-failed", f"rank {self.rank} failed: {self.heap.message}")
         return call.outputs[0] if len(call.outputs) == 1 else call.outputs
 
     def barrier(self) -> None:
         """Wait for all processes."""
-        dist.barrier(group=self.group)
+        self.group.barrier()
 
-    def _same_everywhere(self, asked: tuple[Any, ...]) -> None:
-        found: list[Any] = [None] * self.count
-        dist.all_gather_object(found, asked, group=self.group)
-        for rank, other in enumerate(found):
-            if other != asked:
-                message = (
-                    f"allocation {asked[0]} is {asked[1:]} here, and {other[1:]} on rank {rank}"
-                )
-                hint = "all ranks allocate the same tensors in the same order"
-                raise CallError("asymmetric", message, hint=hint)
+    def _own(self, argument: Any) -> Any:
+        if not isinstance(argument, SymmetricTensor):
+            return argument
+        if argument not in self.made:
+            message = f"`{argument.name}` was made by others than these ranks"
+            raise CallError("ranks", message, hint="make it by the `empty` of what init_ranks gave")
+        return argument[self.rank]
+
+    def _raise_failure(self) -> None:
+        text = self.heap.failure
+        if text is not None:
+            raise CallError("rank-failed", text) from None
 
 
-def init_ranks(group: Any = None, heap_bytes: int = HEAP_BYTES) -> ProcessRanks:
+def _same_everywhere(group: RankGroup, what: str, asked: tuple[Any, ...]) -> None:
+    """Raises CallError `asymmetric` where another rank asks for something else."""
+    found = group.gathered((what, asked))
+    for rank, (other, other_asked) in enumerate(found):
+        if (other, other_asked) != (what, asked):
+            message = f"{what} is {asked} here, and {other} is {other_asked} on rank {rank}"
+            hint = "all ranks allocate the same tensors in the same order"
+            raise CallError("asymmetric", message, hint=hint)
+
+
+def init_ranks(
+    group: Any = None,
+    heap_bytes: int = HEAP_BYTES,
+    transport: str | None = None,
+    backend: str | None = None,
+) -> ProcessRanks:
     """This process as a rank of a group of torch.distributed, the default one if none is given; a
-    collective act. Raises CallError where there is no group."""
-    if not (dist.is_available() and dist.is_initialized()):
-        message = "there is no process group of torch.distributed"
-        hint = "start with `torchrun --nproc-per-node R script.py`, whose script first calls "
-        hint += '`torch.distributed.init_process_group("gloo")`'
-        raise CallError("ranks", message, hint=hint)
-    rank, count = dist.get_rank(group), dist.get_world_size(group)
-    if count > MOST_RANKS:
-        raise CallError("ranks", f"{count} processes, but at most {MOST_RANKS} are simulated")
-    path = new_file(heap_bytes)
-    paths: list[Any] = [None] * count
+    collective act. Where there is no group yet, `backend` makes one of what torchrun has started.
+
+    `transport` is "shared" for memory that all processes map, "messages" where they share none, and
+    "auto" for what their hosts allow; if none is given, the switch `transport` decides. Raises
+    CallError where there is no group, and where ranks ask for different things.
+    """
+    wanted = transport if transport is not None else str(switch("transport"))
+    if wanted not in SWITCHES["transport"].choices:
+        choices = ", ".join(SWITCHES["transport"].choices)
+        raise CallError("ranks", f"init_ranks(transport={wanted!r}): expected one of {choices}")
+    members = rank_group(group, backend)
+    if members.count > MOST_RANKS:
+        raise CallError("ranks", f"{members.count} processes, but at most {MOST_RANKS} are simulated")
+    _same_everywhere(members, "init_ranks", (heap_bytes, wanted))
+    hosts = members.gathered(socket.gethostname())
+    one_host = len(set(hosts)) == 1
+    if wanted == "shared" and not one_host:
+        message = f"ranks on {len(set(hosts))} hosts share no memory: {', '.join(sorted(set(hosts)))}"
+        raise CallError("ranks", message, hint='leave out transport="shared"')
+    if wanted == "messages" or not one_host:
+        maps = [mmap.mmap(-1, heap_bytes + PAGE) for _ in range(members.count)]
+        heap = SharedHeap(members.rank, maps, heap_bytes)
+        heap.connect(members, one_host)
+        return ProcessRanks(members, heap)
+    return ProcessRanks(members, _mapped_heap(members, heap_bytes))
+
+
+def _mapped_heap(members: RankGroup, size: int) -> SharedHeap:
+    path = new_file(size)
     try:
-        dist.all_gather_object(paths, path, group=group)
-        maps = [mapped(other, heap_bytes) for other in paths]
-        dist.barrier(group=group)
+        maps = [mapped(other, size) for other in members.gathered(path)]
+        members.barrier()
     finally:
         path.unlink()
-    return ProcessRanks(group, rank, count, SharedHeap(rank, maps, heap_bytes))
+    return SharedHeap(members.rank, maps, size)

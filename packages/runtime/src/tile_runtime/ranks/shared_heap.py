@@ -1,7 +1,8 @@
 """Memory that the processes of a group share: each makes a file, and all map the files of all.
 
 The first page of the file of rank 0 is what the processes tell each other: who has given up, with
-what message, and how often each has come to a barrier.
+what message, and how often each has come to a barrier. Where they share no memory each has a page
+and memory of its own for all ranks, and messages bring what the others write there.
 """
 
 from __future__ import annotations
@@ -10,17 +11,21 @@ import ctypes
 import mmap
 import os
 import tempfile
+import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tile_ir import CallError
+from tile_runtime.ranks.rank_group import RankGroup
+from tile_runtime.ranks.rank_messages import RankMessages, open_messages
 
 PAGE = 4096
 ALIGNED = 256
 LINE = 64
-# Words of the first page: 1 + the rank that has given up, then a line for each rank.
+# Words of the first page: 1 + the rank that has given up, who adds to memory of all, then a line
+# for each rank.
 MOST_RANKS = 31
 MESSAGE = LINE * (MOST_RANKS + 1)
 
@@ -35,6 +40,7 @@ class SharedHeap:
     size: int
     used: int = 0
     bases: list[int] = field(default_factory=list)
+    messages: RankMessages | None = None
 
     def __post_init__(self) -> None:
         for mapped in self.maps:
@@ -54,6 +60,15 @@ class SharedHeap:
         self.used = begin + count
         return PAGE + begin
 
+    def connect(self, group: RankGroup, one_host: bool) -> None:
+        """Let messages keep the memory of all ranks up to date; a collective act."""
+        page = self.bases[0]
+        text = page + MESSAGE, PAGE - MESSAGE
+        size = self.size + PAGE
+        self.messages = open_messages(group, one_host, self.words, self.bases, size, text)
+        # The thread that serves them ends before the memory does, whoever forgets to close this.
+        weakref.finalize(self, self.messages.close)
+
     @property
     def given_up(self) -> int | None:
         """The rank that has given up first."""
@@ -67,19 +82,33 @@ class SharedHeap:
 
     def give_up(self, message: str) -> None:
         """Let all others end that wait for this rank."""
-        if self.given_up is None:
+        if self.given_up is not None:
+            return
+        if self.messages is not None:
+            self.messages.fail(message)
+        else:
             text = message.encode()[: PAGE - MESSAGE - 1]
             self.maps[0][MESSAGE : MESSAGE + len(text)] = text
             self.maps[0][:4] = (self.rank + 1).to_bytes(4, "little")
 
     @property
-    def words(self) -> tuple[int, int, int, int]:
+    def failure(self) -> str | None:
+        """Which other rank has given up, and why."""
+        rank = self.given_up
+        return None if rank in (None, self.rank) else f"rank {rank} failed: {self.message}"
+
+    @property
+    def words(self) -> tuple[int, ...]:
         """What the simulator takes: the rank, how often each came to a barrier, in words so far
-        apart, and who has given up."""
-        return self.rank, self.bases[0] + LINE, LINE // 4, self.bases[0]
+        apart, who has given up, who adds to memory of all, and the messages if there are any."""
+        page = self.bases[0]
+        messages = self.messages.pointer if self.messages is not None else 0
+        return self.rank, page + LINE, LINE // 4, page, page + 4, messages
 
     def close(self) -> None:
         """Forget the memory; what a tensor lies in stays until that is gone."""
+        if self.messages is not None:
+            self.messages.close()
         for memory in self.maps:
             with suppress(BufferError):
                 memory.close()

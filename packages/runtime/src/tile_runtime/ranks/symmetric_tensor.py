@@ -15,19 +15,25 @@ WORDS_APART = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SymmetricTensor:
-    """The instances of all ranks of this process. `t[r]` is that of rank `r`."""
+    """The instances of all ranks that this process reaches. `t[r]` is that of rank `r`; where ranks
+    are processes that share no memory, that of rank `alone` and no other."""
 
     name: str
     instances: tuple[torch.Tensor, ...]
+    alone: int | None = None
 
     def __getitem__(self, rank: int) -> torch.Tensor:
+        if self.alone not in (None, rank):
+            message = f"`{self.name}` of rank {rank} lies in another process, and rank {self.alone}"
+            message += " has only its own: these ranks share no memory"
+            raise CallError("ranks", message, hint="let that rank send it: torch.distributed")
         return self.instances[rank]
 
     def __len__(self) -> int:
         return len(self.instances)
 
     def __iter__(self) -> Iterator[torch.Tensor]:
-        return iter(self.instances)
+        return (self[rank] for rank in range(len(self)))
 
     @property
     def shape(self) -> torch.Size:
@@ -45,7 +51,7 @@ class SymmetricTensor:
 
     def all(self) -> torch.Tensor:
         """A copy of all instances, stacked by rank."""
-        return torch.stack(self.instances)
+        return torch.stack(tuple(self))
 
     def fill(self, values: torch.Tensor) -> SymmetricTensor:
         """Give each instance its part of `values`, stacked by rank. Raises CallError where the
@@ -55,6 +61,6 @@ class SymmetricTensor:
             found = tuple(values.shape)
             message = f"`{self.name}` takes values of shape {expected}, found {found}"
             raise CallError("call-shape", message, hint="give each rank its part, stacked")
-        for instance, part in zip(self.instances, values, strict=True):
+        for instance, part in zip(self, values, strict=True):
             instance.copy_(part)
         return self

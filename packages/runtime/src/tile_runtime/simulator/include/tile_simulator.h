@@ -51,12 +51,17 @@ enum TileChecks : uint32_t {
 };
 
 // Of a launch over ranks in which each has a process: the number of this one, how often each has come to a barrier, in
-// words so far `apart`, and 1 + the number of a rank that has given up. The words are shared by all processes.
+// words so far `apart`, and 1 + the number of a rank that has given up. The words are shared by all processes, or kept up
+// to date by messages.
+struct TileMessages;
+
 struct TileProcesses {
     uint32_t rank;
     uint32_t* came;
     uint32_t apart;
     const uint32_t* given_up;
+    uint32_t* lock = nullptr;  // who adds to shared memory, or 0
+    TileMessages* messages = nullptr;  // null: the memory of all ranks is shared; else what carries it
 };
 
 struct TileOptions {
@@ -112,6 +117,15 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
 void tile_simulator_begin_ranks(uint32_t ranks, const TileSymmetric* memory, size_t count);
 void tile_simulator_next_rank(void);
 int tile_simulator_end_ranks(void);
+// Messages between processes that share no memory: `sockets` lead to the others (-1: to itself), `instances` are `bytes`
+// of each rank, its own memory and a picture of the others'. Whoever gives up is told in `given_up` and `text`. Served by
+// a thread until the end, which waits so long at most for the others to end as well.
+TileMessages* tile_simulator_open_messages(uint32_t ranks, const TileProcesses* words, const int* sockets,
+    uint8_t* const* instances, uint64_t bytes, char* text, uint32_t text_bytes);
+void tile_simulator_fail_messages(TileMessages* messages, const char* text);
+// Waits until the others have all that was sent to them.
+void tile_simulator_settle_messages(TileMessages* messages);
+void tile_simulator_close_messages(TileMessages* messages, double seconds);
 // Whether launches are to be recorded; what is recorded owns its closure.
 int tile_simulator_recording(void);
 void tile_simulator_record(

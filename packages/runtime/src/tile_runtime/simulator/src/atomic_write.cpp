@@ -1,7 +1,9 @@
 #include "atomic_write.h"
 
+#include <chrono>
 #include <cstring>
 #include <mutex>
+#include <thread>
 
 #include "elementwise.h"
 #include "instruction.h"
@@ -13,6 +15,35 @@ namespace {
 
 // Blocks run on several host threads; one lock makes every atomic DMA indivisible.
 std::recursive_mutex atomic_mutex;
+
+// The same among processes that share memory. One that was killed inside does not keep the others for ever.
+class ProcessLock {
+public:
+    explicit ProcessLock(const TileProcesses* processes) : word_(processes != nullptr ? processes->lock : nullptr)
+    {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+        uint32_t nobody = 0;
+        while (word_ != nullptr && !__atomic_compare_exchange_n(
+                                       word_, &nobody, 1u, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            nobody = 0;
+            if (std::chrono::steady_clock::now() > end) {
+                break;
+            }
+            std::this_thread::yield();
+        }
+    }
+    ~ProcessLock()
+    {
+        if (word_ != nullptr) {
+            __atomic_store_n(word_, 0u, __ATOMIC_RELEASE);
+        }
+    }
+    ProcessLock(const ProcessLock&) = delete;
+    ProcessLock& operator=(const ProcessLock&) = delete;
+
+private:
+    uint32_t* word_;
+};
 
 // Of floats as of vector instructions: NaN wins, and -0 is below +0 (the vendor's tables of edge values of atomics).
 template <class T>
@@ -104,18 +135,20 @@ void write_global(Core& core, uint8_t* target, const uint8_t* source, uint64_t b
         order->updated(core, target, bytes);
     }
     if (core.remote.target() < 0 || !core.remote.hold(core, target, source, bytes)) {
+        const ProcessLock others(core.block.launch().options().processes);
         combine(core.atomic, core.atomic_type, core.saturation.floats, target, source, bytes);
     }
 }
 
-void update_global(
-    AtomicKind kind, DataType type, bool saturates, uint8_t* target, const uint8_t* source, uint64_t bytes)
+void update_global(AtomicKind kind, DataType type, bool saturates, uint8_t* target, const uint8_t* source,
+    uint64_t bytes, const TileProcesses* processes)
 {
     if (kind == AtomicKind::none) {
         std::memcpy(target, source, bytes);
         return;
     }
     const std::lock_guard<std::recursive_mutex> lock(atomic_mutex);
+    const ProcessLock others(processes);
     combine(kind, type, saturates, target, source, bytes);
 }
 

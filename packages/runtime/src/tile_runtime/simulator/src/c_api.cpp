@@ -7,6 +7,7 @@
 #include "ascend_c/division.h"
 #include "crash_guard.h"
 #include "launch.h"
+#include "rank_messages.h"
 #include "thread_pool.h"
 
 namespace tile_simulator {
@@ -220,6 +221,9 @@ int tile_simulator_end_ranks(void)
     int result = now.failed ? 1 : 0;
     for (size_t i = 0; result == 0 && !recorded.empty() && i < longest_of(recorded).size(); ++i) {
         result = run_recorded(recorded, i);
+    }
+    if (now.options.processes != nullptr && now.options.processes->messages != nullptr) {
+        now.options.processes->messages->quiet();
     }
     now.symmetric = SymmetricMemory();
     return result;

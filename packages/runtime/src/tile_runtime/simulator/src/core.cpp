@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "launch.h"
+#include "rank_messages.h"
 #include "time_log.h"
 
 namespace tile_simulator {
@@ -67,7 +68,7 @@ void Core::begin()
     rank_scratch = RankScratch{};
     collectives = 0;
     composed_call = composed_calls = 0;
-    cache.begin(data_cache_bytes[int(kind)]);
+    cache.begin(data_cache_bytes[int(kind)], messages_of(*this));
     time_log = block.launch().options().timing != nullptr ? std::make_unique<TimeLog>() : nullptr;
     waiting_id = -1;
     full_id = -1;

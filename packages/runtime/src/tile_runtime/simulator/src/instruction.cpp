@@ -9,6 +9,7 @@
 #include "launch.h"
 #include "order_checks.h"
 #include "race_report.h"
+#include "rank_messages.h"
 #include "time_log.h"
 
 namespace tile_simulator {
@@ -215,6 +216,13 @@ void Instruction::reach_rank(const Operand& operand)
     const bool other = buffer != nullptr && buffer->symmetric && uint32_t(buffer->rank) != core.block.rank();
     const Where at = core.site.file != nullptr ? core.site : use.at;
     core.remote.access(core, other ? buffer->rank : -1, operand.write, pipe == Pipe::s, {use.api, at});
+    RankMessages* const messages = other ? messages_of(core) : nullptr;
+    if (messages != nullptr && (!operand.write || pipe == Pipe::s)) {
+        // The scalar unit works on whole lines, also where it stores.
+        const uint64_t line = ScalarCache::line_bytes;
+        const uint64_t begin = std::max(buffer->begin, operand.region.start - line);
+        messages->get(begin, std::min(buffer->end, operand.region.end() + line) - begin);
+    }
 }
 
 // Whether all of the operand is in its buffer. If not, it is told, and memory of the core stands for it: what is not

@@ -135,6 +135,10 @@ public:
     uint32_t first_rank() const { return options_.processes != nullptr ? options_.processes->rank : 0; }
     // The cores of this process have come to a barrier.
     void come_with_processes(Collective kind, uint32_t number);
+    // What a core of this process tells by a signal may come back to any other by way of other processes, which pass no
+    // clocks on: so all that was told until a wait ends counts as known to who has waited.
+    void hand_to_processes(const Handover& told);
+    ForeignPointer handed_to_processes() const;
     // "block 3", or "rank 1, block 3".
     std::string name_of_block(uint32_t block) const;
     void place(Fault& fault, uint32_t block) const;
@@ -288,6 +292,8 @@ private:
         uint32_t came;    // how often each process has come to one by then
     };
     std::vector<BarrierOfProcesses> barriers_of_processes_;
+    mutable std::mutex handed_mutex_;
+    ForeignPointer handed_to_processes_;
     std::vector<uint32_t> collectives_of_ended_;  // by rank, of a core that has ended
     std::vector<LeftSets> left_sets_;
     std::shared_ptr<SyncLines> sync_lines_;  // null: the launch is not timed

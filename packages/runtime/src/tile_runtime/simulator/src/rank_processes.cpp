@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "launch.h"
+#include "rank_messages.h"
 
 namespace tile_simulator {
 namespace {
@@ -32,8 +33,23 @@ void Launch::come_with_processes(Collective kind, uint32_t number)
 {
     const TileProcesses& all = *options_.processes;
     const uint32_t came = __atomic_add_fetch(came_of(all, all.rank), 1, __ATOMIC_RELEASE);
+    if (all.messages != nullptr) {
+        all.messages->come(came);
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
     barriers_of_processes_.push_back({kind, number, came});
+}
+
+void Launch::hand_to_processes(const Handover& told)
+{
+    const std::lock_guard<std::mutex> lock(handed_mutex_);
+    handed_to_processes_ = joined(handed_to_processes_, all_of(told));
+}
+
+ForeignPointer Launch::handed_to_processes() const
+{
+    const std::lock_guard<std::mutex> lock(handed_mutex_);
+    return handed_to_processes_;
 }
 
 bool Launch::judge_barriers()

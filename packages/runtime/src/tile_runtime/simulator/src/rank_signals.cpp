@@ -12,6 +12,7 @@
 #include "instruction.h"
 #include "launch.h"
 #include "order_checks.h"
+#include "rank_messages.h"
 #include "rank_waits.h"
 #include "shmem/order.h"
 #include "shmem/ranks.h"
@@ -89,6 +90,15 @@ int64_t load_value(uint64_t address, DataType type)
         default:
             return raw;
     }
+}
+
+// As it is now in the process whose word it is.
+int64_t value_of(const Core& core, uint64_t address, DataType type)
+{
+    if (RankMessages* const messages = messages_of(core)) {
+        messages->get(address, size_of(type));
+    }
+    return load_value(address, type);
 }
 
 template <class T>
@@ -227,12 +237,18 @@ void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
     signal.party = launch.name_of_block(core.block.index()) + " " + core.name();
     signal.use = {use.api, core.site.file != nullptr ? core.site : use.at};
     OrderChecks* const order = core.block.order();
-    if (launch.options().processes != nullptr) {
-        signal_process(address, signal.add, value);
-    } else if (order != nullptr) {
+    if (order != nullptr) {
         const bool alone = open != nullptr && core.remote.only_target() == pe;
         Instruction instruction = word_instruction(core, address, sizeof(int32_t), true, use);
         signal.by = order->signal(instruction, operation == set, alone ? open->fenced : 0);
+        if (launch.options().processes != nullptr) {
+            launch.hand_to_processes(*signal.by.handover);
+        }
+    }
+    if (launch.options().processes != nullptr) {
+        RankMessages* const messages = messages_of(core);
+        messages != nullptr ? messages->signal(address, signal.add, value)
+                            : signal_process(address, signal.add, value);
     }
     if (core.time_log != nullptr) {
         launch.note_word(core, {address, 0, {}, value, signal.add, uint32_t(pe)}, false, use);
@@ -281,6 +297,10 @@ int64_t rank_wait(uint64_t word, DataType type, int how, int64_t value, Use use)
             order->end_wait(core, *awaited.judged);
             core.block.launch().signals().judged(awaited.judged);
         }
+        if (core.block.launch().options().processes != nullptr) {
+            awaited.knowledge = nullptr;
+            return awaited.seen;
+        }
         core.block.launch().signals().waited(word, core.block.index() * uint64_t(cores_per_block) + core_index(core) + 1,
             [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); });
     }
@@ -296,7 +316,7 @@ bool rank_test(uint64_t word, DataType type, int how, int64_t value, Use use)
     require_word(core, word, size_of(type), use);
     clean_data_cache(word, false, use);
     const SignalCondition condition = condition_of(type, how, value, use);
-    const int64_t seen = load_value(word, type);
+    const int64_t seen = value_of(core, word, type);
     if (!condition.holds(seen)) {
         rest_between_polls(core, word, uint64_t(seen), use);
         return false;
@@ -320,7 +340,7 @@ bool Launch::judge_signals()
             if (core.coroutine.finished() || !awaited.waiting || awaited.address == 0 || awaited.ready.load()) {
                 continue;
             }
-            awaited.seen = load_value(awaited.address, awaited.condition.type);
+            awaited.seen = value_of(core, awaited.address, awaited.condition.type);
             if (!awaited.condition.holds(awaited.seen)) {
                 continue;
             }
@@ -341,6 +361,9 @@ bool Launch::judge_signals()
 ForeignPointer Launch::knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition,
     std::shared_ptr<JudgedWait>* judged) const
 {
+    if (options_.processes != nullptr) {
+        return handed_to_processes();
+    }
     const OrderChecks& order = *core.block.order();
     const auto knows = [&](const GlobalFlags::Writer& writer) { return order.scalar_behind(core, writer); };
     ForeignPointer known = signals_.knowledge(address, condition, knows, judged);

@@ -2,6 +2,7 @@
 
 #include "atomic_write.h"
 #include "launch.h"
+#include "rank_messages.h"
 #include "scramble.h"
 
 namespace tile_simulator {
@@ -21,6 +22,7 @@ void RemoteStores::access(Core& core, int32_t rank, bool write, bool scalar, Use
         return;
     }
     const TileOptions& options = core.block.launch().options();
+    processes_ = options.processes;
     target_ = rank;
     open_[uint32_t(rank)] = {use, 0};
     const uint64_t drawn = scrambled(options.seed * 31 + core.block.index() * 4ull + core.sub + ++draws_ * 0x10001ull);
@@ -32,7 +34,11 @@ bool RemoteStores::hold(const Core& core, uint8_t* target, const uint8_t* source
 {
     if (!late_) {
         deliver();  // none of the same pipe overtakes another
-        return false;
+        if (messages_of(core) == nullptr) {
+            return false;
+        }
+        store(target, source, bytes, core.atomic, core.atomic_type, core.saturation.floats);
+        return true;
     }
     held_.push_back({target, {source, source + bytes}, core.atomic, core.atomic_type, core.saturation.floats});
     return true;
@@ -41,9 +47,19 @@ bool RemoteStores::hold(const Core& core, uint8_t* target, const uint8_t* source
 void RemoteStores::deliver()
 {
     for (const Held& held : held_) {
-        update_global(held.atomic, held.type, held.saturates, held.target, held.bytes.data(), held.bytes.size());
+        store(held.target, held.bytes.data(), held.bytes.size(), held.atomic, held.type, held.saturates);
     }
     held_.clear();
+}
+
+void RemoteStores::store(
+    uint8_t* target, const uint8_t* source, uint64_t bytes, AtomicKind atomic, DataType type, bool saturates)
+{
+    if (processes_ != nullptr && processes_->messages != nullptr) {
+        processes_->messages->put(target, source, bytes, atomic, type, saturates);
+    } else {
+        update_global(atomic, type, saturates, target, source, bytes, processes_);
+    }
 }
 
 const RemoteStores::Open* RemoteStores::open_to(uint32_t rank) const
@@ -62,6 +78,9 @@ void RemoteStores::fence(uint32_t number)
 void RemoteStores::close()
 {
     deliver();
+    if (processes_ != nullptr && processes_->messages != nullptr) {
+        processes_->messages->quiet();
+    }
     open_.clear();
     target_ = -1;
 }

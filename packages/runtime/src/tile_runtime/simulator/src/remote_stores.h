@@ -11,6 +11,7 @@
 #include "ascend_c/atomic.h"
 #include "ascend_c/operand.h"
 #include "saturation.h"
+#include "tile_simulator.h"
 
 namespace tile_simulator {
 
@@ -42,6 +43,8 @@ public:
     void close();
 
 private:
+    void store(uint8_t* target, const uint8_t* source, uint64_t bytes, AtomicKind atomic, DataType type, bool saturates);
+
     struct Held {
         uint8_t* target;
         std::vector<uint8_t> bytes;
@@ -53,6 +56,7 @@ private:
     std::map<uint32_t, Open> open_;  // by rank
     std::vector<Held> held_;
     int32_t target_ = -1;
+    const TileProcesses* processes_ = nullptr;  // that the other ranks have
     bool late_ = false;   // the present instruction's
     uint64_t draws_ = 0;
 };

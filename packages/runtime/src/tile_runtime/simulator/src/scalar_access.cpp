@@ -9,6 +9,7 @@
 #include "instruction.h"
 #include "launch.h"
 #include "order_checks.h"
+#include "rank_messages.h"
 
 namespace tile_simulator {
 namespace {
@@ -30,6 +31,16 @@ uint8_t* access_global(Core& core, GlobalOperand element, uint32_t bytes, Use us
     const int operand = instruction.global("the element", true, element, Region::bytes(element.address, bytes));
     instruction.issue();
     return instruction.data(operand);
+}
+
+// To the process whose memory it is, if not of this one.
+void send_stored(const Core& core, uint64_t address, uint32_t bytes)
+{
+    RankMessages* const messages = messages_of(core);
+    if (messages != nullptr && messages->owner(address) >= 0) {
+        const auto* const stored = reinterpret_cast<const uint8_t*>(address);
+        messages->put(stored, stored, bytes, AtomicKind::none, DataType::u8, false);
+    }
 }
 
 // A load of a core that may wait for flags in GM.
@@ -151,6 +162,7 @@ void global_store_past_cache(GlobalOperand element, uint32_t bytes, const void* 
         order->stored(core, instruction.data(operand), static_cast<const uint8_t*>(value), bytes);
     }
     std::memcpy(instruction.data(operand), value, bytes);
+    send_stored(core, element.address, bytes);
 }
 
 void global_store(GlobalOperand element, uint32_t bytes, const void* value, Use use)
@@ -162,6 +174,7 @@ void global_store(GlobalOperand element, uint32_t bytes, const void* value, Use 
     }
     if (!core.device_checks || core.astray) {
         std::memcpy(data, value, bytes);
+        send_stored(core, element.address, bytes);
         return;
     }
     const GlobalBuffer& buffer = *core.block.launch().buffers().find(element.address);

@@ -5,6 +5,7 @@
 
 #include "core.h"
 #include "global_buffers.h"
+#include "rank_messages.h"
 
 namespace tile_simulator {
 namespace {
@@ -17,8 +18,9 @@ uint64_t byte_bits(uint64_t first, uint64_t length)
 
 }  // namespace
 
-void ScalarCache::begin(uint32_t bytes)
+void ScalarCache::begin(uint32_t bytes, RankMessages* messages)
 {
+    messages_ = messages;
     lines_.clear();
     oldest_.clear();
     numbers_ = 0;
@@ -159,15 +161,19 @@ void ScalarCache::store(const GlobalBuffer& buffer, uint64_t address, uint32_t b
         });
 }
 
-void ScalarCache::write_back(uint64_t start, const Line& line)
+void ScalarCache::write_back(uint64_t start, const Line& line) const
 {
     auto* memory = reinterpret_cast<uint8_t*>(start);
+    const bool elsewhere = messages_ != nullptr && messages_->owner(start) >= 0;
     for (uint32_t i = 0; i < line.inside && line.stored != 0; ++i) {
         const uint8_t byte = (line.stored >> i & 1) != 0 ? line.bytes[i] : line.fetched[i];
         // A byte nobody has changed is left alone: others may look at it.
         if (memory[i] != byte) {
             memory[i] = byte;
         }
+    }
+    if (elsewhere && line.stored != 0) {
+        messages_->put(memory, memory, line.inside, AtomicKind::none, DataType::u8, false);
     }
 }
 

@@ -18,6 +18,7 @@
 namespace tile_simulator {
 
 struct GlobalBuffer;
+class RankMessages;
 
 // Of a cube core and a vector core. Source: the programming guide on cache coherence, memory model.
 constexpr uint32_t data_cache_bytes[] = {16384, 32768};
@@ -31,8 +32,8 @@ public:
         return base + (address - base) / line_bytes * line_bytes;
     }
 
-    // Empty, of so many bytes.
-    void begin(uint32_t bytes);
+    // Empty, of so many bytes; what is written back to ranks of other processes goes by `messages`, if not null.
+    void begin(uint32_t bytes, RankMessages* messages);
     // A load of [address, address + bytes), of which `value` is what GM holds: puts what the cache holds in its place.
     // Tells of a stale-read if that is out of date.
     void load(const GlobalBuffer& buffer, uint64_t address, uint32_t bytes, uint8_t* value, Use use);
@@ -69,12 +70,13 @@ private:
     // Calls f(line, first, bytes in it, offset) for the part of [address, address + bytes) in each line.
     template <class F>
     void for_lines(const GlobalBuffer& buffer, uint64_t address, uint32_t bytes, Use use, const F& f);
-    static void write_back(uint64_t start, const Line& line);
+    void write_back(uint64_t start, const Line& line) const;
 
     std::unordered_map<uint64_t, Line> lines_;  // by address
     std::deque<std::pair<uint64_t, uint64_t>> oldest_;  // addresses and numbers, also of lines that are gone
     uint64_t numbers_ = 0;
     size_t most_lines_ = 0;
+    RankMessages* messages_ = nullptr;
     Where pushed_out_{};  // the first store whose line left the cache by itself
 };
 
