@@ -80,7 +80,7 @@ ROOMS_OF_RUNTIME = {
     "ranks": {"simulator", "launcher", "devices", "jit_kernels"},
     "tuning": {"cache", "launcher", "devices", "jit_kernels"},
     "host_npu": {"launcher"},
-    "scripts": {"options", "cache", "launcher", "devices", "jit_kernels", "host_npu"},
+    "scripts": {"options", "cache", "launcher", "devices", "jit_kernels", "ranks", "host_npu"},
     "ahead_of_time": {
         "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
     },

@@ -19,6 +19,7 @@ from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command, run_compiler
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.devices.output_gaps import gap_hint, gap_text, read_hint
+from tile_runtime.launcher.this_rank import THIS_RANK
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound, watched_memory
 from tile_runtime.launcher.call_plan import CallPlan
 from tile_runtime.launcher.native import launcher
@@ -113,6 +114,10 @@ class SimulatorLaunch:
 
     def __call__(self, call: Bound) -> None:
         """Run to the end. Raises SimulationError for the faults found, the first of them first."""
+        rank = THIS_RANK.get()
+        if rank is not None:
+            rank.run(self, call)
+            return
         self._configure()
         error, text = self._run(call.values, call.sizes, self._fresh(call))
         self._finish(call, error, text)
@@ -148,6 +153,8 @@ class SimulatorLaunch:
         self, binder: ArgumentBinder, plan: CallPlan, arguments: tuple[Any, ...]
     ) -> Repeat | None:
         """Calls like one with these arguments, with the options of the latest run."""
+        if THIS_RANK.get() is not None:
+            return None
         self._configure()
         module, kernel, finish = launcher(), self._kernel, self._finish
         return remember_call(module, kernel, binder, plan, arguments, finish)

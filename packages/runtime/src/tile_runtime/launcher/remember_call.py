@@ -18,6 +18,7 @@ from tile_runtime.launcher.call_plan import CallPlan
 from tile_runtime.launcher.recording_modes import QUESTIONS, in_forward_mode
 from tile_runtime.launcher.run_watchers import RECORDERS
 from tile_runtime.launcher.tensor_memory import asks_for_wrapper
+from tile_runtime.launcher.this_rank import THIS_RANK
 
 # The results of a call, or None if it is not like the one that is remembered.
 Repeat = Callable[[tuple[Any, ...]], Any]
@@ -47,7 +48,7 @@ def remember_call(
         kernel=kernel,
         torch=_torch(module),
         like=arguments,
-        epoch=module.Epoch([OVERRIDES, RECORDERS]),
+        epoch=module.Epoch([OVERRIDES, RECORDERS, THIS_RANK]),
         stream=stream,
         finish=told,
         **binder.slots(plan),

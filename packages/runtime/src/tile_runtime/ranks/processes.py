@@ -16,6 +16,7 @@ from tile_ir import CallError, TileError
 from tile_ir.switches import SWITCHES, switch
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
+from tile_runtime.launcher.bind_arguments import Bound
 from tile_runtime.ranks.rank_group import RankGroup, rank_group
 from tile_runtime.ranks.shared_heap import MOST_RANKS, PAGE, SharedHeap, mapped, new_file
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
@@ -113,9 +114,14 @@ class ProcessRanks:
             message = f"`{kernel.prim_func.name}` is for an NPU, and ranks are simulated here"
             raise CallError("ranks", message, hint="set TILE_TARGET=sim")
         call = kernel.binder.bind(tuple(self._own(a) for a in arguments))
+        self.run(launcher, call)
+        return call.outputs[0] if len(call.outputs) == 1 else call.outputs
+
+    def run(self, launch: SimulatorLaunch, call: Bound) -> None:
+        """Run a call on this rank; raises as `launch`."""
         rank, *words = self.heap.words
         try:
-            launcher.run_process(call, self.made, (self.count, rank, *words))
+            launch.run_process(call, self.made, (self.count, rank, *words))
         except TileError as error:
             self._raise_failure()
             self.heap.give_up(str(error))
@@ -123,7 +129,6 @@ class ProcessRanks:
         if self.heap.messages is not None and self.heap.given_up is not None:
             self._raise_failure()
             raise CallError("rank-failed", f"rank {self.rank} failed: {self.heap.message}")
-        return call.outputs[0] if len(call.outputs) == 1 else call.outputs
 
     def barrier(self) -> None:
         """Wait for all processes."""

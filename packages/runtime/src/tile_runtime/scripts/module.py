@@ -7,11 +7,14 @@ import importlib.util
 import runpy
 import sys
 from collections.abc import Iterable
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 # What scripts import that were written for tilelang where there is an NPU.
-_FOREIGN = frozenset({"tilelang", "tvm", "torch_npu"})
+_FOREIGN = frozenset({"tilelang", "tvm", "torch_npu", "shmem"})
 
 
 def provide_imports() -> None:
@@ -26,6 +29,27 @@ def provide_imports() -> None:
         from tile_runtime.jit_kernels.compile_options import CompileOptions, resolve_target
 
         host_npu.install(resolve_target(CompileOptions()))
+        if not any(isinstance(finder, _ShmemFinder) for finder in sys.meta_path):
+            sys.meta_path.append(_ShmemFinder())
+
+
+class _ShmemFinder(MetaPathFinder):
+    """Finds `shmem`, the module of the vendor's library, where no other finder does."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(name, _ShmemLoader()) if name == "shmem" else None
+
+
+class _ShmemLoader(Loader):
+    """Gives the stand-in: ranks are simulated."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        from tile_runtime.ranks import shmem_module
+
+        return shmem_module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It is executed already."""
 
 
 def load_script(path: Path) -> ModuleType:

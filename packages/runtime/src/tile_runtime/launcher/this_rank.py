@@ -1,0 +1,23 @@
+"""What runs the kernels that are called in this process, where it is one of several ranks.
+
+The vendor's library makes a process a rank for all it launches; so does its stand-in, see
+`ranks.shmem_module`.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from tile_runtime.launcher.bind_arguments import Bound
+
+
+class OneOfMany(Protocol):
+    """The device of this process, which those of others reach."""
+
+    def run(self, launch: Any, call: Bound) -> None:
+        """Run a call of what a device has loaded."""
+
+
+THIS_RANK: ContextVar[OneOfMany | None] = ContextVar("tile_this_rank", default=None)
