@@ -262,6 +262,17 @@ def test_other_spellings_mean_ours(name: str) -> None:
     assert told == (["copy-order"] if name in ("copy with dst", "exchanged") else [])
 
 
+def test_elements_are_counted_over_rows() -> None:
+    @T.prim_func
+    def kernel(x: T.SymmTensor((2, 3, 32), "int8")) -> None:
+        with T.Kernel(1) as cid:
+            t = T.alloc_ub((32,), "int8")
+            T.copy(x[0, 0, 0], t)
+            T.shmem_ub_put_nbi(t, x, 16, 1, 4 * 32 + 8)
+
+    assert "$x[1:+1, 1:+1, 1:+1, 8:+16]" in _text(kernel)
+
+
 def test_words_lie_in_lines_of_their_own() -> None:
     @T.prim_func
     def kernel(words: T.Signals(4)) -> None:

@@ -162,13 +162,18 @@ def shmem_ub_get_nbi(dst: Any, src: Any, nelems: Any, newPe: Any) -> Pending:
 
 
 def _behind(tensor: Any, elements: Any) -> Any:
-    """The part of a tensor of one dimension that begins so many elements behind its start."""
+    """The rest of the row that begins so many elements behind the start of a tensor."""
     if python_number(elements) == 0:
         return tensor
-    if isinstance(tensor, View) or len(tensor.shape) != 1:
-        message = "shmem_ub_put_nbi: strelem counts elements of a tensor of one dimension"
-        raise Fault("copy-extent", message, "slice the tensor instead", "strelem")
-    return tensor[elements:]
+    if isinstance(tensor, View):
+        message = "shmem_ub_put_nbi: strelem counts elements of a whole tensor, not of a slice"
+        raise Fault("copy-extent", message, "let the slice begin there", "strelem")
+    place: list[Any] = []
+    for extent in reversed(tensor.shape[1:]):
+        place.insert(0, elements % extent)
+        elements = elements // extent
+    *rows, first = elements, *place
+    return tensor[(*rows, slice(first, None))]
 
 
 _WIDTHS = ("", "_block", "_warp", "_nbi", "_nbi_block", "_nbi_warp")

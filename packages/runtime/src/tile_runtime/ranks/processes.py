@@ -177,12 +177,16 @@ def init_ranks(
         raise CallError("ranks", f"init_ranks(transport={wanted!r}): expected one of {choices}")
     members = rank_group(group, backend)
     if members.count > MOST_RANKS:
-        raise CallError("ranks", f"{members.count} processes, but at most {MOST_RANKS} are simulated")
+        raise CallError(
+            "ranks", f"{members.count} processes, but at most {MOST_RANKS} are simulated"
+        )
     _same_everywhere(members, "init_ranks", (heap_bytes, wanted))
     hosts = members.gathered(socket.gethostname())
     one_host = len(set(hosts)) == 1
     if wanted == "shared" and not one_host:
-        message = f"ranks on {len(set(hosts))} hosts share no memory: {', '.join(sorted(set(hosts)))}"
+        message = (
+            f"ranks on {len(set(hosts))} hosts share no memory: {', '.join(sorted(set(hosts)))}"
+        )
         raise CallError("ranks", message, hint='leave out transport="shared"')
     if wanted == "messages" or not one_host:
         maps = [mmap.mmap(-1, heap_bytes + PAGE) for _ in range(members.count)]

@@ -1,0 +1,104 @@
+"""Scripts whose processes become ranks by `import shmem`, as tilelang-ascend's examples do."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tile_ir import CallError
+from tile_runtime.ranks import shmem_module
+
+RUN = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
+
+# The ranks run kernels of their own: the neighbour is a number in the text. Parts of one symmetric
+# tensor are what they reach of each other.
+SCRIPT = """
+import multiprocessing, sys
+import tilelang, tilelang.language as T, torch
+import torch.distributed as dist
+import shmem
+
+N, COUNT = 96, 2
+
+@tilelang.jit
+def shift(N, neighbour):
+    @T.prim_func
+    def main(A: T.Tensor((1, N), "int8"), B: T.Tensor((1, N), "int8")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            with T.Scope("V"):
+                if vid == 0:
+                    T.shmem_put_nbi(B, A, N, neighbour)
+    return main
+
+def worker(rank, meet):
+    torch.npu.set_device(rank)
+    assert shmem.set_conf_store_tls(False, "") == 0
+    attributes = shmem.InitAttr()
+    attributes.my_rank, attributes.n_ranks = rank, COUNT
+    attributes.local_mem_size = 1 << 20
+    attributes.ip_port = "tcp://100.1.2.3:" + sys.argv[1]
+    attributes.option_attr.data_op_engine_type = shmem.OpEngineType.MTE
+    assert shmem.aclshmem_init(attributes) == 0
+    assert (shmem.my_pe(), shmem.pe_count()) == (rank, COUNT)
+    both = shmem.aclshmem_create_tensor([1, 2 * N], dtype=torch.int8, device_id=rank)
+    a, b = both[:, :N].fill_(rank + 5), both[:, N:].fill_(0)
+    meet.wait()
+    for again in range(2):
+        shift(N, 1 - rank)(a, b)
+        a += 1
+    meet.wait()
+    assert shmem.aclshmem_ptr(b.data_ptr(), 1 - rank) not in (0, b.data_ptr())
+    total = b.int().sum()
+    dist.barrier()
+    shmem.aclshmem_free_tensor(both)
+    shmem.aclshmem_finialize()
+    assert not dist.is_initialized()
+    plain = torch.ones(1, N, dtype=torch.int8)
+    shift(N, 0)(plain, plain.clone())  # one device again
+    print("rank", rank, "has", int(total), flush=True)
+
+meet = multiprocessing.Barrier(COUNT)
+processes = [multiprocessing.Process(target=worker, args=(rank, meet)) for rank in range(COUNT)]
+for p in processes:
+    p.start()
+for p in processes:
+    p.join()
+sys.exit(any(p.exitcode for p in processes))
+"""
+
+
+def test_processes_become_ranks_by_shmem(tmp_path: Path) -> None:
+    script = tmp_path / "shift.py"
+    script.write_text(SCRIPT)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    found = subprocess.run(
+        [sys.executable, "-c", RUN, "run", str(script), str(port)],
+        env={**os.environ, "TILE_TARGET": "sim", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    lines = sorted(found.stdout.splitlines())
+    assert lines == [f"rank {rank} has {96 * (1 - rank + 6)}" for rank in range(2)]
+
+
+def test_what_is_wrong_is_said() -> None:
+    with pytest.raises(CallError, match="aclshmem_init") as caught:
+        shmem_module.my_pe()
+    assert caught.value.slug == "ranks"
+    with pytest.raises(CallError, match="'tcp://host:port' names no port"):
+        shmem_module.aclshmem_init(shmem_module.InitAttr(ip_port="tcp://host:port"))
+    with pytest.raises(AttributeError, match=r"`shmem\.aclshmem_putmem` .*T\.put"):
+        _ = shmem_module.aclshmem_putmem
+    assert shmem_module.calc_nbytes((3, 5), torch.float16) == 30
+    assert shmem_module.aclshmemx_init_status() is shmem_module.InitStatus.NOT_INITIALIZED
