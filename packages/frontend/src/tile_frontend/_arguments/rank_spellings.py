@@ -172,7 +172,7 @@ def _behind(tensor: Any, elements: Any) -> Any:
     for extent in reversed(tensor.shape[1:]):
         place.insert(0, elements % extent)
         elements = elements // extent
-    *rows, first = elements, *place
+    *rows, first = [elements, *place]
     return tensor[(*rows, slice(first, None))]
 
 

@@ -19,12 +19,12 @@ from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.compile_host import FLAGS, find_compiler, host_command, run_compiler
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.devices.output_gaps import gap_hint, gap_text, read_hint
-from tile_runtime.launcher.this_rank import THIS_RANK
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound, watched_memory
 from tile_runtime.launcher.call_plan import CallPlan
 from tile_runtime.launcher.native import launcher
 from tile_runtime.launcher.remember_call import Repeat, remember_call
 from tile_runtime.launcher.signature import Signature, launcher_kinds
+from tile_runtime.launcher.this_rank import THIS_RANK
 from tile_runtime.simulator.build_simulator import include_directory
 from tile_runtime.simulator.rank_times import RankTimes, rank_times_from
 from tile_runtime.simulator.simulation_error import (
