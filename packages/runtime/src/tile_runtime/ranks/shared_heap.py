@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tile_ir import CallError
+from tile_runtime.ranks.group_ranks import SymmetricSpace
 from tile_runtime.ranks.rank_group import RankGroup
 from tile_runtime.ranks.rank_messages import RankMessages, open_messages
 
 PAGE = 4096
-ALIGNED = 256
 LINE = 64
 # Words of the first page: 1 + the rank that has given up, who adds to memory of all, then a line
 # for each rank.
@@ -32,17 +32,16 @@ MESSAGE = LINE * (MOST_RANKS + 1)
 
 @dataclass(eq=False)
 class SharedHeap:
-    """The mapped files of all ranks, each `size` bytes behind a page; `used` of them are given
-    away, the same on every rank."""
+    """The mapped files of all ranks, each `size` bytes behind a page."""
 
     rank: int
     maps: Sequence[mmap.mmap]
     size: int
-    used: int = 0
     bases: list[int] = field(default_factory=list)
     messages: RankMessages | None = None
 
     def __post_init__(self) -> None:
+        self._space = SymmetricSpace(self.size)
         for mapped in self.maps:
             first = (ctypes.c_char * 1).from_buffer(mapped)
             self.bases.append(ctypes.addressof(first))
@@ -51,14 +50,7 @@ class SharedHeap:
     def take(self, count: int) -> int:
         """The offset of so many bytes more, the same in every file. Raises CallError where there
         are not so many left."""
-        begin = -(-self.used // ALIGNED) * ALIGNED
-        if begin + count > self.size:
-            message = (
-                f"the symmetric heap has {self.size - begin} bytes left, {count} are asked for"
-            )
-            raise CallError("ranks", message, hint="give init_ranks a larger heap_bytes")
-        self.used = begin + count
-        return PAGE + begin
+        return PAGE + self._space.take(count)
 
     def connect(self, group: RankGroup, one_host: bool) -> None:
         """Let messages keep the memory of all ranks up to date; a collective act."""
@@ -96,6 +88,16 @@ class SharedHeap:
         """Which other rank has given up, and why."""
         rank = self.given_up
         return None if rank in (None, self.rank) else f"rank {rank} failed: {self.message}"
+
+    def settle(self) -> None:
+        """Wait until what this rank has sent has arrived, though somebody has given up."""
+        if self.messages is not None:
+            self.messages.settle()
+
+    def forget_failure(self) -> None:
+        """Nobody has given up, nor come to a barrier; all ranks do this between two barriers."""
+        if self.messages is not None or self.rank == 0:
+            self.maps[0][:PAGE] = bytes(PAGE)
 
     @property
     def words(self) -> tuple[int, ...]:
