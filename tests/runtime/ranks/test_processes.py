@@ -4,38 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from started_processes import LIMIT, SETTINGS, started
 
 from tile_ir import CallError
 from tile_runtime import init_ranks
 
 PROGRAM = Path(__file__).with_name("process_program.py")
-LIMIT = 4  # seconds a kernel may run
-SETTINGS = {"TILE_TARGET": "sim", "TILE_TIMEOUT": str(LIMIT), "OMP_NUM_THREADS": "1"}
-
-
-def _started(count: int, *what: str) -> list[subprocess.Popen[str]]:
-    """So many processes of a group, as torchrun starts them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(count)}
-    return [
-        subprocess.Popen(
-            [sys.executable, str(PROGRAM), *what],
-            env={**os.environ, **SETTINGS, **address, "RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(count)
-    ]
 
 
 def test_torchrun_gives_what_gloo_gives() -> None:
@@ -55,7 +35,7 @@ def test_torchrun_gives_what_gloo_gives() -> None:
 
 def test_two_processes_and_what_goes_wrong_with_them() -> None:
     """S-8, S-29: other allocations, a signal that says nothing, a rank that raises."""
-    processes = _started(2, "fine", "asymmetric", "silent", "raise")
+    processes = started(2, PROGRAM, "fine", "asymmetric", "silent", "raise")
     outputs = [p.communicate(timeout=120)[0] for p in processes]
     lines = [line for text in outputs for line in text.splitlines()]
 
@@ -74,7 +54,7 @@ def test_two_processes_and_what_goes_wrong_with_them() -> None:
 
 
 def test_a_killed_rank_ends_the_others_in_time() -> None:
-    first, second = _started(2, "kill")
+    first, second = started(2, PROGRAM, "kill")
     output, _ = second.communicate(timeout=120)
     killed = time.monotonic()
     output, _ = first.communicate(timeout=LIMIT + 20)
