@@ -15,11 +15,10 @@ from started_processes import outputs_of, started
 PROGRAM = Path(__file__).with_name("process_examples.py")
 # Of one value for each rank there is nothing to send.
 SEVERAL = [name for name in EXAMPLES if not name.endswith("_of_one")]
-SETTINGS = {"TILE_TIMEOUT": "100"}
 
 
 def _same_bytes(ranks: int, names: list[str], folder: Path) -> None:
-    processes = started(ranks, PROGRAM, "shared", "messages", "--", *names, settings=SETTINGS)
+    processes = started(ranks, PROGRAM, "shared", "messages", "--", *names)
     simulated = {}
     for name in names:
         case = case_of(name, ranks, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import socket
 from typing import Any
 
@@ -14,6 +15,7 @@ from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.ranks.group_ranks import GroupRanks, same_everywhere
+from tile_runtime.ranks.living_ranks import locked
 from tile_runtime.ranks.rank_group import RankGroup, rank_group
 from tile_runtime.ranks.shared_heap import MOST_RANKS, PAGE, SharedHeap, mapped, new_file
 
@@ -163,8 +165,16 @@ def _simulated(members: RankGroup, heap_bytes: int, wanted: str) -> ProcessRanks
 def _mapped_heap(members: RankGroup, size: int) -> SharedHeap:
     path = new_file(size)
     try:
-        maps = [mapped(other, size) for other in members.gathered(path)]
+        own = locked(path)
+        paths = members.gathered(path)
+        files = [
+            own if rank == members.rank else os.open(other, os.O_RDWR | os.O_CLOEXEC)
+            for rank, other in enumerate(paths)
+        ]
+        maps = [mapped(file, size) for file in files]
         members.barrier()
     finally:
         path.unlink()
-    return SharedHeap(members.rank, maps, size)
+    heap = SharedHeap(members.rank, maps, size)
+    heap.watch(files)
+    return heap

@@ -19,14 +19,16 @@ from pathlib import Path
 
 from tile_ir import CallError
 from tile_runtime.ranks.group_ranks import SymmetricSpace
+from tile_runtime.ranks.living_ranks import LivingRanks
 from tile_runtime.ranks.rank_group import RankGroup
 from tile_runtime.ranks.rank_messages import RankMessages, open_messages
 
 PAGE = 4096
 LINE = 64
 # Words of the first page: 1 + the rank that has given up, who adds to memory of all, then a line
-# for each rank.
+# for each rank, which begins with how often it came to a barrier, and says if it has taken leave.
 MOST_RANKS = 31
+LEFT = 8
 MESSAGE = LINE * (MOST_RANKS + 1)
 
 
@@ -39,6 +41,7 @@ class SharedHeap:
     size: int
     bases: list[int] = field(default_factory=list)
     messages: RankMessages | None = None
+    living: LivingRanks | None = None
 
     def __post_init__(self) -> None:
         self._space = SymmetricSpace(self.size)
@@ -61,6 +64,16 @@ class SharedHeap:
         # The thread that serves them ends before the memory does, whoever forgets to close this.
         weakref.finalize(self, self.messages.close)
 
+    def watch(self, files: Sequence[int]) -> None:
+        """Let a rank whose process ends be one that has given up; by the open files of all."""
+        self.living = LivingRanks(
+            self.rank, files, self._has_left, lambda r: self.give_up("its process has ended", r)
+        )
+        self.living.start()
+
+    def _has_left(self, rank: int) -> bool:
+        return self.maps[0][LINE * (1 + rank) + LEFT] != 0
+
     @property
     def given_up(self) -> int | None:
         """The rank that has given up first."""
@@ -72,8 +85,8 @@ class SharedHeap:
         """What it said."""
         return self.maps[0][MESSAGE:PAGE].split(b"\0")[0].decode(errors="replace")
 
-    def give_up(self, message: str) -> None:
-        """Let all others end that wait for this rank."""
+    def give_up(self, message: str, rank: int | None = None) -> None:
+        """Let all end that wait for a rank, this one if none is said."""
         if self.given_up is not None:
             return
         if self.messages is not None:
@@ -81,7 +94,8 @@ class SharedHeap:
         else:
             text = message.encode()[: PAGE - MESSAGE - 1]
             self.maps[0][MESSAGE : MESSAGE + len(text)] = text
-            self.maps[0][:4] = (self.rank + 1).to_bytes(4, "little")
+            number = self.rank if rank is None else rank
+            self.maps[0][:4] = (number + 1).to_bytes(4, "little")
 
     @property
     def failure(self) -> str | None:
@@ -111,6 +125,10 @@ class SharedHeap:
         """Forget the memory; what a tensor lies in stays until that is gone."""
         if self.messages is not None:
             self.messages.close()
+        if self.living is not None:
+            self.maps[0][LINE * (1 + self.rank) + LEFT] = 1
+            self.living.close()
+            self.living = None
         for memory in self.maps:
             with suppress(BufferError):
                 memory.close()
@@ -133,7 +151,6 @@ def _free(folder: str) -> int:
     return found.f_bavail * found.f_frsize
 
 
-def mapped(path: Path, size: int) -> mmap.mmap:
-    """The memory of a file that any process has made."""
-    with path.open("r+b") as file:
-        return mmap.mmap(file.fileno(), size + PAGE)
+def mapped(file: int, size: int) -> mmap.mmap:
+    """The memory of an open file that any process has made."""
+    return mmap.mmap(file, size + PAGE)
