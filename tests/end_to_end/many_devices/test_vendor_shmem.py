@@ -18,6 +18,7 @@ import npu_double
 from tile_codegen_ascendc import DEVICE_HEADER_DIR, emit
 from tile_ir import DEFAULT_TARGET
 from tile_passes import PassOptions, run_pipeline
+from tile_runtime.ahead_of_time import read_manifest
 from tile_runtime.simulator.build_simulator import include_directory
 
 from .example_cases import EXAMPLES, case_of
@@ -49,13 +50,16 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def errors_of(text: str, library: list[Path], folder: Path) -> list[str]:
-    source = folder / "kernel.cpp"
-    source.write_text(text)
     doubles = Path(npu_double.__file__).parent / "include"
     folders = [*library, include_directory(), DEVICE_HEADER_DIR, doubles]
+    return _found(text, [f"-I{each}" for each in folders] + ["-D__CCE_AICORE__=220"], folder)
+
+
+def _found(text: str, words: list[str], folder: Path) -> list[str]:
+    source = folder / "kernel.cpp"
+    source.write_text(text)
     found = subprocess.run(
-        ["g++", "-std=c++17", "-w", "-fsyntax-only", "-D__CCE_AICORE__=220",
-         *(f"-I{each}" for each in folders), str(source)],
+        ["g++", "-std=c++17", "-w", "-fsyntax-only", *words, str(source)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     errors = re.findall(r".*error:.*", found.stderr)
@@ -92,3 +96,26 @@ def test_a_call_that_it_does_not_have_is_found(
     text = text_of("gather", tmp_path)
     assert right in text
     assert errors_of(text.replace(right, wrong), library, tmp_path)
+
+
+ENGINE = """
+#include "tile_ascend/ranks.h"
+int main()
+{
+    tile_ascend::Ranks ranks(2);
+    tile_ascend::SymmetricMemory<float> landed(ranks, 8, "landed");
+    landed.copy_from(ranks.first(), std::vector<float>(8));
+    ranks.launch([&](uint32_t rank) { landed.handle(rank); });
+    return static_cast<int>(landed.to_host(ranks.first()).size());
+}
+"""
+
+
+def test_an_engine_calls_the_library_of_the_host(library: list[Path], tmp_path: Path) -> None:
+    """The header for kernels built ahead of time, as it is compiled for a device."""
+    empty, includes = library
+    ours = Path(read_manifest.__file__).parent / "include"
+    folders = [includes, ours, include_directory() / "host_headers", empty]
+    words = [f"-I{each}" for each in folders]
+    assert _found(ENGINE, words, tmp_path) == []
+    assert _found(ENGINE.replace("Ranks ranks(2)", 'Ranks ranks("2")'), words, tmp_path)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.machinery
 import subprocess
 import sys
+from enum import IntEnum
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,14 @@ import torch
 ELSEWHERE = 1 << 40
 # What the ranks meet by: the vendor's is bytes as well.
 UNIQUE = b"secret".ljust(512, b"\0")
+
+
+class InitStatus(IntEnum):
+    """As the vendor's names them."""
+
+    NOT_INITIALIZED = 0
+    SHM_CREATED = 1
+    INITIALIZED = 2
 
 
 class ShmemDouble:
@@ -71,7 +80,11 @@ class ShmemDouble:
         return 0 if "get_ffts_config" in self.refused else 0x1000
 
     def finalize(self) -> None:
+        self.rank = -1
         self.note("core.finalize()")
+
+    def aclshmemx_init_status(self) -> int:
+        return InitStatus.NOT_INITIALIZED if self.rank < 0 else InitStatus.INITIALIZED
 
 
 def install_shmem(patch: pytest.MonkeyPatch, folder: Path) -> ShmemDouble:
@@ -83,10 +96,10 @@ def install_shmem(patch: pytest.MonkeyPatch, folder: Path) -> ShmemDouble:
         setattr(core, name, getattr(double, name))
     for name in (
         "set_conf_store_tls", "aclshmem_create_tensor", "aclshmem_free_tensor", "aclshmem_ptr",
-        "get_ffts_config",
+        "get_ffts_config", "aclshmemx_init_status",
     ):  # fmt: skip
         setattr(module, name, getattr(double, name))
-    vars(module).update(core=core, __version__="double")
+    vars(module).update(InitStatus=InitStatus, core=core, __version__="double")
     patch.setitem(sys.modules, "shmem", module)
     patch.setitem(sys.modules, "shmem.core", core)
     home = folder / "shmem"

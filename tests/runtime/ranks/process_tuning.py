@@ -30,7 +30,7 @@ def gather(ranks: int, piece: int) -> T.PrimFunc:
         words: T.Signals(ranks),
         step: T.int32,
     ) -> None:
-        with T.Kernel(1), T.Scale("device") as (r, num):
+        with T.Kernel(1) as cid, T.Scale("device") as (r, num):
             for s in T.serial(num):
                 for part in T.serial(N // piece):
                     at = part * piece

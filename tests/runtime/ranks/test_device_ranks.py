@@ -36,7 +36,7 @@ def send_round(n: int = N) -> T.PrimFunc:
         arrived: T.Signals(1),
         y: T.Tensor((n,), "float32"),
     ) -> None:
-        with T.Kernel(1), T.Scale("device") as (r, num):
+        with T.Kernel(1) as cid, T.Scale("device") as (r, num):
             T.put_signal(x, landed, arrived[0], 1, (r + 1) % num)
             T.wait_ge(arrived[0], 1)
             T.copy(landed, y)
@@ -167,3 +167,14 @@ def test_kernels_over_ranks_are_compiled_with_the_library(
     monkeypatch.setenv("SHMEM_HOME_PATH", str(tmp_path / "nothing"))
     with pytest.raises(BuildError, match=re.escape("SHMEM's headers are not found")):
         send_round(2 * N)
+
+
+def test_a_kernel_over_ranks_needs_a_rank(shmem: ShmemDouble, machine: NpuDouble) -> None:
+    """Called in a process that has started no ranks, or has ended them."""
+    kernel, x = send_round(), torch.zeros(N)
+    words = torch.zeros((1, 16), dtype=torch.int32)
+    machine.calls()
+    with pytest.raises(CallError, match="this process is none of any ranks") as found:
+        kernel(x, x, words, x)
+    assert "torchrun" in str(found.value.hint)
+    assert not [c for c in machine.calls() if c.startswith("launch ")]

@@ -4,6 +4,7 @@ headers and what they are linked with."""
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,10 +25,29 @@ def shmem_home() -> Path | None:
     return next((p for p in (home / "shmem", home) if (p / "include" / "shmem.h").is_file()), None)
 
 
+def shmem_identity() -> str:
+    """What kernels that are compiled with it depend on."""
+    home = shmem_home()
+    return "" if home is None else f"{home} {(home / 'include' / 'shmem.h').stat().st_mtime_ns}"
+
+
+def asks_for_rank(source: Path) -> bool:
+    """Whether an emitted kernel is for several devices."""
+    return _MARK in source.read_text(errors="replace")
+
+
+def shmem_started() -> bool:
+    """Whether this process has started the library, as one of the ranks."""
+    package = sys.modules.get("shmem")
+    if package is None:
+        return False
+    return bool(package.aclshmemx_init_status() == package.InitStatus.INITIALIZED)
+
+
 def shmem_words(sources: Sequence[Path], linked: bool) -> list[str]:
     """What a command line needs for these sources; nothing where none of them asks for its rank.
     Raises BuildError where the library is missing."""
-    if not any(_MARK in source.read_text(errors="replace") for source in sources):
+    if not any(map(asks_for_rank, sources)):
         return []
     home = shmem_home()
     if home is None:
