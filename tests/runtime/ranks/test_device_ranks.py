@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+from selftest import rank_program
 
 import tile_frontend as T
 from npu_double import NpuDouble
@@ -178,3 +179,16 @@ def test_a_kernel_over_ranks_needs_a_rank(shmem: ShmemDouble, machine: NpuDouble
         kernel(x, x, words, x)
     assert "torchrun" in str(found.value.hint)
     assert not [c for c in machine.calls() if c.startswith("launch ")]
+
+
+def test_the_self_test_of_one_rank(shmem: ShmemDouble, capsys: pytest.CaptureFixture[str]) -> None:
+    """The library is started once for all examples, and ended before the group is."""
+    assert rank_program.main(["shared"], ["neighbour", "gather"]) == 0
+    first, *rows, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("2 examples on 1 ranks (Ascend910B")
+    assert [row.split()[:3] for row in rows] == [
+        [name, "npu", "ok"] for name in ("neighbour", "gather")
+    ]
+    assert last == "all ok"
+    assert shmem.calls.count("core.init(rank=0, nranks=1, uid)") == 1
+    assert shmem.calls[-1] == "core.finalize()"

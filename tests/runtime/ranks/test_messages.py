@@ -9,28 +9,25 @@ from pathlib import Path
 import pytest
 from end_to_end.many_devices.example_cases import EXAMPLES, case_of
 from end_to_end.many_devices.rank_cases import load, simulate
-from process_examples import digest_of
+from selftest import rank_program
 from started_processes import outputs_of, started
 
-PROGRAM = Path(__file__).with_name("process_examples.py")
 # Of one value for each rank there is nothing to send.
 SEVERAL = [name for name in EXAMPLES if not name.endswith("_of_one")]
 
 
 def _same_bytes(ranks: int, names: list[str], folder: Path) -> None:
-    processes = started(ranks, PROGRAM, "shared", "messages", "--", *names)
-    simulated = {}
-    for name in names:
+    processes = started(ranks, Path(rank_program.__file__), "shared,messages", *names)
+    told = outputs_of(processes, 900)[0]
+    lines = re.findall(r"(\w+) +(shared|messages) +ok +bytes (.*)", told)
+    assert len(lines) == 2 * len(names), told
+    for name, transport, digests in lines:
         case = case_of(name, ranks, 0)
         found = simulate(case, case.kernel(load(case.script, folder)), 0, "prompt")
-        for rank in range(ranks):
-            simulated[rank, name] = digest_of([found[n][rank] for n in case.expected])
-    for rank, output in enumerate(outputs_of(processes, 900)):
-        lines = re.findall(r"rank (\d+): (\w+) by (\w+) is right: (\w+)", output)
-        assert len(lines) == 2 * len(names)
-        for told, name, transport, digest in lines:
-            assert int(told) == rank
-            assert digest == simulated[rank, name], f"{name} by {transport} on rank {rank}"
+        simulated = [
+            rank_program.digest_of([found[n][rank] for n in case.expected]) for rank in range(ranks)
+        ]
+        assert digests.split() == simulated, f"{name} by {transport}"
 
 
 def test_messages_give_what_shared_memory_gives(tmp_path: Path) -> None:
