@@ -55,11 +55,11 @@ docs: setup ## write the type stubs, generated pages and outputs, then check all
 	$(BIN)/python docs/generate.py kernels.md
 	$(PYTEST) tests/docs
 
-vendor-check: setup ## type-check emitted sources: HEADERS=<folder of CANN headers>
-ifdef HEADERS
-	TILE_CANN_HEADERS=$(HEADERS) $(PYTEST) -k 'vendor or cann' tests
+vendor-check: setup ## type-check emitted sources: HEADERS=<folder of CANN headers>, SHMEM=<folder of the SHMEM library>
+ifneq ($(HEADERS)$(SHMEM),)
+	TILE_CANN_HEADERS=$(HEADERS) TILE_SHMEM_HEADERS=$(SHMEM) $(PYTEST) -k 'vendor or cann' tests
 else
-	@echo "SKIPPED vendor-check: HEADERS is not set; use make vendor-check HEADERS=<folder>"
+	@echo "SKIPPED vendor-check: neither HEADERS nor SHMEM is set; use make vendor-check HEADERS=<folder>"
 endif
 
 # The sanitizer can only watch exceptions if the C++ library is loaded as early as it is.

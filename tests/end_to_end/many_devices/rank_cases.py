@@ -99,16 +99,19 @@ class RankCase:
 
 
 def load(script: str, folder: Path, *edits: tuple[str, str]) -> ModuleType:
-    """An example as a module, after changes of its text, each of which changes something."""
-    text = (FOLDER / f"{script}.py").read_text()
-    for old, new in edits:
-        assert old in text, f"{script} has no {old!r}"
-        text = text.replace(old, new)
+    """An example as a module, after changes of its text, each of which changes something; a changed
+    one is written to a folder."""
+    file = FOLDER / f"{script}.py"
+    name = f"{script}_{next(_NUMBERS)}"
+    if edits:
+        text = file.read_text()
+        for old, new in edits:
+            assert old in text, f"{script} has no {old!r}"
+            text = text.replace(old, new)
+        file = folder / f"{name}.py"
+        file.write_text(text)
     if str(example_kernels.EXAMPLES) not in sys.path:
         sys.path.insert(0, str(example_kernels.EXAMPLES))
-    name = f"{script}_{next(_NUMBERS)}"
-    file = folder / f"{name}.py"
-    file.write_text(text)
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tile_runtime.simulator.simulation_error import Fault, SimulationError
     from tile_runtime.source_kernels.simulate import SimulationResult, simulate
     from tile_runtime.tuning.autotuner import AutoTuner, autotune, set_autotune_inputs
+    from tile_runtime.tuning.in_step import tune_ranks
 
 __version__ = "0.1.0"
 
@@ -54,6 +55,7 @@ _HOME = {
     "set_autotune_inputs": "tuning.autotuner",
     "set_cache_dir": "cache.kernel_cache",
     "simulate": "source_kernels.simulate",
+    "tune_ranks": "tuning.in_step",
 }
 
 
@@ -87,4 +89,5 @@ __all__ = [
     "set_autotune_inputs",
     "set_cache_dir",
     "simulate",
+    "tune_ranks",
 ]

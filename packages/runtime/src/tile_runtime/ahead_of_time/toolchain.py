@@ -12,6 +12,7 @@ from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices.cann import cann_home, find_device_compiler
 from tile_runtime.devices.compile_device import FLAGS, device_command
 from tile_runtime.devices.compile_host import OBJECT_FLAGS, find_compiler, run_compiler
+from tile_runtime.devices.shmem_library import shmem_identity
 from tile_runtime.jit_kernels.refused_source import refused_source
 from tile_runtime.options.code_generators import code_generator
 from tile_runtime.simulator.build_simulator import cpu_features, include_directory
@@ -54,6 +55,7 @@ class Toolchain:
             known["compiler"] = compiler_identity(find_device_compiler())
             known["cann"] = str(cann_home())
             known["flags"] = " ".join(FLAGS)
+            known["shmem"] = shmem_identity()
         elif self.name == "sim":
             words = find_compiler()
             known["compiler"] = " ".join((compiler_identity(words[0]), *words[1:]))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tile_ir import Target
 from tile_runtime.devices.cann import INCLUDES, LIBRARIES
+from tile_runtime.devices.shmem_library import shmem_words
 
 _WARNINGS = ("macro-redefined", "ignored-attributes", "non-c-typedef-for-linkage")
 _SILENT = tuple(f"-Wno-{name}" for name in _WARNINGS)
@@ -25,7 +26,8 @@ def device_command(
     shared: bool = True,
 ) -> list[str]:
     """One invocation of bisheng that makes a shared object of the sources, or without `shared` an
-    object of one source, to be linked by others."""
+    object of one source, to be linked by others. Raises BuildError for a kernel over ranks where
+    SHMEM is missing."""
     return [
         compiler,
         f"--npu-arch=dav-{target.npu_arch}",
@@ -34,6 +36,7 @@ def device_command(
         "-xasc",
         *(f"-I{home / path}" for path in INCLUDES),
         *(f"-I{path}" for path in includes),
+        *shmem_words(sources, shared),
         *((f"-L{home / 'lib64'}",) if shared else ()),
         *_SILENT,
         *(f"-l{name}" for name in (LIBRARIES if shared else ())),

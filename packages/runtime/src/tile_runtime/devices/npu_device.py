@@ -17,6 +17,7 @@ from tile_runtime.devices.compile_device import FLAGS, device_command
 from tile_runtime.devices.compile_host import run_compiler
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.devices.launch_errors import launch_error
+from tile_runtime.devices.shmem_library import asks_for_rank, shmem_identity, shmem_started
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.call_plan import CallPlan
 from tile_runtime.launcher.native import extension
@@ -34,7 +35,8 @@ class NpuDevice:
     device_type: ClassVar[str] = "npu"
 
     def identity(self) -> str:
-        return f"{compiler_identity(find_device_compiler())} {' '.join((*FLAGS, *self.flags))}"
+        words = (compiler_identity(find_device_compiler()), *FLAGS, *self.flags, shmem_identity())
+        return " ".join(words)
 
     def prepare(self) -> None:
         """CANN has everything."""
@@ -53,7 +55,7 @@ class NpuDevice:
             kernel = extension().Kernel(str(files.library), "tile_entry", kinds, simulated=False)
         except RuntimeError as error:
             raise BuildError("kernel-load", f"{files.library} can not be loaded: {error}") from None
-        return _NpuLaunch(kernel, func)
+        return _NpuLaunch(kernel, func, asks_for_rank(files.source))
 
 
 class _NpuLaunch:
@@ -65,9 +67,10 @@ class _NpuLaunch:
     `npu_stream` hands over the operations of torch that still wait in the host's task queue.
     """
 
-    def __init__(self, kernel: Any, func: Func) -> None:
+    def __init__(self, kernel: Any, func: Func, ranked: bool) -> None:
         self._kernel = kernel
         self._func = func
+        self._ranked = ranked
 
     def on_stream(self, stream: Any) -> AbstractContextManager[Any]:
         """Stream, or the number of one, on which kernels are queued meanwhile."""
@@ -103,7 +106,14 @@ class _NpuLaunch:
         return remember_call(module, kernel, binder, plan, arguments, finish, stream)
 
     def __call__(self, call: Bound) -> None:
-        """Raises BuildError with what the runtime library says if it does not take the kernel."""
+        """Raises BuildError with what the runtime library says if it does not take the kernel, and
+        CallError for one that asks for its rank in a process that has none."""
+        if self._ranked and not shmem_started():
+            what = f"`{self._func.name}` asks for its rank, and this process is none of any ranks"
+            hint = (
+                "start a process for each device by torchrun, which calls tile_runtime.init_ranks"
+            )
+            raise CallError("ranks", what, self._func.loc, hint, sources=self._func.sources)
         npu, device = _torch_npu(), call.device
         elsewhere = device.index not in (None, npu.current_device())
         with npu.device(device) if elsewhere else nullcontext():

@@ -3,108 +3,74 @@
 from __future__ import annotations
 
 import mmap
+import os
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import prod
-from types import TracebackType
 from typing import Any
 
 import torch
 
 from tile_ir import CallError, TileError
 from tile_ir.switches import SWITCHES, switch
+from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.bind_arguments import Bound
+from tile_runtime.ranks.group_ranks import GroupRanks, same_everywhere
+from tile_runtime.ranks.living_ranks import locked
 from tile_runtime.ranks.rank_group import RankGroup, rank_group
 from tile_runtime.ranks.shared_heap import MOST_RANKS, PAGE, SharedHeap, mapped, new_file
-from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
 
 HEAP_BYTES = 256 << 20
 
 
-@dataclass(eq=False)
-class ProcessRanks:
-    """This process as one of the ranks of a group.
+class ProcessRanks(GroupRanks):
+    """This process as one of the ranks of a group, with a simulated device.
 
-    Symmetric tensors are made by all ranks together, in one order and of equal sizes. `launch` runs
-    a kernel on the device of this rank and returns what it returns. A rank that ends with an error
-    inside `with init_ranks() as world:` ends the others, with its message. Races between ranks are
-    looked for where one process has all of them: `tile_runtime.Ranks`.
+    A rank that ends with an error inside `with init_ranks() as world:` ends the others, with its
+    message. Races between ranks are looked for where one process has all of them:
+    `tile_runtime.Ranks`.
     """
 
-    group: RankGroup
-    heap: SharedHeap
-    made: list[SymmetricTensor] = field(default_factory=list)
+    def __init__(self, group: RankGroup, heap: SharedHeap) -> None:
+        super().__init__(group)
+        self.heap = heap
+        group.failure = lambda: heap.failure
 
-    def __post_init__(self) -> None:
-        self.group.failure = lambda: self.heap.failure
-
-    @property
-    def rank(self) -> int:
-        """The number of this process."""
-        return self.group.rank
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return self.group.count
+    def __enter__(self) -> ProcessRanks:
+        return self
 
     @property
     def transport(self) -> str:
         """How stores get to other ranks: by "shared" memory, or by "messages"."""
         return "shared" if self.heap.messages is None else "messages"
 
-    def __enter__(self) -> ProcessRanks:
-        return self
+    @property
+    def _alone(self) -> int | None:
+        return None if self.heap.messages is None else self.rank
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    @property
+    def topology(self) -> str:
+        return f"simulated, {self.transport}"
+
+    def wait_for_device(self) -> None:
+        """Nothing: a launch returns when it has ended."""
+
+    def give_up(self, message: str) -> None:
+        self.heap.give_up(message)
+
+    def close(self, error: BaseException | None = None) -> None:
         if error is not None:
             self.heap.give_up(f"{type(error).__name__}: {error}")
-        self.made.clear()
         self.heap.close()
 
-    def empty(self, shape: int | Sequence[int], dtype: torch.dtype) -> SymmetricTensor:
-        """A symmetric tensor that holds nothing in particular; a collective act. Raises CallError
-        `asymmetric` where another rank asks for another one."""
-        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-        _same_everywhere(self.group, f"allocation {len(self.made)}", (sizes, str(dtype)))
-        count = prod(sizes)
+    def _instances(self, count: int, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
         offset = self.heap.take(count * dtype.itemsize)
-        instances = tuple(
-            torch.frombuffer(memory, dtype=dtype, count=count, offset=offset).reshape(sizes)
+        return tuple(
+            torch.frombuffer(memory, dtype=dtype, count=count, offset=offset)
             if count
-            else torch.empty(sizes, dtype=dtype)
+            else torch.empty(0, dtype=dtype)
             for memory in self.heap.maps
         )
-        alone = None if self.heap.messages is None else self.rank
-        tensor = SymmetricTensor(f"symmetric_{len(self.made)}", instances, alone)
-        self.made.append(tensor)
-        return tensor
-
-    def zeros(self, shape: int | Sequence[int], dtype: torch.dtype) -> SymmetricTensor:
-        """A symmetric tensor of zeros; a collective act."""
-        made = self.empty(shape, dtype)
-        made[self.rank].zero_()
-        self.barrier()
-        return made
-
-    def of(self, value: torch.Tensor) -> SymmetricTensor:
-        """A symmetric tensor with this value on this rank; a collective act."""
-        made = self.empty(value.shape, value.dtype)
-        made[self.rank].copy_(value)
-        self.barrier()
-        return made
-
-    def signals(self, n: int) -> SymmetricTensor:
-        """Words for a parameter `T.Signals(n)`, all 0; a collective act."""
-        return self.zeros((n, WORDS_APART), torch.int32)
 
     def launch(self, kernel: JITKernel, *arguments: Any) -> Any:
         """Run a kernel on this rank; all ranks have to. Raises what a call of the kernel raises,
@@ -113,7 +79,7 @@ class ProcessRanks:
         if not isinstance(launcher, SimulatorLaunch):
             message = f"`{kernel.prim_func.name}` is for an NPU, and ranks are simulated here"
             raise CallError("ranks", message, hint="set TILE_TARGET=sim")
-        call = kernel.binder.bind(tuple(self._own(a) for a in arguments))
+        call = kernel.binder.bind(tuple(self.own(a) for a in arguments))
         self.run(launcher, call)
         return call.outputs[0] if len(call.outputs) == 1 else call.outputs
 
@@ -130,17 +96,18 @@ class ProcessRanks:
             self._raise_failure()
             raise CallError("rank-failed", f"rank {self.rank} failed: {self.heap.message}")
 
-    def barrier(self) -> None:
-        """Wait for all processes."""
-        self.group.barrier()
-
-    def _own(self, argument: Any) -> Any:
-        if not isinstance(argument, SymmetricTensor):
-            return argument
-        if argument not in self.made:
-            message = f"`{argument.name}` was made by others than these ranks"
-            raise CallError("ranks", message, hint="make it by the `empty` of what init_ranks gave")
-        return argument[self.rank]
+    def recover(self) -> None:
+        """Go on after launches that failed, once all ranks know: words of `signals` are 0 again; a
+        collective act."""
+        failure, self.group.failure = self.group.failure, lambda: None
+        try:
+            self.heap.settle()
+            self.group.barrier()
+            self.heap.forget_failure()
+            self.group.barrier()
+        finally:
+            self.group.failure = failure
+        self.reset_signals()
 
     def _raise_failure(self) -> None:
         text = self.heap.failure
@@ -148,39 +115,47 @@ class ProcessRanks:
             raise CallError("rank-failed", text) from None
 
 
-def _same_everywhere(group: RankGroup, what: str, asked: tuple[Any, ...]) -> None:
-    """Raises CallError `asymmetric` where another rank asks for something else."""
-    found = group.gathered((what, asked))
-    for rank, (other, other_asked) in enumerate(found):
-        if (other, other_asked) != (what, asked):
-            message = f"{what} is {asked} here, and {other} is {other_asked} on rank {rank}"
-            hint = "all ranks allocate the same tensors in the same order"
-            raise CallError("asymmetric", message, hint=hint)
-
-
 def init_ranks(
     group: Any = None,
     heap_bytes: int = HEAP_BYTES,
     transport: str | None = None,
     backend: str | None = None,
-) -> ProcessRanks:
+) -> GroupRanks:
     """This process as a rank of a group of torch.distributed, the default one if none is given; a
-    collective act. Where there is no group yet, `backend` makes one of what torchrun has started.
+    collective act. Where there is no group yet, `backend` makes one of what torchrun has started:
+    "gloo", or on NPUs "hccl".
 
-    `transport` is "shared" for memory that all processes map, "messages" where they share none, and
-    "auto" for what their hosts allow; if none is given, the switch `transport` decides. Raises
-    CallError where there is no group, and where ranks ask for different things.
+    `transport`, of simulated devices, is "shared" for memory that all processes map, "messages"
+    where they share none, and "auto" for what their hosts allow; if none is given, the switch
+    `transport` decides. Raises CallError where there is no group, and where ranks ask for different
+    things.
     """
     wanted = transport if transport is not None else str(switch("transport"))
     if wanted not in SWITCHES["transport"].choices:
         choices = ", ".join(SWITCHES["transport"].choices)
         raise CallError("ranks", f"init_ranks(transport={wanted!r}): expected one of {choices}")
+    simulated = current_device().name == "simulator"
+    if not simulated:
+        # Needs packages that only machines with an NPU have.
+        from tile_runtime.ranks.device_ranks import choose_local_device, device_ranks
+
+        choose_local_device()
     members = rank_group(group, backend)
+    same_everywhere(members, "init_ranks", (heap_bytes, wanted, simulated))
+    return (
+        _simulated(members, heap_bytes, wanted) if simulated else device_ranks(members, heap_bytes)
+    )
+
+
+def _simulated(members: RankGroup, heap_bytes: int, wanted: str) -> ProcessRanks:
     if members.count > MOST_RANKS:
         raise CallError(
             "ranks", f"{members.count} processes, but at most {MOST_RANKS} are simulated"
         )
+<<<<<<< HEAD
     _same_everywhere(members, "init_ranks", (heap_bytes, wanted))
+=======
+>>>>>>> w-proc
     hosts = members.gathered(socket.gethostname())
     one_host = len(set(hosts)) == 1
     if wanted == "shared" and not one_host:
@@ -199,8 +174,16 @@ def init_ranks(
 def _mapped_heap(members: RankGroup, size: int) -> SharedHeap:
     path = new_file(size)
     try:
-        maps = [mapped(other, size) for other in members.gathered(path)]
+        own = locked(path)
+        paths = members.gathered(path)
+        files = [
+            own if rank == members.rank else os.open(other, os.O_RDWR | os.O_CLOEXEC)
+            for rank, other in enumerate(paths)
+        ]
+        maps = [mapped(file, size) for file in files]
         members.barrier()
     finally:
         path.unlink()
-    return SharedHeap(members.rank, maps, size)
+    heap = SharedHeap(members.rank, maps, size)
+    heap.watch(files)
+    return heap

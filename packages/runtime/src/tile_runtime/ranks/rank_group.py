@@ -48,6 +48,16 @@ class RankGroup:
         )
         return [pickle.loads(bytes(found.cpu().numpy())) for found in lines]
 
+    def broadcast(self, value: Any) -> Any:
+        """What rank 0 gives, on all; a collective act."""
+        text = pickle.dumps(value) if self.rank == 0 else b""
+        size = self.gathered(len(text))[0]
+        line = torch.frombuffer(bytearray(text.ljust(size, b"\0")), dtype=torch.uint8)
+        line = line.to(self.device)
+        first = 0 if self.group is None else dist.get_global_rank(self.group, 0)
+        self._act(lambda: dist.broadcast(line, first, group=self.group, async_op=True))
+        return pickle.loads(bytes(line.cpu().numpy()))
+
     def barrier(self) -> None:
         """Wait for all processes."""
         self._act(lambda: dist.barrier(group=self.group, async_op=True))

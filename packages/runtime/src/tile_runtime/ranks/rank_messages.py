@@ -20,7 +20,7 @@ from tile_runtime.ranks.rank_group import RankGroup
 SECRET_BYTES = 16
 
 
-class _Words(ctypes.Structure):
+class _RankWords(ctypes.Structure):
     """TileProcesses of the simulator."""
 
     _fields_ = (
@@ -45,6 +45,10 @@ class RankMessages:
         if self.pointer:
             _simulator().tile_simulator_fail_messages(self.pointer, text.encode()[:2000])
 
+    def settle(self) -> None:
+        """Wait until the others have all that was sent to them."""
+        _simulator().tile_simulator_settle_messages(self.pointer)
+
     def close(self) -> None:
         """Take leave; waits for the others to do so too."""
         pointer, self.pointer = self.pointer, 0
@@ -66,7 +70,7 @@ def open_messages(
     numbers = (ctypes.c_int * group.count)(*(s.fileno() if s else -1 for s in sockets))
     pointers = (ctypes.c_void_p * group.count)(*bases)
     pointer = _simulator().tile_simulator_open_messages(
-        group.count, ctypes.byref(_Words(*words)), numbers, pointers, size, *text
+        group.count, ctypes.byref(_RankWords(*words)), numbers, pointers, size, *text
     )
     return RankMessages(int(pointer), [s for s in sockets if s is not None])
 
@@ -81,6 +85,7 @@ def _simulator() -> Any:
         ctypes.c_void_p, ctypes.c_uint32,
     )  # fmt: skip
     library.tile_simulator_fail_messages.argtypes = (ctypes.c_void_p, ctypes.c_char_p)
+    library.tile_simulator_settle_messages.argtypes = (ctypes.c_void_p,)
     library.tile_simulator_close_messages.argtypes = (ctypes.c_void_p, ctypes.c_double)
     return library
 
@@ -97,8 +102,9 @@ def _connected(group: RankGroup, one_host: bool) -> list[socket.socket | None]:
         places = group.gathered((host, server.getsockname()[1], secret))
         try:
             for rank, (where, port, wanted) in enumerate(places[: group.rank]):
-                found[rank] = socket.create_connection((where, port), seconds)
-                found[rank].sendall(wanted + group.rank.to_bytes(4, "little"))
+                called = socket.create_connection((where, port), seconds)
+                called.sendall(wanted + group.rank.to_bytes(4, "little"))
+                found[rank] = called
             while None in found[group.rank + 1 :]:
                 caller, _ = server.accept()
                 rank = _caller(caller, secret, seconds)

@@ -18,31 +18,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tile_ir import CallError
+from tile_runtime.ranks.group_ranks import SymmetricSpace
+from tile_runtime.ranks.living_ranks import LivingRanks
 from tile_runtime.ranks.rank_group import RankGroup
 from tile_runtime.ranks.rank_messages import RankMessages, open_messages
 
 PAGE = 4096
-ALIGNED = 256
 LINE = 64
 # Words of the first page: 1 + the rank that has given up, who adds to memory of all, then a line
-# for each rank.
+# for each rank, which begins with how often it came to a barrier, and says if it has taken leave.
 MOST_RANKS = 31
+LEFT = 8
 MESSAGE = LINE * (MOST_RANKS + 1)
 
 
 @dataclass(eq=False)
 class SharedHeap:
-    """The mapped files of all ranks, each `size` bytes behind a page; `used` of them are given
-    away, the same on every rank."""
+    """The mapped files of all ranks, each `size` bytes behind a page."""
 
     rank: int
     maps: Sequence[mmap.mmap]
     size: int
-    used: int = 0
     bases: list[int] = field(default_factory=list)
     messages: RankMessages | None = None
+    living: LivingRanks | None = None
 
     def __post_init__(self) -> None:
+        self._space = SymmetricSpace(self.size)
         for mapped in self.maps:
             first = (ctypes.c_char * 1).from_buffer(mapped)
             self.bases.append(ctypes.addressof(first))
@@ -51,14 +53,7 @@ class SharedHeap:
     def take(self, count: int) -> int:
         """The offset of so many bytes more, the same in every file. Raises CallError where there
         are not so many left."""
-        begin = -(-self.used // ALIGNED) * ALIGNED
-        if begin + count > self.size:
-            message = (
-                f"the symmetric heap has {self.size - begin} bytes left, {count} are asked for"
-            )
-            raise CallError("ranks", message, hint="give init_ranks a larger heap_bytes")
-        self.used = begin + count
-        return PAGE + begin
+        return PAGE + self._space.take(count)
 
     def connect(self, group: RankGroup, one_host: bool) -> None:
         """Let messages keep the memory of all ranks up to date; a collective act."""
@@ -68,6 +63,16 @@ class SharedHeap:
         self.messages = open_messages(group, one_host, self.words, self.bases, size, text)
         # The thread that serves them ends before the memory does, whoever forgets to close this.
         weakref.finalize(self, self.messages.close)
+
+    def watch(self, files: Sequence[int]) -> None:
+        """Let a rank whose process ends be one that has given up; by the open files of all."""
+        self.living = LivingRanks(
+            self.rank, files, self._has_left, lambda r: self.give_up("its process has ended", r)
+        )
+        self.living.start()
+
+    def _has_left(self, rank: int) -> bool:
+        return self.maps[0][LINE * (1 + rank) + LEFT] != 0
 
     @property
     def given_up(self) -> int | None:
@@ -80,8 +85,8 @@ class SharedHeap:
         """What it said."""
         return self.maps[0][MESSAGE:PAGE].split(b"\0")[0].decode(errors="replace")
 
-    def give_up(self, message: str) -> None:
-        """Let all others end that wait for this rank."""
+    def give_up(self, message: str, rank: int | None = None) -> None:
+        """Let all end that wait for a rank, this one if none is said."""
         if self.given_up is not None:
             return
         if self.messages is not None:
@@ -89,13 +94,24 @@ class SharedHeap:
         else:
             text = message.encode()[: PAGE - MESSAGE - 1]
             self.maps[0][MESSAGE : MESSAGE + len(text)] = text
-            self.maps[0][:4] = (self.rank + 1).to_bytes(4, "little")
+            number = self.rank if rank is None else rank
+            self.maps[0][:4] = (number + 1).to_bytes(4, "little")
 
     @property
     def failure(self) -> str | None:
         """Which other rank has given up, and why."""
         rank = self.given_up
         return None if rank in (None, self.rank) else f"rank {rank} failed: {self.message}"
+
+    def settle(self) -> None:
+        """Wait until what this rank has sent has arrived, though somebody has given up."""
+        if self.messages is not None:
+            self.messages.settle()
+
+    def forget_failure(self) -> None:
+        """Nobody has given up, nor come to a barrier; all ranks do this between two barriers."""
+        if self.messages is not None or self.rank == 0:
+            self.maps[0][:PAGE] = bytes(PAGE)
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -109,6 +125,10 @@ class SharedHeap:
         """Forget the memory; what a tensor lies in stays until that is gone."""
         if self.messages is not None:
             self.messages.close()
+        if self.living is not None:
+            self.maps[0][LINE * (1 + self.rank) + LEFT] = 1
+            self.living.close()
+            self.living = None
         for memory in self.maps:
             with suppress(BufferError):
                 memory.close()
@@ -131,7 +151,6 @@ def _free(folder: str) -> int:
     return found.f_bavail * found.f_frsize
 
 
-def mapped(path: Path, size: int) -> mmap.mmap:
-    """The memory of a file that any process has made."""
-    with path.open("r+b") as file:
-        return mmap.mmap(file.fileno(), size + PAGE)
+def mapped(file: int, size: int) -> mmap.mmap:
+    """The memory of an open file that any process has made."""
+    return mmap.mmap(file, size + PAGE)

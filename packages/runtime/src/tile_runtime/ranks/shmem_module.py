@@ -104,6 +104,7 @@ def aclshmem_init(attributes: InitAttr) -> int:
     if began_group:
         _meet(attributes)
     world = init_ranks(heap_bytes=attributes.local_mem_size, transport="shared")
+    assert isinstance(world, ProcessRanks), "where there is an NPU, the library itself is imported"
     if (world.rank, world.count) != (attributes.my_rank, attributes.n_ranks):
         message = f"rank {attributes.my_rank} of {attributes.n_ranks} is rank {world.rank} of "
         raise CallError("ranks", f"{message}{world.count} in the group of torch.distributed")

@@ -107,7 +107,7 @@ class ConfigCandidates:
         if that is no kernel."""
         seconds = self.options.timeout
         try:
-            makes, declared, about = _within(seconds, partial(self._called, config))
+            makes, declared, about = within(seconds, partial(self._called, config))
         except TimeoutError:
             return TrialOutcome(
                 TIMED_OUT, None, f"the factory has not returned after {seconds:g} s"
@@ -219,7 +219,7 @@ def _about(made_of: tuple[Any, ...]) -> str:
     return "\0".join(repr(part) for part in made_of if not isinstance(part, dict))
 
 
-def _within(seconds: float, call: Callable[[], _T]) -> _T:
+def within(seconds: float, call: Callable[[], _T]) -> _T:
     """What a call returns or raises. TimeoutError if it does not end: it is told to, and left
     alone."""
     found: Future[_T] = Future()

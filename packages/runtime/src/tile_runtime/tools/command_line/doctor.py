@@ -1,6 +1,7 @@
 """`tile-ascend doctor`: what works here, and how to mend what does not.
 
-Not here: what is looked at on a machine with an NPU (npu_findings.py).
+Not here: what is looked at on a machine with an NPU (npu_findings.py), or several
+(rank_findings.py).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from tile_ir import BuildError
 from tile_runtime.scripts.columns import columns
-from tile_runtime.tools.command_line import npu_findings
+from tile_runtime.tools.command_line import npu_findings, rank_findings
 from tile_runtime.tools.command_line.npu_findings import DoctorFinding
 
 # Oldest compilers the simulator is written for.
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print all findings; 1 if kernels can not run on the simulator."""
-    findings = [check(options.build) for check in CHECKS]
+    findings = [found for check in CHECKS if (found := check(options.build)) is not None]
     later = any(f.later for f in findings)
     broken = any(f.needed and not f.works for f in findings)
     rows = []
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
             rows.append(("", "", f"fix: {found.fix}"))
     print(columns(rows))
     once = ", once the first use has built what is marked `later`" if later else ""
-    npu = " and on the NPU" if all(f.works for f in findings) else ""
+    npu = " and on the NPU" if all(f.works or f.several for f in findings) else ""
     where = f"kernels run here on the simulator{npu}{once}"
     print("kernels can not run here" if broken else where)
     return int(broken)
@@ -157,7 +158,7 @@ def check_cache(build: bool) -> DoctorFinding:
     )
 
 
-CHECKS: tuple[Callable[[bool], DoctorFinding], ...] = (
+CHECKS: tuple[Callable[[bool], DoctorFinding | None], ...] = (
     check_python,
     check_compiler,
     check_torch,
@@ -166,4 +167,5 @@ CHECKS: tuple[Callable[[bool], DoctorFinding], ...] = (
     check_runner,
     check_cache,
     *npu_findings.CHECKS,
+    *rank_findings.CHECKS,
 )

@@ -23,7 +23,7 @@ _DEVICE = re.compile(r"davinci\d+$")
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
     """One thing looked at. `needed`: without it kernels can not run on the simulator. `later`: the
-    first use makes it."""
+    first use makes it. `several`: kernels on one device do without."""
 
     name: str
     works: bool
@@ -31,6 +31,7 @@ class DoctorFinding:
     fix: str | None = None
     needed: bool = True
     later: bool = False
+    several: bool = False
 
 
 def _absent(name: str, detail: str, fix: str | None) -> DoctorFinding:
@@ -41,8 +42,13 @@ def _there(name: str, detail: str) -> DoctorFinding:
     return DoctorFinding(name, True, detail, needed=False)
 
 
+def found_devices() -> list[str]:
+    """Those that the driver shows."""
+    return sorted(p.name for p in DEVICES.glob("davinci*") if _DEVICE.match(p.name))
+
+
 def check_driver(build: bool) -> DoctorFinding:
-    found = sorted(p.name for p in DEVICES.glob("davinci*") if _DEVICE.match(p.name))
+    found = found_devices()
     if not found:
         return _absent(
             "NPU driver", f"no {DEVICES}/davinci0",

@@ -45,13 +45,27 @@ public:
         }
         tell();
     }
+    // Only what this names is known to later launches.
+    void tell() { tile_simulator_set_buffers(buffers_.data(), buffers_.size()); }
 
 private:
-    void tell() { tile_simulator_set_buffers(buffers_.data(), buffers_.size()); }
     std::vector<TileBuffer> buffers_;
 };
 
 #endif
+
+// Between host and device.
+inline void copy_memory(void* to, const void* from, size_t bytes, aclrtMemcpyKind kind)
+{
+#ifdef TILE_ASCEND_SIMULATOR
+    (void)kind;
+    std::memcpy(to, from, bytes);
+#else
+    if (aclrtMemcpy(to, bytes, from, bytes, kind) != ACL_SUCCESS) {
+        throw std::runtime_error("a copy between host and device failed");
+    }
+#endif
+}
 
 // Elements in the device's memory.
 template <class T>
@@ -105,17 +119,7 @@ public:
     }
 
 private:
-    void copy(void* to, const void* from, aclrtMemcpyKind kind) const
-    {
-#ifdef TILE_ASCEND_SIMULATOR
-        (void)kind;
-        std::memcpy(to, from, bytes());
-#else
-        if (aclrtMemcpy(to, bytes(), from, bytes(), kind) != ACL_SUCCESS) {
-            throw std::runtime_error("a copy between host and device failed");
-        }
-#endif
-    }
+    void copy(void* to, const void* from, aclrtMemcpyKind kind) const { copy_memory(to, from, bytes(), kind); }
     T* data_ = nullptr;
     size_t count_;
 };
