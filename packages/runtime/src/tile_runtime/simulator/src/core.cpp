@@ -37,6 +37,11 @@ Core::Core(Block& block, CoreKind kind, uint32_t sub) : block(block), kind(kind)
 
 Core::~Core() = default;
 
+std::string Core::name() const
+{
+    return core_names[kind == CoreKind::aic ? 0 : sub + 1];
+}
+
 void Core::begin()
 {
     for (LocalMemory& memory : memories) {

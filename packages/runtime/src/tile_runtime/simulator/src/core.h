@@ -85,7 +85,7 @@ public:
     LocalMemory& memory(Memory which) { return memories[static_cast<int>(which)]; }
     bool has(Memory which) const { return memories[static_cast<int>(which)].data() != nullptr; }
     bool is_vector() const { return kind == CoreKind::aiv; }
-    std::string name() const { return kind == CoreKind::aic ? "aic" : (sub == 0 ? "aiv0" : "aiv1"); }
+    std::string name() const;
     bool stopped() const;
 
     Block& block;
@@ -148,6 +148,9 @@ public:
     std::string output;
     Coroutine coroutine;
 };
+
+// Of the cores of a block.
+constexpr const char* core_names[] = {"aic", "aiv0", "aiv1"};
 
 // The core whose co-routine runs on this thread, or null outside a launch.
 extern thread_local Core* current_core __attribute__((tls_model("initial-exec")));

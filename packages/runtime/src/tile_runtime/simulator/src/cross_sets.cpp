@@ -8,8 +8,6 @@
 namespace tile_simulator {
 namespace {
 
-const char* const core_names[] = {"aic", "aiv0", "aiv1"};
-
 // The vector core that has set a flag more often than its partner, or -1.
 template <class Sets>
 int ahead(const Sets& sets)

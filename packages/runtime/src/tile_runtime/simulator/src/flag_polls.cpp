@@ -24,7 +24,7 @@ bool OrderChecks::behind(const Present& now, const GlobalFlags::Writer& writer) 
     }
     const uint32_t first = first_of_rank(writer.block);
     for (int core = 0; core < cores_per_block; ++core) {
-        const ForeignPointer& known = taken_[core][now.clock.at[handovers_of(core)]];
+        const ForeignPointer& known = taken_[core].known(now.clock.at[handovers_of(core)]);
         if (known != nullptr && (knows_instruction(*known, writer.block, writer.agent, writer.number) ||
                                     (!own_rank && knows_later_round(*known, first, first + blocks_, writer.joined)))) {
             return true;
@@ -228,19 +228,20 @@ Present OrderChecks::after_seen_flags(const Core& core, const Region& region, Pr
     return now;
 }
 
-std::shared_ptr<const Handover> OrderChecks::hand_over(const Core& core, const VectorClock& clock) const
+std::shared_ptr<const Handover> OrderChecks::hand_over(
+    const Core& core, const VectorClock& clock, const ForeignPointer& fenced) const
 {
     auto handover = std::make_shared<Handover>();
     handover->block = core.block.index();
     handover->clock = clock;
     for (int i = 0; i < cores_per_block; ++i) {
-        handover->foreign = joined(handover->foreign, taken_[i][clock.at[handovers_of(i)]]);
+        handover->foreign = joined(handover->foreign, taken_[i].known(clock.at[handovers_of(i)]));
     }
     if (several_ranks_) {
         // Who has left a grid-wide round knows that all of its rank came to it: kept where others of the rank keep it.
-        auto rounds = std::make_shared<Foreign>();
-        (*rounds)[first_of_rank(block_)] = rounds_of(clock);
-        handover->foreign = joined(handover->foreign, rounds);
+        handover->foreign = joined(handover->foreign, known_of(first_of_rank(block_), rounds_of(clock)));
+        handover->foreign = joined(handover->foreign, fenced);
+        handover->fenced = fenced;
     }
     return handover;
 }
@@ -261,7 +262,8 @@ void OrderChecks::take_over(Core& core, const Handover& handover)
 void OrderChecks::know(Core& core, const ForeignPointer& foreign, VectorClock clock)
 {
     if (foreign != nullptr) {
-        return know_taken(core, foreign, joined(taken_[core_index(core)].back(), foreign), clock);
+        const TakenOver& taken = taken_[core_index(core)];
+        return know_taken(core, foreign, joined(taken.known(taken.latest()), foreign), clock);
     }
     start_after(core, clock);
     next_interval();
@@ -270,20 +272,16 @@ void OrderChecks::know(Core& core, const ForeignPointer& foreign, VectorClock cl
 // It was given something, and has all of that and what it knew before.
 void OrderChecks::know_taken(Core& core, const ForeignPointer& given, ForeignPointer all, VectorClock clock)
 {
-    std::vector<ForeignPointer>& taken = taken_[core_index(core)];
-    taken.push_back(std::move(all));
-    if (several_ranks_) {
-        given_[core_index(core)].push_back(given);
-    }
-    clock.at[handovers_of(core_index(core))] = static_cast<uint32_t>(taken.size() - 1);
+    TakenOver& taken = taken_[core_index(core)];
+    taken.add(several_ranks_ ? given : nullptr, std::move(all));
+    clock.at[handovers_of(core_index(core))] = taken.latest();
     const uint32_t first = first_of_rank(block_);
-    for (auto entry = given->lower_bound(first);
-         several_ranks_ && entry != given->end() && entry->first < first + blocks_; ++entry) {
-        clock.join(rounds_of(entry->second));
+    for (auto entry = given->from(first);
+         several_ranks_ && entry != given->all().end() && entry->block < first + blocks_; ++entry) {
+        clock.join(rounds_of(*entry->clock));
     }
-    const auto own = given->find(block_);
-    if (own != given->end()) {
-        clock.join(own->second);
+    if (const VectorClock* own = given->of(block_)) {
+        clock.join(*own);
     }
     start_after(core, clock);
     next_interval();

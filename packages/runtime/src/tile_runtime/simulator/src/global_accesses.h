@@ -27,6 +27,13 @@ struct GlobalAccess {
     uint32_t written_back[cores_per_block] = {};  // how often each data cache of the block was, by what it knows
 };
 
+// Whether an access is complete by a clock for other blocks. What is stored to another rank takes a wait of the core.
+inline bool complete_by(const VectorClock& clock, const Access& access, uint32_t waits)
+{
+    return waits == 0 ? clock.at[access.agent] >= access.number
+                      : clock.at[remote_of(access.agent / agents_per_core)] >= waits;
+}
+
 constexpr uint64_t not_known = ~uint64_t(0);
 
 class GlobalAccesses {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "foreign.h"
 #include "handover_pointer.h"
 #include "vector_clock.h"
 
@@ -12,6 +13,7 @@ struct Handover {
     uint32_t block = 0;
     VectorClock clock;
     ForeignPointer foreign;
+    ForeignPointer fenced;  // of that, what it says of stores to one rank alone
 
     // True if this says all that `other` of the same block does.
     bool covers(const Handover& other) const;
@@ -24,6 +26,8 @@ VectorClock rounds_of(const VectorClock& clock);
 ForeignPointer joined(const ForeignPointer& a, const ForeignPointer& b);
 ForeignPointer common(const ForeignPointer& a, const ForeignPointer& b);
 
+// What is known of one block.
+ForeignPointer known_of(uint32_t block, const VectorClock& clock);
 // A handover as what it says of all blocks, its own among them.
 ForeignPointer all_of(const Handover& handover);
 
@@ -32,8 +36,8 @@ bool knows_later_round(const Foreign& known, uint32_t first, uint32_t end, const
 // What is known of an agent's instructions.
 inline bool knows_instruction(const Foreign& known, uint32_t block, int agent, uint32_t number)
 {
-    const auto found = known.find(block);
-    return found != known.end() && found->second.at[agent] >= number;
+    const VectorClock* clock = known.of(block);
+    return clock != nullptr && clock->at[agent] >= number;
 }
 
 }  // namespace tile_simulator

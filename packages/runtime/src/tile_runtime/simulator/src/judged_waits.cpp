@@ -1,6 +1,7 @@
 #include "judged_waits.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -13,11 +14,12 @@ constexpr int most_rounds = 64;
 
 bool same(const ForeignPointer& a, const ForeignPointer& b)
 {
-    const auto equal = [](const auto& one, const auto& other) {
-        return one.first == other.first && std::memcmp(&one.second, &other.second, sizeof(VectorClock)) == 0;
+    const auto equal = [](const Foreign::Entry& one, const Foreign::Entry& other) {
+        return one.block == other.block && (one.clock == other.clock ||
+                   std::memcmp(one.clock.get(), other.clock.get(), sizeof(VectorClock)) == 0);
     };
-    return a == b || (a != nullptr && b != nullptr && a->size() == b->size() &&
-                         std::equal(a->begin(), a->end(), b->begin(), equal));
+    return a == b || (a != nullptr && b != nullptr &&
+                         std::equal(a->all().begin(), a->all().end(), b->all().begin(), b->all().end(), equal));
 }
 
 // Whether a handover knows of the end of a wait, as it was judged at first.
@@ -30,21 +32,37 @@ bool depends_on(const Handover& handover, const JudgedWait& wait)
 }
 
 // What a handover says of all blocks, by what its block has taken over as far as that is sure.
-ForeignPointer sure_part(
-    const Handover& handover, const std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank)
+ForeignPointer sure_part(const Handover& handover, std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank)
 {
     const auto taken = blocks.find(handover.block);
     if (taken == blocks.end()) {
         return all_of(handover);
     }
-    auto own = std::make_shared<Foreign>();
-    (*own)[handover.block / blocks_of_rank * blocks_of_rank] = rounds_of(handover.clock);
-    (*own)[handover.block].join(handover.clock);
-    ForeignPointer sure = own;
+    const uint32_t first = handover.block / blocks_of_rank * blocks_of_rank;
+    ForeignPointer sure = joined(joined(known_of(first, rounds_of(handover.clock)), handover.fenced),
+        known_of(handover.block, handover.clock));
     for (int core = 0; core < cores_per_block; ++core) {
-        sure = joined(sure, taken->second.all[core][handover.clock.at[handovers_of(core)]]);
+        TakenOver& by = taken->second.by[core];
+        by.settle(handover.clock.at[handovers_of(core)]);
+        sure = joined(sure, by.known(handover.clock.at[handovers_of(core)]));
     }
     return sure;
+}
+
+// Whether a condition does not hold without any one of some ADDs.
+bool needs_all(
+    const std::vector<std::pair<int64_t, ForeignPointer>>& adds, int64_t base, const SignalCondition& condition, bool down)
+{
+    int64_t sum = base;
+    int64_t least = 0;
+    for (const auto& [value, known] : adds) {
+        if (value == 0 || (value < 0) != down) {
+            return false;
+        }
+        sum += value;
+        least = least == 0 || std::abs(value) < std::abs(least) ? value : least;
+    }
+    return condition.holds(sum) && !condition.holds(sum - least);
 }
 
 }  // namespace
@@ -56,39 +74,53 @@ ForeignPointer sure_of_adds(
 {
     const bool exact = condition.compare == Compare::eq || condition.compare == Compare::ne;
     const bool down = condition.compare == Compare::le || condition.compare == Compare::lt;
+    if (!exact && needs_all(adds, base, condition, down)) {
+        ForeignPointer all;
+        for (const auto& [value, known] : adds) {
+            all = joined(all, known);
+        }
+        return all;
+    }
     std::set<uint32_t> blocks;
     for (const auto& [value, known] : adds) {
-        for (const auto& [block, clock] : *known) {
-            blocks.insert(block);
+        for (const Foreign::Entry& entry : known->all()) {
+            blocks.insert(entry.block);
         }
     }
     auto sure = std::make_shared<Foreign>();
     std::vector<std::pair<uint32_t, int64_t>> counts;
+    std::vector<const VectorClock*> clocks;
     for (const uint32_t block : blocks) {
-        VectorClock& clock = (*sure)[block];
+        clocks.clear();
+        for (const auto& [value, known] : adds) {
+            clocks.push_back(known->of(block));
+        }
+        const auto count_of = [&](size_t add, int i) { return clocks[add] != nullptr ? clocks[add]->at[i] : 0; };
+        auto clock = std::make_shared<VectorClock>();
         for (int i = 0; i < VectorClock::size; ++i) {
             counts.clear();
-            for (const auto& [value, known] : adds) {
-                const auto found = known->find(block);
+            for (size_t add = 0; add < adds.size(); ++add) {
                 // One against the condition can only hold it up.
-                if (exact || (value < 0) == down) {
-                    counts.emplace_back(found != known->end() ? found->second.at[i] : 0, value);
+                if (exact || (adds[add].first < 0) == down) {
+                    counts.emplace_back(count_of(add, i), adds[add].first);
                 }
             }
             std::sort(counts.begin(), counts.end());
             int64_t value = base;
             for (size_t k = 0; k < counts.size() && !condition.holds(value); ++k) {
                 value += counts[k].second;
-                clock.at[i] = counts[k].first;
+                clock->at[i] = counts[k].first;
             }
         }
+        sure->append(block, std::move(clock));
     }
     return sure;
 }
 
-void JudgedWaits::signal(uint64_t address, bool add, int64_t value, const std::shared_ptr<const Handover>& by)
+void JudgedWaits::signal(
+    uint64_t address, bool add, int64_t value, int core, const std::shared_ptr<const Handover>& by)
 {
-    words_[address].push_back({add, {value, by}});
+    words_[address].push_back({add, core, {value, by}});
 }
 
 size_t JudgedWaits::signals(uint64_t address) const
@@ -97,40 +129,61 @@ size_t JudgedWaits::signals(uint64_t address) const
     return found != words_.end() ? found->second.size() : 0;
 }
 
+// Calls depends(signal) for those that came after a wait and may not depend on it. What a core signals once one of its
+// signals does depends on it as well.
+template <class F>
+void JudgedWaits::for_later(const JudgedWait& wait, const F& depends) const
+{
+    const std::vector<Logged>& log = words_.at(wait.address);
+    std::vector<std::pair<uint32_t, int>> behind;
+    for (size_t i = wait.seen; i < log.size() && i < wait.seen + most_later && log[i].add; ++i) {
+        const std::pair<uint32_t, int> core(log[i].added.by->block, log[i].core);
+        if (std::find(behind.begin(), behind.end(), core) == behind.end() && depends(log[i].added)) {
+            behind.push_back(core);
+        }
+    }
+}
+
 // Those that were there, and those that came later and do not depend on the wait: `more` tells of any.
-std::vector<std::pair<int64_t, ForeignPointer>> JudgedWaits::adds_of(const JudgedWait& wait,
-    const std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank, bool& more) const
+std::vector<std::pair<int64_t, ForeignPointer>> JudgedWaits::adds_of(
+    const JudgedWait& wait, std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank, bool& more) const
 {
     std::vector<std::pair<int64_t, ForeignPointer>> adds;
     for (const Added& add : wait.adds) {
         adds.emplace_back(add.value, sure_part(*add.by, blocks, blocks_of_rank));
     }
-    const std::vector<Logged>& log = words_.at(wait.address);
     const int scalar = wait.core * agents_per_core + int(Pipe::s);
-    for (size_t i = wait.seen; i < log.size() && i < wait.seen + most_later && log[i].add; ++i) {
-        ForeignPointer known = sure_part(*log[i].added.by, blocks, blocks_of_rank);
-        if (!knows_instruction(*known, wait.block, scalar, wait.number)) {
-            adds.emplace_back(log[i].added.value, std::move(known));
+    for_later(wait, [&](const Added& added) {
+        ForeignPointer known = sure_part(*added.by, blocks, blocks_of_rank);
+        const bool depends = knows_instruction(*known, wait.block, scalar, wait.number);
+        if (!depends) {
+            adds.emplace_back(added.value, std::move(known));
             more = true;
         }
-    }
+        return depends;
+    });
     return adds;
 }
 
 // Whether a later signal does not depend on the wait, by what was known at first.
 bool JudgedWaits::may_change(const JudgedWait& wait) const
 {
-    const std::vector<Logged>& log = words_.at(wait.address);
-    for (size_t i = wait.seen; i < log.size() && i < wait.seen + most_later && log[i].add; ++i) {
-        if (!depends_on(*log[i].added.by, wait)) {
-            return true;
-        }
-    }
-    return false;
+    bool any = false;
+    for_later(wait, [&](const Added& added) {
+        const bool depends = any || depends_on(*added.by, wait);
+        any = any || !depends;
+        return depends;
+    });
+    return any;
 }
 
 void JudgedWaits::judge_again(std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank) const
 {
+    for (auto& [block, taken] : blocks) {
+        for (TakenOver& by : taken.by) {
+            by.begin_judging();
+        }
+    }
     bool any = false;
     for (int round = 0; round < most_rounds; ++round) {
         bool changed = false;
@@ -145,21 +198,21 @@ void JudgedWaits::judge_again(std::map<uint32_t, TakenByBlock>& blocks, uint32_t
                 continue;
             }
             const ForeignPointer sure = sure_of_adds(adds, wait->base, wait->condition);
-            std::vector<ForeignPointer>& given = taken->second.given[wait->core];
-            if (same(given[wait->taken], sure)) {
-                continue;
-            }
-            changed = true;
-            given[wait->taken] = sure;
-            std::vector<ForeignPointer>& all = taken->second.all[wait->core];
-            for (size_t i = wait->taken; i < all.size(); ++i) {
-                all[i] = joined(all[i - 1], given[i]);
+            TakenOver& by = taken->second.by[wait->core];
+            if (!same(by.given(wait->taken), sure)) {
+                changed = true;
+                by.give_less(wait->taken, sure);
             }
         }
         if (!changed) {
-            return;
+            break;
         }
         any = true;
+    }
+    for (auto& [block, taken] : blocks) {
+        for (TakenOver& by : taken.by) {
+            by.settle(by.latest());
+        }
     }
 }
 

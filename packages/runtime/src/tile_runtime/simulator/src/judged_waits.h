@@ -13,6 +13,7 @@
 
 #include "awaited.h"
 #include "handover.h"
+#include "taken_over.h"
 
 namespace tile_simulator {
 
@@ -34,10 +35,9 @@ struct JudgedWait {
     uint32_t number = 0;  // of the wait among the instructions of the scalar unit
 };
 
-// What each core of a block has taken over, and what it was given each time.
+// What each core of a block has taken over.
 struct TakenByBlock {
-    std::vector<ForeignPointer> all[cores_per_block];
-    std::vector<ForeignPointer> given[cores_per_block];
+    TakenOver by[cores_per_block];
 };
 
 // What is known of each agent once a condition holds because of some ADDs, nobody says which.
@@ -47,20 +47,38 @@ ForeignPointer sure_of_adds(
 class JudgedWaits {
 public:
     void add(std::shared_ptr<const JudgedWait> wait) { waits_.push_back(std::move(wait)); }
-    void signal(uint64_t address, bool add, int64_t value, const std::shared_ptr<const Handover>& by);
+    // A core of the block of a handover adds to a word, or sets it.
+    void signal(uint64_t address, bool add, int64_t value, int core, const std::shared_ptr<const Handover>& by);
     size_t signals(uint64_t address) const;
     // Judges all waits again and takes from the blocks what was not sure; `ranks`: blocks of a rank.
     void judge_again(std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank) const;
+    size_t remembered() const
+    {
+        size_t all = waits_.size();
+        for (const auto& [address, signals] : words_) {
+            all += signals.size();
+        }
+        return all;
+    }
+    // Everybody knows all of them.
+    void forget()
+    {
+        waits_.clear();
+        words_.clear();
+    }
 
 private:
     struct Logged {
         bool add;
+        int core;
         Added added;
     };
 
+    template <class F>
+    void for_later(const JudgedWait& wait, const F& depends) const;
     bool may_change(const JudgedWait& wait) const;
     std::vector<std::pair<int64_t, ForeignPointer>> adds_of(
-        const JudgedWait& wait, const std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank, bool& more) const;
+        const JudgedWait& wait, std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank, bool& more) const;
 
     std::vector<std::shared_ptr<const JudgedWait>> waits_;
     std::unordered_map<uint64_t, std::vector<Logged>> words_;

@@ -129,6 +129,11 @@ std::string Launch::name_of_block(uint32_t block) const
                         : text_of("rank %u, block %u", rank_of(block), block - rank_of(block) * blocks_);
 }
 
+std::string Launch::name_of_core(uint32_t block, int core) const
+{
+    return name_of_block(block) + " " + core_names[core];
+}
+
 void Launch::place(Fault& fault, uint32_t block) const
 {
     fault.rank = ranks() == 1 ? -1 : static_cast<int32_t>(rank_of(block));
@@ -330,17 +335,18 @@ void Launch::finish()
         (failed_ ? others_.emplace_back() : fault_) = std::move(fault);
         failed_ = true;
     };
-    std::vector<Fault> redundant;
-    std::vector<Fault> races = grid_races_.find(redundant, options_.first != 0 ? 1 : most_errors, *this);
+    grid_races_.compare(*this);
+    const std::vector<Fault> redundant = grid_races_.take_redundant();
+    std::vector<Fault> races = grid_races_.take_races();
     if (races.empty() && !failed_ && !read_too_early_.empty()) {
         races.push_back(std::move(read_too_early_.begin()->second));
     }
     for (Fault& race : races) {
         add_error(std::move(race));
     }
-    for (Fault& fault : redundant) {
+    for (const Fault& fault : redundant) {
         if (options_.checks >= TILE_CHECKS_STRICT) {
-            add_error(std::move(fault));
+            add_error(fault);
         } else {
             warnings_.try_emplace({fault.kind, fault.file, fault.line}, fault);
         }
@@ -367,6 +373,11 @@ void Launch::time(TimedLaunch& timed) const
         timed.links = model.link_times();
     }
     find_bank_paddings(time_logs_, timing, timed.strings, timed.paddings, timed.timeline);
+}
+
+size_t Launch::most_races() const
+{
+    return options_.first != 0 ? 1 : most_errors;
 }
 
 void Launch::save_output(const Core& core)

@@ -141,6 +141,7 @@ public:
     ForeignPointer handed_to_processes() const;
     // "block 3", or "rank 1, block 3".
     std::string name_of_block(uint32_t block) const;
+    std::string name_of_core(uint32_t block, int core) const;
     void place(Fault& fault, uint32_t block) const;
     // Blocks from the first that ended the launch on do not go on. Those before it do: of all errors that of the first
     // block comes first, whatever the number of host threads.
@@ -171,6 +172,9 @@ public:
     ForeignPointer knowledge_of(const Core& core, uint64_t address, const SignalCondition& condition,
         std::shared_ptr<JudgedWait>* judged = nullptr) const;
     RankBarriers& barriers() { return barriers_; }
+    // All cores of all ranks have met and will know that: what they did before is compared now, if all of it is
+    // complete, and need not be remembered (rank_order.cpp).
+    void settle_before_meeting(const ForeignPointer& known);
     // A core has changed what cores of other blocks wait for.
     void wake();
 
@@ -213,6 +217,8 @@ public:
         const std::vector<TileTimeEvent>& events, const std::vector<const char*>& strings) const;
 
     void run_entry(uint32_t rank) { entries_[rank].entry(entries_[rank].closure); }
+    // Errors of a kind that are told.
+    size_t most_races() const;
     const CodeRange& code() const { return code_; }
     // Seconds until the launch may no longer run; 0 if it may always.
     double time_left() const;

@@ -62,11 +62,8 @@ void OrderChecks::begin(const Launch& launch, uint32_t block, bool timed)
     }
     rewrites_.clear();
     small_ = false;
-    for (auto& taken : taken_) {
-        taken.assign(1, nullptr);
-    }
-    for (auto& given : given_) {
-        given.assign(1, nullptr);
+    for (TakenOver& taken : taken_) {
+        taken.clear();
     }
     for (auto& hidden : hidden_) {
         hidden.clear();

@@ -38,8 +38,12 @@ public:
     bool in_doubt() const { return !doubts_.empty() || !rewrites_.empty(); }
     // Once its bytes are stored: race if they differ, else redundant-store, which is a warning below strict level.
     void settle(const Core& core);
-    // Once the block has ended: what the comparison with other blocks needs.
+    // Once the block has ended, or waits for all others: what the comparison with other blocks needs.
     void keep_stored() { global_.keep_stored(stored_, log_); }
+    // Whether all accesses to GM so far are complete by what the cores of all ranks know that have met; and forgets
+    // them, once they have been compared.
+    bool all_complete(const Foreign& known) const;
+    void forget_accesses();
 
     void set_flag(Core& core, Pipe source, Pipe target, int id, Use use);
     void wait_flag(Core& core, Pipe source, Pipe target, int id, Use use);
@@ -60,17 +64,19 @@ public:
     void settle_polls(Core& core);
 
     // What a value handed out now carries, with `clock` complete, and what a core gets with it.
-    std::shared_ptr<const Handover> hand_over(const Core& core, const VectorClock& clock) const;
+    std::shared_ptr<const Handover> hand_over(
+        const Core& core, const VectorClock& clock, const ForeignPointer& fenced = nullptr) const;
     void take_over(Core& core, const Handover& handover);
     // The same with a word of GM that a function of the API sets or looks at, and nothing else (block_sync.cpp).
     void hand_word(Core& core, uint64_t address, bool update);
     void hand_word(Core& core, uint64_t address, bool update, const GlobalFlags::Writer& writer,
         std::shared_ptr<const Handover> handover);
     void take_word(Core& core, uint64_t address);
-    // A signal to a word of any rank: carries what the scalar unit of the core has waited for, and `fenced` waits for
-    // stores to other ranks (0: those it has really waited for). What other ranks know by a signal or a barrier.
-    // A SET is a scalar store that is written back: by its line.
-    WordSignal signal(Instruction& instruction, bool set, uint32_t fenced);
+    // A signal to a word of a rank: carries what the scalar unit of the core has waited for, and of its stores to that
+    // rank those before an aclshmem_fence, which is the `fenced`-th wait (0: there was none). A SET is a scalar store that
+    // is written back: by its line.
+    WordSignal signal(Instruction& instruction, bool set, uint32_t rank, uint32_t fenced);
+    // What other ranks know by a signal or a barrier.
     void know_of_ranks(Core& core, const ForeignPointer& knowledge);
     // The same of what holds all that the core knows: what a barrier brought together.
     void know_all(Core& core, const ForeignPointer& knowledge);
@@ -102,10 +108,8 @@ public:
     const std::vector<VectorClock>& rounds_known() const { return rounds_known_; }
     // What was complete in this block before its share of each round, by slot.
     const std::vector<VectorClock>& released(int slot) const { return released_[slot]; }
-    // What a core had taken over from other blocks, by the count in clocks (handovers_of).
-    const std::vector<ForeignPointer>& taken(int core) const { return taken_[core]; }
-    // Of a launch over ranks, what it was given each time.
-    const std::vector<ForeignPointer>& given(int core) const { return given_[core]; }
+    // What a core has taken over from other blocks, by the count in clocks (handovers_of).
+    const TakenOver& taken(int core) const { return taken_[core]; }
 
 private:
     // What is complete when `pipe` sets a flag.
@@ -182,8 +186,7 @@ private:
     std::unique_ptr<SyncNeeds> needs_;
     // By word, the number of the latest store whose value each core has seen by polling.
     std::unordered_map<uint64_t, uint64_t> seen_[cores_per_block];
-    std::vector<ForeignPointer> taken_[cores_per_block];
-    std::vector<ForeignPointer> given_[cores_per_block];
+    TakenOver taken_[cores_per_block];
     std::vector<uint64_t> hidden_[cores_per_block];  // words stored to the data cache of each core, as flags may be
     Present latest_;        // instruction
     bool small_ = false;    // it stores few enough bytes to GM to set flags

@@ -35,8 +35,7 @@ const char* name_of_pipe(int agent)
 
 const char* core_name(int agent)
 {
-    static const char* const names[] = {"aic", "aiv0", "aiv1"};
-    return names[agent / agents_per_core];
+    return core_names[agent / agents_per_core];
 }
 
 // The bytes of a conflict in a local memory: relative to the buffer where one is known.

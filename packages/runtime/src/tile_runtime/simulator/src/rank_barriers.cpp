@@ -6,6 +6,7 @@
 
 #include "handover.h"
 #include "launch.h"
+#include "order_checks.h"
 
 namespace tile_simulator {
 
@@ -23,18 +24,17 @@ uint32_t RankBarriers::number_of(const Core& core, Collective kind) const
 }
 
 bool RankBarriers::arrive(Core& core, Collective kind, uint32_t place, uint32_t cores, const ForeignPointer& knowledge,
-    Use use, bool& last)
+    Use use, bool& last, ForeignPointer& known)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
-    auto& sequence = sequence_[int(core.kind)];
-    sequence.resize(std::max<size_t>(sequence.size(), place + 1));
+    auto& came = sequence_[int(core.kind)][place];
     const uint32_t block = core.block.index();
     const Party party = {block, core_index(core), core.block.launch().name_of_block(block) + " " + core.name(), use};
-    Party& first = sequence[place].try_emplace(kind, party).first->second;
+    Party& first = came.try_emplace(kind, party).first->second;
     if (std::tie(party.block, party.core) < std::tie(first.block, first.core)) {
         first = party;
     }
-    if (sequence[place].size() > 1) {
+    if (came.size() > 1) {
         return false;
     }
     const uint32_t number = numbers_[{&core, int(kind)}]++;
@@ -42,6 +42,14 @@ bool RankBarriers::arrive(Core& core, Collective kind, uint32_t place, uint32_t 
     round.joined = joined(round.joined, knowledge);
     round.waiting.push_back(&core);
     last = ++round.arrived == cores;
+    if (last) {
+        known = round.joined;
+        for (const CoreKind each : {CoreKind::aic, CoreKind::aiv}) {
+            if (each == core.kind || kind != Collective::vector) {
+                sequence_[int(each)].clear();
+            }
+        }
+    }
     return true;
 }
 
@@ -50,11 +58,11 @@ std::vector<Fault> RankBarriers::mismatches(const Launch& launch) const
     std::vector<Fault> all;
     for (const auto& sequence : sequence_) {
         const auto place = std::find_if(
-            sequence.begin(), sequence.end(), [](const auto& came) { return came.size() > 1; });
+            sequence.begin(), sequence.end(), [](const auto& came) { return came.second.size() > 1; });
         if (place == sequence.end()) {
             continue;
         }
-        std::vector<std::pair<Collective, Party>> parties(place->begin(), place->end());
+        std::vector<std::pair<Collective, Party>> parties(place->second.begin(), place->second.end());
         std::sort(parties.begin(), parties.end(), [](const auto& a, const auto& b) {
             return std::tie(a.second.block, a.second.core) < std::tie(b.second.block, b.second.core);
         });
@@ -66,7 +74,7 @@ std::vector<Fault> RankBarriers::mismatches(const Launch& launch) const
         const Party& told = parties[1].second;
         Fault fault = fault_of("collective-mismatch", told.use,
             text_of("as collective number %zu %s, and %s: all cores of all ranks come to the same ones in one order",
-                size_t(place - sequence.begin()) + 1, act_of(parties[0]).c_str(), act_of(parties[1]).c_str()));
+                size_t(place->first) + 1, act_of(parties[0]).c_str(), act_of(parties[1]).c_str()));
         fault.hint = "call it outside of any branch on the rank, the block or the core";
         fault.core = told.name.substr(told.name.rfind(' ') + 1);
         fault.other = parties[0].second.use.at;
@@ -82,7 +90,10 @@ void RankBarriers::release(Collective kind, uint32_t number)
     std::map<uint32_t, Round>& rounds = rounds_[int(kind)];
     Round& round = rounds[number];
     for (Core* core : round.waiting) {
-        core->awaited.knowledge = round.joined;
+        // Before any of them goes on: what the others hand over says that this one knows it.
+        if (OrderChecks* order = core->block.order()) {
+            order->know_all(*core, round.joined);
+        }
         core->awaited.ready.store(true, std::memory_order_release);
     }
     rounds.erase(number);

@@ -23,13 +23,13 @@ const char* name_of(Collective kind);
 
 class RankBarriers {
 public:
-    // A core comes to its next collective, its `place`-th. `last` says so of the last of `cores`. False, and it stays
-    // out, if another core of its kind came to another one as its `place`-th.
+    // A core comes to its next collective, its `place`-th. To the last of `cores`, `known` is what they know together;
+    // to others, nothing. False, and it stays out, if another core of its kind came to another one as its `place`-th.
     bool arrive(Core& core, Collective kind, uint32_t place, uint32_t cores, const ForeignPointer& knowledge, Use use,
-        bool& last);
+        bool& last, ForeignPointer& known);
     // The errors of cores that came to other collectives than others, the first of each kind of core.
     std::vector<Fault> mismatches(const Launch& launch) const;
-    // Lets those go on that wait for it.
+    // Lets those go on that wait for it, with what all of them know.
     void release(Collective kind, uint32_t number);
     uint32_t number_of(const Core& core, Collective kind) const;
 
@@ -50,7 +50,8 @@ private:
     mutable std::mutex mutex_;
     std::map<uint32_t, Round> rounds_[kinds];
     std::map<std::pair<const Core*, int>, uint32_t> numbers_;  // of the collectives a core has come to, by kind
-    std::vector<std::map<Collective, Party>> sequence_[2];  // by kind of core and place: of each collective the first core
+    // By kind of core and place: of each collective that not all have come to, the first core.
+    std::map<uint32_t, std::map<Collective, Party>> sequence_[2];
 };
 
 }  // namespace tile_simulator

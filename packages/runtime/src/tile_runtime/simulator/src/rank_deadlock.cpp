@@ -36,7 +36,8 @@ std::string seen_text(Launch& launch, const Awaited& awaited)
 {
     const SignalWords::Signal* latest = launch.signals().latest(awaited.address);
     const std::string by = latest == nullptr ? std::string("never written")
-                                             : text_of("by %s, %s", latest->party.c_str(), place_of(latest->use).c_str());
+                                             : text_of("by %s, %s", launch.name_of_core(latest->block, latest->core).c_str(),
+                                                   place_of(latest->use).c_str());
     return text_of("%lld, %s", static_cast<long long>(awaited.seen), by.c_str());
 }
 
@@ -228,7 +229,8 @@ void Launch::tell_passed_over(const Core& core)
         reset ? text_of("until a store that is no signal made it %lld: a signal of the next round may arrive before the "
                         "reset",
                     static_cast<long long>(awaited.seen))
-              : text_of("until %s %s it by %s: the wait may see the value or not", passed.next->party.c_str(),
+              : text_of("until %s %s it by %s: the wait may see the value or not",
+                    name_of_core(passed.next->block, passed.next->core).c_str(),
                     passed.next->add ? "added to" : "set", place_of(passed.next->use).c_str());
     Fault fault;
     fault.kind = reset ? "signal-reset" : "signal-lost";

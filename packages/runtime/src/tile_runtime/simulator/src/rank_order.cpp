@@ -2,6 +2,8 @@
 // src/device/gm2gm/shmem_device_mo.hpp and shmemi_device_cc.h).
 #include "shmem/order.h"
 
+#include <algorithm>
+
 #include "ascend_c/cross_core.h"
 #include "ascend_c/sync.h"
 #include "instruction.h"
@@ -39,6 +41,7 @@ void come_to(Core& core, Collective kind, Use use)
     OrderChecks* const order = core.block.order();
     ForeignPointer knowledge;
     if (order != nullptr) {
+        order->settle_polls(core);
         knowledge = all_of(*order->all_done(core));
     }
     core.awaited.begin();
@@ -50,14 +53,15 @@ void come_to(Core& core, Collective kind, Use use)
     core.awaited.waiting = true;
     const uint32_t place = core.collectives++;
     bool last = false;
+    ForeignPointer known;
     if (!barriers.arrive(
-            core, kind, place, (vectors + cubes) * launch.ranks_here(), knowledge, core.awaited.use, last)) {
+            core, kind, place, (vectors + cubes) * launch.ranks_here(), knowledge, core.awaited.use, last, known)) {
         launch.stop_block(core);
         throw Stopped{};
     }
     if (last) {
-        if (kind == Collective::barrier) {
-            launch.signals().forget();
+        if (kind != Collective::vector || launch.participants(CoreKind::aic) == 0) {
+            launch.settle_before_meeting(known);
         }
         if (launch.options().processes != nullptr) {
             launch.come_with_processes(kind, number);
@@ -67,10 +71,6 @@ void come_to(Core& core, Collective kind, Use use)
         }
     }
     wait_in_rank(core);
-    if (order != nullptr) {
-        order->know_all(core, core.awaited.knowledge);
-    }
-    core.awaited.knowledge = nullptr;
 }
 
 }  // namespace
@@ -154,6 +154,51 @@ void vector_barrier_of_ranks(Use use)
     meet(Collective::vector, use);
 }
 
+void Launch::settle_before_meeting(const ForeignPointer& known)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto complete = [&](const Block* block) {
+        return block->order() == nullptr || block->order()->all_complete(*known);
+    };
+    if (!std::all_of(all_live_.begin(), all_live_.end(), complete)) {
+        return;
+    }
+    for (Block* block : all_live_) {
+        if (block->order() != nullptr) {
+            block->order()->keep_stored();
+            grid_races_.add(block->index(), *block->order(), blocks_ * ranks() == 1);
+        }
+    }
+    grid_races_.compare(*this);
+    for (Block* block : all_live_) {
+        if (block->order() != nullptr) {
+            block->order()->forget_accesses();
+        }
+    }
+    signals_.forget();
+}
+
+bool OrderChecks::all_complete(const Foreign& known) const
+{
+    const VectorClock* own = known.of(block_);
+    const auto complete = [&](const GlobalAccess& access) {
+        return complete_by(*own, log_[access.access], access.waits);
+    };
+    return own != nullptr && std::all_of(global_.all().begin(), global_.all().end(), complete);
+}
+
+void OrderChecks::forget_accesses()
+{
+    global_.clear();
+    for (StoredBytes& stored : stored_) {
+        stored.clear();
+    }
+    rounds_known_.assign(1, VectorClock{});
+    for (TakenOver& taken : taken_) {
+        taken.forget();
+    }
+}
+
 std::shared_ptr<const Handover> OrderChecks::all_done(Core& core)
 {
     VectorClock all;
@@ -164,7 +209,7 @@ std::shared_ptr<const Handover> OrderChecks::all_done(Core& core)
     // Who learns of this learns that the core knows what comes next: all that is brought together.
     const auto done = std::make_shared<Handover>(*handover);
     const int self = core_index(core);
-    done->clock.at[handovers_of(self)] = static_cast<uint32_t>(taken_[self].size());
+    done->clock.at[handovers_of(self)] = taken_[self].latest() + 1;
     return done;
 }
 

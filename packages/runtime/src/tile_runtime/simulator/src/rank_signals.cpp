@@ -159,7 +159,7 @@ void Launch::note_word(const Core& core, WordAct act, bool wait, Use use)
     wait ? core.time_log->word_wait(core, act, use) : core.time_log->signal(core, act, use);
 }
 
-WordSignal OrderChecks::signal(Instruction& instruction, bool set, uint32_t fenced)
+WordSignal OrderChecks::signal(Instruction& instruction, bool set, uint32_t rank, uint32_t fenced)
 {
     Core& core = instruction.core;
     const int scalar = agent_of(core, Pipe::s);
@@ -171,9 +171,13 @@ WordSignal OrderChecks::signal(Instruction& instruction, bool set, uint32_t fenc
     clock.at[scalar] = issued_[scalar];
     clock.at[cache_of(core)] = issued_[cache_of(core)];
     clock.at[bypass_of(core)] = issued_[bypass_of(core)];
-    const int remote = remote_of(core_index(core));
-    clock.at[remote] = std::max(clock.at[remote], fenced);
-    WordSignal signal{writer_of(block_, scalar, issued_[scalar]), hand_over(core, clock)};
+    ForeignPointer of_rank;
+    if (fenced != 0) {
+        VectorClock stores;
+        stores.at[remote_of(core_index(core))] = fenced;
+        of_rank = known_of(fenced_block(block_, rank, blocks_ * core.block.launch().ranks()), stores);
+    }
+    WordSignal signal{writer_of(block_, scalar, issued_[scalar]), hand_over(core, clock, of_rank)};
     Present now;
     now.agent = static_cast<uint8_t>(scalar);
     now.clock = present(core, Pipe::s, true);
@@ -196,7 +200,7 @@ void OrderChecks::end_wait(const Core& core, JudgedWait& wait)
     counted_[core_index(core)] = true;
     wait.block = block_;
     wait.core = core_index(core);
-    wait.taken = static_cast<uint32_t>(taken_[wait.core].size() - 1);
+    wait.taken = taken_[wait.core].latest();
     wait.number = issued_[scalar];
 }
 
@@ -234,13 +238,13 @@ void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
     signal.add = operation == add;
     signal.value = value;
     signal.rank = core.block.rank();
-    signal.party = launch.name_of_block(core.block.index()) + " " + core.name();
+    signal.block = core.block.index();
+    signal.core = core_index(core);
     signal.use = {use.api, core.site.file != nullptr ? core.site : use.at};
     OrderChecks* const order = core.block.order();
     if (order != nullptr) {
-        const bool alone = open != nullptr && core.remote.only_target() == pe;
         Instruction instruction = word_instruction(core, address, sizeof(int32_t), true, use);
-        signal.by = order->signal(instruction, operation == set, alone ? open->fenced : 0);
+        signal.by = order->signal(instruction, operation == set, uint32_t(pe), open != nullptr ? open->fenced : 0);
         if (launch.options().processes != nullptr) {
             launch.hand_to_processes(*signal.by.handover);
         }
@@ -255,7 +259,7 @@ void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
     }
     if (launch.options().processes == nullptr) {
         launch.signals().apply(
-            address, signal, launch.symmetric_memory(),
+            address, signal, launch,
             [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); },
             [&] { order->hand_word(core, address, signal.add, signal.by.writer, signal.by.handover); });
     }
@@ -297,12 +301,6 @@ int64_t rank_wait(uint64_t word, DataType type, int how, int64_t value, Use use)
             order->end_wait(core, *awaited.judged);
             core.block.launch().signals().judged(awaited.judged);
         }
-        if (core.block.launch().options().processes != nullptr) {
-            awaited.knowledge = nullptr;
-            return awaited.seen;
-        }
-        core.block.launch().signals().waited(word, core.block.index() * uint64_t(cores_per_block) + core_index(core) + 1,
-            [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); });
     }
     awaited.knowledge = nullptr;
     awaited.judged = nullptr;

@@ -35,8 +35,6 @@ public:
     void deliver();
 
     const Open* open_to(uint32_t rank) const;
-    // The only rank that stores are open to, or -1.
-    int32_t only_target() const { return open_.size() == 1 ? int32_t(open_.begin()->first) : -1; }
     bool any() const { return !open_.empty(); }
     void fence(uint32_t number);
     // All have arrived.

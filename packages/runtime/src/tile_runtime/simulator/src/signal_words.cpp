@@ -5,14 +5,11 @@
 #include <utility>
 
 #include "handover.h"
+#include "launch.h"
 #include "scalar_cache.h"
-#include "symmetric_memory.h"
 
 namespace tile_simulator {
 namespace {
-
-// Signals of a word that are kept though the only core that waits for it knows them.
-constexpr size_t most_signals = 256;
 
 int32_t load(uint64_t address)
 {
@@ -36,19 +33,20 @@ bool follows(const SignalWords::Signal& later, const SignalWords::Signal& earlie
                      knows_instruction(*carried.foreign, writer.block, writer.agent, writer.number);
 }
 
-std::string act_of(const SignalWords::Signal& signal, const char* verb, const std::string& word)
+std::string act_of(
+    const Launch& launch, const SignalWords::Signal& signal, const char* verb, const std::string& word)
 {
-    return text_of("%s %s %s %d (%s at %s:%u)", signal.party.c_str(), verb, word.c_str(), signal.value,
-        signal.use.api, signal.use.at.file, signal.use.at.line);
+    return text_of("%s %s %s %d (%s at %s:%u)", launch.name_of_core(signal.block, signal.core).c_str(), verb,
+        word.c_str(), signal.value, signal.use.api, signal.use.at.file, signal.use.at.line);
 }
 
 }  // namespace
 
-void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows,
+void SignalWords::apply(uint64_t address, const Signal& signal, const Launch& launch, const Knows& knows,
     const std::function<void()>& tell)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const SymmetricMemory::Place place = memory.find(address);
+    const SymmetricMemory::Place place = launch.symmetric_memory().find(address);
     const uint64_t base = place.allocation != nullptr ? address - place.offset : 0;
     const uint64_t line = ScalarCache::line_of(base, address);
     auto [entry, fresh] = words_.try_emplace(address);
@@ -64,45 +62,60 @@ void SignalWords::apply(uint64_t address, const Signal& signal, const SymmetricM
     bool settles = false;
     if (signal.by.handover != nullptr) {
         for (const uint64_t other : lines_[line]) {
-            check(other, words_[other], signal, address, memory, knows);
+            check(other, words_[other], signal, address, launch, knows);
         }
-        const auto known = [&](const Signal& earlier) { return knows(earlier.by.writer); };
-        settles = !signal.add &&
-                  std::all_of(word.signals.begin() + std::ptrdiff_t(word.settled), word.signals.end(), known);
+        settles = !signal.add && first_to_look_at(word, knows) == word.signals.size();
         word.settled = settles ? word.signals.size() : word.settled;
     }
     remember_site(signal, place.allocation != nullptr ? place.allocation->bases.size() : 1);
-    word.signals.push_back(signal);
-    word.signals.back().settles = settles;
     word.now = after(now, signal);
     if (signal.by.handover != nullptr) {
-        judged_.signal(address, signal.add, signal.value, signal.by.handover);
+        add(word, signal);
+        word.signals.back().settles = settles;
+        judged_.signal(address, signal.add, signal.value, signal.core, signal.by.handover);
         tell();
     }
     word.latest.assign(1, signal);
     __atomic_store_n(reinterpret_cast<int32_t*>(address), word.now, __ATOMIC_RELEASE);
 }
 
+void SignalWords::add(Word& word, const Signal& signal)
+{
+    const auto place = static_cast<uint32_t>(word.signals.size());
+    word.signals.push_back(signal);
+    word.signals.back().left = word.now;
+    word.behind_set = signal.add ? word.behind_set : word.signals.size();
+    const std::pair<uint32_t, uint8_t> agent(signal.by.writer.block, signal.by.writer.agent);
+    const auto same = [&](const auto& entry) { return entry.first == agent; };
+    const auto found = std::find_if(word.of_agents.begin(), word.of_agents.end(), same);
+    if (found != word.of_agents.end()) {
+        found->second.push_back(place);
+    } else {
+        word.of_agents.push_back({agent, {place}});
+    }
+}
+
 // A SET is a store of a whole line: it is ordered after all signals to the line but those that say the same.
 void SignalWords::check(uint64_t address, const Word& word, const Signal& signal, uint64_t to,
-    const SymmetricMemory& memory, const Knows& knows)
+    const Launch& launch, const Knows& knows)
 {
     const bool same_word = address == to;
-    for (size_t i = same_word ? word.settled : 0; i < word.signals.size(); ++i) {
+    const size_t end = signal.add ? word.behind_set : word.signals.size();
+    for (size_t i = std::max(same_word ? word.settled : 0, first_to_look_at(word, knows)); i < end; ++i) {
         const Signal& earlier = word.signals[i];
         const bool same_value = same_word && earlier.value == signal.value && !earlier.add && !signal.add;
-        if ((earlier.add && signal.add) || same_value || earlier.by.handover == nullptr ||
-            knows(earlier.by.writer)) {
+        if ((earlier.add && signal.add) || same_value || knows(earlier.by.writer)) {
             continue;
         }
         // The same pair is told the same way round, whichever came first.
         const auto rank = [](const Signal& s) { return std::tie(s.by.writer.block, s.by.writer.agent, s.use.at.line); };
         const bool swap = rank(signal) < rank(earlier);
+        const SymmetricMemory& memory = launch.symmetric_memory();
         const std::string name = memory.word_name(to);
         const std::string other = memory.word_name(address);
         const auto verb = [](const Signal& s) { return s.add ? "adds to" : "sets"; };
-        const std::string one = act_of(earlier, verb(earlier), other);
-        const std::string two = act_of(signal, verb(signal), name);
+        const std::string one = act_of(launch, earlier, verb(earlier), other);
+        const std::string two = act_of(launch, signal, verb(signal), name);
         const uint32_t owner = memory.find(to).rank;
         const auto resets = [&](const Signal& s) { return !s.add && s.rank == owner && s.value == 0; };
         Fault fault;
@@ -121,7 +134,7 @@ void SignalWords::check(uint64_t address, const Word& word, const Signal& signal
         fault.file = told.use.at.file;
         fault.line = told.use.at.line;
         fault.rank = static_cast<int32_t>(told.rank);
-        fault.core = told.party.substr(told.party.rfind(' ') + 1);
+        fault.core = core_names[told.core];
         fault.other = (swap ? signal : earlier).use.at;
         const std::string key =
             text_of("%s %s:%u %s:%u", fault.kind.c_str(), fault.file.c_str(), fault.line, fault.other.file, fault.other.line);
@@ -144,39 +157,23 @@ void SignalWords::remember_site(const Signal& signal, size_t ranks)
     }
 }
 
-// The latest signal that is known and settles the value, or the first of all.
+// The latest signal that is known and settles the value, or the first that is not known.
 size_t SignalWords::first_to_look_at(const Word& word, const Knows& knows)
 {
-    for (size_t i = word.signals.size(); i > 0; --i) {
-        const Signal& signal = word.signals[i - 1];
-        if (signal.settles && knows(signal.by.writer)) {
+    const auto known = [&](uint32_t place) { return knows(word.signals[place].by.writer); };
+    size_t first = word.signals.size();
+    for (const auto& [agent, places] : word.of_agents) {
+        if (known(places.back())) {
+            continue;
+        }
+        first = std::min<size_t>(first, *std::partition_point(places.begin(), places.end(), known));
+    }
+    for (size_t i = word.signals.size(); i > first + 1; --i) {
+        if (word.signals[i - 1].settles && known(static_cast<uint32_t>(i - 1))) {
             return i - 1;
         }
     }
-    return 0;
-}
-
-void SignalWords::waited(uint64_t address, uint64_t core, const Knows& knows)
-{
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = words_.find(address);
-    if (found == words_.end()) {
-        return;
-    }
-    Word& word = found->second;
-    word.waiters = word.waiters || (word.waiter != 0 && word.waiter != core);
-    word.waiter = core;
-    if (word.waiters || word.signals.size() < most_signals) {
-        return;
-    }
-    const auto unknown = [&](const Signal& signal) { return !knows(signal.by.writer); };
-    const auto end = std::find_if(word.signals.begin(), word.signals.end(), unknown);
-    for (auto signal = word.signals.begin(); signal != end; ++signal) {
-        word.initial = after(word.initial, *signal);
-    }
-    const auto gone = static_cast<size_t>(end - word.signals.begin());
-    word.settled -= std::min(word.settled, gone);
-    word.signals.erase(word.signals.begin(), end);
+    return first;
 }
 
 ForeignPointer SignalWords::knowledge(
@@ -190,15 +187,13 @@ ForeignPointer SignalWords::knowledge(
     const Word& word = found->second;
     // The value if only what is known had happened, and what may have happened besides: SETs that show the value, and
     // ADDs since the latest SET.
-    int32_t known_value = word.initial;
+    const size_t first = first_to_look_at(word, knows);
+    int32_t known_value = first > 0 ? word.signals[first - 1].left : word.initial;
     std::vector<const Signal*> sets;
     std::vector<const Signal*> adds;
     const Signal* latest_set = nullptr;
-    for (size_t i = first_to_look_at(word, knows); i < word.signals.size(); ++i) {
+    for (size_t i = first; i < word.signals.size(); ++i) {
         const Signal& signal = word.signals[i];
-        if (signal.by.handover == nullptr) {
-            continue;
-        }
         if (knows(signal.by.writer)) {
             known_value = after(known_value, signal);
             if (!signal.add) {
@@ -263,7 +258,7 @@ SignalWords::Passed SignalWords::passed_over(
     for (const Signal& signal : found->second.signals) {
         passed.next = passed.held && passed.next == nullptr ? &signal : passed.next;
         value = after(value, signal);
-        if (signal.by.handover != nullptr && knows(signal.by.writer)) {
+        if (knows(signal.by.writer)) {
             passed = Passed{};
         } else {
             passed.held = passed.held || condition.holds(value);
@@ -300,8 +295,20 @@ void SignalWords::forget()
     for (auto& [address, word] : words_) {
         word.initial = word.now;
         word.signals.clear();
-        word.settled = 0;
+        word.of_agents.clear();
+        word.settled = word.behind_set = 0;
     }
+    judged_.forget();
+}
+
+size_t SignalWords::remembered() const
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    size_t all = judged_.remembered();
+    for (const auto& [address, word] : words_) {
+        all += word.signals.size();
+    }
+    return all;
 }
 
 void SignalWords::judged(std::shared_ptr<const JudgedWait> wait)

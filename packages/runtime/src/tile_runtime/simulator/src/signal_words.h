@@ -27,7 +27,7 @@ struct WordSignal {
     std::shared_ptr<const Handover> handover;  // null: orders are not checked
 };
 
-class SymmetricMemory;
+class Launch;
 
 class SignalWords {
 public:
@@ -36,8 +36,10 @@ public:
         int32_t value = 0;
         WordSignal by;
         uint32_t rank = 0;
-        std::string party;  // "rank 1, block 0 aiv0"
+        uint32_t block = 0;
+        int core = 0;
         Use use{};
+        int32_t left = 0;  // the value of the word after it
         bool settles = false;  // a SET that knows all signals before it: who knows it knows the value by it alone
     };
     // Whether somebody is ordered after a signal.
@@ -45,7 +47,7 @@ public:
 
     // Applies a signal to its word and calls `tell` before the word changes; notes those that it is not ordered after,
     // where it should be.
-    void apply(uint64_t address, const Signal& signal, const SymmetricMemory& memory, const Knows& knows,
+    void apply(uint64_t address, const Signal& signal, const Launch& launch, const Knows& knows,
         const std::function<void()>& tell);
     // What comes with a value for which a condition holds; null if nothing does. With `judged`, what it rests on, if that
     // is a sum.
@@ -66,8 +68,7 @@ public:
     bool latest_is_by(uint64_t address, const GlobalFlags::Writer& writer) const;
     // Everybody knows all signals so far.
     void forget();
-    // A core has waited for a word: what it knows by now it need not look at again, if it is the only one that waits.
-    void waited(uint64_t address, uint64_t core, const Knows& knows);
+    size_t remembered() const;
 
     // An error of signals: of those of one kind and pair of lines the first is kept.
     void found(Fault fault);
@@ -84,15 +85,17 @@ private:
         int32_t initial = 0;
         int32_t now = 0;  // after all signals
         size_t settled = 0;  // signals before this one are known to whoever knows it, a SET
+        size_t behind_set = 0;  // there is none from here on
         std::vector<Signal> signals;
-        uint64_t waiter = 0;     // number of the core that waits, from 1 on
-        bool waiters = false;    // there are several
+        // The places of the signals of each agent: who knows one of them knows those before it.
+        std::vector<std::pair<std::pair<uint32_t, uint8_t>, std::vector<uint32_t>>> of_agents;
         std::vector<Signal> latest;  // one at most, kept beyond a barrier for reports
     };
 
     static size_t first_to_look_at(const Word& word, const Knows& knows);
-    void check(uint64_t address, const Word& word, const Signal& signal, uint64_t to, const SymmetricMemory& memory,
+    void check(uint64_t address, const Word& word, const Signal& signal, uint64_t to, const Launch& launch,
         const Knows& knows);
+    static void add(Word& word, const Signal& signal);
     void remember_site(const Signal& signal, size_t ranks);
 
     mutable std::mutex mutex_;
