@@ -11,13 +11,15 @@ from typing import Any
 import torch
 
 from tile_ir import CallError
-from tile_ir.costs.links import TOPOLOGIES
+from tile_ir.costs.links import TOPOLOGIES, LinkTable
 from tile_ir.switches import override
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
-from tile_runtime.launcher.bind_arguments import ArgumentBinder
+from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.run_watchers import RECORDERS
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
-from tile_runtime.simulator.rank_times import RankTimes
+from tile_runtime.simulator.rank_times import RankRun
+from tile_runtime.simulator.simulation_error import SimulationError
 
 MOST_RANKS = 64
 
@@ -32,14 +34,14 @@ class Ranks:
     what is wrong with a kernel is found whatever it is.
 
     `topology` says how the devices are connected, for the modelled time: "a2" (a link for each
-    pair), "a3", "ring" or "two-servers". With the switch `time` on, `result` has the times of the
-    latest launch.
+    pair), "a3", "ring" or "two-servers". `result` has the findings of the latest launch; with the
+    switch `time` on, it is a `RankTimes` with the times of ranks and links.
     """
 
     count: int
     seed: int | None = None
     topology: str = "a2"
-    result: RankTimes | None = field(default=None, repr=False)
+    result: RankRun | None = field(default=None, repr=False)
     _made: list[SymmetricTensor] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -102,10 +104,27 @@ class Ranks:
         calls = [kernel.binder.bind(each) for each in given]
         with nullcontext() if self.seed is None else override(seed=self.seed):
             links = TOPOLOGIES[self.topology]
-            launcher.run_ranks(calls, self._named(kernel.binder, arguments), links)
-        self.result = launcher.rank_times()
+            self.result = self._run(launcher, calls, self._named(kernel.binder, arguments), links)
+        for recorded in RECORDERS.get():
+            recorded(kernel, calls[0], given[0])
         outputs = [call.outputs for call in calls]
         return [each[0] for each in outputs] if len(kernel.out_idx) == 1 else outputs
+
+    def _run(
+        self,
+        launcher: SimulatorLaunch,
+        calls: Sequence[Bound],
+        memory: Sequence[SymmetricTensor],
+        links: LinkTable,
+    ) -> RankRun:
+        nothing = RankRun(((),) * self.count)
+        try:
+            launcher.run_ranks(calls, memory, links)
+        except SimulationError as error:
+            found = ((each.fault.rank, each.diagnostic) for each in (error, *error.others))
+            self.result = nothing.with_findings(found)
+            raise
+        return (launcher.rank_times() or nothing).with_findings(launcher.warnings())
 
     def _named(self, binder: ArgumentBinder, arguments: Sequence[Any]) -> list[SymmetricTensor]:
         """The symmetric tensors, those of a call by the names of its parameters."""

@@ -36,8 +36,8 @@ struct TimedLaunch {
     std::vector<const char*> strings;
     std::vector<TileBankPadding> paddings;
     TileTimeline timeline{};
-    // Of one over several ranks.
     std::vector<TileRankTime> ranks;
+    uint32_t blocks = 0;  // of a rank
     std::vector<TileLinkTime> links;
     double cycles_without_links = 0;
 };

@@ -1,0 +1,58 @@
+"""Write the result of a timed launch over several ranks as tables of words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from tile_runtime.scripts.columns import columns
+
+if TYPE_CHECKING:
+    from tile_runtime.simulator.rank_times import RankTimes
+
+# A heading first.
+Rows: TypeAlias = "list[tuple[str, ...]]"
+
+
+def tables_text(times: RankTimes) -> str:
+    """The tables of ranks, of links, and of bytes from rank to rank."""
+    parts = [columns(rank_rows(times), right=range(1, 7))]
+    if times.links:
+        parts.append(columns(link_rows(times), right=range(1, 6)))
+    if times.overlap is not None:
+        parts.append("bytes from rank (row) to rank (column)")
+        parts.append(columns(matrix_rows(times), right=range(times.ranks + 1)))
+    return "\n\n".join(parts)
+
+
+def rank_rows(times: RankTimes) -> Rows:
+    """A table of the ranks."""
+    heading = ("rank", "us", "computes", "communicates", "overlap", "waits for ranks", "findings")
+    rows: Rows = [heading]
+    mhz = times.whole.mhz
+    for rank, both in enumerate(times.overlaps):
+        part = "-" if both.part is None else f"{both.part:.0%}"
+        us, waits = times.rank_microseconds[rank], times.rank_wait_microseconds[rank]
+        numbers = map("{:.2f}".format, (us, both.computing / mhz, both.communicating / mhz))
+        rows.append((f"{rank}", *numbers, part, f"{waits:.2f}", f"{len(times.findings[rank])}"))
+    return rows
+
+
+def link_rows(times: RankTimes) -> Rows:
+    """A table of the links."""
+    rows: Rows = [("link", "bytes", "signals", "busy us", "GB/s", "of its peak")]
+    for (source, target), link in sorted(times.links.items()):
+        moved = ("-", "-", "-")
+        if link.busy_microseconds:
+            rate = link.bytes / link.busy_microseconds / 1e3
+            moved = (f"{link.busy_microseconds:.2f}", f"{rate:.1f}", f"{link.share_of_peak:.0%}")
+        rows.append((f"{source} -> {target}", f"{link.bytes}", f"{link.signals}", *moved))
+    return rows
+
+
+def matrix_rows(times: RankTimes) -> Rows:
+    """The bytes that went from rank to rank; the rows are where they came from."""
+    rows: Rows = [("", *map(str, range(times.ranks)))]
+    for source, moved in enumerate(times.bytes_between):
+        cells = ("-" if source == target else f"{size}" for target, size in enumerate(moved))
+        rows.append((f"{source}", *cells))
+    return rows
