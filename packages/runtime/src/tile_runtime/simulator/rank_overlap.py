@@ -7,11 +7,11 @@ of a GPU trace in the same way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.timeline import PIPES, WORK
 
 LOADS = PIPES.index("MTE2")

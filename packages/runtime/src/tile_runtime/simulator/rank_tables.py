@@ -15,7 +15,7 @@ Rows: TypeAlias = "list[tuple[str, ...]]"
 
 def tables_text(times: RankTimes) -> str:
     """The tables of ranks, of links, and of bytes from rank to rank."""
-    parts = [columns(rank_rows(times), right=range(1, 7))]
+    parts = [columns(rank_rows(times), right=range(1, 6))]
     if times.links:
         parts.append(columns(link_rows(times), right=range(1, 6)))
     if times.overlap is not None:
@@ -26,14 +26,13 @@ def tables_text(times: RankTimes) -> str:
 
 def rank_rows(times: RankTimes) -> Rows:
     """A table of the ranks."""
-    heading = ("rank", "us", "computes", "communicates", "overlap", "waits for ranks", "findings")
-    rows: Rows = [heading]
+    rows: Rows = [("rank", "us", "computes", "communicates", "overlap", "waits for ranks")]
     mhz = times.whole.mhz
     for rank, both in enumerate(times.overlaps):
         part = "-" if both.part is None else f"{both.part:.0%}"
         us, waits = times.rank_microseconds[rank], times.rank_wait_microseconds[rank]
         numbers = map("{:.2f}".format, (us, both.computing / mhz, both.communicating / mhz))
-        rows.append((f"{rank}", *numbers, part, f"{waits:.2f}", f"{len(times.findings[rank])}"))
+        rows.append((f"{rank}", *numbers, part, f"{waits:.2f}"))
     return rows
 
 

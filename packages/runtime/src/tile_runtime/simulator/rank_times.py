@@ -4,13 +4,13 @@ between them."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from tile_ir import Diagnostic
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.simulator.rank_overlap import RankOverlap, rank_overlap, transfer_ends
 from tile_runtime.simulator.timeline import REASONS, Timeline
 
@@ -35,7 +35,7 @@ class LinkTime:
         return self.least_microseconds / self.busy_microseconds if self.busy_microseconds else 0.0
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class RankRun:
     """A launch over ranks without a modelled time. `findings` has the errors and warnings of each
     rank."""
@@ -55,6 +55,11 @@ class RankRun:
     def __str__(self) -> str:
         told = (f"rank {rank}: {found}" for rank, found in self._told())
         return "\n".join([self.headline(), *told])
+
+    def _repr_html_(self) -> str:
+        from tile_runtime.simulator.rank_html import run_html
+
+        return run_html(self)
 
     def headline(self) -> str:
         """How many ranks, and how many findings."""
@@ -77,7 +82,7 @@ class RankPart:
     totals: dict[str, float]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class RankTimes(RankRun):
     """Modelled times of a launch over ranks. `whole` is the timeline of all devices together: rank
     r's block b is its block r * `blocks` + b, and it has the cores and HBM of all. `timelines` has
@@ -88,6 +93,8 @@ class RankTimes(RankRun):
     blocks: int
     links: dict[tuple[int, int], LinkTime]
     microseconds_without_links: float
+
+    __repr__ = RankRun.__repr__
 
     @property
     def ranks(self) -> int:
@@ -153,9 +160,12 @@ class RankTimes(RankRun):
         return tuple(map(tuple, found.tolist()))
 
     def headline(self) -> str:
-        """Ranks, times and findings."""
-        told = f"{super().headline()}; modelled {self.microseconds:.2f} us"
-        told += f", {self.task_microseconds:.2f} us with launch"
+        """Ranks, findings and times."""
+        return f"{super().headline()}; {self.times_text()}"
+
+    def times_text(self) -> str:
+        """How long it takes, how long it would without links, and how much of that is hidden."""
+        told = f"modelled {self.microseconds:.2f} us, {self.task_microseconds:.2f} us with launch"
         if self.overlap is None:
             return f"{told}; no bytes between ranks"
         without = f"{self.microseconds_without_links:.2f} us if links took no time"
@@ -165,6 +175,11 @@ class RankTimes(RankRun):
         from tile_runtime.simulator.rank_tables import tables_text
 
         return f"{super().__str__()}\n\n{tables_text(self)}"
+
+    def _repr_html_(self) -> str:
+        from tile_runtime.simulator.rank_html import times_html
+
+        return times_html(self)
 
 
 def rank_times_from(
