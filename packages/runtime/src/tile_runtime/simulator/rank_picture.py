@@ -31,13 +31,15 @@ MEANINGS = {
 # Beyond so many ranks, what one of them sends is one row.
 _MOST_LINKED = 4
 _STEPS = 240
+# What a row has in the mean at least, to be worth one.
+_LEAST = 0.0005
 _LEFT, _PLOT, _RIGHT, _TOP, _ROW, _BAR = 118.0, 720.0, 52.0, 40.0, 20.0, 15.0
 
 
 def rank_picture(times: RankTimes, paper: str = "none") -> str:
     """The picture. The height of a row is all cores of the rank, or the peak rate of the link; at
     its right stands the mean over the launch. `paper` is the colour behind it."""
-    rows = [*rank_activities(times, _STEPS)]
+    rows = [row for row in rank_activities(times, _STEPS) if row.shares.mean() >= _LEAST]
     if times.ranks > _MOST_LINKED:
         rows = [*sent_together(rows)]
     height = _TOP + _ROW * len(rows) + 8 * times.ranks + 4

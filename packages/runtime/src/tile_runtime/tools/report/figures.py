@@ -76,8 +76,8 @@ def _between_ranks(times: RankTimes) -> Figure:
     without = f"it takes {microseconds(times.microseconds_without_links)} if links take no time"
     if times.overlap is None:
         return Figure("ranks", f"{times.ranks}", f"no bytes go from one to another; {without}")
-    note = f"of the communication, by computation; {binary(moved)} go between {times.ranks} ranks; "
-    return Figure("hidden", percent(times.overlap, 1), note + without)
+    note = f"by computation; {binary(moved)} go between {times.ranks} ranks; "
+    return Figure("communication hidden", percent(times.overlap, 1), note + without)
 
 
 def cores_at_work(line: Timeline) -> str:
