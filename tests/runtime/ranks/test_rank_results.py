@@ -12,8 +12,9 @@ from sending_kernels import N, launch, sending, timed
 
 from tile_ir.switches import override
 from tile_runtime import Ranks, SimulationError
+from tile_runtime.ranks.result import RankRun
 from tile_runtime.simulator.rank_overlap import rank_overlap
-from tile_runtime.simulator.rank_times import RankRun, RankTimes
+from tile_runtime.simulator.rank_times import RankTimes
 from tile_runtime.simulator.timeline import EVENT, KINDS, PIPES
 
 END = 30

@@ -17,8 +17,8 @@ from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.run_watchers import RECORDERS
+from tile_runtime.ranks.result import RankRun, result_of
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
-from tile_runtime.simulator.rank_times import RankRun
 from tile_runtime.simulator.simulation_error import SimulationError
 
 MOST_RANKS = 64
@@ -35,7 +35,7 @@ class Ranks:
 
     `topology` says how the devices are connected, for the modelled time: "a2" (a link for each
     pair), "a3", "ring" or "two-servers". `result` has the findings of the latest launch; with the
-    switch `time` on, it is a `RankTimes` with the times of ranks and links.
+    switch `time` on, it is a `TimedRankRun`: with the times of ranks and links.
     """
 
     count: int
@@ -117,14 +117,13 @@ class Ranks:
         memory: Sequence[SymmetricTensor],
         links: LinkTable,
     ) -> RankRun:
-        nothing = RankRun(((),) * self.count)
         try:
             launcher.run_ranks(calls, memory, links)
         except SimulationError as error:
             found = ((each.fault.rank, each.diagnostic) for each in (error, *error.others))
-            self.result = nothing.with_findings(found)
+            self.result = result_of(self.count, found)
             raise
-        return (launcher.rank_times() or nothing).with_findings(launcher.warnings())
+        return result_of(self.count, launcher.warnings(), launcher.rank_times())
 
     def _named(self, binder: ArgumentBinder, arguments: Sequence[Any]) -> list[SymmetricTensor]:
         """The symmetric tensors, those of a call by the names of its parameters."""

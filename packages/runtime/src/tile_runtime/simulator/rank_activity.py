@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tile_runtime.simulator.rank_overlap import transfer_ends
+from tile_runtime.simulator.rank_times import RankTimes
 from tile_runtime.simulator.timeline import PIPES, REASONS, WORK
-
-if TYPE_CHECKING:
-    from tile_runtime.simulator.rank_times import RankTimes
 
 CUBE, VECTOR, WAITS, SENDS = "cube", "vector", "waits", "sends"
 _OTHER_RANK = REASONS.index("other rank")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from tile_runtime.simulator.rank_activity import (
     CUBE,
@@ -17,9 +16,7 @@ from tile_runtime.simulator.rank_activity import (
     sent_together,
     shown_cycles,
 )
-
-if TYPE_CHECKING:
-    from tile_runtime.simulator.rank_times import RankTimes
+from tile_runtime.simulator.rank_times import RankTimes
 
 COLOURS = {CUBE: "#c2570c", VECTOR: "#1f77c9", WAITS: "#8c959f", SENDS: "#8a3ea8"}
 MEANINGS = {

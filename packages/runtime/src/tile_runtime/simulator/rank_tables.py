@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from tile_runtime.scripts.columns import columns
-
-if TYPE_CHECKING:
-    from tile_runtime.simulator.rank_times import RankTimes
+from tile_runtime.simulator.rank_times import RankTimes
 
 # A heading first.
 Rows: TypeAlias = "list[tuple[str, ...]]"
@@ -15,12 +12,12 @@ Rows: TypeAlias = "list[tuple[str, ...]]"
 
 def tables_text(times: RankTimes) -> str:
     """The tables of ranks, of links, and of bytes from rank to rank."""
-    parts = [columns(rank_rows(times), right=range(1, 6))]
+    parts = [_aligned(rank_rows(times))]
     if times.links:
-        parts.append(columns(link_rows(times), right=range(1, 6)))
+        parts.append(_aligned(link_rows(times)))
     if times.overlap is not None:
         parts.append("bytes from rank (row) to rank (column)")
-        parts.append(columns(matrix_rows(times), right=range(times.ranks + 1)))
+        parts.append(_aligned(matrix_rows(times)))
     return "\n\n".join(parts)
 
 
@@ -55,3 +52,13 @@ def matrix_rows(times: RankTimes) -> Rows:
         cells = ("-" if source == target else f"{size}" for target, size in enumerate(moved))
         rows.append((f"{source}", *cells))
     return rows
+
+
+def _aligned(rows: Rows) -> str:
+    """A line a row. What stands first begins at the left, numbers end below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])
+        for first, *others in rows
+    )
+    return "\n".join(lines)

@@ -1,21 +1,18 @@
-"""The result of a launch over several ranks: its findings, the times of each rank, and the links
-between them."""
+"""The times of a launch over several ranks: of all together, of each, and of the links between
+them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
-from tile_ir import Diagnostic
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.simulator.rank_overlap import RankOverlap, rank_overlap, transfer_ends
 from tile_runtime.simulator.timeline import REASONS, Timeline
 
 _OTHER_RANK = REASONS.index("other rank")
-_Run = TypeVar("_Run", bound="RankRun")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,44 +32,6 @@ class LinkTime:
         return self.least_microseconds / self.busy_microseconds if self.busy_microseconds else 0.0
 
 
-@dataclass(frozen=True)
-class RankRun:
-    """A launch over ranks without a modelled time. `findings` has the errors and warnings of each
-    rank."""
-
-    findings: tuple[tuple[Diagnostic, ...], ...]
-
-    def with_findings(self: _Run, found: Iterable[tuple[int, Diagnostic]]) -> _Run:
-        """The same with findings, each with its rank; -1 is that of a launch on one device."""
-        all_of_them = [*found]
-        ranks = range(len(self.findings))
-        of_rank = (tuple(d for rank, d in all_of_them if max(rank, 0) == at) for at in ranks)
-        return replace(self, findings=tuple(of_rank))
-
-    def __repr__(self) -> str:
-        return f"<{self.headline()}>"
-
-    def __str__(self) -> str:
-        told = (f"rank {rank}: {found}" for rank, found in self._told())
-        return "\n".join([self.headline(), *told])
-
-    def _repr_html_(self) -> str:
-        from tile_runtime.simulator.rank_html import run_html
-
-        return run_html(self)
-
-    def headline(self) -> str:
-        """How many ranks, and how many findings."""
-        found = sum(map(len, self.findings))
-        what = f"{found} finding{'s' if found > 1 else ''}" if found else "no findings"
-        ranks = len(self.findings)
-        return f"{ranks} rank{'s' if ranks > 1 else ''}, {what}"
-
-    def _told(self) -> Iterator[tuple[int, str]]:
-        for rank, found in enumerate(self.findings):
-            yield from ((rank, each.render().partition("\n")[0]) for each in found)
-
-
 @dataclass(frozen=True, slots=True)
 class RankPart:
     """Where the events and accesses of a rank begin in those of all, and its totals."""
@@ -83,7 +42,7 @@ class RankPart:
 
 
 @dataclass(frozen=True)
-class RankTimes(RankRun):
+class RankTimes:
     """Modelled times of a launch over ranks. `whole` is the timeline of all devices together: rank
     r's block b is its block r * `blocks` + b, and it has the cores and HBM of all. `timelines` has
     each rank by itself, with blocks counted from 0."""
@@ -93,8 +52,6 @@ class RankTimes(RankRun):
     blocks: int
     links: dict[tuple[int, int], LinkTime]
     microseconds_without_links: float
-
-    __repr__ = RankRun.__repr__
 
     @property
     def ranks(self) -> int:
@@ -159,10 +116,6 @@ class RankTimes(RankRun):
         np.add.at(found, (source[far], target[far]), moved)
         return tuple(map(tuple, found.tolist()))
 
-    def headline(self) -> str:
-        """Ranks, findings and times."""
-        return f"{super().headline()}; {self.times_text()}"
-
     def times_text(self) -> str:
         """How long it takes, how long it would without links, and how much of that is hidden."""
         told = f"modelled {self.microseconds:.2f} us, {self.task_microseconds:.2f} us with launch"
@@ -170,16 +123,6 @@ class RankTimes(RankRun):
             return f"{told}; no bytes between ranks"
         without = f"{self.microseconds_without_links:.2f} us if links took no time"
         return f"{told}, {without}; {self.overlap:.0%} of the communication is hidden"
-
-    def __str__(self) -> str:
-        from tile_runtime.simulator.rank_tables import tables_text
-
-        return f"{super().__str__()}\n\n{tables_text(self)}"
-
-    def _repr_html_(self) -> str:
-        from tile_runtime.simulator.rank_html import times_html
-
-        return times_html(self)
 
 
 def rank_times_from(
@@ -196,7 +139,7 @@ def rank_times_from(
     }
     parts = tuple(RankPart(*each) for each in ranks)
     without_links = cycles_without_links / whole.mhz
-    return RankTimes(((),) * len(parts), whole, parts, blocks, found, without_links)
+    return RankTimes(whole, parts, blocks, found, without_links)
 
 
 def machine_of(timeline: Timeline, ranks: int) -> Timeline:

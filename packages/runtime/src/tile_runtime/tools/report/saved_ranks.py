@@ -9,7 +9,7 @@ from tile_runtime.simulator.timeline import Timeline
 
 
 def ranks_to_json(times: RankTimes) -> dict[str, Any]:
-    """All but the timeline and the findings."""
+    """All but the timeline."""
     return {
         "parts": [[part.event, part.access, part.totals] for part in times.parts],
         "blocks": times.blocks,
@@ -32,9 +32,7 @@ def ranks_from_json(timeline: Timeline, saved: dict[str, Any]) -> RankTimes:
         for source, target, moved, signals, busy, least in saved["links"]
     }
     without_links = float(saved["microseconds_without_links"])
-    return RankTimes(
-        ((),) * len(parts), timeline, parts, int(saved["blocks"]), links, without_links
-    )
+    return RankTimes(timeline, parts, int(saved["blocks"]), links, without_links)
 
 
 def ranks_contradict(times: RankTimes) -> str:
