@@ -36,10 +36,12 @@ bool follows(const SignalWords::Signal& later, const SignalWords::Signal& earlie
                      knows_instruction(*carried.foreign, writer.block, writer.agent, writer.number);
 }
 
-std::string act_of(const SignalWords::Signal& signal, const char* verb, const std::string& word)
+std::string act_of(const SignalWords::Signal& signal, const std::string& word)
 {
-    return text_of("%s %s %s %d (%s at %s:%u)", signal.party.c_str(), verb, word.c_str(), signal.value,
-        signal.use.api, signal.use.at.file, signal.use.at.line);
+    const std::string does = signal.add ? text_of("adds %d to %s", signal.value, word.c_str())
+                                        : text_of("sets %s to %d", word.c_str(), signal.value);
+    return text_of("%s %s (%s at %s:%u)", signal.party.c_str(), does.c_str(), signal.use.api, signal.use.at.file,
+        signal.use.at.line);
 }
 
 }  // namespace
@@ -100,9 +102,8 @@ void SignalWords::check(uint64_t address, const Word& word, const Signal& signal
         const bool swap = rank(signal) < rank(earlier);
         const std::string name = memory.word_name(to);
         const std::string other = memory.word_name(address);
-        const auto verb = [](const Signal& s) { return s.add ? "adds to" : "sets"; };
-        const std::string one = act_of(earlier, verb(earlier), other);
-        const std::string two = act_of(signal, verb(signal), name);
+        const std::string one = act_of(earlier, other);
+        const std::string two = act_of(signal, name);
         const uint32_t owner = memory.find(to).rank;
         const auto resets = [&](const Signal& s) { return !s.add && s.rank == owner && s.value == 0; };
         Fault fault;
