@@ -217,6 +217,10 @@ _CALLS = (
     (r"aclshmemx_signal_op\b", lambda m: "T.signal"),
     (r"aclshmem_signal_wait_until\b", lambda m: "T.wait_ge"),
     (r"aclshmem_n_pes\(\)", lambda m: "T.num_ranks()"),
+    (r"aclshmem_ptr: pe is ", lambda m: "the rank is "),
+    (r"aclshmem_ptr: the address", lambda m: "the address"),
+    (r"let it lie in symmetric memory, which all ranks allocate together",
+     lambda m: "pass a symmetric tensor, which every rank has: world.empty, zeros or of"),
     (r"ACLSHMEM_CMP_GE", lambda m: "T.wait_ge"),
     (r"ACLSHMEM_SIGNAL_ADD", lambda m: 'T.signal(..., op="add")'),
 )  # fmt: skip
