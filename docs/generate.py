@@ -5,7 +5,8 @@ generated comes from the sources as a whole, by a file of `pages/`; in other pag
 `<!-- generated: NAME -->` and `<!-- end -->` does.
 
 Pages of measurements and their pictures take minutes, and change with every schedule: they are
-written when named, `python docs/generate.py kernels.md`, and checked where all tests are run.
+written when named, `python docs/generate.py kernels.md "pictures of seeing_ranks.md"`, and those of
+kernels.md are checked where all tests are run.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pages.language import language_page
 from pages.operations import ops_page
 from pages.parts import PARTS
 from pages.passes import passes_page
+from pages.rank_pictures import rank_pictures
 from pages.source_map import map_page
 from pages.switches import switches_page
 from run_blocks import ROOT, BlockError, run_document
@@ -37,6 +39,10 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 # With the pictures they show.
 MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {"kernels.md": kernel_files}
+# By the page that shows them, which people write.
+MEASURED_PICTURES: dict[str, Callable[[], dict[str, str]]] = {
+    "pictures of seeing_ranks.md": rank_pictures
+}
 
 
 def written_pages() -> list[Path]:
@@ -56,7 +62,8 @@ def current_text(path: Path) -> str:
 
 def main(names: list[str]) -> int:
     """Writes the pages named, by paths below docs/; without names all but the measured ones."""
-    named = [DOCS / name for name in names if name not in MEASURED_PAGES]
+    measured = {**MEASURED_PAGES, **MEASURED_PICTURES}
+    named = [DOCS / name for name in names if name not in measured]
     for path in named if names else [*(DOCS / name for name in PAGES), *written_pages()]:
         try:
             _write(path, current_text(path))
@@ -64,7 +71,7 @@ def main(names: list[str]) -> int:
             print(error, file=sys.stderr)
             return 1
     for name in names:
-        for file, text in MEASURED_PAGES.get(name, dict)().items():
+        for file, text in measured.get(name, dict)().items():
             _write(DOCS / file, text)
     return 0
 

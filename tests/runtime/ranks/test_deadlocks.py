@@ -51,28 +51,28 @@ def text_of(fault: Any) -> str:
 TEXTS = {
     "ended": (
         "deadlock",
-        "no core can go on: rank 0, block 0 aiv0 waits for w[0]@0 >= 2 (aclshmem_signal_wait_until "
-        "at line 0), which is 1, by rank 1, block 0 aiv0, aclshmemx_signal_op at line 0; "
+        "no core can go on: rank 0, block 0 aiv0 waits for w[0] of rank 0 >= 2 (aclshmem_signal_wait_until "
+        "at line 0), which is 1 (by rank 1, block 0 aiv0: aclshmemx_signal_op at line 0); "
         "ended: all that could signal have ended: ranks 1, 2",
     ),
     "never": (
         "deadlock",
-        "no core can go on: rank 0, block 0 aiv0 waits for w[0]@0 >= 1 (aclshmem_signal_wait_until "
-        "at line 0), which is 0, never written; ended: all that could signal have ended: "
+        "no core can go on: rank 0, block 0 aiv0 waits for w[0] of rank 0 >= 1 (aclshmem_signal_wait_until "
+        "at line 0), which is 0 (no rank has signalled it); ended: all that could signal have ended: "
         "ranks 1, 2",
     ),
     "cycle": (
         "deadlock",
-        "no core can go on: rank 0, block 0 aiv0 waits for w[0]@0 >= 1 (aclshmem_signal_wait_until "
-        "at line 0), which is 0, never written; rank 1, block 0 aiv0 waits for w[0]@1 >= 1 "
-        "(aclshmem_signal_wait_until at line 0), which is 0, never written; rank 2, block 0 aiv0 "
-        "waits for w[0]@2 >= 1 (aclshmem_signal_wait_until at line 0), which is 0, never written; "
+        "no core can go on: rank 0, block 0 aiv0 waits for w[0] of rank 0 >= 1 (aclshmem_signal_wait_until "
+        "at line 0), which is 0 (no rank has signalled it); rank 1, block 0 aiv0 waits for w[0] of rank 1 >= 1 "
+        "(aclshmem_signal_wait_until at line 0), which is 0 (no rank has signalled it); rank 2, block 0 aiv0 "
+        "waits for w[0] of rank 2 >= 1 (aclshmem_signal_wait_until at line 0), which is 0 (no rank has signalled it); "
         "cycle: they wait for each other: ranks 0, 1, 2",
     ),
     "skipped": (
         "deadlock",
-        "no core can go on: rank 2, block 0 aiv0 waits for w[0]@2 >= 1 (aclshmem_signal_wait_until "
-        "at line 1), which is 0, never written; skipped: rank 1 did not come to the signal at "
+        "no core can go on: rank 2, block 0 aiv0 waits for w[0] of rank 2 >= 1 (aclshmem_signal_wait_until "
+        "at line 1), which is 0 (no rank has signalled it); skipped: rank 1 did not come to the signal at "
         "line 0, as ranks 0, 2 did",
     ),
     "barrier_left_out": (
@@ -105,7 +105,7 @@ def test_the_report_of_a_launch_that_hangs(name: str) -> None:
 def test_one_rank_alone() -> None:
     fault = fault_of("never", 1)
     assert fault.kind == "deadlock"
-    assert "block 0 aiv0 waits for w[0]@0 >= 1" in fault.text
+    assert "block 0 aiv0 waits for w[0] of rank 0 >= 1" in fault.text
     assert "ended: all that could signal have ended" in fault.text
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import torch
 
-from tile_ir import Automatic, Buffer, BuildError, Func, KernelError, Target, warn
+from tile_ir import Automatic, Buffer, BuildError, Diagnostic, Func, KernelError, Target, warn
 from tile_ir.costs.links import A2_LINKS, LinkTable
 from tile_ir.costs.timing import timing_of
 from tile_ir.quick_dataclasses import replace
@@ -26,7 +26,7 @@ from tile_runtime.launcher.remember_call import Repeat, remember_call
 from tile_runtime.launcher.signature import Signature, launcher_kinds
 from tile_runtime.launcher.this_rank import THIS_RANK
 from tile_runtime.simulator.build_simulator import include_directory
-from tile_runtime.simulator.rank_times import RankTimes, rank_times_from
+from tile_runtime.simulator.rank_times import RankTimes, machine_of, rank_times_from
 from tile_runtime.simulator.simulation_error import (
     Fault,
     SimulationError,
@@ -230,18 +230,31 @@ class SimulatorLaunch:
                 warn([simulation_warning(fault, self._source, self._func)])
 
     def timeline(self) -> Timeline | None:
-        """The modelled timeline of the latest run on this thread, if the switch `time` was on."""
+        """The modelled timeline of the latest run on this thread, if the switch `time` was on. That
+        of a run over several ranks is of all their devices together."""
         found = self._timeline()
         if found is None:
             return None
         totals, strings, events, accesses, paddings = found
-        return timeline_from(totals, strings, events, accesses, paddings, self._target)
+        timeline = timeline_from(totals, strings, events, accesses, paddings, self._target)
+        return machine_of(timeline, len(self._kernel.rank_times()[0]))
 
     def rank_times(self) -> RankTimes | None:
-        """The same of a run over several ranks, each by itself."""
-        found = self._kernel.rank_times()
+        """The same with what is known of each rank and of the links between them."""
         timeline = self.timeline()
-        return None if found is None or timeline is None else rank_times_from(timeline, *found)
+        if timeline is None:
+            return None
+        return rank_times_from(timeline, *self._kernel.rank_times())
+
+    def warnings(self) -> list[tuple[int, Diagnostic]]:
+        """The warnings of the latest run on this thread about the kernel, with their ranks; also
+        those that were told of an earlier run."""
+        faults = [_fault(warning) for warning in self._others()]
+        return [
+            (fault.rank, simulation_warning(fault, self._source, self._func))
+            for fault in faults
+            if concerns_the_kernel(fault, self._source, self._func)
+        ]
 
     def _configure(self) -> None:
         """Give the switches to the simulator, if one changed."""

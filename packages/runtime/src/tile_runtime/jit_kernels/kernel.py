@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from tile_passes.explain.schedules import LoopSchedule
     from tile_runtime.jit_kernels.profiler import Profiler
     from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
-    from tile_runtime.simulator.timeline import Timeline
+    from tile_runtime.simulator.rank_times import RankTimes
+from tile_runtime.simulator.timeline import Timeline
 
 
 class JITKernel(KernelSources):
@@ -202,6 +203,12 @@ class JITKernel(KernelSources):
         on the simulator."""
         timeline: Callable[[], Timeline | None] | None = getattr(self._launch, "timeline", None)
         return None if timeline is None else timeline()
+
+    def rank_times(self) -> RankTimes | None:
+        """The same with what is known of each rank that ran, which is one if nobody launched the
+        kernel on several."""
+        times: Callable[[], RankTimes | None] | None = getattr(self._launch, "rank_times", None)
+        return None if times is None else times()
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
         """The emitted source; with what calls it on the host in the same file, as it is compiled

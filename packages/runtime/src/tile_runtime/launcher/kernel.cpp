@@ -365,9 +365,10 @@ py::object Kernel::rank_times()
     py::list links;
     for (size_t i = 0; i < times->link_count; ++i) {
         const TileLinkTime& link = times->links[i];
-        links.append(py::make_tuple(link.source, link.target, link.bytes, link.signals, link.busy_cycles));
+        links.append(py::make_tuple(
+            link.source, link.target, link.bytes, link.signals, link.busy_cycles, link.least_cycles));
     }
-    return py::make_tuple(ranks, links, times->cycles_without_links);
+    return py::make_tuple(ranks, links, times->cycles_without_links, times->blocks);
 }
 
 std::vector<LaunchError> Kernel::others()

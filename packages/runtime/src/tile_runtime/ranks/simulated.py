@@ -10,14 +10,16 @@ from typing import Any
 
 import torch
 
-from tile_ir import CallError
-from tile_ir.costs.links import TOPOLOGIES
+from tile_ir import CallError, Diagnostic
+from tile_ir.costs.links import TOPOLOGIES, LinkTable
 from tile_ir.switches import override
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
-from tile_runtime.launcher.bind_arguments import ArgumentBinder
+from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.run_watchers import RECORDERS
+from tile_runtime.ranks.result import RankRun, result_of
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
-from tile_runtime.simulator.rank_times import RankTimes
+from tile_runtime.simulator.simulation_error import SimulationError
 
 MOST_RANKS = 64
 
@@ -32,14 +34,14 @@ class Ranks:
     what is wrong with a kernel is found whatever it is.
 
     `topology` says how the devices are connected, for the modelled time: "a2" (a link for each
-    pair), "a3", "ring" or "two-servers". With the switch `time` on, `result` has the times of the
-    latest launch.
+    pair), "a3", "ring" or "two-servers". `result` has the findings of the latest launch; with the
+    switch `time` on, it is a `TimedRankRun`: with the times of ranks and links.
     """
 
     count: int
     seed: int | None = None
     topology: str = "a2"
-    result: RankTimes | None = field(default=None, repr=False)
+    result: RankRun | None = field(default=None, repr=False)
     _made: list[SymmetricTensor] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -72,8 +74,11 @@ class Ranks:
     def of(self, values: torch.Tensor) -> SymmetricTensor:
         """A symmetric tensor of these values, stacked by rank."""
         if values.shape[0] != self.count:
-            message = f"{values.shape[0]} instances for {self.count} ranks"
-            raise CallError("ranks", message, hint="stack what each rank has: dimension 0 is ranks")
+            message = (
+                f"Ranks.of: dimension 0 is {values.shape[0]}, but there are {self.count} ranks"
+            )
+            hint = "stack what each rank has: torch.stack([...]), a tensor for each rank"
+            raise CallError("ranks", message, hint=hint)
         return self.empty(values.shape[1:], values.dtype).fill(values)
 
     def signals(self, n: int) -> SymmetricTensor:
@@ -93,19 +98,38 @@ class Ranks:
         A symmetric tensor gives each rank its instance, a list of as many entries as there are
         ranks one of these each, and anything else is the same for all. Raises what a call of the
         kernel raises, and CallError for a tensor that all ranks write."""
-        given = [tuple(self._of_rank(a, rank) for a in arguments) for rank in range(self.count)]
+        names = kernel.binder.names
+        for number, argument in enumerate(arguments):
+            self._check(names[number] if number < len(names) else f"{number}", argument)
+        given = [tuple(_of_rank(a, rank) for a in arguments) for rank in range(self.count)]
         self._check_shared(kernel.binder, given)
         launcher = kernel.launcher
         if not isinstance(launcher, SimulatorLaunch):
             message = f"Ranks are simulated devices, but `{kernel.prim_func.name}` is for an NPU"
             raise CallError("ranks", message, hint="start a process for each device: torchrun")
-        calls = [kernel.binder.bind(each) for each in given]
+        calls = [self._bound(kernel.binder, each, rank) for rank, each in enumerate(given)]
         with nullcontext() if self.seed is None else override(seed=self.seed):
             links = TOPOLOGIES[self.topology]
-            launcher.run_ranks(calls, self._named(kernel.binder, arguments), links)
-        self.result = launcher.rank_times()
+            self.result = self._run(launcher, calls, self._named(kernel.binder, arguments), links)
+        for recorded in RECORDERS.get():
+            recorded(kernel, calls[0], given[0])
         outputs = [call.outputs for call in calls]
         return [each[0] for each in outputs] if len(kernel.out_idx) == 1 else outputs
+
+    def _run(
+        self,
+        launcher: SimulatorLaunch,
+        calls: Sequence[Bound],
+        memory: Sequence[SymmetricTensor],
+        links: LinkTable,
+    ) -> RankRun:
+        try:
+            launcher.run_ranks(calls, memory, links)
+        except SimulationError as error:
+            found = ((each.fault.rank, each.diagnostic) for each in (error, *error.others))
+            self.result = result_of(self.count, found)
+            raise
+        return result_of(self.count, launcher.warnings(), launcher.rank_times())
 
     def _named(self, binder: ArgumentBinder, arguments: Sequence[Any]) -> list[SymmetricTensor]:
         """The symmetric tensors, those of a call by the names of its parameters."""
@@ -115,15 +139,27 @@ class Ranks:
     def barrier(self) -> None:
         """Wait for what has been launched: nothing is left to wait for."""
 
-    def _of_rank(self, argument: Any, rank: int) -> Any:
-        if isinstance(argument, SymmetricTensor):
-            return argument[rank]
-        if isinstance(argument, (list, tuple)):
-            if len(argument) != self.count:
-                message = f"a list of {len(argument)} arguments for {self.count} ranks"
-                raise CallError("ranks", message, hint="give each rank one, or all the same")
-            return argument[rank]
-        return argument
+    def _check(self, name: str, argument: Any) -> None:
+        """Raise CallError unless an argument of a launch has one for each rank, or is for all."""
+        match argument:
+            case SymmetricTensor(instances=instances):
+                if argument not in self._made:
+                    message = f"`{name}` is a symmetric tensor of {len(instances)} other ranks"
+                    hint = "make it with the Ranks that launches the kernel: world.empty, zeros, of"
+                    raise CallError("ranks", message, hint=hint)
+            case list() | tuple() if len(argument) != self.count:
+                message = f"`{name}` is a list of {len(argument)}, but there are {self.count} ranks"
+                hint = f"give a list of {self.count}, one for each rank, or one tensor for all"
+                raise CallError("ranks", message, hint=hint)
+
+    def _bound(self, binder: ArgumentBinder, given: tuple[Any, ...], rank: int) -> Bound:
+        try:
+            return binder.bind(given)
+        except CallError as error:
+            if self.count == 1:
+                raise
+            note = Diagnostic("", f"this is what rank {rank} gets", severity="note")
+            raise error.with_notes([note]) from None
 
     def _check_shared(self, binder: ArgumentBinder, given: Sequence[tuple[Any, ...]]) -> None:
         if self.count == 1:
@@ -134,3 +170,8 @@ class Ranks:
                 message = f"`{name}` is written by all ranks, and is one tensor"
                 hint = "give each rank its own: a list, or a tensor of Ranks.empty"
                 raise CallError("ranks", message, hint=hint)
+
+
+def _of_rank(argument: Any, rank: int) -> Any:
+    each = isinstance(argument, (SymmetricTensor, list, tuple))
+    return argument[rank] if each else argument

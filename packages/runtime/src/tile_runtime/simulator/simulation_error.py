@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from tile_frontend._tracing.values import BEFORE_A_TENSOR
-from tile_ir import Automatic, Diagnostic, Effect, Func, Loc, Op, TileError, walk
+from tile_ir import Automatic, Diagnostic, Effect, Func, Loc, Op, TileError, constant_value, walk
 from tile_ir.analysis import own_block_part, own_lane_part, uses_block, uses_lane
 from tile_ir.diagnostics.errors import calls_to
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_ir.ranks import is_symmetric
 from tile_runtime.options.pass_configs import CORE_ORDER, PIPE_ORDER, asked_with
 from tile_runtime.simulator.buffer_names import name_buffers, places_made
 
@@ -100,7 +101,8 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     """The error for a fault of the kernel whose emitted C++ is in `source`."""
     lines = source.read_text().splitlines() if source.is_file() else []
     loc = python_place(lines, fault.line, func) if _same_file(fault.file, source) else None
-    text = _in_the_language(_with_python_places(fault.text, source, lines, func), func)
+    placed = _words_by_index(_with_python_places(fault.text, source, lines, func), func)
+    text = _in_the_language(placed, func)
     ours = _same_file(fault.file, source)
     # The folder is named by a hash, and what is in it is told by `kernel.srcpath`.
     place = f"{source.name if ours else fault.file}:{fault.line}" if fault.file else "no C++ line"
@@ -215,11 +217,37 @@ _CALLS = (
     (r"aclshmemx_signal_op\b", lambda m: "T.signal"),
     (r"aclshmem_signal_wait_until\b", lambda m: "T.wait_ge"),
     (r"aclshmem_n_pes\(\)", lambda m: "T.num_ranks()"),
+    (r"aclshmem_ptr: pe is ", lambda m: "the rank is "),
+    (r"aclshmem_ptr: the address", lambda m: "the address"),
+    (r"let it lie in symmetric memory, which all ranks allocate together",
+     lambda m: "pass a symmetric tensor, which every rank has: world.empty, zeros or of"),
+    (r"ACLSHMEM_CMP_GE", lambda m: "T.wait_ge"),
+    (r"ACLSHMEM_SIGNAL_ADD", lambda m: 'T.signal(..., op="add")'),
 )  # fmt: skip
 _OWN_PART = (
     "index by GetSubBlockIdx(), or guard with `if (GetSubBlockIdx() == 0)`, so that each vector "
     "core has its own part"
 )
+
+
+def _words_by_index(text: str, func: Func) -> str:
+    """The text with words of symmetric memory as the kernel names them: the simulator counts int32,
+    and words of `T.Signals` keep a line each."""
+    inner = {
+        b.name: [constant_value(d) for d in b.shape[2:]] for b in func.tensors if is_symmetric(b)
+    }
+
+    def told(match: re.Match[str]) -> str:
+        rest, indices = int(match["offset"]), list[int]()
+        for size in reversed(inner.get(match["name"], ())):
+            if not size:
+                return match[0]
+            rest, index = divmod(rest, size)
+            indices.insert(0, index)
+        shown = [rest, *indices[:-1]] if indices and not indices[-1] else [rest, *indices]
+        return f"{match['name']}[{', '.join(map(str, shown))}]"
+
+    return re.sub(r"\b(?P<name>\w+)\[(?P<offset>\d+)\](?= of rank \d)", told, text)
 
 
 def _in_the_language(text: str, func: Func) -> str:

@@ -41,7 +41,7 @@ EVENT = np.dtype(
         ("slowed", "f8"), ("bytes", "u8"), ("cause", "i8"),
         ("api", "u4"), ("file", "u4"), ("line", "u4"), ("block", "u4"),
         ("core", "u1"), ("pipe", "u1"), ("kind", "u1"), ("reason", "u1"),
-        ("source", "u1"), ("flag", "u1"), ("mode", "u1"), ("unused", "u1"),
+        ("source", "u1"), ("flag", "u1"), ("mode", "u1"), ("peer", "u1"),
     ]
 )  # fmt: skip
 # The sums of TileTimeline, in its order.

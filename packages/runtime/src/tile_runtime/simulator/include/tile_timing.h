@@ -50,7 +50,7 @@ struct TileTimeEvent {
     uint8_t source;     // of a flag: the pipe that sets it
     uint8_t flag;       // its id
     uint8_t mode;       // of a cross-core set
-    uint8_t unused;
+    uint8_t peer;       // 1 + the rank it moves bytes to or from, signals, or has waited for; 0: none
 };
 
 // What one instruction reads or writes: the bytes from the first to the last of an operand.
@@ -156,6 +156,7 @@ struct TileLinkTime {
     uint64_t bytes;      // of transfers
     uint64_t signals;    // beside them
     double busy_cycles;  // in which bytes are under way
+    double least_cycles;  // that the bytes take where nothing else limits them
 };
 
 struct TileRankTimes {
@@ -163,6 +164,7 @@ struct TileRankTimes {
     size_t rank_count;
     const TileLinkTime* links;
     size_t link_count;
+    uint32_t blocks;              // of a rank
     double cycles_without_links;  // what the launch would take if nothing between ranks took time
 };
 }

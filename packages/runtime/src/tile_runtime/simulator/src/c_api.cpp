@@ -265,7 +265,7 @@ const TileRankTimes* tile_simulator_rank_times(void)
 {
     Session& now = session();
     const TimedLaunch& time = now.time;
-    now.rank_times = {time.ranks.data(), time.ranks.size(), time.links.data(), time.links.size(), time.cycles_without_links};
+    now.rank_times = {time.ranks.data(), time.ranks.size(), time.links.data(), time.links.size(), time.blocks, time.cycles_without_links};
     return now.timed && !time.ranks.empty() ? &now.rank_times : nullptr;
 }
 

@@ -38,8 +38,8 @@ std::string place_of(const Core& core)
     const uint64_t address = core.polling.address;
     const GlobalBuffer* buffer = core.block.launch().buffers().find(address);
     return buffer == nullptr ? std::string("GM")
-                             : text_of("byte %llu of GM buffer '%s'",
-                                   static_cast<unsigned long long>(address - buffer->begin), buffer->name.c_str());
+                             : text_of("byte %llu of GM buffer %s",
+                                   static_cast<unsigned long long>(address - buffer->begin), buffer->shown().c_str());
 }
 
 // A core that can not set a flag because its readers do not go on.

@@ -7,6 +7,11 @@
 
 namespace tile_simulator {
 
+std::string GlobalBuffer::shown() const
+{
+    return "'" + name + "'" + (rank >= 0 ? " of rank " + std::to_string(rank) : std::string());
+}
+
 void GlobalBuffers::assign(const TileBuffer* buffers, size_t count)
 {
     sorted_.resize(count);
@@ -16,9 +21,6 @@ void GlobalBuffers::assign(const TileBuffer* buffers, size_t count)
         sorted_[i].name.assign(buffers[i].name != nullptr ? buffers[i].name : "?");
         sorted_[i].rank = buffers[i].rank;
         sorted_[i].symmetric = false;
-        if (buffers[i].rank >= 0) {
-            sorted_[i].name += "@" + std::to_string(buffers[i].rank);
-        }
         sorted_[i].written =
             buffers[i].fresh != 0 ? std::make_unique<WrittenBytes>(buffers[i].base, buffers[i].bytes) : nullptr;
     }
@@ -37,7 +39,7 @@ void GlobalBuffers::add_symmetric(const SymmetricMemory& memory)
             GlobalBuffer instance{};
             instance.begin = allocation.bases[rank];
             instance.end = instance.begin + allocation.bytes;
-            instance.name = allocation.name + "@" + std::to_string(rank);
+            instance.name = allocation.name;
             instance.rank = static_cast<int32_t>(rank);
             instance.symmetric = true;
             sorted_.push_back(std::move(instance));

@@ -21,6 +21,9 @@ struct GlobalBuffer {
     std::unique_ptr<WrittenBytes> written = nullptr;  // of one that nothing had written before the launch
     int32_t rank = -1;       // whose memory it is, in a launch over several ranks
     bool symmetric = false;  // other ranks can reach it
+
+    // "'x'", or "'x' of rank 1".
+    std::string shown() const;
 };
 
 // All of them, sorted by address.

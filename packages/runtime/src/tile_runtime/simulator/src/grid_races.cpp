@@ -285,7 +285,7 @@ void GridRaces::compare(const Launch& launch)
     for (uint32_t i = 0; i < records_.size(); ++i) {
         const GlobalBuffer& buffer = *records_[i].buffer;
         // Addresses differ from run to run: what is told first of several ranks must not.
-        by_buffer[{launch.ranks() > 1 ? buffer.name : std::string(), buffer.begin}].push_back(i);
+        by_buffer[{launch.ranks() > 1 ? buffer.shown() : std::string(), buffer.begin}].push_back(i);
         written[buffer.begin] |= records_[i].access.kind != AccessKind::read;
     }
     for (const auto& [key, records] : by_buffer) {

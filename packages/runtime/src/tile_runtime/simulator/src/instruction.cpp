@@ -194,9 +194,9 @@ std::optional<Fault> outside_of_global(Core& core, const Operand& operand, Use u
     }
     inside = {std::max(begin, buffer->begin), std::min(end, buffer->end)};
     return fault_of("out-of-bounds", use,
-        text_of("%s: %s %s bytes [%lld, %lld) of GM buffer '%s', which has %llu bytes", use.api, operand.name, verb,
+        text_of("%s: %s %s bytes [%lld, %lld) of GM buffer %s, which has %llu bytes", use.api, operand.name, verb,
             static_cast<long long>(begin - buffer->begin), static_cast<long long>(end - buffer->begin),
-            buffer->name.c_str(), static_cast<unsigned long long>(buffer->end - buffer->begin)));
+            buffer->shown().c_str(), static_cast<unsigned long long>(buffer->end - buffer->begin)));
 }
 
 }  // namespace

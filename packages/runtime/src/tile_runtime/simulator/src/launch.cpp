@@ -368,9 +368,11 @@ void Launch::time(TimedLaunch& timed) const
     }
     TimeModel model(timing, buffers_, shape(), time_logs_, ranks(), memory_);
     model.run(timed.events, timed.accesses, timed.strings, timed.timeline);
-    if (ranks() > 1) {
-        timed.ranks = model.rank_times();
-        timed.links = model.link_times();
+    timed.ranks = model.rank_times();
+    timed.blocks = uint32_t(time_logs_.size()) / ranks();
+    timed.links = model.link_times();
+    if (ranks() == 1) {
+        timed.cycles_without_links = timed.timeline.cycles;
     }
     find_bank_paddings(time_logs_, timing, timed.strings, timed.paddings, timed.timeline);
 }

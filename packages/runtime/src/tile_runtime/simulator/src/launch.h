@@ -36,8 +36,8 @@ struct TimedLaunch {
     std::vector<const char*> strings;
     std::vector<TileBankPadding> paddings;
     TileTimeline timeline{};
-    // Of one over several ranks.
     std::vector<TileRankTime> ranks;
+    uint32_t blocks = 0;  // of a rank
     std::vector<TileLinkTime> links;
     double cycles_without_links = 0;
 };
@@ -250,7 +250,7 @@ private:
     static std::vector<const Core*> waiting_for_ranks(const std::vector<Block*>& blocks);
     std::vector<uint32_t> ended_ranks(const std::vector<const Core*>& waiting) const;
     std::string skipped_signal(const std::vector<uint32_t>& ended) const;
-    std::string verdict_of(const std::vector<const Core*>& waiting, std::string& kind) const;
+    std::string verdict_of(const std::vector<const Core*>& waiting, std::string& kind, std::string& hint) const;
     void tell_passed_over(const Core& core);
     // A running block, or null when the host has no memory for it (then the launch has failed).
     std::unique_ptr<Block> start_block(uint32_t order);

@@ -20,7 +20,7 @@ LinkTraffic::LinkTraffic(const TileTiming& timing, uint32_t ranks)
     asked_.resize(free_.size());
     for (uint32_t source = 0; source < ranks; ++source) {
         for (uint32_t target = 0; target < ranks; ++target) {
-            links_.push_back({source, target, 0, 0, 0});
+            links_.push_back({source, target, 0, 0, 0, 0});
         }
     }
 }
@@ -204,7 +204,9 @@ void LinkTraffic::begin(double time, const Kind& kind, double bytes, double from
     flows.from_hbm += from_hbm;
     const std::vector<uint32_t> devices = hops(kind.source, kind.target);
     for (size_t i = 1; i < devices.size(); ++i) {
-        links_[devices[i - 1] * ranks_ + devices[i]].bytes += uint64_t(bytes);
+        TileLinkTime& link = links_[devices[i - 1] * ranks_ + devices[i]];
+        link.bytes += uint64_t(bytes);
+        link.least_cycles += bytes * flows.way.front().part;
     }
     share();
 }

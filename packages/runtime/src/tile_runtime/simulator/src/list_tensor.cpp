@@ -93,17 +93,17 @@ void check_pointer(const TensorList& list, uint64_t pointer, uint32_t index, uin
     }
     if (pointer % size != 0) {
         tell(core, "misaligned", use,
-            text_of("%s: pointer %u of the list is byte %llu of GM buffer '%s', where no element of %llu bytes may "
+            text_of("%s: pointer %u of the list is byte %llu of GM buffer %s, where no element of %llu bytes may "
                     "start: is the element type right?",
-                use.api, index, static_cast<unsigned long long>(pointer - buffer->begin), buffer->name.c_str(),
+                use.api, index, static_cast<unsigned long long>(pointer - buffer->begin), buffer->shown().c_str(),
                 static_cast<unsigned long long>(size)));
     }
     if (elements > (buffer->end - pointer) / size) {
         tell(core, "out-of-bounds", use,
-            text_of("%s: tensor %u of the list has %llu elements of %llu bytes, but GM buffer '%s' has %llu bytes from "
+            text_of("%s: tensor %u of the list has %llu elements of %llu bytes, but GM buffer %s has %llu bytes from "
                     "its pointer on: is the element type right?",
                 use.api, index, static_cast<unsigned long long>(elements), static_cast<unsigned long long>(size),
-                buffer->name.c_str(), static_cast<unsigned long long>(buffer->end - pointer)));
+                buffer->shown().c_str(), static_cast<unsigned long long>(buffer->end - pointer)));
     }
 }
 
@@ -129,9 +129,9 @@ TensorList read_tensor_list(const void* data, uint32_t length, uint32_t count, U
     }
     if (distance > buffer.end - list.address) {
         raise("out-of-bounds", use,
-            text_of("%s: the list says that its pointers begin at byte %llu, but its buffer '%s' has %llu bytes from "
+            text_of("%s: the list says that its pointers begin at byte %llu, but its buffer %s has %llu bytes from "
                     "its start on",
-                use.api, static_cast<unsigned long long>(distance), buffer.name.c_str(),
+                use.api, static_cast<unsigned long long>(distance), buffer.shown().c_str(),
                 static_cast<unsigned long long>(buffer.end - list.address)));
     }
     list.count =
@@ -145,8 +145,8 @@ TensorList read_tensor_list(const void* data, uint32_t length, uint32_t count, U
     }
     if (list.count > (buffer.end - list.pointers) / word_bytes) {
         raise("out-of-bounds", use,
-            text_of("%s: the list says %u tensors, but its buffer '%s' ends after %llu pointers", use.api, list.count,
-                buffer.name.c_str(), static_cast<unsigned long long>((buffer.end - list.pointers) / word_bytes)));
+            text_of("%s: the list says %u tensors, but its buffer %s ends after %llu pointers", use.api, list.count,
+                buffer.shown().c_str(), static_cast<unsigned long long>((buffer.end - list.pointers) / word_bytes)));
     }
     if (count != unchecked && length != unchecked &&
         (count != list.count || length != distance + list.count * word_bytes)) {

@@ -310,9 +310,9 @@ void OrderChecks::check_fresh(
         return;
     }
     Fault fault = fault_of("uninitialised-read", instruction.use,
-        text_of("%s: %s %s %llu bytes of GM buffer '%s' that nothing has written, the first of them byte %llu",
+        text_of("%s: %s %s %llu bytes of GM buffer %s that nothing has written, the first of them byte %llu",
             instruction.use.api, operand.name, operand.write ? "adds to" : "reads",
-            static_cast<unsigned long long>(unwritten), buffer.name.c_str(), static_cast<unsigned long long>(first)));
+            static_cast<unsigned long long>(unwritten), buffer.shown().c_str(), static_cast<unsigned long long>(first)));
     fault.hint = "an output or a workspace holds anything when the kernel starts: write it first";
     instruction.core.block.launch().read_too_early(instruction.core, std::move(fault));
 }

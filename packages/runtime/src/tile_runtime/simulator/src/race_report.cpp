@@ -54,8 +54,8 @@ std::string bytes_text(
         return local_bytes(operand.memory, first, conflict);
     }
     const GlobalBuffer* buffer = instruction.core.block.launch().buffers().find(operand.region.start);
-    return text_of("bytes [%llu, %llu) of GM buffer '%s'", static_cast<unsigned long long>(conflict.begin),
-        static_cast<unsigned long long>(conflict.end), buffer != nullptr ? buffer->name.c_str() : "?");
+    return text_of("bytes [%llu, %llu) of GM buffer %s", static_cast<unsigned long long>(conflict.begin),
+        static_cast<unsigned long long>(conflict.end), buffer != nullptr ? buffer->shown().c_str() : "'?'");
 }
 
 // Whether two local operands were cut from buffers with names of their own.
@@ -134,8 +134,8 @@ std::string buffer_text(Memory memory, const Buffer& buffer)
 
 std::string bytes_of(const GlobalBuffer& buffer, uint64_t begin, uint64_t end)
 {
-    return text_of("bytes [%llu, %llu) of GM buffer '%s'", static_cast<unsigned long long>(begin - buffer.begin),
-        static_cast<unsigned long long>(end - buffer.begin), buffer.name.c_str());
+    return text_of("bytes [%llu, %llu) of GM buffer %s", static_cast<unsigned long long>(begin - buffer.begin),
+        static_cast<unsigned long long>(end - buffer.begin), buffer.shown().c_str());
 }
 
 Fault race_report(
@@ -163,6 +163,12 @@ Fault race_report(
     const bool same_line = fault.line == earlier.line && fault.file == earlier.file;
     fault.hint = vector_cores(earlier.agent, agent) && same_line ? one_program_hint
                                                                  : missing_order(earlier.agent, agent);
+    const GlobalBuffer* buffer =
+        operand.memory == Memory::gm ? instruction.core.block.launch().buffers().find(operand.region.start) : nullptr;
+    if (cores && buffer != nullptr && buffer->symmetric) {
+        fault.hint += "; where a signal follows the store, let the other core wait for its word "
+                      "(aclshmem_signal_wait_until)";
+    }
     return fault;
 }
 
@@ -254,8 +260,8 @@ std::string missing_edge(const BlockAccess& earlier, const BlockAccess& later)
     const char* done = earlier.access.kind == AccessKind::read ? ""
                        : earlier.put                           ? "call aclshmem_quiet() after it, then "
                                                                : "complete it (SetFlag and WaitFlag to S), then ";
-    return text_of("if rank %d has to come first, %ssignal rank %d (aclshmemx_signal_op), which waits for the signal "
-                   "before its access",
+    return text_of("if rank %d has to come first, %ssignal rank %d (aclshmemx_signal_op) and let it wait for that "
+                   "before its access (aclshmem_signal_wait_until)",
         earlier.rank, done, later.rank);
 }
 

@@ -27,18 +27,19 @@ std::string word_of(const Launch& launch, uint64_t address)
     }
     const GlobalBuffer* buffer = launch.buffers().find(address);
     return buffer == nullptr ? std::string("GM")
-                             : text_of("byte %llu of '%s'", static_cast<unsigned long long>(address - buffer->begin),
-                                   buffer->name.c_str());
+                             : text_of("byte %llu of %s", static_cast<unsigned long long>(address - buffer->begin),
+                                   buffer->shown().c_str());
 }
 
 // Value, and by whom it is.
 std::string seen_text(Launch& launch, const Awaited& awaited)
 {
     const SignalWords::Signal* latest = launch.signals().latest(awaited.address);
-    const std::string by = latest == nullptr ? std::string("never written")
-                                             : text_of("by %s, %s", launch.name_of_core(latest->block, latest->core).c_str(),
-                                                   place_of(latest->use).c_str());
-    return text_of("%lld, %s", static_cast<long long>(awaited.seen), by.c_str());
+    const std::string by =
+        latest == nullptr ? std::string(" (no rank has signalled it)")
+                          : text_of(" (by %s: %s)", launch.name_of_core(latest->block, latest->core).c_str(),
+                                place_of(latest->use).c_str());
+    return std::to_string(awaited.seen) + by;
 }
 
 std::string waits_for(const Core& core)
@@ -137,8 +138,8 @@ std::string Launch::skipped_signal(const std::vector<uint32_t>& ended) const
     return "";
 }
 
-// Why nobody goes on. `kind` is the slug.
-std::string Launch::verdict_of(const std::vector<const Core*>& waiting, std::string& kind) const
+// Why no core goes on, and what to change. `kind` is the slug.
+std::string Launch::verdict_of(const std::vector<const Core*>& waiting, std::string& kind, std::string& hint) const
 {
     const std::vector<uint32_t> ended = ended_ranks(waiting);
     const auto at_barrier = [](const Core* core) { return core->awaited.waiting && core->awaited.address == 0; };
@@ -146,6 +147,7 @@ std::string Launch::verdict_of(const std::vector<const Core*>& waiting, std::str
     const bool all_at_barriers = std::all_of(waiting.begin(), waiting.end(), at_barrier);
     if (first != waiting.end() && (all_at_barriers || !ended.empty())) {
         kind = "collective-mismatch";
+        hint = "let all cores of all ranks come to every barrier equally often: outside of any branch on the rank";
         std::string rest;
         for (const uint32_t rank : ended) {
             rest += text_of(", rank %u ended after %u", rank, collectives_of_ended_[rank]);
@@ -164,6 +166,7 @@ std::string Launch::verdict_of(const std::vector<const Core*>& waiting, std::str
     }
     const std::string skipped = skipped_signal(ended);
     if (!skipped.empty()) {
+        hint = "let all ranks come to that signal: outside of any branch on the rank";
         return skipped;
     }
     std::vector<uint32_t> ranks_waiting;
@@ -173,9 +176,12 @@ std::string Launch::verdict_of(const std::vector<const Core*>& waiting, std::str
         }
     }
     if (ranks_waiting.size() == 1 || ended.size() + 1 == ranks()) {
+        hint = "send the signal (aclshmemx_signal_op) on a rank that ends without it, or wait for a value that the signals "
+               "reach";
         return ended.empty() ? std::string("ended: all that could signal have ended")
                              : "ended: all that could signal have ended: " + list_of(ended);
     }
+    hint = "let a rank send its signal (aclshmemx_signal_op) before it waits for that of another one";
     return "cycle: they wait for each other: " + list_of(ranks_waiting);
 }
 
@@ -196,8 +202,9 @@ void Launch::report_rank_deadlock(const std::vector<Block*>& blocks)
         tell_passed_over(*core);
     }
     std::string kind = "deadlock";
+    std::string hint;
     const std::string verdict =
-        options_.processes != nullptr ? verdict_on_processes() : verdict_of(waiting, kind);
+        options_.processes != nullptr ? verdict_on_processes() : verdict_of(waiting, kind, hint);
     const Core& first = *waiting.front();
     const Use& use = first.awaited.waiting   ? first.awaited.use
                      : first.polling.waiting ? first.polling.use
@@ -205,6 +212,7 @@ void Launch::report_rank_deadlock(const std::vector<Block*>& blocks)
     Fault fault;
     fault.kind = kind;
     fault.text = "no core can go on:" + list + "; " + verdict;
+    fault.hint = hint;
     fault.file = use.at.file;
     fault.line = use.at.line;
     fault.api = use.api;
@@ -238,7 +246,7 @@ void Launch::tell_passed_over(const Core& core)
         word_of(*this, awaited.address).c_str(), awaited.condition.sign(),
         static_cast<long long>(awaited.condition.value), place_of(awaited.use).c_str(), end.c_str());
     fault.hint = reset ? "let the word count up over all rounds, or use two words by parity"
-                       : "wait for >= of a word that only grows (ACLSHMEM_CMP_GE), or let the next signal wait until this "
+                       : "wait for >= (ACLSHMEM_CMP_GE) of a word that only grows, or let the next signal wait until this "
                          "one has been seen";
     fault.file = awaited.use.at.file;
     fault.line = awaited.use.at.line;

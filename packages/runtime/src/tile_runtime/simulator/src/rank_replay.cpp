@@ -34,6 +34,7 @@ bool TimeModel::begin_remote(uint32_t index, int which, double time)
     }
     const bool load = is_load(event.route);
     const double bytes = double(region.run * region.inner * region.outer);
+    event_of(cores_[index], core.pipes[which].queue.front().event).peer = uint8_t(1 + place.rank);
     const double from_hbm = transfers_[place.rank]->serve(time, load, region);
     const LinkTraffic::Kind kind = {
         load ? place.rank : own, load ? own : place.rank, load, transfers_[own]->limit(event.route)};
@@ -76,6 +77,7 @@ void TimeModel::send(uint32_t index, uint32_t number)
     out.begin = core.time;
     out.end = core.time + cost;
     out.cause = core.cause;
+    out.peer = uint8_t(1 + act.rank);
     out.complete = out.end + (act.rank == own ? 0 : links_.latency(own, act.rank, false));
     core.time = out.end;
     core.scalar_busy += cost;
@@ -98,6 +100,7 @@ void TimeModel::arrive(const Signal& signal, double time)
             return false;
         }
         core.seen.push_back({time, signal.cause});
+        note_peer(core, signal.cause);
         work_.push_back(index);
         return true;
     };
@@ -146,9 +149,18 @@ void TimeModel::come_to_barrier(uint32_t index, uint32_t kind)
     if (++count == per_block * logs_.size()) {
         for (const uint32_t waiting : meeting_[kind]) {
             cores_[waiting].seen.push_back({latest.time + barrier_cycles(), latest.cause});
+            note_peer(cores_[waiting], latest.cause);
             work_.push_back(waiting);
         }
         meeting_[kind].clear();
+    }
+}
+
+// Whose signal, or coming to the barrier, lets the core go on.
+void TimeModel::note_peer(CoreState& core, int64_t cause)
+{
+    if (cause >= 0) {
+        event_of(core, core.next).peer = uint8_t(1 + rank_of_block((*events_)[size_t(cause)].block));
     }
 }
 

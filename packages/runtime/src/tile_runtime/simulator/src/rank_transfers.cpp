@@ -37,7 +37,7 @@ uint64_t remote_address(uint64_t address, int pe, Use use)
         const char* why = others ? "which is another rank's already" : "which other ranks can not reach";
         Fault fault = fault_of("not-symmetric", use,
             buffer == nullptr ? text_of("%s: the address lies in no buffer of this launch", use.api)
-                              : text_of("%s: the address lies in GM buffer '%s', %s", use.api, buffer->name.c_str(), why));
+                              : text_of("%s: the address lies in GM buffer %s, %s", use.api, buffer->shown().c_str(), why));
         fault.hint = others ? "give the address on this rank: the library translates it"
                             : "let it lie in symmetric memory, which all ranks allocate together";
         throw FaultError{std::move(fault)};

@@ -33,11 +33,12 @@ bool follows(const SignalWords::Signal& later, const SignalWords::Signal& earlie
                      knows_instruction(*carried.foreign, writer.block, writer.agent, writer.number);
 }
 
-std::string act_of(
-    const Launch& launch, const SignalWords::Signal& signal, const char* verb, const std::string& word)
+std::string act_of(const Launch& launch, const SignalWords::Signal& signal, const std::string& word)
 {
-    return text_of("%s %s %s %d (%s at %s:%u)", launch.name_of_core(signal.block, signal.core).c_str(), verb,
-        word.c_str(), signal.value, signal.use.api, signal.use.at.file, signal.use.at.line);
+    const std::string does = signal.add ? text_of("adds %d to %s", signal.value, word.c_str())
+                                        : text_of("sets %s to %d", word.c_str(), signal.value);
+    return text_of("%s %s (%s at %s:%u)", launch.name_of_core(signal.block, signal.core).c_str(), does.c_str(),
+        signal.use.api, signal.use.at.file, signal.use.at.line);
 }
 
 }  // namespace
@@ -113,9 +114,8 @@ void SignalWords::check(uint64_t address, const Word& word, const Signal& signal
         const SymmetricMemory& memory = launch.symmetric_memory();
         const std::string name = memory.word_name(to);
         const std::string other = memory.word_name(address);
-        const auto verb = [](const Signal& s) { return s.add ? "adds to" : "sets"; };
-        const std::string one = act_of(launch, earlier, verb(earlier), other);
-        const std::string two = act_of(launch, signal, verb(signal), name);
+        const std::string one = act_of(launch, earlier, other);
+        const std::string two = act_of(launch, signal, name);
         const uint32_t owner = memory.find(to).rank;
         const auto resets = [&](const Signal& s) { return !s.add && s.rank == owner && s.value == 0; };
         Fault fault;

@@ -57,7 +57,7 @@ std::string SymmetricMemory::word_name(uint64_t address) const
     if (place.allocation == nullptr) {
         return "";
     }
-    return place.allocation->name + "[" + std::to_string(place.offset / sizeof(int32_t)) + "]@" +
+    return place.allocation->name + "[" + std::to_string(place.offset / sizeof(int32_t)) + "] of rank " +
            std::to_string(place.rank);
 }
 

@@ -144,6 +144,7 @@ private:
     void arrive(const Signal& signal, double time);
     bool wait_for_ranks(uint32_t core, uint32_t number);
     void come_to_barrier(uint32_t core, uint32_t kind);
+    void note_peer(CoreState& core, int64_t cause);
     double barrier_cycles() const;
 
     uint32_t rank_of_block(uint32_t block) const { return block / blocks_; }

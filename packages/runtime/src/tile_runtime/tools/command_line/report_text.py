@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_runtime.scripts.columns import columns
+from tile_runtime.simulator.rank_tables import tables_text
 from tile_runtime.simulator.time_error import modelled_text
 from tile_runtime.tools.report.number_text import cut, microseconds, percent, short
 from tile_runtime.tools.report.pipe_shares import PipeShare, pipe_shares
@@ -42,6 +43,8 @@ def _parts(run: TimedRun) -> Iterator[str]:
     measures = Measures(run)
     yield headline(run)
     yield verdict_text(measures)
+    if run.ranks is not None:
+        yield f"\n{run.ranks.ranks} ranks, {run.ranks.times_text()}\n\n{tables_text(run.ranks)}"
     if not measures.lines:
         return
     whole = sum(line.total for line in measures.lines)

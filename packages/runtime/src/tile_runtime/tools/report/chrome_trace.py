@@ -2,7 +2,8 @@
 
 The format: "Trace Event Format" (Google), JSON object form. A process for each core, a thread for
 each pipe, with a second one where transfers overlap; complete events ("X") for instructions, flow
-events ("s", "f") from a set to the wait that took it, a counter ("C") for the traffic with GM.
+events ("s", "f") from a set to the wait that took it, a counter ("C") for the traffic with GM. Of
+several ranks each is a process too: with its traffic, and a thread for each rank that it sends to.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import numpy as np
 
 from tile_ir import KernelError
 from tile_ir.quick_dataclasses import dataclass
+from tile_runtime.simulator.rank_activity import amount_until
 from tile_runtime.simulator.timeline import CORES, KINDS, PIPES, REASONS, WORK, lost_to
-from tile_runtime.tools.report.flag_pairs import flag_pairs
+from tile_runtime.tools.report.flag_pairs import RANK_WAITS, flag_pairs, signal_pairs
+from tile_runtime.tools.report.link_tracks import link_events, link_rates
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
 from tile_runtime.tools.report.tracks import lanes
 
@@ -25,7 +28,7 @@ from tile_runtime.tools.report.tracks import lanes
 BLOCK_CAP = 64
 # Steps of the traffic counter.
 COUNTER_STEPS = 1000
-CHIP = 1  # the process of the counter; those of the cores follow
+CHIP = 1  # the process of the counters of a device by itself; those of the cores follow
 
 # A viewer takes the event on top of a thread for the end of an arrow, so events at one time are in
 # the order of the thread, and the start of an arrow is before its end: see _in_order.
@@ -53,7 +56,7 @@ def chrome_trace(run: TimedRun, blocks: Sequence[int] | None = None) -> dict[str
     chosen = chosen_blocks(run, blocks, BLOCK_CAP)
     selection = _select(run, chosen)
     items = [*_instructions(selection), *_arrows(selection)]
-    events = [*_names(selection), *_in_order(items), *_traffic(run)]
+    events = [*_names(selection), *_in_order(items), *_counters(run), *_links(run)]
     # A stable sort: metadata first, and what _in_order arranged stays as it is.
     events.sort(key=lambda e: e.get("ts", -1.0))
     timeline = run.timeline
@@ -84,12 +87,14 @@ def blocks_of(run: TimedRun) -> list[int]:
 
 def chosen_blocks(run: TimedRun, blocks: Sequence[int] | None, cap: int) -> list[int]:
     """The wanted blocks, or the one that ends last and so many others that there are `cap`, that
-    one first. Raises KernelError for one there is not."""
+    one first; the others are of all ranks. Raises KernelError for one there is not."""
     present = blocks_of(run)
     if blocks is None:
         events = run.timeline.events
         last = [int(events["block"][np.argmax(events["complete"])])] if len(events) else []
-        return [*last, *(block for block in present if block not in last)][:cap]
+        blocks_of_rank = len(present) if run.ranks is None else run.ranks.blocks
+        others = sorted(set(present) - set(last), key=lambda b: (b % blocks_of_rank, b))
+        return [*last, *(others if run.ranks else sorted(others))][:cap]
     missing = sorted(set(blocks) - set(present))
     if missing:
         raise KernelError("no-such-block", f"block {missing[0]} has no instructions in this run")
@@ -124,13 +129,20 @@ def _microseconds(nanoseconds: int) -> float:
 
 def _names(selection: _Selection) -> Iterator[dict[str, Any]]:
     events = selection.run.timeline.events[selection.index]
-    yield _metadata(CHIP, 0, "process_name", name="chip")
-    yield _metadata(CHIP, 0, "process_sort_index", sort_index=0)
+    run = selection.run
+    for rank in range(1 if run.ranks is None else run.ranks.ranks):
+        pid = _process_of_rank(run, rank)
+        yield _metadata(
+            pid, 0, "process_name", name="chip" if run.ranks is None else f"rank {rank}"
+        )
+        yield _metadata(pid, 0, "process_sort_index", sort_index=_place(run, rank, -1))
     processes, first = np.unique(selection.process, return_index=True)
     for pid, at in zip(processes, first, strict=True):
-        name = f"block {events['block'][at]} {CORES[events['core'][at]]}"
+        block = int(events["block"][at])
+        name = f"{run.block_name(block)} {CORES[events['core'][at]]}"
+        place = _place(run, block // run.ranks.blocks if run.ranks else 0, int(pid))
         yield _metadata(int(pid), 0, "process_name", name=name)
-        yield _metadata(int(pid), 0, "process_sort_index", sort_index=int(pid))
+        yield _metadata(int(pid), 0, "process_sort_index", sort_index=place)
     both = np.stack([selection.process, selection.thread], axis=1)
     threads, first = np.unique(both, axis=0, return_index=True)
     tracks: dict[tuple[int, str], int] = {}
@@ -140,6 +152,20 @@ def _names(selection: _Selection) -> Iterator[dict[str, Any]]:
         name = pipe if width == 1 else f"{pipe} ({width} in flight)"
         yield _metadata(int(pid), int(tid), "thread_name", name=name)
         yield _metadata(int(pid), int(tid), "thread_sort_index", sort_index=int(tid))
+
+
+def _process_of_rank(run: TimedRun, rank: int) -> int:
+    """That of the counters; those of several ranks come after those of the cores."""
+    if run.ranks is None:
+        return CHIP
+    return CHIP + 1 + run.ranks.ranks * run.ranks.blocks * len(CORES) + rank
+
+
+def _place(run: TimedRun, rank: int, pid: int) -> int:
+    """Where a process stands: a rank, whose `pid` is -1, before its cores."""
+    if run.ranks is None:
+        return max(pid, 0)
+    return rank + (pid if pid >= 0 else CHIP + rank * run.ranks.blocks * len(CORES))
 
 
 def _metadata(pid: int, tid: int, name: str, /, **arguments: Any) -> dict[str, Any]:
@@ -173,6 +199,8 @@ def _arguments(run: TimedRun, event: Any, index: int) -> dict[str, Any]:
     flag = flag_text(event)
     if flag:
         found["flag"] = flag
+    if event["peer"]:
+        found["other rank"] = int(event["peer"]) - 1
     if event["bytes"]:
         found["bytes"] = int(event["bytes"])
     if event["waited"] > 0:
@@ -181,7 +209,7 @@ def _arguments(run: TimedRun, event: Any, index: int) -> dict[str, Any]:
     lost = round(float(event["slowed"]), 3)
     if lost > 0:
         found["lost cycles"] = lost
-        found["lost to"] = lost_to(PIPES[event["pipe"]])
+        found["lost to"] = "link" if event["peer"] else lost_to(PIPES[event["pipe"]])
     if event["complete"] > event["end"]:
         found["complete us"] = round(float(event["complete"]) / run.timeline.mhz, 6)
     found["event"] = index
@@ -196,16 +224,21 @@ def flag_text(event: Any) -> str:
         return f"{here} to {there}, id {number}"
     if kind == "wait":
         return f"{there} to {here}, id {number}"
+    if event["peer"] and kind != "work":
+        other = f"rank {event['peer'] - 1}"
+        return f"signal to {other}" if kind == "signal" else f"waits for {other}"
     return f"cross-core {number}" if kind.startswith("cross") else ""
 
 
 def _arrows(selection: _Selection) -> Iterator[Item]:
     events = selection.run.timeline.events
     where = {int(index): at for at, index in enumerate(selection.index)}
-    for number, (first, last) in enumerate(flag_pairs(events)):
+    pairs = np.concatenate([flag_pairs(events), signal_pairs(events)])
+    for number, (first, last) in enumerate(pairs):
         start, stop = where.get(int(first)), where.get(int(last))
         if start is None or stop is None:
             continue  # one of the two blocks was not chosen
+        kind = "signal" if events["kind"][last] in RANK_WAITS else "flag"
         name = flag_text(events[last])
         begin = int(selection.begin[start])
         # Inside the wait, but not before the set.
@@ -218,7 +251,7 @@ def _arrows(selection: _Selection) -> Iterator[Item]:
                 **extra,
                 "id": number,
                 "name": name,
-                "cat": "flag",
+                "cat": kind,
                 "ts": _microseconds(time),
                 "pid": int(selection.process[at]),
                 "tid": int(selection.thread[at]),
@@ -266,39 +299,77 @@ def _at_one_time(items: list[Item]) -> Iterable[dict[str, Any]]:
     return done
 
 
-def _traffic(run: TimedRun) -> Iterator[dict[str, Any]]:
-    """GB/s between GM and all cores; the bytes of a transfer count evenly while it lasts."""
-    timeline = run.timeline
-    events = timeline.events[(timeline.events["kind"] == WORK) & (timeline.events["bytes"] > 0)]
-    if not len(events):
+def _counters(run: TimedRun) -> Iterator[dict[str, Any]]:
+    """GB/s between GM and all cores of a device, and between devices."""
+    last = float(run.timeline.events["complete"].max(initial=0))
+    edges = np.linspace(0, last, COUNTER_STEPS + 1)
+    if run.ranks is None:
+        yield from _series(
+            run, CHIP, "GM traffic", _traffic(run, run.timeline.events, edges), edges
+        )
         return
-    edges = np.linspace(0, float(timeline.events["complete"].max()), COUNTER_STEPS + 1)
+    rank_of = run.timeline.events["block"].astype(np.int64) // run.ranks.blocks
+    for rank in range(run.ranks.ranks):
+        rates = _traffic(run, run.timeline.events[rank_of == rank], edges)
+        yield from _series(run, _process_of_rank(run, rank), "GM traffic", rates, edges)
+    for rank, rates in link_rates(run.ranks, edges):
+        yield from _series(run, _process_of_rank(run, rank), "sends", rates, edges)
+
+
+def _traffic(run: TimedRun, events: Any, edges: Any) -> dict[str, Any]:
+    """The bytes of a transfer count evenly while it lasts; nothing if there are none."""
+    events = events[(events["kind"] == WORK) & (events["bytes"] > 0)]
     reads = events["pipe"] == PIPES.index("MTE2")
-    steps = _nanoseconds(run, edges)
     rates = {}
     for name, chosen in (("read GB/s", events[reads]), ("write GB/s", events[~reads])):
-        moved = np.diff(_moved_until(chosen, edges))
-        rates[name] = moved / np.maximum(np.diff(edges), 1e-9) * timeline.mhz * 1e6 / 1e9
+        moved = np.diff(amount_until(chosen["begin"], chosen["end"], chosen["bytes"], edges))
+        rates[name] = moved / np.maximum(np.diff(edges), 1e-9) * run.timeline.mhz * 1e6 / 1e9
+    return rates if len(events) else {}
+
+
+def _series(
+    run: TimedRun, pid: int, name: str, rates: dict[str, Any], edges: Any
+) -> Iterator[dict[str, Any]]:
+    if not rates:
+        return
+    steps = _nanoseconds(run, edges)
     for step in range(COUNTER_STEPS):
-        yield _counter(steps[step], {n: round(float(r[step]), 1) for n, r in rates.items()})
-    yield _counter(steps[-1], dict.fromkeys(rates, 0.0))
+        values = {n: round(float(r[step]), 1) for n, r in rates.items()}
+        yield _counter(pid, name, steps[step], values)
+    yield _counter(pid, name, steps[-1], dict.fromkeys(rates, 0.0))
 
 
-def _moved_until(events: Any, times: Any) -> Any:
-    """Bytes moved until each time: every transfer adds a ramp."""
-    begin, end = events["begin"], np.maximum(events["end"], events["begin"] + 1e-6)
-    rate = events["bytes"] / (end - begin)
-    at = np.concatenate([begin, end])
-    order = np.argsort(at, kind="stable")
-    at, slope = at[order], np.cumsum(np.concatenate([rate, -rate])[order])
-    if not len(at):
-        return np.zeros(len(times))
-    height = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(at))])
-    return np.interp(times, at, height, left=0.0, right=height[-1])
-
-
-def _counter(time: Any, values: dict[str, float]) -> dict[str, Any]:
+def _counter(pid: int, name: str, time: Any, values: dict[str, float]) -> dict[str, Any]:
     return {
-        "ph": "C", "name": "GM traffic", "ts": _microseconds(int(time)), "pid": CHIP, "tid": 0,
+        "ph": "C", "name": name, "ts": _microseconds(int(time)), "pid": pid, "tid": 0,
         "args": values,
     }  # fmt: skip
+
+
+def _links(run: TimedRun) -> Iterator[dict[str, Any]]:
+    """Transfers between ranks, from their begin until they are complete."""
+    if run.ranks is None:
+        return
+    found = [*link_events(run.ranks)]
+    width = 1 + max((lane for *_, lane in found), default=0)
+    named: set[tuple[int, int]] = set()
+    for index, source, target, lane in found:
+        event = run.timeline.events[index]
+        pid, tid = _process_of_rank(run, source), 1 + target * width + lane
+        if (pid, tid) not in named:
+            named.add((pid, tid))
+            name = f"to rank {target}" + (f" ({lane + 1} in flight)" if lane else "")
+            yield _metadata(pid, tid, "thread_name", name=name)
+            yield _metadata(pid, tid, "thread_sort_index", sort_index=tid)
+        begin, end = (int(t) for t in _nanoseconds(run, [event["begin"], event["complete"]]))
+        api = run.timeline.strings[event["api"]]
+        yield {
+            "ph": "X",
+            "name": f"{api} of {run.block_name(int(event['block']))}",
+            "cat": "link",
+            "ts": _microseconds(begin),
+            "dur": _microseconds(end - begin),
+            "pid": pid,
+            "tid": tid,
+            "args": _arguments(run, event, index),
+        }

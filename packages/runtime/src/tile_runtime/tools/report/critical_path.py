@@ -71,7 +71,7 @@ def _step(run: TimedRun, index: int) -> PathStep:
         index,
         float(event["begin"]) / timeline.mhz,
         float(max(event["end"], event["complete"])) / timeline.mhz,
-        f"block {event['block']} {CORES[event['core']]} {PIPES[event['pipe']]}",
+        f"{run.block_name(int(event['block']))} {CORES[event['core']]} {PIPES[event['pipe']]}",
         timeline.strings[event["api"]] + (f" ({flag})" if flag else ""),
         f"waited {waited:.3f} µs: {reason}" if waited else "",
         place_text(run.places.get(place, place)),

@@ -12,7 +12,7 @@ import numpy as np
 
 from tile_ir import TARGETS
 from tile_runtime.simulator.timeline import CORES, KINDS, PIPES, REASONS
-from tile_runtime.tools.report.flag_pairs import flag_pairs
+from tile_runtime.tools.report.flag_pairs import flag_pairs, signal_pairs
 from tile_runtime.tools.report.memory_lives import SHOWN, Life, memory_lives
 from tile_runtime.tools.report.timed_run import TimedRun
 from tile_runtime.tools.report.tracks import lanes
@@ -91,10 +91,12 @@ def drawing(run: TimedRun, chosen: Any) -> tuple[dict[str, Any], str]:
     columns.add("api", e["api"], "u2")
     tracks, track_of = np.unique(track, return_inverse=True)
     columns.add("track", track_of.ravel(), "u4")
-    for name in ("kind", "reason", "source", "flag"):
+    for name in ("kind", "reason", "source", "flag", "peer"):
         columns.add(name, e[name], "u1")
-    pairs = place[flag_pairs(all_events)] if len(all_events) else np.zeros((0, 2), np.int64)
-    pairs = pairs[(pairs >= 0).all(axis=1)]
+    pairs = np.zeros((0, 2), np.int64)
+    if len(all_events):
+        pairs = place[np.concatenate([flag_pairs(all_events), signal_pairs(all_events)])]
+        pairs = pairs[(pairs >= 0).all(axis=1)]
     columns.add("set", pairs[:, 0], "u4")
     columns.add("wait", pairs[:, 1], "u4")
     blocks = [int(b) for b in np.unique(e["block"])]
@@ -113,6 +115,7 @@ def drawing(run: TimedRun, chosen: Any) -> tuple[dict[str, Any], str]:
         "runs": _runs(track_of.ravel(), lane),
         "lines": [_line(run, int(key)) for key in lines],
         "names": names,
+        "blocks": {block: run.block_name(block) for block in blocks},
         "critical": [int(place[i]) for i in run.timeline.critical_path() if place[i] >= 0],
     }  # fmt: skip
     return contents, columns.text()

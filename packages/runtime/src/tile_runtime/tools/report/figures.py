@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tile_ir.quick_dataclasses import dataclass
+from tile_runtime.simulator.rank_times import RankTimes
 from tile_runtime.simulator.time_error import error_bar
 from tile_runtime.simulator.timeline import WORK, Timeline
 from tile_runtime.tools.report.number_text import binary, microseconds, percent, rate
@@ -38,6 +39,8 @@ def figures(run: TimedRun) -> Iterator[Figure]:
         microseconds(line.task_microseconds),
         f"launching takes {totals['launch_us']:.2f} µs; profilers call the sum task duration",
     )
+    if run.ranks is not None:
+        yield _between_ranks(run.ranks)
     if totals["macs"]:
         yield Figure(
             "matrix products",
@@ -66,6 +69,15 @@ def figures(run: TimedRun) -> Iterator[Figure]:
         f"{len(line.events):,}",
         f"cores at work: {cores_at_work(line)}; blocks: {blocks}",
     )
+
+
+def _between_ranks(times: RankTimes) -> Figure:
+    moved = sum(map(sum, times.bytes_between))
+    without = f"it takes {microseconds(times.microseconds_without_links)} if links take no time"
+    if times.overlap is None:
+        return Figure("ranks", f"{times.ranks}", f"no bytes go from one to another; {without}")
+    note = f"by computation; {binary(moved)} go between {times.ranks} ranks; "
+    return Figure("communication hidden", percent(times.overlap, 1), note + without)
 
 
 def cores_at_work(line: Timeline) -> str:

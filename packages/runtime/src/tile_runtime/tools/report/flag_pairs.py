@@ -10,12 +10,22 @@ from tile_runtime.simulator.timeline import KINDS
 
 SET, WAIT = KINDS.index("set"), KINDS.index("wait")
 CROSS_SET, CROSS_WAIT = KINDS.index("cross set"), KINDS.index("cross wait")
+RANK_WAITS = (KINDS.index("word wait"), KINDS.index("rank barrier"))
 
 
 def flag_pairs(events: Any) -> Any:
     """Rows (index of the set, index of the wait) for flags and cross-core flags, by wait."""
     pairs = np.concatenate([_flags(events), _cross_flags(events)])
     return pairs[np.argsort(pairs[:, 1], kind="stable")]
+
+
+def signal_pairs(events: Any) -> Any:
+    """Rows (index of a signal, or of what another rank did last before a barrier; index of the wait
+    that it has ended) of waits for other ranks that had to wait."""
+    waits = np.flatnonzero(np.isin(events["kind"], RANK_WAITS) & (events["cause"] >= 0))
+    pairs = np.stack([events["cause"][waits], waits], axis=1)
+    first, last = events[pairs[:, 0]], events[pairs[:, 1]]
+    return pairs[(first["block"] != last["block"]) | (first["core"] != last["core"])]
 
 
 def _flags(events: Any) -> Any:

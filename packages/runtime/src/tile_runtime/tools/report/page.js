@@ -58,7 +58,7 @@ function place(index) {
 
 function trackName(track) {
   const [block, core, pipe] = data.tracks[track];
-  return `block ${block} ${data.cores[core]} ${data.pipes[pipe]}`;
+  return `${data.blocks[block]} ${data.cores[core]} ${data.pipes[pipe]}`;
 }
 
 function flagText(i) {
@@ -66,8 +66,13 @@ function flagText(i) {
   const here = data.pipes[data.tracks[column.track[i]][2]], there = data.pipes[column.source[i]];
   if (kind === "set") return `flag ${here} to ${there}, id ${column.flag[i]}`;
   if (kind === "wait") return `flag ${there} to ${here}, id ${column.flag[i]}`;
+  if (column.peer[i] && kind !== "work") return kind === "signal" ? `signal to rank ${column.peer[i] - 1}` : `waits for rank ${column.peer[i] - 1}`;
   return kind.startsWith("cross") ? `cross-core flag ${column.flag[i]}` : "";
 }
+
+// Between cores or between ranks.
+const isHandover = (i) => data.kinds[column.kind[i]].startsWith("cross") || isOfRanks(i);
+const isOfRanks = (i) => ["signal", "word wait", "rank barrier"].includes(data.kinds[column.kind[i]]);
 
 function describe(i) {
   const parts = [
@@ -78,8 +83,9 @@ function describe(i) {
   const flag = flagText(i);
   if (flag) parts.push(flag);
   if (column.waited[i] > 0) parts.push(`waited ${column.waited[i].toFixed(0)} cycles: ${data.reasons[column.reason[i]]}`);
-  if (column.slowed[i] >= 0.5) parts.push(`${column.slowed[i].toFixed(0)} cycles lost: ${data.pipes[data.tracks[column.track[i]][2]] === "V" ? "bank conflict" : "memory"}`);
-  if (column.bytes[i]) parts.push(`${size(column.bytes[i])} from or to GM`);
+  if (column.slowed[i] >= 0.5) parts.push(`${column.slowed[i].toFixed(0)} cycles lost: ${data.pipes[data.tracks[column.track[i]][2]] === "V" ? "bank conflict" : column.peer[i] ? "link" : "memory"}`);
+  const far = column.kind[i] === WORK && column.peer[i] ? ` of rank ${column.peer[i] - 1}` : "";
+  if (column.bytes[i]) parts.push(`${size(column.bytes[i])} from or to GM${far}`);
   parts.push(place(column.line[i]));
   return parts;
 }
@@ -95,7 +101,7 @@ function arrange() {
   for (const [track, lane] of data.runs) if (lane !== MARKS) lanes[track] = Math.max(lanes[track], lane + 1);
   data.tracks.forEach(([block, which], track) => {
     if (wanted !== "all" && +wanted !== block) return;
-    const title = `block ${block} ${data.cores[which]}`;
+    const title = `${data.blocks[block]} ${data.cores[which]}`;
     if (title !== core) {
       rows.push({ top, height: HEAD, title });
       top += HEAD;
@@ -218,7 +224,7 @@ function box(row, lane) {
 function paint(i) {
   const kind = data.kinds[column.kind[i]];
   if (kind === "work") return colours[data.pipes[data.tracks[column.track[i]][2]]];
-  return kind === "wait" ? hatches.wait : kind === "cross wait" ? hatches.cross : kind.startsWith("barrier") ? hatches.barrier : colours.ink;
+  return kind === "wait" ? hatches.wait : kind === "cross wait" || kind === "word wait" || kind === "rank barrier" ? hatches.cross : kind.startsWith("barrier") ? hatches.barrier : colours.ink;
 }
 
 function drawChart() {
@@ -350,7 +356,7 @@ function drawArrows(pen, k, scroll, height) {
     const from = column.set[a], to = column.wait[a];
     if (column.end[to] < view.from || column.begin[from] > view.to || !rowOfTrack.has(column.track[from]) || !rowOfTrack.has(column.track[to])) continue;
     if (!seen(from) && !seen(to)) continue;
-    (data.kinds[column.kind[from]].startsWith("cross") ? handovers : flags).push(a);
+    (isHandover(from) || isOfRanks(to) ? handovers : flags).push(a);
     if (handovers.length > MOST_ARROWS) { arrowNote = "; zoom in to see flags"; return; }
   }
   const fit = handovers.length + flags.length <= MOST_ARROWS;
@@ -358,7 +364,7 @@ function drawArrows(pen, k, scroll, height) {
   const shown = fit ? [...flags, ...handovers] : handovers;
   for (const a of shown) {
     const from = column.set[a], to = column.wait[a];
-    pen.lineWidth = data.kinds[column.kind[from]].startsWith("cross") ? 2 : 1;
+    pen.lineWidth = isHandover(from) || isOfRanks(to) ? 2 : 1;
     const mine = line < 0 || column.line[from] === line || column.line[to] === line;
     pen.globalAlpha = mine ? 0.9 : 0.2;
     pen.strokeStyle = pen.fillStyle = event === from || event === to ? colours.focus : colours.arrow;
@@ -716,11 +722,11 @@ function option(select, value, text) {
 function fillSelects() {
   const blocks = [...new Set(data.tracks.map((t) => t[0]))];
   if (blocks.length !== 1) option($("blocks"), "all", `all ${blocks.length} blocks`);
-  for (const block of blocks) option($("blocks"), block, `block ${block}`);
+  for (const block of blocks) option($("blocks"), block, data.blocks[block]);
   const last = data.critical.length ? data.tracks[column.track[data.critical[0]]] : data.tracks[0];
   if (last) $("blocks").value = last[0];
   const cores = [...new Set(column["life core"])].sort((a, b) => a - b);
-  for (const core of cores) option($("core"), core, `block ${Math.floor(core / data.cores.length)} ${data.cores[core % data.cores.length]}`);
+  for (const core of cores) option($("core"), core, `${data.blocks[Math.floor(core / data.cores.length)]} ${data.cores[core % data.cores.length]}`);
   $("core").parentElement.hidden = !cores.length;
   const near = last ? last[0] * data.cores.length + last[1] : -1;
   if (cores.includes(near)) $("core").value = near;

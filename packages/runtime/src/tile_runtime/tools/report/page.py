@@ -7,6 +7,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from tile_runtime.simulator.rank_picture import rank_picture
+from tile_runtime.simulator.rank_tables import link_rows, matrix_rows, rank_rows
 from tile_runtime.tools.report.chrome_trace import blocks_of, chosen_blocks
 from tile_runtime.tools.report.critical_path import critical_steps
 from tile_runtime.tools.report.event_columns import as_script, drawing, events_that_fit
@@ -57,6 +59,7 @@ def report_page(
         row=ROW,
         path_cycles=measures.path.cycles,
         figures=list(figures(run)),
+        ranks=_ranks(run),
         shares=pipe_shares(run.timeline),
         percent=percent,
         stalls=stall_rows(run, STALL_LIMIT),
@@ -70,6 +73,19 @@ def report_page(
         style=(HERE / "page.css").read_text(),
         script=(HERE / "page.js").read_text(),
     )
+
+
+def _ranks(run: TimedRun) -> dict[str, object]:
+    """What the page shows of several ranks; empty if there is one."""
+    times = run.ranks
+    if times is None:
+        return {}
+    return {
+        "picture": rank_picture(times),
+        "rows": rank_rows(times),
+        "links": link_rows(times),
+        "matrix": matrix_rows(times),
+    }
 
 
 def _apart(text: str) -> list[str]:

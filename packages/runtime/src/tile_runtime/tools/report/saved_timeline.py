@@ -26,6 +26,11 @@ from tile_runtime.simulator.timeline import (
     Timeline,
 )
 from tile_runtime.tools.report.kernel_facts import facts_from_json
+from tile_runtime.tools.report.saved_ranks import (
+    ranks_contradict,
+    ranks_from_json,
+    ranks_to_json,
+)
 from tile_runtime.tools.report.timed_run import TimedRun
 
 FORMAT = "tile-timeline 2"
@@ -51,6 +56,7 @@ def save_run(run: TimedRun, path: Path) -> None:
         "places": [[*cpp, *python] for cpp, python in run.places.items()],
         "remarks": [[*place, text] for place, text in run.remarks.items()],
         "facts": run.facts.to_json(),
+        "ranks": None if run.ranks is None else ranks_to_json(run.ranks),
     }
     text = np.frombuffer(json.dumps(about).encode(), np.uint8)
     with path.open("wb") as file:  # NumPy would add a suffix to a name
@@ -76,7 +82,7 @@ def load_run(path: Path) -> TimedRun:
         raise
     except _UNREADABLE as error:
         raise _wrong(path, str(error)) from None
-    problem = _contradiction(run.timeline)
+    problem = _contradiction(run.timeline) or (ranks_contradict(run.ranks) if run.ranks else "")
     if problem:
         raise _wrong(path, problem)
     return run
@@ -98,9 +104,11 @@ def _run_of(about: dict[str, Any], events: Any, accesses: Any, paddings: Any) ->
     sources = {str(k): str(v) for k, v in about["sources"].items()}
     remarks = {(str(a), int(b)): str(text) for a, b, text in about.get("remarks", ())}
     facts = facts_from_json(about["facts"])
+    ranks = about.get("ranks")
     return TimedRun(
-        timeline, str(about["kernel"]), str(about["soc"]), sources, places, remarks, facts
-    )
+        timeline, str(about["kernel"]), str(about["soc"]), sources, places, remarks, facts,
+        None if ranks is None else ranks_from_json(timeline, ranks),
+    )  # fmt: skip
 
 
 def _contradiction(timeline: Timeline) -> str:

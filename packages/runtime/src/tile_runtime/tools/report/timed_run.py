@@ -14,6 +14,7 @@ import numpy as np
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.launcher.run_watchers import record_calls
+from tile_runtime.simulator.rank_times import RankTimes
 from tile_runtime.simulator.simulation_error import python_place
 from tile_runtime.simulator.timeline import Timeline
 from tile_runtime.tools.report.kernel_facts import KernelFacts, kernel_facts
@@ -28,7 +29,8 @@ Place = tuple[str, int]
 class TimedRun:
     """`sources` has texts by file; `places` leads from (C++ file, line) to (Python file, line);
     `remarks` are those of the compiler by place. All but `sources` are empty for a source written
-    by hand."""
+    by hand. `ranks` has what is known of each rank if there are several; its timeline of all of
+    them is `timeline`."""
 
     timeline: Timeline
     kernel: str
@@ -37,6 +39,14 @@ class TimedRun:
     places: dict[Place, Place] = field(default_factory=dict)
     remarks: dict[Place, str] = field(default_factory=dict)
     facts: KernelFacts = field(default_factory=KernelFacts)
+    ranks: RankTimes | None = None
+
+    def block_name(self, block: int) -> str:
+        """A block as it is shown, with its rank if there are several."""
+        if self.ranks is None:
+            return f"block {block}"
+        rank, own = divmod(block, self.ranks.blocks)
+        return f"rank {rank} block {own}"
 
     def cpp_place(self, file: int, line: int) -> Place:
         """The C++ place of an event, whose `file` is an index."""
@@ -80,14 +90,14 @@ def timed_run(kernel: JITKernel, tensor_bytes: int = 0) -> TimedRun | None:
 
     To be called before another kernel runs on this thread.
     """
-    timeline = kernel.timeline()
-    if timeline is None:
+    times = kernel.rank_times()
+    if times is None:
         return None
     source = kernel.srcpath
     # The library was compiled in a folder that has been renamed since.
     name = PurePath(source).name
-    strings = [source if PurePath(s).name == name else s for s in timeline.strings]
-    timeline = replace(timeline, strings=strings)
+    strings = [source if PurePath(s).name == name else s for s in times.whole.strings]
+    timeline = replace(times.whole, strings=strings)
     text = Path(source).read_text()
     func = kernel.prim_func
     lines = text.splitlines()
@@ -103,6 +113,7 @@ def timed_run(kernel: JITKernel, tensor_bytes: int = 0) -> TimedRun | None:
     return TimedRun(
         timeline, func.name, kernel.target.name, sources, places, _remarks(kernel),
         kernel_facts(kernel, tensor_bytes),
+        replace(times, whole=timeline) if times.ranks > 1 else None,
     )  # fmt: skip
 
 

@@ -13,12 +13,17 @@ def lanes(events: Any) -> Any:
     0 except for what begins before an earlier event of its pipe has ended, as transfers do. Events
     that take no time lie inside others and keep 0.
     """
-    found = np.zeros(len(events), np.int64)
-    lasting = np.flatnonzero(events["end"] > events["begin"])
-    e = events[lasting]
-    group = (e["block"].astype(np.int64) * 4 + e["core"]) * 8 + e["pipe"]
-    order = np.lexsort((lasting, e["begin"], group))
-    group, begin, end = group[order], e["begin"][order], e["end"][order]
+    group = (events["block"].astype(np.int64) * 4 + events["core"]) * 8 + events["pipe"]
+    return lanes_of(group, events["begin"], events["end"])
+
+
+def lanes_of(group: Any, begin: Any, end: Any) -> Any:
+    """The same for stretches of time: those of a group with the same number do not overlap."""
+    found = np.zeros(len(group), np.int64)
+    lasting = np.flatnonzero(end > begin)
+    group, begin, end = group[lasting], begin[lasting], end[lasting]
+    order = np.lexsort((lasting, begin, group))
+    group, begin, end = group[order], begin[order], end[order]
     overlap = (group[1:] == group[:-1]) & (begin[1:] < end[:-1])
     crowded = np.isin(group, np.unique(group[1:][overlap]))
     ends: list[float] = []

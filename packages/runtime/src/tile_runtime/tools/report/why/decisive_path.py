@@ -14,11 +14,14 @@ import numpy as np
 
 from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.timeline import KINDS, PIPES, WORK, Timeline, sums_by
+from tile_runtime.tools.report.flag_pairs import RANK_WAITS
 from tile_runtime.tools.report.timed_run import Place
 from tile_runtime.tools.report.why.core_chains import CoreChains
 
+_HANDOVERS = (KINDS.index("cross wait"), *RANK_WAITS)
 # What a stretch of the path is: an instruction holds its pipe; its result is not ready although the
-# pipe is free; the scalar unit hands an instruction over; a flag is under way to another core.
+# pipe is free; the scalar unit hands an instruction over; a flag is under way to another core, or a
+# signal to another rank.
 Doing = Literal["work", "latency", "handover", "flag"]
 DOINGS: tuple[Doing, ...] = ("work", "latency", "handover", "flag")
 Key = TypeVar("Key", bound=Hashable)
@@ -84,15 +87,9 @@ def _of_block(timeline: Timeline, chains: CoreChains, at: int) -> tuple[Any, Any
     """Events, what they do, and cycles, of the path to the end of one block."""
     events = timeline.events
     low, high = np.searchsorted(events["block"], [chains.blocks[at], chains.blocks[at] + 1])
-    causes = events["cause"]
-    index = int(low + np.argmax(events["complete"][low:high]))
-    seen: dict[int, None] = {}
-    # What waits for another block leads out of this one: the time before is then a wait.
-    while low <= index < high and index not in seen:
-        seen[index] = None
-        index = int(causes[index])
-    path = np.array([*reversed(seen)], np.int64)
+    path = np.array(_back_from(events, int(low + np.argmax(events["complete"][low:high]))))
     e = events[path]
+    at = int(np.searchsorted(chains.blocks, e["block"][0]))
     lasting = e["kind"] == WORK
     left = np.empty(len(path))
     left[0] = min(chains.start[at], e["begin"][0])
@@ -100,12 +97,30 @@ def _of_block(timeline: Timeline, chains: CoreChains, at: int) -> tuple[Any, Any
     right = np.append(left[1:], e["complete"][-1])
     begin = np.clip(e["begin"], left, right)
     end = np.clip(e["end"], begin, right)
-    crossing = e["kind"] == KINDS.index("cross wait")
+    crossing = np.isin(e["kind"], _HANDOVERS)
     between = np.where(crossing, DOINGS.index("flag"), DOINGS.index("handover"))
     work = np.where(lasting, DOINGS.index("work"), between)
-    later = np.where(lasting, DOINGS.index("latency"), between)
+    under_way = np.where(e["kind"] == KINDS.index("signal"), DOINGS.index("flag"), between)
+    later = np.where(lasting, DOINGS.index("latency"), under_way)
     return (
         np.repeat(path, 3),
         np.stack([between, work, later], axis=1).ravel(),
         np.stack([begin - left, end - begin, right - end], axis=1).ravel(),
     )
+
+
+def _back_from(events: Any, index: int) -> list[int]:
+    """An event, and before it those that it waited for, as far back as its block goes, or that of
+    another rank whose signal it waited for. What waits for another block of its own device leads
+    out of this one: the time before is then a wait."""
+    found = {index: None}
+    while True:
+        before = int(events["cause"][index])
+        if before < 0 or before in found or _leaves(events[index], events[before]):
+            return [*reversed(found)]
+        found[before] = None
+        index = before
+
+
+def _leaves(event: Any, before: Any) -> bool:
+    return bool(event["block"] != before["block"]) and event["kind"] not in RANK_WAITS

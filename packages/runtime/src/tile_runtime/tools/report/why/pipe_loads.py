@@ -34,7 +34,8 @@ class PipeLoad:
     """A pipe of one core ("aic", "aiv0"): cycles it was busy, those of them that went into starting
     instructions and that it lost because others share L2 and HBM, or operands of the vector pipe a
     bank, and their count; bytes from or to
-    gm in so many runs, and the bytes of transfers of which not all runs start on a line of L2."""
+    gm in so many runs, and the bytes of transfers of which not all runs start on a line of L2; and
+    of the lost cycles those of transfers between ranks."""
 
     core: str
     pipe: str
@@ -45,6 +46,7 @@ class PipeLoad:
     moved: int = 0
     runs: int = 0
     off_line: int = 0
+    between_ranks: float = 0.0
 
 
 def pipe_loads(timeline: Timeline, chains: CoreChains, soc: str) -> list[PipeLoad]:
@@ -70,7 +72,7 @@ def pipe_loads(timeline: Timeline, chains: CoreChains, soc: str) -> list[PipeLoa
                 PipeLoad(
                     name, pipe, busy, min(busy, costs[_START[pipe]] * len(e)),
                     float(e["slowed"].sum()), len(e), int(moved.sum()), int(runs[of_pipe].sum()),
-                    int(moved[off_line[of_pipe]].sum()),
+                    int(moved[off_line[of_pipe]].sum()), float(e["slowed"][e["peer"] > 0].sum()),
                 )
             )  # fmt: skip
     return sorted((load for load in found if load.busy > 0), key=lambda load: -load.busy)

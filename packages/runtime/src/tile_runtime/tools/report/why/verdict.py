@@ -15,6 +15,7 @@ from tile_runtime.tools.report.why.across_the_chip import (
     launch_findings,
     start_findings,
 )
+from tile_runtime.tools.report.why.between_ranks import rank_findings
 from tile_runtime.tools.report.why.finding import Cause, percents
 from tile_runtime.tools.report.why.measures import Measures
 from tile_runtime.tools.report.why.shared_memory import memory_findings
@@ -61,7 +62,7 @@ def _found(m: Measures) -> list[Cause]:
     idle, starts = [*idle_findings(m)], [*start_findings(m)]
     at_work = math.prod(1 - finding.share for finding in (*idle, *starts))
     inside = [replace(f, share=f.share * at_work) for f in core_findings(m)]
-    rest = sorted([*idle, *starts, *inside], key=lambda finding: -finding.share)
+    rest = sorted([*idle, *starts, *inside, *rank_findings(m)], key=lambda finding: -finding.share)
     return [*launch_findings(m), *memory_findings(m), *rest]
 
 

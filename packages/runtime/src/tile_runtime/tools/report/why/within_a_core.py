@@ -211,6 +211,10 @@ def _transfers(m: Measures, load: PipeLoad) -> tuple[str, str, str]:
             f"unaligned {name}", more,
             f"pad rows in global memory to multiples of {_LINE} bytes, or give blocks whole rows",
         )  # fmt: skip
+    if load.between_ranks >= MOSTLY_SHARED * load.busy:
+        more = f"; {percents(load.between_ranks / load.busy)} of that because a link is slower than"
+        more += " a core"
+        return name, more, "send to several ranks at a time, from different cores, or fewer bytes"
     if load.slowed >= MOSTLY_SHARED * load.busy:
         more = f"; {percents(load.slowed / load.busy)} of that because all cores share HBM and L2"
         return name, more, "move fewer bytes: larger tiles use each byte for more work"
