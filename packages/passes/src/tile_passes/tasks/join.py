@@ -33,6 +33,7 @@ from tile_ir import (
     Slice,
     Stmt,
     Target,
+    TaskKernel,
     Var,
     ceildiv,
     constant_value,
@@ -41,9 +42,14 @@ from tile_ir import (
     simplify,
     walk_ops,
 )
+from tile_ir.analysis import Interval
 from tile_ir.embedding import Embedded, embedded
+from tile_ir.ranks import is_symmetric
 from tile_passes.free_names import FreeNames
+from tile_passes.tasks.code_size import large_bodies
 from tile_passes.tasks.edges import edges_between, unknown_places
+from tile_passes.tasks.instances import accesses_of
+from tile_passes.tasks.prefetch import prefetched
 from tile_passes.tasks.split import rooms
 
 # Elements of a line of gm: no two words lie in one, as cores write back whole lines.
@@ -92,6 +98,7 @@ class _Joiner:
             max(self.target.cube_cores if c is None else c for c in counts),
         )
         self.edges = edges_between(tasks, self.blocks)
+        self.fixed = _never_written(func, tasks)
         self.step = Var(self.names.fresh("step"), INT32)
         shape = (Const(len(tasks)), Const(self.blocks), Const(LINE))
         self.words = Buffer(self.names.fresh("words"), Memory.GM, INT32, shape, self.loc)
@@ -104,7 +111,7 @@ class _Joiner:
         )  # fmt: skip
         counted = (self.words, self.step) if self.edges else ()
         params = (*func.params, *rooms(func), *self.added, *counted)
-        return replace(
+        done = replace(
             func,
             params=params,
             launch=launch,
@@ -112,6 +119,7 @@ class _Joiner:
             automatic=frozenset().union(*(t.automatic for t in tasks)),
             remarks=(*func.remarks, *(r for t in tasks for r in t.remarks), *unknown_places(tasks)),
         )
+        return replace(done, remarks=(*done.remarks, *large_bodies(done)))
 
     def _lanes(self) -> int | None:
         lanes = {t.launch.threads for t in self.tasks}
@@ -147,7 +155,10 @@ class _Joiner:
     def _section(self, core: Core, placed: Sequence[_Placed]) -> Section:
         body: list[Stmt] = []
         for number, p in enumerate(placed):
-            body += self._task(core, number, p)
+            once = Var(self.names.fresh(f"{p.task.name}_task"))
+            kernel = TaskKernel(p.task.name, None)
+            done = tuple(self._task(core, number, p))
+            body.append(For(once, Const(0), Const(1), LoopKind.TASK, done, self.loc, task=kernel))
         return Section(core, tuple(body), self.loc)
 
     def _task(self, core: Core, number: int, p: _Placed) -> list[Stmt]:
@@ -155,7 +166,15 @@ class _Joiner:
         work = p.body(core)
         if p.task.launch.threads == 1 and self.lanes is None and core is Core.VECTOR and work:
             work = (If(equal(self.lane, Const(0)), work, (), self.loc),)
-        result: list[Stmt] = [*self._waits(core, number), *self._rounds(p, work)]
+        waits, rounds = self._waits(core, number), self._rounds(p, work)
+        if waits:
+            known = {
+                self.block: Interval(0, self.blocks - 1),
+                self.lane: Interval(0, (self.lanes or 2) - 1),
+            }
+            moved = prefetched(tuple(rounds), self.allocs, self.fixed, known)
+            waits, rounds = [*moved.early, *waits], [*moved.rest]
+        result: list[Stmt] = [*waits, *rounds]
         awaited = any(e.first == number for e in self.edges)
         result.append(self._op("sync_block"))
         if awaited and core is Core.VECTOR:
@@ -225,6 +244,12 @@ class _Joiner:
         attrs: list[Any] = [g for g in given if isinstance(g, str)]
         attrs += [a.default for a in opdef.attrs[len(attrs) :]]
         return Op(opdef, tuple(operands), tuple(attrs), self.loc)
+
+
+def _never_written(func: Func, tasks: Sequence[Func]) -> frozenset[Buffer]:
+    """The parameters that hold the same during the whole launch."""
+    written = {a.tensor for task in tasks for a in accesses_of(task) if a.writes}
+    return frozenset(t for t in func.tensors if t not in written and not is_symmetric(t))
 
 
 def _has_cross_flags(task: Func) -> bool:
