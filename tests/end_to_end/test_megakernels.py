@@ -135,8 +135,8 @@ def test_every_edge_is_needed(dropped: int, monkeypatch: pytest.MonkeyPatch) -> 
     """x -> h -> g -> f -> y in a chain: without any one wait the simulator reports a race."""
     from tile_passes.tasks import join
 
-    def without_one(tasks: Any, blocks: int) -> Any:
-        edges = edges_between(tasks, blocks)
+    def without_one(*placed: Any) -> Any:
+        edges = edges_between(*placed)
         assert [(e.first, e.then) for e in edges] == [(0, 1), (1, 2), (2, 3)]
         return edges[:dropped] + edges[dropped + 1 :]
 

@@ -27,6 +27,7 @@ from tile_ir import (
     bodies,
     constant_value,
     expressions,
+    walk,
     walk_expr,
 )
 
@@ -109,6 +110,6 @@ def _instructions(stmt: Stmt) -> int:
 def _tasks(func: Func) -> Iterator[tuple[Core, For]]:
     for section in func.launch.body:
         if isinstance(section, Section):
-            for stmt in section.body:
+            for stmt in walk(section.body):
                 if isinstance(stmt, For) and stmt.task is not None:
                     yield section.core, stmt

@@ -22,35 +22,49 @@ class TaskEdge:
     then: int
 
 
-def edges_between(tasks: Sequence[Func], blocks: int) -> tuple[TaskEdge, ...]:
-    """The waits that have to be, of tasks in an order that is right, on so many blocks."""
+def edges_between(
+    tasks: Sequence[Func], blocks: int, firsts: Sequence[int] = ()
+) -> tuple[TaskEdge, ...]:
+    """The waits that have to be, of tasks in an order that is right, on so many blocks of which
+    each task begins at one of `firsts`, or all at the first."""
     touched = [accesses_of(task) for task in tasks]
     counts = [constant_value(task.launch.blocks) for task in tasks]
-    width = [blocks if count is None else min(count, blocks) for count in counts]
+    begins = firsts or [0] * len(tasks)
+    doing = [blocks_of(count, first, blocks) for count, first in zip(counts, begins, strict=True)]
     found: list[TaskEdge] = []
     for then, later in enumerate(touched):
         for first in reversed(range(then)):
-            if not _meet(touched[first], later) or _implied(first, then, found, width):
+            if not meet(touched[first], later) or _implied(first, then, found, doing):
                 continue
-            a, b = counts[first], counts[then]
-            if a is None or b is None or not own_only(touched[first], later, Counts(a, b, blocks)):
+            a, b, behind = counts[first], counts[then], begins[then] - begins[first]
+            known = None if a is None or b is None else Counts(a, b, blocks, behind)
+            if known is None or not own_only(touched[first], later, known):
                 found.append(TaskEdge(first, then))
     return tuple(sorted(found, key=lambda e: (e.then, e.first)))
 
 
-def _implied(first: int, then: int, found: Sequence[TaskEdge], width: Sequence[int]) -> bool:
+def blocks_of(count: int | None, first: int, blocks: int) -> frozenset[int]:
+    """The blocks of a launch that do something of a task that begins at one of them."""
+    wide = blocks if count is None else min(count, blocks)
+    return frozenset((first + n) % blocks for n in range(wide))
+
+
+def _implied(
+    first: int, then: int, found: Sequence[TaskEdge], doing: Sequence[frozenset[int]]
+) -> bool:
     """Whether a wait that is there makes another one needless: every block that does the first task
     is done with it before what is waited for, and every block that does the second waits."""
     return any(
         first <= e.first
         and e.then <= then
-        and width[first] <= width[e.first]
-        and width[then] <= width[e.then]
+        and doing[first] <= doing[e.first]
+        and doing[then] <= doing[e.then]
         for e in found
     )
 
 
-def _meet(first: Sequence[TaskAccess], then: Sequence[TaskAccess]) -> bool:
+def meet(first: Sequence[TaskAccess], then: Sequence[TaskAccess]) -> bool:
+    """Whether one of two tasks writes what the other one touches."""
     wrote = {a.tensor for a in first if a.writes}
     read = {a.tensor for a in first}
     return any(b.tensor in (read if b.writes else wrote) for b in then)

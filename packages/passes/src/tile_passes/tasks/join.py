@@ -50,6 +50,7 @@ from tile_passes.tasks.code_size import large_bodies
 from tile_passes.tasks.edges import edges_between, unknown_places
 from tile_passes.tasks.instances import accesses_of
 from tile_passes.tasks.prefetch import prefetched
+from tile_passes.tasks.schedule import TaskOrder, planned
 from tile_passes.tasks.split import rooms
 
 # Elements of a line of gm: no two words lie in one, as cores write back whole lines.
@@ -58,19 +59,21 @@ LINE = 16
 
 def joined(func: Func, tasks: Sequence[Func], target: Target) -> Func:
     """The final text of `func`, whose tasks went through all passes."""
-    return _Joiner(func, tuple(tasks), target).func()
+    plan = planned(tasks, target)
+    return _Joiner(func, tuple(tasks[n] for n in plan.order), target, plan).func()
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A task in the text of all: how many blocks it has, if that is a number, and whether
-    both kinds of core work in it."""
+    """A task in the text of all: how many blocks it has, if that is a number, which block of the
+    launch does the first of them, and whether both kinds of core work in it."""
 
     task: Func
     text: Embedded
     instance: Var
     most: int | None
     mixed: bool
+    first: int
 
     def body(self, core: Core) -> Body:
         sections = (s for s in self.text.body if isinstance(s, Section) and s.core is core)
@@ -82,6 +85,7 @@ class _Joiner:
     source: Func
     tasks: tuple[Func, ...]
     target: Target
+    plan: TaskOrder
     allocs: list[Alloc] = field(default_factory=list)
     added: list[Buffer] = field(default_factory=list)
 
@@ -91,13 +95,9 @@ class _Joiner:
         self.loc = replace(func.launch.loc, generated=True)
         self.block, self.lane = (Var(self.names.fresh(n)) for n in ("block", "lane"))
         self.lanes = self._lanes()
-        placed = [self._placed(task) for task in tasks]
-        counts = [p.most for p in placed]
-        self.blocks = min(
-            self.target.cube_cores,
-            max(self.target.cube_cores if c is None else c for c in counts),
-        )
-        self.edges = edges_between(tasks, self.blocks)
+        self.blocks, firsts = self.plan.blocks, self.plan.firsts
+        placed = [self._placed(task, first) for task, first in zip(tasks, firsts, strict=True)]
+        self.edges = edges_between(tasks, self.blocks, firsts)
         self.fixed = _never_written(func, tasks)
         self.step = Var(self.names.fresh("step"), INT32)
         shape = (Const(len(tasks)), Const(self.blocks), Const(LINE))
@@ -137,7 +137,7 @@ class _Joiner:
                 )
         return None
 
-    def _placed(self, task: Func) -> _Placed:
+    def _placed(self, task: Func, first: int) -> _Placed:
         instance = Var(self.names.fresh(f"{task.name}_block"))
         launch = task.launch
         known = (*self.source.tensors, *rooms(self.source))
@@ -148,7 +148,7 @@ class _Joiner:
         self.allocs.extend(text.allocs)
         self.added.extend(text.added)
         kinds = {s.core for s in launch.body if isinstance(s, Section)}
-        return _Placed(task, text, instance, constant_value(text.blocks), len(kinds) > 1)
+        return _Placed(task, text, instance, constant_value(text.blocks), len(kinds) > 1, first)
 
     # The text of a core ------------------------------------------------------------------------
 
@@ -178,9 +178,9 @@ class _Joiner:
         awaited = any(e.first == number for e in self.edges)
         result.append(self._op("sync_block"))
         if awaited and core is Core.VECTOR:
-            result += self._tell(number)
+            result += self._tell(number, p)
         if p.most is not None and p.most < self.blocks:
-            mine = self.block < p.most
+            mine = self._turn(p) < p.most
             return [If(mine, tuple(result), (), self.loc)]
         return result
 
@@ -207,7 +207,7 @@ class _Joiner:
             return []
         count, blocks = p.text.blocks, Const(self.blocks)
         if p.most is not None and p.most <= self.blocks:
-            return [Let(p.instance, self.block, self.loc), *work]
+            return [Let(p.instance, self._turn(p), self.loc), *work]
         turn = Var(self.names.fresh("turn"))
         number: Expr = turn * blocks + self.block
         rounds = ceildiv(count - self.block, blocks)
@@ -225,9 +225,14 @@ class _Joiner:
         most = constant_value(self.tasks[number].launch.blocks)
         return self.blocks if most is None else min(most, self.blocks)
 
-    def _tell(self, number: int) -> list[Stmt]:
+    def _turn(self, p: _Placed) -> Expr:
+        """Which block the first of the launch would be, were it the first of the task."""
+        behind = (self.blocks - p.first) % self.blocks
+        return (self.block + behind) % self.blocks if behind else self.block
+
+    def _tell(self, number: int, p: _Placed) -> list[Stmt]:
         """Say that the block is done with a task."""
-        tell = (self._op("signal", self._word(number, self.block), self.step, "set"),)
+        tell = (self._op("signal", self._word(number, self._turn(p)), self.step, "set"),)
         if self.lanes is not None:
             return list(tell)
         return [If(equal(self.lane, Const(0)), tell, (), self.loc)]
