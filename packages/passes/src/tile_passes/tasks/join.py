@@ -48,6 +48,7 @@ from tile_ir.ranks import is_symmetric
 from tile_passes.free_names import FreeNames
 from tile_passes.tasks.code_size import large_bodies
 from tile_passes.tasks.edges import edges_between, unknown_places
+from tile_passes.tasks.flags import refuse_counters
 from tile_passes.tasks.instances import accesses_of
 from tile_passes.tasks.prefetch import prefetched
 from tile_passes.tasks.schedule import TaskOrder, planned
@@ -59,6 +60,8 @@ LINE = 16
 
 def joined(func: Func, tasks: Sequence[Func], target: Target) -> Func:
     """The final text of `func`, whose tasks went through all passes."""
+    for task in tasks:
+        refuse_counters(task, target)
     plan = planned(tasks, target)
     return _Joiner(func, tuple(tasks[n] for n in plan.order), target, plan).func()
 
