@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 import tile_frontend as T
+from tile_runtime import gain_over, task_times
 
 # Rows of a tile of the cube: no batch is larger.
 ROWS = 16
@@ -333,24 +334,24 @@ def compile_each(kernels: Kernels) -> dict[str, T.JITKernel]:
 
 
 class Times:
-    """Kernels that note the modelled time of their latest run."""
+    """Kernels that note the modelled timeline of their latest run."""
 
     def __init__(self, kernels: dict[str, T.JITKernel]) -> None:
-        self.taken: dict[str, tuple[float, float]] = {}
+        self.taken: dict[str, Any] = {}
         self.kernels = {name: self._timed(name, kernel) for name, kernel in kernels.items()}
 
     def _timed(self, name: str, kernel: T.JITKernel) -> Callable[..., Any]:
         def call(*arguments: Tensor) -> Any:
             result = kernel(*arguments)
-            line = kernel.timeline()
-            self.taken[name] = line.microseconds, line.body_microseconds
+            self.taken[name] = kernel.timeline()
             return result
 
         return call
 
     def sums(self) -> tuple[float, float]:
         """Microseconds of all launches, with and without what each takes to begin."""
-        return sum(t for t, _ in self.taken.values()), sum(t for _, t in self.taken.values())
+        lines = self.taken.values()
+        return sum(t.microseconds for t in lines), sum(t.body_microseconds for t in lines)
 
 
 def show_times() -> None:
@@ -369,6 +370,13 @@ def show_times() -> None:
         f"modelled: ten launches {total:.1f} us, one {line.microseconds:.1f} us; without what "
         f"launches take to begin {bodies:.1f} us and {line.body_microseconds:.1f} us"
     )
+    source = launch.get_kernel_source()
+    for task in task_times(line, source):
+        print(
+            f"{task.name:14} waits {task.waited:5.2f} us, takes {task.own:6.2f} us "
+            f"(alone {each.taken[task.name].body_microseconds:.2f})"
+        )
+    print(gain_over(list(each.taken.values()), line, source))
 
 
 def random_layer(batch: int, length: int, width: int, heads: int, keys: int, D: int,

@@ -133,6 +133,31 @@ def with_barrier() -> T.PrimFunc:
     return meet
 
 
+def signalling(answers: int, between: int) -> T.PrimFunc:
+    """Y = X; vector cores signal the cube core `between` times for each answer."""
+
+    @T.prim_func
+    def signal(X: T.Tensor((2, 64), F32), Y: T.Tensor((2, 64), F32)):
+        with T.Kernel(2, is_npu=True) as (cid, vid):
+            a = T.alloc_ub((32,), F32)
+            with T.Scope("V"):
+                T.copy(X[cid, vid * 32], a)
+                T.set_flag("mte2", "mte3", 0)
+                T.wait_flag("mte2", "mte3", 0)
+                for _ in T.serial(answers):
+                    for _ in T.serial(between):
+                        T.set_cross_flag("MTE3", 0)
+                    T.wait_cross_flag(1)
+                T.copy(a, Y[cid, vid * 32])
+            with T.Scope("C"):
+                for _ in T.serial(answers):
+                    for _ in T.serial(between):
+                        T.wait_cross_flag(0)
+                    T.set_cross_flag("FIX", 1)
+
+    return signal
+
+
 def shifted(width: int, tile: int = 4) -> T.PrimFunc:
     """Y = X + by, for any number of rows."""
     rows = T.symbolic("rows")

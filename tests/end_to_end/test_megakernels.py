@@ -135,8 +135,8 @@ def test_every_edge_is_needed(dropped: int, monkeypatch: pytest.MonkeyPatch) -> 
     """x -> h -> g -> f -> y in a chain: without any one wait the simulator reports a race."""
     from tile_passes.tasks import join
 
-    def without_one(tasks: Any, blocks: int) -> Any:
-        edges = edges_between(tasks, blocks)
+    def without_one(*placed: Any) -> Any:
+        edges = edges_between(*placed)
         assert [(e.first, e.then) for e in edges] == [(0, 1), (1, 2), (2, 3)]
         return edges[:dropped] + edges[dropped + 1 :]
 
@@ -228,6 +228,21 @@ def test_sizes_types_and_grids_that_do_not_fit() -> None:
 def test_barriers_of_all_blocks_are_refused() -> None:
     with refused("task-sync"):
         T.Task(kernels.with_barrier())
+
+
+@pytest.mark.parametrize("sets, answers, right", [(15, 1, True), (16, 1, False), (40, 8, True)])
+def test_signals_above_a_counter_are_refused(sets: int, answers: int, right: bool) -> None:
+    """Vector cores signal the cube core, which signals back after so many."""
+    between = sets // answers
+    flags = T.Task(kernels.signalling(answers, between))
+    func = T.megakernel([flags("x", "h"), T.Task(kernels.scaled(2, 64, 2.0, 2))("h", "y")])
+    if not right:
+        with refused("task-flags") as error:
+            T.compile(func, out_idx=[-1])
+        assert f"up to {sets} times" in str(error.value) and "`signal`" in str(error.value)
+        return
+    x = torch.randn(2, 64)
+    torch.testing.assert_close(T.compile(func, out_idx=[-1])(x), x * 2 + 1)
 
 
 def test_memory_of_temporaries_is_shared() -> None:

@@ -291,6 +291,9 @@ class _Emitter:
                     store = f"tile::store_gm({name}, {place}, {text});"
                 lines = [*self.windows(stmt, here), store]
                 return [f"{pad}{line}{note}" for line in lines]
+            case For(task=task, body=body) if task is not None:
+                lines = self.body(body, ranges_inside(stmt, known), depth + 1, core)
+                return [f"{pad}{{  // task {task.name}", *lines, f"{pad}}}"]
             case For(var=var, start=start, stop=stop, kind=kind_, body=body):
                 inner = ranges_inside(stmt, known)
                 name = cxx_name(var.name)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tile_passes.explain.memory import explain_memory as explain_memory
     from tile_passes.explain.order import draw_sync as draw_sync
     from tile_passes.explain.order import explain_sync as explain_sync
+    from tile_passes.explain.tasks import explain_tasks as explain_tasks
     from tile_passes.pipeline import PASSES as PASSES
     from tile_passes.pipeline import PIPELINE as PIPELINE
     from tile_passes.pipeline import apply_passes as apply_passes
@@ -37,6 +38,7 @@ _HOME = {
     "explain_lanes": "explain.lanes",
     "explain_memory": "explain.memory",
     "explain_sync": "explain.order",
+    "explain_tasks": "explain.tasks",
     "explained": "explain.explanations",
     "run_passes": "driver",
     "run_pipeline": "pipeline",

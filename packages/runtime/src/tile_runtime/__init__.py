@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tile_runtime.ranks.simulated import Ranks
     from tile_runtime.ranks.symmetric_tensor import SymmetricTensor
     from tile_runtime.simulator.simulation_error import Fault, SimulationError
+    from tile_runtime.simulator.task_times import gain_over, task_times
     from tile_runtime.source_kernels.simulate import SimulationResult, simulate
     from tile_runtime.tuning.autotuner import AutoTuner, autotune, set_autotune_inputs
     from tile_runtime.tuning.in_step import tune_ranks
@@ -49,6 +50,7 @@ _HOME = {
     "disable_cache": "cache.kernel_cache",
     "do_bench": "jit_kernels.profiler",
     "enable_cache": "cache.kernel_cache",
+    "gain_over": "simulator.task_times",
     "init_ranks": "ranks.processes",
     "get_cache_dir": "cache.kernel_cache",
     "jit": "jit_kernels.jit_compile",
@@ -56,6 +58,7 @@ _HOME = {
     "set_cache_dir": "cache.kernel_cache",
     "simulate": "source_kernels.simulate",
     "tune_ranks": "tuning.in_step",
+    "task_times": "simulator.task_times",
 }
 
 

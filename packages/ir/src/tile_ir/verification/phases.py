@@ -32,6 +32,8 @@ _LOWERED = replace(
 _SPLIT = replace(_LOWERED, unsectioned=False)
 _PIPELINED = replace(_SPLIT, loop_kinds=PLAIN_LOOPS)
 _PLANNED = replace(_PIPELINED, addresses_required=True)
+# Once all is decided, such a loop stands around the text of a task, for one round.
+_SYNCED = replace(_PLANNED, loop_kinds=PLAIN_LOOPS | {LoopKind.TASK})
 
 PHASES: dict[Phase, PhaseRule] = {
     Phase.BUILT: _BUILT,
@@ -40,5 +42,5 @@ PHASES: dict[Phase, PhaseRule] = {
     Phase.SPLIT: _SPLIT,
     Phase.PIPELINED: _PIPELINED,
     Phase.PLANNED: _PLANNED,
-    Phase.SYNCED: _PLANNED,
+    Phase.SYNCED: _SYNCED,
 }

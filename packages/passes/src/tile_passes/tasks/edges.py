@@ -1,8 +1,8 @@
 """Which tasks wait for which: from what they read and write in gm, by their final texts.
 
 A block does the tasks in one order, and its cores meet behind each. So a task waits for others only
-where it touches what they have touched; and who waits for a task of all blocks knows that these are
-done with all tasks before it, too.
+where it touches what they have touched; and who waits for a task knows that its blocks are done
+with what they have done and waited for before it, too.
 """
 
 from __future__ import annotations
@@ -22,35 +22,66 @@ class TaskEdge:
     then: int
 
 
-def edges_between(tasks: Sequence[Func], blocks: int) -> tuple[TaskEdge, ...]:
-    """The waits that have to be, of tasks in an order that is right, on so many blocks."""
+def edges_between(
+    tasks: Sequence[Func], blocks: int, firsts: Sequence[int] = ()
+) -> tuple[TaskEdge, ...]:
+    """The waits that have to be, of tasks in an order that is right, on so many blocks of which
+    each task begins at one of `firsts`, or all at the first."""
     touched = [accesses_of(task) for task in tasks]
     counts = [constant_value(task.launch.blocks) for task in tasks]
-    width = [blocks if count is None else min(count, blocks) for count in counts]
+    begins = firsts or [0] * len(tasks)
+    doing = [blocks_of(count, first, blocks) for count, first in zip(counts, begins, strict=True)]
+    known = _Known.at_first(blocks, doing)
     found: list[TaskEdge] = []
     for then, later in enumerate(touched):
         for first in reversed(range(then)):
-            if not _meet(touched[first], later) or _implied(first, then, found, width):
+            if not meet(touched[first], later) or known.done_before(first, then):
                 continue
-            a, b = counts[first], counts[then]
-            if a is None or b is None or not own_only(touched[first], later, Counts(a, b, blocks)):
+            a, b, behind = counts[first], counts[then], begins[then] - begins[first]
+            both = None if a is None or b is None else Counts(a, b, blocks, behind)
+            if both is None or not own_only(touched[first], later, both):
                 found.append(TaskEdge(first, then))
+                known.wait(first, then)
+        known.do(then)
     return tuple(sorted(found, key=lambda e: (e.then, e.first)))
 
 
-def _implied(first: int, then: int, found: Sequence[TaskEdge], width: Sequence[int]) -> bool:
-    """Whether a wait that is there makes another one needless: every block that does the first task
-    is done with it before what is waited for, and every block that does the second waits."""
-    return any(
-        first <= e.first
-        and e.then <= then
-        and width[first] <= width[e.first]
-        and width[then] <= width[e.then]
-        for e in found
-    )
+def blocks_of(count: int | None, first: int, blocks: int) -> tuple[int, ...]:
+    """The blocks of a launch that do something of a task that begins at one of them."""
+    wide = blocks if count is None else min(count, blocks)
+    return tuple((first + n) % blocks for n in range(wide))
 
 
-def _meet(first: Sequence[TaskAccess], then: Sequence[TaskAccess]) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What each block knows at a place of the list: of every block, the latest task it is done
+    with. Who waits for a task knows what the blocks that did it knew then."""
+
+    doing: Sequence[tuple[int, ...]]
+    now: list[list[int]]
+    then: list[dict[int, tuple[int, ...]]]
+
+    @staticmethod
+    def at_first(blocks: int, doing: Sequence[tuple[int, ...]]) -> _Known:
+        return _Known(doing, [[-1] * blocks for _ in range(blocks)], [])
+
+    def done_before(self, first: int, then: int) -> bool:
+        """Whether all blocks that are about to do the second task know that the first is done."""
+        return all(self.now[b][c] >= first for b in self.doing[then] for c in self.doing[first])
+
+    def wait(self, first: int, then: int) -> None:
+        told = [max(parts) for parts in zip(*self.then[first].values(), strict=True)]
+        for block in self.doing[then]:
+            self.now[block] = [max(pair) for pair in zip(self.now[block], told, strict=True)]
+
+    def do(self, task: int) -> None:
+        for block in self.doing[task]:
+            self.now[block][block] = task
+        self.then.append({block: tuple(self.now[block]) for block in self.doing[task]})
+
+
+def meet(first: Sequence[TaskAccess], then: Sequence[TaskAccess]) -> bool:
+    """Whether one of two tasks writes what the other one touches."""
     wrote = {a.tensor for a in first if a.writes}
     read = {a.tensor for a in first}
     return any(b.tensor in (read if b.writes else wrote) for b in then)

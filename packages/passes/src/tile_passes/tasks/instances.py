@@ -52,11 +52,13 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many blocks two tasks have, and the launch."""
+    """How many blocks two tasks have, and the launch; and of how many blocks of the launch the
+    second begins behind the first."""
 
     first: int
     then: int
     blocks: int
+    behind: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def own_only(first: Sequence[TaskAccess], then: Sequence[TaskAccess], counts: Co
     places = {id(a): [a.spans(n) for n in range(counts.first)] for a in first}
     later = {id(b): [b.spans(n) for n in range(counts.then)] for b in then}
     return all(
-        n % counts.blocks == m % counts.blocks or _apart(x, y)
+        (n - m - counts.behind) % counts.blocks == 0 or _apart(x, y)
         for a, b in pairs
         for n, x in enumerate(places[id(a)])
         for m, y in enumerate(later[id(b)])

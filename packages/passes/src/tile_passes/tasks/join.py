@@ -33,6 +33,7 @@ from tile_ir import (
     Slice,
     Stmt,
     Target,
+    TaskKernel,
     Var,
     ceildiv,
     constant_value,
@@ -41,9 +42,16 @@ from tile_ir import (
     simplify,
     walk_ops,
 )
+from tile_ir.analysis import Interval
 from tile_ir.embedding import Embedded, embedded
+from tile_ir.ranks import is_symmetric
 from tile_passes.free_names import FreeNames
+from tile_passes.tasks.code_size import large_bodies
 from tile_passes.tasks.edges import edges_between, unknown_places
+from tile_passes.tasks.flags import refuse_counters
+from tile_passes.tasks.instances import accesses_of
+from tile_passes.tasks.prefetch import prefetched
+from tile_passes.tasks.schedule import TaskOrder, planned
 from tile_passes.tasks.split import rooms
 
 # Elements of a line of gm: no two words lie in one, as cores write back whole lines.
@@ -52,19 +60,23 @@ LINE = 16
 
 def joined(func: Func, tasks: Sequence[Func], target: Target) -> Func:
     """The final text of `func`, whose tasks went through all passes."""
-    return _Joiner(func, tuple(tasks), target).func()
+    for task in tasks:
+        refuse_counters(task, target)
+    plan = planned(tasks, target)
+    return _Joiner(func, tuple(tasks[n] for n in plan.order), target, plan).func()
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A task in the text of all: how many blocks it has, if that is a number, and whether
-    both kinds of core work in it."""
+    """A task in the text of all: how many blocks it has, if that is a number, which block of the
+    launch does the first of them, and whether both kinds of core work in it."""
 
     task: Func
     text: Embedded
     instance: Var
     most: int | None
     mixed: bool
+    first: int
 
     def body(self, core: Core) -> Body:
         sections = (s for s in self.text.body if isinstance(s, Section) and s.core is core)
@@ -76,6 +88,7 @@ class _Joiner:
     source: Func
     tasks: tuple[Func, ...]
     target: Target
+    plan: TaskOrder
     allocs: list[Alloc] = field(default_factory=list)
     added: list[Buffer] = field(default_factory=list)
 
@@ -85,13 +98,10 @@ class _Joiner:
         self.loc = replace(func.launch.loc, generated=True)
         self.block, self.lane = (Var(self.names.fresh(n)) for n in ("block", "lane"))
         self.lanes = self._lanes()
-        placed = [self._placed(task) for task in tasks]
-        counts = [p.most for p in placed]
-        self.blocks = min(
-            self.target.cube_cores,
-            max(self.target.cube_cores if c is None else c for c in counts),
-        )
-        self.edges = edges_between(tasks, self.blocks)
+        self.blocks, firsts = self.plan.blocks, self.plan.firsts
+        placed = [self._placed(task, first) for task, first in zip(tasks, firsts, strict=True)]
+        self.edges = edges_between(tasks, self.blocks, firsts)
+        self.fixed = _never_written(func, tasks)
         self.step = Var(self.names.fresh("step"), INT32)
         shape = (Const(len(tasks)), Const(self.blocks), Const(LINE))
         self.words = Buffer(self.names.fresh("words"), Memory.GM, INT32, shape, self.loc)
@@ -104,7 +114,7 @@ class _Joiner:
         )  # fmt: skip
         counted = (self.words, self.step) if self.edges else ()
         params = (*func.params, *rooms(func), *self.added, *counted)
-        return replace(
+        done = replace(
             func,
             params=params,
             launch=launch,
@@ -112,6 +122,7 @@ class _Joiner:
             automatic=frozenset().union(*(t.automatic for t in tasks)),
             remarks=(*func.remarks, *(r for t in tasks for r in t.remarks), *unknown_places(tasks)),
         )
+        return replace(done, remarks=(*done.remarks, *large_bodies(done)))
 
     def _lanes(self) -> int | None:
         lanes = {t.launch.threads for t in self.tasks}
@@ -129,7 +140,7 @@ class _Joiner:
                 )
         return None
 
-    def _placed(self, task: Func) -> _Placed:
+    def _placed(self, task: Func, first: int) -> _Placed:
         instance = Var(self.names.fresh(f"{task.name}_block"))
         launch = task.launch
         known = (*self.source.tensors, *rooms(self.source))
@@ -140,14 +151,17 @@ class _Joiner:
         self.allocs.extend(text.allocs)
         self.added.extend(text.added)
         kinds = {s.core for s in launch.body if isinstance(s, Section)}
-        return _Placed(task, text, instance, constant_value(text.blocks), len(kinds) > 1)
+        return _Placed(task, text, instance, constant_value(text.blocks), len(kinds) > 1, first)
 
     # The text of a core ------------------------------------------------------------------------
 
     def _section(self, core: Core, placed: Sequence[_Placed]) -> Section:
         body: list[Stmt] = []
         for number, p in enumerate(placed):
-            body += self._task(core, number, p)
+            once = Var(self.names.fresh(f"{p.task.name}_task"))
+            kernel = TaskKernel(p.task.name, None)
+            done = tuple(self._task(core, number, p))
+            body.append(For(once, Const(0), Const(1), LoopKind.TASK, done, self.loc, task=kernel))
         return Section(core, tuple(body), self.loc)
 
     def _task(self, core: Core, number: int, p: _Placed) -> list[Stmt]:
@@ -155,13 +169,21 @@ class _Joiner:
         work = p.body(core)
         if p.task.launch.threads == 1 and self.lanes is None and core is Core.VECTOR and work:
             work = (If(equal(self.lane, Const(0)), work, (), self.loc),)
-        result: list[Stmt] = [*self._waits(core, number), *self._rounds(p, work)]
+        waits, rounds = self._waits(core, number), self._rounds(p, work)
+        if waits:
+            known = {
+                self.block: Interval(0, self.blocks - 1),
+                self.lane: Interval(0, (self.lanes or 2) - 1),
+            }
+            moved = prefetched(tuple(rounds), self.allocs, self.fixed, known)
+            waits, rounds = [*moved.early, *waits], [*moved.rest]
+        result: list[Stmt] = [*waits, *rounds]
         awaited = any(e.first == number for e in self.edges)
         result.append(self._op("sync_block"))
         if awaited and core is Core.VECTOR:
-            result += self._tell(number)
+            result += self._tell(number, p)
         if p.most is not None and p.most < self.blocks:
-            mine = self.block < p.most
+            mine = self._turn(p) < p.most
             return [If(mine, tuple(result), (), self.loc)]
         return result
 
@@ -188,7 +210,7 @@ class _Joiner:
             return []
         count, blocks = p.text.blocks, Const(self.blocks)
         if p.most is not None and p.most <= self.blocks:
-            return [Let(p.instance, self.block, self.loc), *work]
+            return [Let(p.instance, self._turn(p), self.loc), *work]
         turn = Var(self.names.fresh("turn"))
         number: Expr = turn * blocks + self.block
         rounds = ceildiv(count - self.block, blocks)
@@ -206,9 +228,14 @@ class _Joiner:
         most = constant_value(self.tasks[number].launch.blocks)
         return self.blocks if most is None else min(most, self.blocks)
 
-    def _tell(self, number: int) -> list[Stmt]:
+    def _turn(self, p: _Placed) -> Expr:
+        """Which block the first of the launch would be, were it the first of the task."""
+        behind = (self.blocks - p.first) % self.blocks
+        return (self.block + behind) % self.blocks if behind else self.block
+
+    def _tell(self, number: int, p: _Placed) -> list[Stmt]:
         """Say that the block is done with a task."""
-        tell = (self._op("signal", self._word(number, self.block), self.step, "set"),)
+        tell = (self._op("signal", self._word(number, self._turn(p)), self.step, "set"),)
         if self.lanes is not None:
             return list(tell)
         return [If(equal(self.lane, Const(0)), tell, (), self.loc)]
@@ -225,6 +252,12 @@ class _Joiner:
         attrs: list[Any] = [g for g in given if isinstance(g, str)]
         attrs += [a.default for a in opdef.attrs[len(attrs) :]]
         return Op(opdef, tuple(operands), tuple(attrs), self.loc)
+
+
+def _never_written(func: Func, tasks: Sequence[Func]) -> frozenset[Buffer]:
+    """The parameters that hold the same during the whole launch."""
+    written = {a.tensor for task in tasks for a in accesses_of(task) if a.writes}
+    return frozenset(t for t in func.tensors if t not in written and not is_symmetric(t))
 
 
 def _has_cross_flags(task: Func) -> bool:

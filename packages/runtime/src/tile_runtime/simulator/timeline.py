@@ -24,11 +24,11 @@ TRANSFERS = ("MTE2", "MTE3", "FIX")
 CORES = ("aic", "aiv0", "aiv1")
 KINDS = (
     "work", "set", "wait", "barrier", "barrier all", "cross set", "cross wait", "signal",
-    "word wait", "rank barrier",
+    "word wait", "rank barrier", "look",
 )  # fmt: skip
 REASONS = (
     "", "issue", "flag", "barrier", "cross-core flag", "queue full", "memory", "bank conflict",
-    "other rank",
+    "other rank", "word in gm",
 )  # fmt: skip
 # Of these, what an instruction loses while it has its pipe: its `slowed`, not its `waited`.
 WITHIN_WORK = ("memory", "bank conflict")

@@ -74,6 +74,7 @@ enum TileTimeKind : uint8_t {
     TILE_TIME_SIGNAL,        // to a word of a rank; arrives at `complete`
     TILE_TIME_WORD_WAIT,     // for a value of an own word
     TILE_TIME_RANK_BARRIER,  // of all ranks
+    TILE_TIME_LOOK,          // at a word that other cores store; in logs it is work of the scalar unit
 };
 
 enum TileStall : uint8_t {
@@ -86,6 +87,7 @@ enum TileStall : uint8_t {
     TILE_STALL_MEMORY,    // a transfer got less than its own rate; its cycles are `slowed`, not `waited`
     TILE_STALL_BANK,      // operands of a vector instruction met in a bank; its cycles are `slowed`, not `waited`
     TILE_STALL_RANK,      // another rank had not signalled, or not come to a barrier
+    TILE_STALL_WORD,      // another core had not stored to a word of GM that this one looks at
 };
 
 // How devices are connected.

@@ -115,7 +115,16 @@ bool TimeModel::scalar_event(uint32_t index, uint32_t number)
             send(index, number);
             return true;
         case TILE_TIME_WORK:
-            cost = double(event.work);
+            if (out.kind == TILE_TIME_LOOK && !wait_for_stores(index, number)) {
+                return false;
+            }
+            if (out.kind == TILE_TIME_LOOK) {
+                // Who had to wait has half of a look left when the value comes.
+                cost = (out.waited > 0 ? 1 : 2) * timing_.signal_poll_us * timing_.mhz;
+                break;
+            }
+            cost = is_shown(core.base + number) ? timing_.signal_store_us * timing_.mhz : double(event.work);
+            show(core.base + number, core.time + cost);
             [[fallthrough]];
         default:
             out.begin = core.time;
@@ -123,7 +132,7 @@ bool TimeModel::scalar_event(uint32_t index, uint32_t number)
             break;
     }
     const bool waits = event.kind == TILE_TIME_BARRIER_ALL || event.kind == TILE_TIME_CROSS_WAIT ||
-                       event.kind == TILE_TIME_WAIT || event.kind >= TILE_TIME_WORD_WAIT;
+                       event.kind == TILE_TIME_WAIT || out.kind >= TILE_TIME_WORD_WAIT;
     core.time = waits ? out.end + cost : out.end;
     core.scalar_busy += cost;
     const int64_t self = int64_t(core.base + number);

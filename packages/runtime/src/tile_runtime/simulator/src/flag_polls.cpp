@@ -78,12 +78,22 @@ void OrderChecks::poll(Instruction& instruction)
             stored = still;
             store = again;
         }
-        const bool own = store.writer.block == block_ && store.writer.agent / agents_per_core == core_index(core);
-        if (!stored || own || behind(now, store.writer)) {
+        // Of atomic updates each hands over what its own core has done: one may be known, and those before it not.
+        const auto known = [&](const GlobalFlags::Writer& writer) {
+            const bool own = writer.block == block_ && writer.agent / agents_per_core == core_index(core);
+            return own || behind(now, writer);
+        };
+        if (!stored || (known(store.writer) && std::all_of(store.updates.begin(), store.updates.end(), known))) {
+            // A block that counts a word up itself and looks at it waits for others who count.
+            const auto counts = [&](const GlobalFlags::Writer& writer) { return writer.block == block_; };
+            poll.flag = poll.flag || (stored && store.number != store.last_plain &&
+                                         (counts(store.writer) ||
+                                             std::any_of(store.updates.begin(), store.updates.end(), counts)));
             continue;
         }
         if (store.handed.empty() || !may_take) {
-            std::memcpy(seen, reinterpret_cast<const uint8_t*>(&store.before) + (from - word), length);
+            const uint32_t before = store.before_first([&](const GlobalFlags::Writer& writer) { return !known(writer); });
+            std::memcpy(seen, reinterpret_cast<const uint8_t*>(&before) + (from - word), length);
             continue;
         }
         for (const auto& handover : store.handed) {

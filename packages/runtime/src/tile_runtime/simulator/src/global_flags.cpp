@@ -71,6 +71,10 @@ void GlobalFlags::store(uint64_t address, uint64_t bytes, const uint8_t* source,
             std::memcpy(reinterpret_cast<uint8_t*>(&store.before) + (begin - word),
                 reinterpret_cast<const void*>(begin), end - begin);
         }
+        if (store.past.size() == most_past) {
+            store.past.erase(store.past.begin());
+        }
+        store.past.push_back({writer, store.before});
         const bool chained = store.number == 0 || continues(word, store);
         extend(store, writer, update, chained);
         const auto* old = reinterpret_cast<const uint8_t*>(begin);

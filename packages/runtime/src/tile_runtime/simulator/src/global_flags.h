@@ -28,9 +28,15 @@ public:
         uint32_t number = 0;
         uint32_t joined[grid_slots] = {};
     };
+    // A store, and what readers saw until it became visible.
+    struct Past {
+        Writer writer{};
+        uint32_t before = 0;
+    };
     struct Store {
         Writer writer{};
-        uint32_t before = 0;  // what readers saw until it became visible
+        uint32_t before = 0;      // what readers saw until it became visible
+        std::vector<Past> past;   // the latest stores, this one included
         // What is handed over: by the store, or by all atomic updates since the last one. Empty: not visible yet.
         std::vector<std::shared_ptr<const Handover>> handed;
 
@@ -43,6 +49,15 @@ public:
         Writer plain_writer{};        // of that store
         std::vector<Writer> updates;  // of the updates since, the latest of each agent but `writer`
         std::vector<Writer> earlier;  // of the links before, the latest of each agent
+
+        // What readers saw before the first of the latest stores for which `f` is true.
+        template <class F>
+        uint32_t before_first(const F& f) const
+        {
+            const auto is = [&](const Past& one) { return f(one.writer); };
+            const auto first = std::find_if(past.begin(), past.end(), is);
+            return first != past.end() ? first->before : before;
+        }
     };
     // Whether the storing core is ordered after the links of a chain that its store needs.
     using Continues = std::function<bool(uint64_t word, const Store& store)>;
@@ -88,6 +103,7 @@ public:
     static bool same(const Store& a, const Store& b);
 
 private:
+    static constexpr size_t most_past = 16;
     // The others are no flags: no kernel has as many.
     static constexpr size_t most_words = size_t(1) << 20;
 

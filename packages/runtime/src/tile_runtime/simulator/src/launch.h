@@ -182,6 +182,9 @@ public:
     const GlobalFlags& flags() const { return flags_; }
     // Counts stores to GM, for those who wait for one.
     void tell_store() { stores_told_.fetch_add(1, std::memory_order_acq_rel); }
+    // Of a timed launch: the place of a small store among all of them, and how many there are.
+    uint64_t next_store() { return small_stores_.fetch_add(1, std::memory_order_acq_rel); }
+    uint64_t small_stores() const { return small_stores_.load(std::memory_order_acquire); }
     uint64_t stores_told() const { return stores_told_.load(std::memory_order_acquire); }
 
     // An error that ends the run of its block; of the launch, if it shall end at the first or has no time left.
@@ -281,6 +284,7 @@ private:
     std::condition_variable changed_;
     std::atomic<uint64_t> version_{0};  // counts completed grid-wide rounds
     std::atomic<uint64_t> stores_told_{0};
+    std::atomic<uint64_t> small_stores_{0};
     bool deadlock_ = false;
     uint32_t last_looks_ = 0;  // times that all who wait for stores were let look again since nobody could go on
     uint32_t workers_ = 0;

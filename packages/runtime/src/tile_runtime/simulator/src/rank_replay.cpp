@@ -111,6 +111,9 @@ void TimeModel::arrive(const Signal& signal, double time)
 // A core looks at its word, now that all signals are there that arrive before.
 void TimeModel::look(uint32_t index, double time)
 {
+    if (look_for_stores(index, time)) {
+        return;
+    }
     CoreState& core = cores_[index];
     const WordAct& act = core.log->word_act(logged(core, core.next).region);
     Word& word = words_[act.word];

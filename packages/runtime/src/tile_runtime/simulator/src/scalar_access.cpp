@@ -65,6 +65,9 @@ void look_at_global(Core& core, GlobalOperand element, uint32_t bytes, void* val
         core.cache.overlay(*buffer, element.address, bytes, seen);
     }
     if (!answered) {
+        if (core.time_log != nullptr) {
+            core.time_log->look({element.address, core.block.launch().small_stores()});
+        }
         uint64_t seen = 0;
         std::memcpy(&seen, value, bytes);
         rest_between_polls(core, element.address, seen, use);

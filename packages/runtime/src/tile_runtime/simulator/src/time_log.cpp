@@ -83,6 +83,8 @@ void TimeLog::clear()
     events_.clear();
     regions_.clear();
     word_acts_.clear();
+    looks_.clear();
+    stores_.clear();
     accesses_.clear();
     vector_shapes_.clear();
     latest_count_ = 0;
@@ -106,7 +108,7 @@ TimeEvent& TimeLog::add(const Core& core, TileTimeKind kind, Pipe pipe, const ch
 
 TimeEvent* TimeLog::folded(const Instruction& instruction)
 {
-    if (instruction.pipe != Pipe::s || events_.size() < events_kept) {
+    if (instruction.pipe != Pipe::s || instruction.polls || events_.size() < events_kept) {
         return nullptr;
     }
     const Core& core = instruction.core;
@@ -197,6 +199,9 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
         if (same_line == nullptr || !widened(access)) {
             accesses_.push_back(access);
         }
+        if (gm && operand.write && same_line == nullptr && bytes_of(operand) <= GlobalFlags::largest_store) {
+            stores_.push_back({access.begin, access.end, core.block.launch().next_store(), number});
+        }
     }
     const Operand* dst = find(instruction, true);
     const Operand* src = find(instruction, false);
@@ -266,6 +271,24 @@ void TimeLog::instruction(const Instruction& instruction, const TileTiming& timi
     event.past_l2 = instruction.past_l2;
     event.region = int32_t(regions_.size());
     regions_.push_back(gm.region);
+}
+
+void TimeLog::look(const WordLook& look)
+{
+    const size_t latest = events_.size() - 1;
+    scalar_from_ = events_.size();
+    if (latest > 0 && events_[latest - 1].pipe == uint8_t(Pipe::s) && events_[latest - 1].region >= 0 &&
+        events_[latest - 1].kind == TILE_TIME_WORK && looks_.back().word == look.word) {
+        looks_.back().seen = look.seen;
+        while (!accesses_.empty() && accesses_.back().event == latest) {
+            accesses_.pop_back();
+        }
+        events_.pop_back();
+        scalar_from_ = events_.size();
+        return;
+    }
+    events_.back().region = int32_t(looks_.size());
+    looks_.push_back(look);
 }
 
 void TimeLog::set(const Core& core, Pipe source, Pipe target, int id, Where at)

@@ -31,6 +31,20 @@ struct WordAct {
     uint32_t rank;  // whose word it is
 };
 
+// A small store to GM that others may look at, and its place among those of the launch.
+struct WordStore {
+    uint64_t begin;
+    uint64_t end;
+    uint64_t number;
+    uint32_t event;
+};
+
+// A look at a word of GM that no data cache answers, and how many stores of the launch it may have seen.
+struct WordLook {
+    uint64_t word;
+    uint64_t seen;
+};
+
 struct TimeEvent {
     const char* api;
     const char* file;
@@ -39,7 +53,7 @@ struct TimeEvent {
     float conflict;  // cycles of a vector instruction's work that it takes because its operands meet in a bank
     uint32_t rows;  // of a transfer that lays rows out in fractals, one by one
     uint32_t line;
-    int32_t region;  // index of the GM bytes, or of what it does to a word, or -1
+    int32_t region;  // index of the GM bytes, of what it does to a word, of the look of a scalar unit, or -1
     Route route;
     TileTimeKind kind;
     uint8_t pipe;
@@ -65,10 +79,14 @@ public:
     void word_wait(const Core& core, const WordAct& act, Use use);
     // Of all cores, or of vector cores alone.
     void rank_barrier(const Core& core, bool vector, Use use);
+    // The latest instruction was a look. Who looks again and again at one word has looked once, at the end.
+    void look(const WordLook& look);
 
     const std::vector<TimeEvent>& events() const { return events_; }
     const Region& region(int32_t index) const { return regions_[size_t(index)]; }
     const WordAct& word_act(int32_t index) const { return word_acts_[size_t(index)]; }
+    const WordLook& look_at(int32_t index) const { return looks_[size_t(index)]; }
+    const std::vector<WordStore>& stores() const { return stores_; }
     const std::vector<TileTimeAccess>& accesses() const { return accesses_; }
     const VectorShapes& vector_shapes() const { return vector_shapes_; }
     uint64_t macs = 0;
@@ -96,6 +114,8 @@ private:
     std::vector<TimeEvent> events_;
     std::vector<Region> regions_;
     std::vector<WordAct> word_acts_;
+    std::vector<WordLook> looks_;
+    std::vector<WordStore> stores_;
     std::vector<TileTimeAccess> accesses_;
 };
 

@@ -87,6 +87,7 @@ void TimeModel::run(std::vector<TileTimeEvent>& events, std::vector<TileTimeAcce
     const double cores = first * double(shape_.aic + shape_.aiv);
     start_ = (timing_.block_us + timing_.start_core_us * cores) * timing_.mhz;
     find_words();
+    find_looks();
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
         for (uint32_t i = 0; i < first; ++i) {
             start_block(next_block_[rank]++, start_);
@@ -148,6 +149,9 @@ void TimeModel::replay()
                 break;
             case Happens::arrival:
                 arrive(signals_[now.index], now.time);
+                break;
+            case Happens::shown:
+                store_arrives(showing_[now.index], now.time);
                 break;
         }
     }
@@ -248,6 +252,7 @@ void TimeModel::end_transfer(const GmTransfers::Ended& ended, double time, doubl
     pipe.transferring = false;
     end_work(core, which, number, std::max(time, least), std::max({time, least, out.begin + latency}));
     pipe.queue.pop_front();
+    show(core.base + number, out.complete);
     work_.push_back(index);
     wake();
 }

@@ -4,7 +4,7 @@
 // Scalar units and pipes run ahead of the present until they need a transfer or a flag that is not there yet; only
 // transfers and the ends of blocks take part in a common order of time. The launch is in time_model.cpp, what a core
 // does in core_replay.cpp, counters between cores in cross_core_replay.cpp, what ranks do to each other in
-// rank_replay.cpp. Each rank has cores, L2 and HBM of its own.
+// rank_replay.cpp, words that cores look at in looked_at_words.cpp. Each rank has cores, L2 and HBM of its own.
 #pragma once
 
 #include <array>
@@ -12,6 +12,8 @@
 #include <map>
 #include <memory>
 #include <queue>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "gm_transfers.h"
@@ -78,12 +80,12 @@ private:
         bool started = false;
         bool ended = false;
     };
-    enum class Happens : uint8_t { transfer, block_end, look, arrival };
+    enum class Happens : uint8_t { transfer, block_end, look, arrival, shown };
     struct Happening {
         double time;
         uint64_t order;
         Happens what;
-        uint32_t index;  // of the block, of the core, or of the signal
+        uint32_t index;  // of the block, of the core, of the signal, or of the store
         int pipe;
         bool operator>(const Happening& other) const
         {
@@ -147,6 +149,19 @@ private:
     void note_peer(CoreState& core, int64_t cause);
     double barrier_cycles() const;
 
+    // looked_at_words.cpp
+    struct LookedAt {
+        std::vector<bool> there;  // which of its stores have arrived, in the order of the run
+        size_t first_missing = 0;
+        std::vector<uint32_t> waiting;  // cores
+    };
+    void find_looks();
+    bool wait_for_stores(uint32_t core, uint32_t number);
+    bool look_for_stores(uint32_t core, double time);
+    bool is_shown(uint64_t event) const { return !shown_.empty() && shown_.count(event) != 0; }
+    void show(uint64_t event, double time);
+    void store_arrives(uint64_t event, double time);
+
     uint32_t rank_of_block(uint32_t block) const { return block / blocks_; }
     uint32_t rank_of_core(uint32_t core) const { return core / cores_per_block / blocks_; }
     TileTimeEvent& event_of(CoreState& core, uint32_t event) { return (*events_)[core.base + event]; }
@@ -177,6 +192,11 @@ private:
     std::vector<uint32_t> work_;  // cores to proceed with
     std::map<uint64_t, Word> words_;
     std::vector<Signal> signals_;
+    // By event: the word of a look and how many of its stores it waits for; the words of a store and its places there.
+    std::unordered_map<uint64_t, std::pair<uint64_t, size_t>> looks_;
+    std::unordered_map<uint64_t, std::vector<std::pair<uint64_t, size_t>>> shown_;
+    std::unordered_map<uint64_t, LookedAt> looked_at_;
+    std::vector<uint64_t> showing_;  // events
     // [kind][number] of barriers of ranks.
     std::map<std::array<uint32_t, 2>, std::pair<uint32_t, Token>> meetings_;
     std::vector<uint32_t> meeting_[2];  // cores that have come to the present one, by kind

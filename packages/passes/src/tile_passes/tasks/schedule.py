@@ -1,0 +1,197 @@
+"""In which order blocks do tasks, and on which blocks a task with few of them begins.
+
+List scheduling: of the tasks whose inputs are made, the one with the longest way to the end comes
+next, by the cost query. A task that does not fill the launch goes where it is done first; of blocks
+that are as good, to those of the task that made its input, so that tiles stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tile_ir import (
+    Body,
+    For,
+    Func,
+    If,
+    Op,
+    Pipe,
+    Section,
+    Target,
+    bodies,
+    constant_value,
+    pipe_of,
+    walk_ops,
+)
+from tile_ir.analysis import Ranges, interval, launch_ranges, ranges_inside
+from tile_ir.costs.instruction_cost import cost
+from tile_ir.ranks import is_symmetric
+from tile_passes.tasks.edges import meet
+from tile_passes.tasks.instances import Counts, accesses_of, own_only
+
+# How often a loop counts whose end nobody knows.
+_SOME_ROUNDS = 4
+# Cycles from the end of a task until others go on with what it made: words are stored and looked at
+# (docs/megakernels.md#times).
+_WAIT = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOrder:
+    """Tasks by number in the order in which blocks do them, for each the first of its blocks, and
+    how many blocks the launch has."""
+
+    order: tuple[int, ...]
+    firsts: tuple[int, ...]
+    blocks: int
+
+
+def planned(tasks: Sequence[Func], target: Target) -> TaskOrder:
+    """What is best for these tasks, of which each comes behind all it needs."""
+    return _Planner(tasks, target).plan()
+
+
+def block_cycles(task: Func, target: Target) -> float:
+    """Cycles of one block, where the queues of its cores never wait for each other."""
+    known = launch_ranges(task)
+    sections = (s for s in task.launch.body if isinstance(s, Section))
+    return max((_core_cycles(s.body, known, target) for s in sections), default=0.0)
+
+
+def _core_cycles(body: Body, known: Ranges, target: Target) -> float:
+    busy: dict[Pipe | None, float] = {}
+    for pipe, cycles in _works(body, known, target, 1):
+        busy[pipe] = busy.get(pipe, 0) + cycles
+    return max(busy.values(), default=0.0)
+
+
+def _works(
+    body: Body, known: Ranges, target: Target, times: float
+) -> Iterator[tuple[Pipe | None, float]]:
+    for stmt in body:
+        yield pipe_of(stmt) if isinstance(stmt, Op) else None, times * cost(stmt, target).busy
+        inside = ranges_inside(stmt, known)
+        rounds = times * (_rounds(stmt, known) if isinstance(stmt, For) else 1)
+        parts = bodies(stmt)
+        for part in parts[:1] if isinstance(stmt, If) else parts:
+            yield from _works(part, inside, target, rounds)
+
+
+def _rounds(loop: For, known: Ranges) -> float:
+    start, stop = interval(loop.start, known), interval(loop.stop, known)
+    most = stop.high - start.low
+    return max(0, most) if most < float("inf") else _SOME_ROUNDS
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A task that has its place: the first of its blocks, and when all are done."""
+
+    first: int
+    end: float
+
+
+class _Planner:
+    def __init__(self, tasks: Sequence[Func], target: Target) -> None:
+        self.touched = [accesses_of(task) for task in tasks]
+        self.counts = [constant_value(task.launch.blocks) for task in tasks]
+        self.needs = [
+            [e for e in range(n) if self._ordered(tasks, e, n)] for n in range(len(tasks))
+        ]
+        self.blocks = self._blocks(target.cube_cores)
+        self.cycles = [block_cycles(task, target) for task in tasks]
+        self.aligned: dict[tuple[int, int], bool] = {}
+
+    def _ordered(self, tasks: Sequence[Func], first: int, then: int) -> bool:
+        """Whether one of two tasks has to come before the other; what both say to other ranks, or
+        to whoever reads a log, they say in this order."""
+        told = all(_tells(tasks[n]) for n in (first, then))
+        return told or meet(self.touched[first], self.touched[then])
+
+    def _blocks(self, cores: int) -> int:
+        """As many as the tasks have that nothing orders, and no more than cores."""
+        depth: list[int] = []
+        wanted: dict[int, int] = {}
+        for n, needs in enumerate(self.needs):
+            depth.append(1 + max((depth[e] for e in needs), default=0))
+            count = self.counts[n]
+            wanted[depth[n]] = wanted.get(depth[n], 0) + (cores if count is None else count)
+        return min(cores, max(wanted.values()))
+
+    def plan(self) -> TaskOrder:
+        left = self._ways_to_the_end()
+        free = [0.0] * self.blocks
+        done: dict[int, _Done] = {}
+        while len(done) < len(self.needs):
+            ready = [
+                n
+                for n in range(len(self.needs))
+                if n not in done and done.keys() >= {*self.needs[n]}
+            ]
+            chosen = min(ready, key=lambda n: (-left[n], n))
+            done[chosen] = self._placed(chosen, free, done)
+        return TaskOrder(tuple(done), tuple(d.first for d in done.values()), self.blocks)
+
+    def _ways_to_the_end(self) -> list[float]:
+        """For each task, the cycles from its start to the end of the last that needs it."""
+        left = [self._own(n) for n in range(len(self.needs))]
+        for n in reversed(range(len(self.needs))):
+            for earlier in self.needs[n]:
+                left[earlier] = max(left[earlier], self._own(earlier) + _WAIT + left[n])
+        return left
+
+    def _own(self, task: int) -> float:
+        count = self.counts[task]
+        rounds = 1 if count is None else -(-count // self.blocks)
+        return self.cycles[task] * rounds
+
+    def _placed(self, task: int, free: list[float], done: Mapping[int, _Done]) -> _Done:
+        """Where and when it is done; its blocks are free again then."""
+        count = self.counts[task]
+        width = self.blocks if count is None else min(count, self.blocks)
+        made = [done[n].first for n in self.needs[task] if self._wide(n) == width]
+        firsts = [0] if width == self.blocks else [*reversed(made), *range(self.blocks)]
+        found: tuple[float, int, list[int]] | None = None
+        for first in dict.fromkeys(firsts):
+            mine = [(first + n) % self.blocks for n in range(width)]
+            begin = max(
+                max(free[b] for b in mine),
+                max((self._there(n, task, first, done) for n in self.needs[task]), default=0.0),
+            )
+            if found is None or begin < found[0]:
+                found = begin, first, mine
+        assert found is not None, "some block is the first"
+        begin, first, mine = found
+        for block in mine:
+            free[block] = begin + self._own(task)
+        return _Done(first, begin + self._own(task))
+
+    def _wide(self, task: int) -> int:
+        count = self.counts[task]
+        return self.blocks if count is None else min(count, self.blocks)
+
+    def _there(self, earlier: int, task: int, first: int, done: Mapping[int, _Done]) -> float:
+        """From when a task may use what an earlier one made."""
+        same = done[earlier].first == first and self._aligned(earlier, task)
+        return done[earlier].end + (0 if same else _WAIT)
+
+    def _aligned(self, earlier: int, task: int) -> bool:
+        """Whether each block needs only what it has made itself, if both begin on one block."""
+        key = earlier, task
+        if key not in self.aligned:
+            first, then = self.counts[earlier], self.counts[task]
+            self.aligned[key] = (
+                first is not None
+                and then is not None
+                and own_only(
+                    self.touched[earlier], self.touched[task], Counts(first, then, self.blocks)
+                )
+            )
+        return self.aligned[key]
+
+
+def _tells(task: Func) -> bool:
+    """Whether it says anything to others than the tasks of its launch."""
+    said = any(op.opdef.family in ("ranks", "debug") for op in walk_ops(task.launch.body))
+    return said or any(map(is_symmetric, task.tensors))
