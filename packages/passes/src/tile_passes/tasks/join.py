@@ -39,12 +39,16 @@ from tile_ir import (
     equal,
     minimum,
     simplify,
+    variables_of,
+    walk,
     walk_ops,
 )
+from tile_ir.analysis import regions_of
 from tile_ir.embedding import Embedded, embedded
+from tile_ir.ranks import STEP, is_far
 from tile_passes.free_names import FreeNames
 from tile_passes.tasks.edges import edges_between, unknown_places
-from tile_passes.tasks.split import rooms
+from tile_passes.tasks.split import rooms, turns_of
 
 # Elements of a line of gm: no two words lie in one, as cores write back whole lines.
 LINE = 16
@@ -81,7 +85,10 @@ class _Joiner:
 
     def func(self) -> Func:
         func, tasks = self.source, self.tasks
+        turns = turns_of(func)
         self.names = FreeNames.of(func)
+        self.step = Var(self.names.fresh("step"), INT32)
+        self.number = self.step if turns is None else Var(self.names.fresh("number"), INT32)
         self.loc = replace(func.launch.loc, generated=True)
         self.block, self.lane = (Var(self.names.fresh(n)) for n in ("block", "lane"))
         self.lanes = self._lanes()
@@ -91,18 +98,21 @@ class _Joiner:
             self.target.cube_cores,
             max(self.target.cube_cores if c is None else c for c in counts),
         )
-        self.edges = edges_between(tasks, self.blocks)
-        self.step = Var(self.names.fresh("step"), INT32)
+        self.edges = edges_between(tasks, self.blocks, None if turns is None else turns.var)
         shape = (Const(len(tasks)), Const(self.blocks), Const(LINE))
         self.words = Buffer(self.names.fresh("words"), Memory.GM, INT32, shape, self.loc)
         self.cubes = any(p.body(Core.CUBE) for p in placed)
         kinds = (Core.CUBE, Core.VECTOR) if self.cubes else (Core.VECTOR,)
-        sections = tuple(self._section(core, placed) for core in kinds)
+        sections = tuple(self._section(core, placed, turns) for core in kinds)
         launch = Launch(
             Const(self.blocks), self.block, self.lane, self.lanes, tuple(self.allocs), sections,
             func.launch.loc,
         )  # fmt: skip
-        counted = (self.words, self.step) if self.edges else ()
+        used = {v for section in sections for s in walk((section,)) for v in variables_of(s)}
+        counted = (
+            *([self.words] if self.edges else []),
+            *([self.step] if self.step in used else []),
+        )
         params = (*func.params, *rooms(func), *self.added, *counted)
         return replace(
             func,
@@ -135,7 +145,7 @@ class _Joiner:
         known = (*self.source.tensors, *rooms(self.source))
         tensors = {t: t for t in task.tensors if t in known}
         values = {v: v for v in (*task.symbols, *(p for p in task.params if isinstance(p, Var)))}
-        indices = {launch.block: instance, launch.lane: self.lane}
+        indices = {launch.block: instance, launch.lane: self.lane, STEP: self.step}
         text = embedded(task, tensors, {**values, **indices}, self.names.fresh)
         self.allocs.extend(text.allocs)
         self.added.extend(text.added)
@@ -144,10 +154,14 @@ class _Joiner:
 
     # The text of a core ------------------------------------------------------------------------
 
-    def _section(self, core: Core, placed: Sequence[_Placed]) -> Section:
+    def _section(self, core: Core, placed: Sequence[_Placed], turns: For | None) -> Section:
         body: list[Stmt] = []
         for number, p in enumerate(placed):
             body += self._task(core, number, p)
+        if turns is not None:
+            counted = Let(self.number, simplify(self.step + turns.var), self.loc)
+            whole = (counted, *body)
+            body = [For(turns.var, turns.start, turns.stop, LoopKind.SERIAL, whole, turns.loc)]
         return Section(core, tuple(body), self.loc)
 
     def _task(self, core: Core, number: int, p: _Placed) -> list[Stmt]:
@@ -156,6 +170,8 @@ class _Joiner:
         if p.task.launch.threads == 1 and self.lanes is None and core is Core.VECTOR and work:
             work = (If(equal(self.lane, Const(0)), work, (), self.loc),)
         result: list[Stmt] = [*self._waits(core, number), *self._rounds(p, work)]
+        if any(is_far(r) and a.writes for s in walk(work) for r, a, *_ in regions_of(s)):
+            result.append(self._op("quiet"))
         awaited = any(e.first == number for e in self.edges)
         result.append(self._op("sync_block"))
         if awaited and core is Core.VECTOR:
@@ -167,20 +183,24 @@ class _Joiner:
 
     def _waits(self, core: Core, number: int) -> list[Stmt]:
         """The cores of the block share the words that it waits for, and meet."""
-        firsts = [e.first for e in self.edges if e.then == number]
-        if not firsts:
+        edges = [e for e in self.edges if e.then == number]
+        if not edges:
             return []
         cores = (self.lanes or 2) + self.cubes
         own: Expr = Const(0) if core is Core.CUBE else simplify(self.lane + int(self.cubes))
-        looks: list[Stmt] = []
-        for first in firsts:
-            count = self._tellers(first)
+        looks: dict[bool, list[Stmt]] = {False: [], True: []}
+        for edge in edges:
+            count = self._tellers(edge.first)
             turn = Var(self.names.fresh("look"))
-            word = self._word(first, simplify(turn * cores + own))
-            look = (self._op("wait_signal", word, self.step, "ge"),)
+            word = self._word(edge.first, simplify(turn * cores + own))
+            told = self.number - 1 if edge.behind else self.number
+            look = (self._op("wait_signal", word, told, "ge"),)
             rounds = simplify(ceildiv(count - own, Const(cores)))
-            looks.append(For(turn, Const(0), rounds, LoopKind.SERIAL, look, self.loc))
-        return [*looks, self._op("sync_block")]
+            looks[edge.behind].append(For(turn, Const(0), rounds, LoopKind.SERIAL, look, self.loc))
+        behind = looks[True]
+        if behind:
+            behind = [If(self.number > self.step, tuple(behind), (), self.loc)]
+        return [*behind, *looks[False], self._op("sync_block")]
 
     def _rounds(self, p: _Placed, work: Body) -> list[Stmt]:
         """The instances of a block: every so many."""
@@ -208,7 +228,7 @@ class _Joiner:
 
     def _tell(self, number: int) -> list[Stmt]:
         """Say that the block is done with a task."""
-        tell = (self._op("signal", self._word(number, self.block), self.step, "set"),)
+        tell = (self._op("signal", self._word(number, self.block), self.number, "set"),)
         if self.lanes is not None:
             return list(tell)
         return [If(equal(self.lane, Const(0)), tell, (), self.loc)]

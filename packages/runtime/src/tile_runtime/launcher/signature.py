@@ -19,13 +19,17 @@ from tile_ir import (
     DType,
     Effect,
     Expr,
+    For,
     Func,
     IRError,
     KernelError,
     LaunchSequence,
+    Let,
     Select,
     Unary,
     Var,
+    simplify,
+    walk,
     walk_ops,
 )
 from tile_ir.quick_dataclasses import dataclass
@@ -61,8 +65,11 @@ class TensorParam:
 
 @dataclass(frozen=True, slots=True)
 class ScalarParam:
+    """A scalar. One that the compiler added counts calls; a call takes so many steps of it."""
+
     name: str
     dtype: DType
+    steps: Dim = 1
 
 
 Param: TypeAlias = TensorParam | ScalarParam
@@ -124,12 +131,23 @@ def signature_of(lowered: Func, declared: int) -> Signature:
         if isinstance(param, Buffer):
             symmetric = is_symmetric(param)
             dims = tuple(_dim(d, param) for d in (instance(param) if symmetric else param).shape)
-            kept = number >= declared and param in awaited
+            kept = number >= declared and (symmetric or param in awaited)
             params.append(TensorParam(param.name, param.dtype, dims, symmetric, kept))
         else:
-            params.append(ScalarParam(param.name, param.dtype))
+            steps = _steps(lowered, param) if number >= declared else 1
+            params.append(ScalarParam(param.name, param.dtype, steps))
     symbols = tuple(s.name for s in lowered.symbols)
     return Signature(lowered.name, tuple(params), symbols, declared)
+
+
+def _steps(lowered: Func, number: Var) -> Dim:
+    """How far a call counts: by one, or as often as a loop that counts on from the number."""
+    for stmt in walk(lowered.launch.body):
+        match stmt:
+            case For(stop=(Const() | Var()) as turns, body=(Let(value=value), *_)):
+                if value == simplify(number + stmt.var):
+                    return turns.name if isinstance(turns, Var) else int(turns.value)
+    return 1
 
 
 # How the launcher stores a scalar; the entry reads the low bytes of it (both hosts are little
@@ -259,6 +277,8 @@ def _param_to_json(param: Param) -> dict[str, Any]:
         data["dims"] = list(param.dims)
         data["symmetric"] = param.symmetric
         data["kept"] = param.kept
+    else:
+        data["steps"] = param.steps
     return data
 
 
@@ -268,4 +288,4 @@ def _param_from_json(data: Mapping[str, Any]) -> Param:
         return TensorParam(
             data["name"], dtype, tuple(data["dims"]), data["symmetric"], data["kept"]
         )
-    return ScalarParam(data["name"], dtype)
+    return ScalarParam(data["name"], dtype, data["steps"])
