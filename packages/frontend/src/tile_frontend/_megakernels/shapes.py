@@ -33,7 +33,7 @@ class Turns:
     """How often the tasks are done in one call, which tensors have a part for each time, and the
     scalar of tasks that counts turns over all calls."""
 
-    count: Expr = Const(1)
+    count: Expr
     stacked: frozenset[str] = frozenset()
     step: str | None = None
 
@@ -47,7 +47,7 @@ class Shapes:
     """What the symbols of each task are in the megakernel, and the shapes of its tensors."""
 
     calls: Sequence[TaskCall]
-    turns: Turns = Turns()
+    turns: Turns
     _same: dict[tuple[int, str], Size] = field(default_factory=dict)
     _first: dict[str, tuple[int, Buffer]] = field(default_factory=dict)
     _named: dict[tuple[int, str], Var] = field(default_factory=dict)

@@ -102,11 +102,10 @@ def megakernel(
     `inputs` and `outputs` are its parameters in this order: if left out, what no task writes, and
     what no task reads. All other tensors are temporaries; where `buffers` is "planned", two of one
     size share memory if all uses of one come before those of the other, and "apart" keeps them
-    apart. `step` names a scalar of tasks that the launch counts by itself, from 1 on and one more at
+    apart. `step` names a scalar of tasks that the launch itself counts, from 1 on and one more at
     each call: what words of ranks are set to, and waited for. The tasks are done `turns` times, a
     number or a symbol; of `stacked` tensors, which have so many parts, each turn has its own, and
-    `step` counts turns. Raises KernelError with a slug `task-...` for tasks that do not fit
-    together.
+    `step` counts turns. Raises KernelError with a slug `task-...` for tasks that do not fit.
     """
     if not tasks or not all(isinstance(task, TaskCall) for task in tasks):
         hint = 'write T.megakernel([norm("x", "w", "n"), ...]) with norm = T.Task(kernel)'

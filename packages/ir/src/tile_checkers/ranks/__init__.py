@@ -49,8 +49,10 @@ from tile_ir import (
     Section,
     Stmt,
     Var,
+    constant_value,
 )
 from tile_ir import walk as walk_statements
+from tile_ir.analysis import steps_of_call
 from tile_ir.analysis.accesses import regions_of
 from tile_ir.opdef import Among
 from tile_ir.ranks import RANK, RANKS, is_symmetric
@@ -108,14 +110,20 @@ class RanksText:
 
     def __init__(self, func: Func) -> None:
         self.func = func
+        self.steps = {
+            param: int(steps)
+            for param in func.params
+            if isinstance(param, Var)
+            and (steps := constant_value(steps_of_call(func, param))) is not None
+        }
         lanes = (1,) if func.launch.threads == 1 else (1, 2)
         whole: dict[int, Body] = {}
         for section in func.launch.body:
             if isinstance(section, Section):
                 for core in (0,) if section.core is Core.CUBE else lanes:
                     whole[core] = (*whole.get(core, ()), *section.body)
-        reaching = {
-            id(s): {r.buffer for r, *_ in regions_of(s) if _shared(r.buffer)}
+        touched = {
+            id(s): {r.buffer for r, *_ in regions_of(s) if r.memory is Memory.GM}
             for body in whole.values()
             for s in walk_statements(body)
         }
@@ -124,7 +132,12 @@ class RanksText:
             for body in whole.values()
             for s in walk_statements(body)
             if not (isinstance(s, Op) and s.opdef.effect in _WORDS)
-            for b in reaching[id(s)]
+            for b in touched[id(s)]
+        }
+        # Blocks of a rank tell each other by words that no other rank reaches.
+        reaching = {
+            at: {b for b in found if is_symmetric(b) or b not in plainly}
+            for at, found in touched.items()
         }
         self.words = frozenset(b for found in reaching.values() for b in found) - plainly
         essential = frozenset(at for at, found in reaching.items() if found)
@@ -195,7 +208,7 @@ class RanksText:
                     yield CoreText(rank, block, core, unrolling.events, self.meets[core])
 
     def run(self, cores: list[CoreText], reports: RankReports) -> None:
-        outcome = run_together(cores)
+        outcome = run_together(cores, self.steps)
         for op, why in outcome.unclear:
             reports.unclear(op, why)
         for unquiet in outcome.unquiet:
@@ -216,10 +229,6 @@ class RanksText:
 
 def _of_pipes(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and stmt.opdef.effect in FLAGS | {Effect.BARRIER}
-
-
-def _shared(buffer: Buffer) -> bool:
-    return buffer.memory is Memory.GM and is_symmetric(buffer)
 
 
 def _meets(body: Body) -> Iterator[tuple[Among, bool]]:

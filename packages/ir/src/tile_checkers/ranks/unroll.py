@@ -55,7 +55,7 @@ from tile_ir import (
 from tile_ir import walk as walk_statements
 from tile_ir.analysis.accesses import regions_of
 from tile_ir.opdef import Among
-from tile_ir.ranks import is_symmetric
+from tile_ir.ranks import RANK, is_symmetric
 
 # What concerns other cores: what decides about it must be known.
 _TOGETHER = CROSS | {Effect.SIGNAL, Effect.AWAIT_SIGNAL}
@@ -115,6 +115,9 @@ class Unrolling:
         long: LongLoops,
     ) -> None:
         self.core = CoreNumbers(dict(given))
+        rank = given[RANK]
+        assert not isinstance(rank, Expr), "the number of the rank is put in"
+        self.own_rank = int(rank)
         self.ranks = ranks
         self.words = words
         self.budget = budget
@@ -279,7 +282,10 @@ class Unrolling:
 
     def word(self, op: Op) -> Word:
         region = op.region("word")
-        rank, lows, _, _ = self.place(region, op.loc)
+        if is_symmetric(region.buffer):
+            rank, lows, _, _ = self.place(region, op.loc)
+        else:
+            rank, lows = self.own_rank, tuple(self.core.of(s.offset) for s in region.dims)
         for low in lows:
             if isinstance(low, Expr):
                 raise _open_at(op.loc, f"which word of `{region.buffer.name}` is meant", low)

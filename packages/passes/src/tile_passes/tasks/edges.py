@@ -29,13 +29,13 @@ class TaskEdge:
     behind: bool = False
 
 
-def edges_between(
-    tasks: Sequence[Func], blocks: int, turn: Var | None = None
-) -> tuple[TaskEdge, ...]:
-    """The waits that have to be, of tasks in an order that is right, on so many blocks. `turn`
-    counts how often all of them have been done, if that is several times."""
-    if turn is None:
-        return _edges(tasks, blocks, None)
+def edges_between(tasks: Sequence[Func], blocks: int) -> tuple[TaskEdge, ...]:
+    """The waits that have to be, of tasks in an order that is right, on so many blocks."""
+    return _edges(tasks, blocks, None)
+
+
+def edges_of_turns(tasks: Sequence[Func], blocks: int, turn: Var) -> tuple[TaskEdge, ...]:
+    """The same where all tasks are done several times, which `turn` counts."""
     count, found = len(tasks), _edges((*tasks, *tasks), blocks, turn)
     return tuple(
         TaskEdge(e.first % count, e.then - count, e.first < count) for e in found if e.then >= count

@@ -47,7 +47,7 @@ from tile_ir.analysis import regions_of
 from tile_ir.embedding import Embedded, embedded
 from tile_ir.ranks import STEP, is_far
 from tile_passes.free_names import FreeNames
-from tile_passes.tasks.edges import edges_between, unknown_places
+from tile_passes.tasks.edges import edges_between, edges_of_turns, unknown_places
 from tile_passes.tasks.split import rooms, turns_of
 
 # Elements of a line of gm: no two words lie in one, as cores write back whole lines.
@@ -88,6 +88,7 @@ class _Joiner:
         turns = turns_of(func)
         self.names = FreeNames.of(func)
         self.step = Var(self.names.fresh("step"), INT32)
+        self.turn: Expr = Const(0) if turns is None else turns.var
         self.number = self.step if turns is None else Var(self.names.fresh("number"), INT32)
         self.loc = replace(func.launch.loc, generated=True)
         self.block, self.lane = (Var(self.names.fresh(n)) for n in ("block", "lane"))
@@ -98,7 +99,10 @@ class _Joiner:
             self.target.cube_cores,
             max(self.target.cube_cores if c is None else c for c in counts),
         )
-        self.edges = edges_between(tasks, self.blocks, None if turns is None else turns.var)
+        if turns is None:
+            self.edges = edges_between(tasks, self.blocks)
+        else:
+            self.edges = edges_of_turns(tasks, self.blocks, turns.var)
         shape = (Const(len(tasks)), Const(self.blocks), Const(LINE))
         self.words = Buffer(self.names.fresh("words"), Memory.GM, INT32, shape, self.loc)
         self.cubes = any(p.body(Core.CUBE) for p in placed)
@@ -199,7 +203,7 @@ class _Joiner:
             looks[edge.behind].append(For(turn, Const(0), rounds, LoopKind.SERIAL, look, self.loc))
         behind = looks[True]
         if behind:
-            behind = [If(self.number > self.step, tuple(behind), (), self.loc)]
+            behind = [If(self.turn > 0, tuple(behind), (), self.loc)]
         return [*behind, *looks[False], self._op("sync_block")]
 
     def _rounds(self, p: _Placed, work: Body) -> list[Stmt]:

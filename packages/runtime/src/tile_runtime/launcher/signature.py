@@ -19,19 +19,17 @@ from tile_ir import (
     DType,
     Effect,
     Expr,
-    For,
     Func,
     IRError,
     KernelError,
     LaunchSequence,
-    Let,
     Select,
     Unary,
     Var,
-    simplify,
-    walk,
+    constant_value,
     walk_ops,
 )
+from tile_ir.analysis import steps_of_call
 from tile_ir.quick_dataclasses import dataclass
 from tile_ir.ranks import instance, is_symmetric
 from tile_ir.scalars.arithmetic import EXACT
@@ -141,13 +139,9 @@ def signature_of(lowered: Func, declared: int) -> Signature:
 
 
 def _steps(lowered: Func, number: Var) -> Dim:
-    """How far a call counts: by one, or as often as a loop that counts on from the number."""
-    for stmt in walk(lowered.launch.body):
-        match stmt:
-            case For(stop=(Const() | Var()) as turns, body=(Let(value=value), *_)):
-                if value == simplify(number + stmt.var):
-                    return turns.name if isinstance(turns, Var) else int(turns.value)
-    return 1
+    """How far a call counts."""
+    steps = steps_of_call(lowered, number)
+    return steps.name if isinstance(steps, Var) else int(constant_value(steps) or 1)
 
 
 # How the launcher stores a scalar; the entry reads the low bytes of it (both hosts are little
