@@ -48,6 +48,7 @@ class CoreState:
     sections: int = 0
     sections_left: int = 0
     left_in: int = 0
+    undivided: bool = False
     ended: bool = False
     loc: Loc | None = None
     deq_scale: Any = None
@@ -118,6 +119,8 @@ class Meeting:
             case Among.BLOCK:
                 group, place = self._block(core), (core.rank, core.block)
                 kinds = kinds if op.attr("cubes") else {Core.VECTOR}
+                if core.undivided:  # the second vector core is behind the task
+                    group, place = [c for c in group if c.lane == 0], (core.rank, -2 - core.block)
             case _:
                 group, place = self._of_rank(core.rank), (core.rank, -1)
         generation = self.generation.setdefault(place, 0)

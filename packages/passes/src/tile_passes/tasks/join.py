@@ -48,7 +48,7 @@ from tile_ir.embedding import Embedded, embedded
 from tile_ir.ranks import STEP, is_far
 from tile_passes.free_names import FreeNames
 from tile_passes.tasks.edges import edges_between, edges_of_turns, unknown_places
-from tile_passes.tasks.split import rooms, turns_of
+from tile_passes.tasks.split import in_turn, rooms, turns_of
 
 # Elements of a line of gm: no two words lie in one, as cores write back whole lines.
 LINE = 16
@@ -62,17 +62,23 @@ def joined(func: Func, tasks: Sequence[Func], target: Target) -> Func:
 @dataclass(frozen=True, slots=True)
 class _Placed:
     """A task in the text of all: how many blocks it has, if that is a number, and whether
-    both kinds of core work in it."""
+    both kinds of core work in it, and what its text was told of turns."""
 
     task: Func
     text: Embedded
     instance: Var
     most: int | None
     mixed: bool
+    known: Expr | None
 
     def body(self, core: Core) -> Body:
         sections = (s for s in self.text.body if isinstance(s, Section) and s.core is core)
-        return tuple(stmt for section in sections for stmt in section.body)
+        return tuple(stmt for section in sections for s in section.body for stmt in self._bare(s))
+
+    def _bare(self, stmt: Stmt) -> Body:
+        """A statement without the branch that says what is known of turns."""
+        known = isinstance(stmt, If) and stmt.condition == self.known and not stmt.orelse
+        return stmt.then if isinstance(stmt, If) and known else (stmt,)
 
 
 @dataclass
@@ -154,7 +160,10 @@ class _Joiner:
         self.allocs.extend(text.allocs)
         self.added.extend(text.added)
         kinds = {s.core for s in launch.body if isinstance(s, Section)}
-        return _Placed(task, text, instance, constant_value(text.blocks), len(kinds) > 1)
+        turns = turns_of(self.source)
+        known = None if turns is None else simplify(in_turn(turns))
+        most = constant_value(text.blocks)
+        return _Placed(task, text, instance, most, len(kinds) > 1, known)
 
     # The text of a core ------------------------------------------------------------------------
 
