@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from tile_ir import (
@@ -38,17 +39,18 @@ from tile_ir import (
     constant_value,
     equal,
     minimum,
+    rewrite,
     simplify,
     variables_of,
     walk,
     walk_ops,
 )
-from tile_ir.analysis import regions_of
+from tile_ir.analysis import Facts, decided, facts_in, regions_of
 from tile_ir.embedding import Embedded, embedded
 from tile_ir.ranks import STEP, is_far
 from tile_passes.free_names import FreeNames
 from tile_passes.tasks.edges import edges_between, edges_of_turns, unknown_places
-from tile_passes.tasks.split import in_turn, rooms, turns_of
+from tile_passes.tasks.split import rooms, turns_of
 
 # Elements of a line of gm: no two words lie in one, as cores write back whole lines.
 LINE = 16
@@ -62,23 +64,17 @@ def joined(func: Func, tasks: Sequence[Func], target: Target) -> Func:
 @dataclass(frozen=True, slots=True)
 class _Placed:
     """A task in the text of all: how many blocks it has, if that is a number, and whether
-    both kinds of core work in it, and what its text was told of turns."""
+    both kinds of core work in it."""
 
     task: Func
     text: Embedded
     instance: Var
     most: int | None
     mixed: bool
-    known: Expr | None
 
     def body(self, core: Core) -> Body:
         sections = (s for s in self.text.body if isinstance(s, Section) and s.core is core)
-        return tuple(stmt for section in sections for s in section.body for stmt in self._bare(s))
-
-    def _bare(self, stmt: Stmt) -> Body:
-        """A statement without the branch that says what is known of turns."""
-        known = isinstance(stmt, If) and stmt.condition == self.known and not stmt.orelse
-        return stmt.then if isinstance(stmt, If) and known else (stmt,)
+        return tuple(stmt for section in sections for stmt in section.body)
 
 
 @dataclass
@@ -160,10 +156,7 @@ class _Joiner:
         self.allocs.extend(text.allocs)
         self.added.extend(text.added)
         kinds = {s.core for s in launch.body if isinstance(s, Section)}
-        turns = turns_of(self.source)
-        known = None if turns is None else simplify(in_turn(turns))
-        most = constant_value(text.blocks)
-        return _Placed(task, text, instance, most, len(kinds) > 1, known)
+        return _Placed(task, text, instance, constant_value(text.blocks), len(kinds) > 1)
 
     # The text of a core ------------------------------------------------------------------------
 
@@ -173,7 +166,7 @@ class _Joiner:
             body += self._task(core, number, p)
         if turns is not None:
             counted = Let(self.number, simplify(self.step + turns.var), self.loc)
-            whole = (counted, *body)
+            whole = (counted, *rewrite(tuple(body), partial(_with_turn, facts=facts_in(turns, {}))))
             body = [For(turns.var, turns.start, turns.stop, LoopKind.SERIAL, whole, turns.loc)]
         return Section(core, tuple(body), self.loc)
 
@@ -258,6 +251,15 @@ class _Joiner:
         attrs: list[Any] = [g for g in given if isinstance(g, str)]
         attrs += [a.default for a in opdef.attrs[len(attrs) :]]
         return Op(opdef, tuple(operands), tuple(attrs), self.loc)
+
+
+def _with_turn(stmt: Stmt, facts: Facts) -> Stmt | Body:
+    """The statement, without branches that ask whether there is a part for the turn: a task by
+    itself did not know."""
+    match stmt:
+        case If(condition=condition) if (truth := decided(condition, {}, facts)) is not None:
+            return stmt.then if truth else stmt.orelse
+    return stmt
 
 
 def _has_cross_flags(task: Func) -> bool:

@@ -9,10 +9,8 @@ from tile_ir import (
     Alloc,
     Body,
     Buffer,
-    Expr,
     For,
     Func,
-    If,
     KernelError,
     Launch,
     Memory,
@@ -53,11 +51,6 @@ def tasks_of(func: Func) -> Iterator[Func]:
         yield _kernel(func, loop)
 
 
-def in_turn(turns: For) -> Expr:
-    """What is known of the number of a turn: parts of tensors that have it are there."""
-    return turns.var < turns.stop
-
-
 def rooms(func: Func) -> tuple[Buffer, ...]:
     """What a kernel has in gm for itself, for one call."""
     return tuple(a.buffer for a in func.launch.allocs if _is_room(a))
@@ -82,8 +75,6 @@ def _kernel(func: Func, loop: For) -> Func:
     named = {v for stmt in walk(body) for v in variables_of(stmt)}
     named |= {v for v in walk_expr(loop.stop) if isinstance(v, Var)}
     turns = turns_of(func)
-    if turns is not None and any(t.shape[:1] == (turns.stop,) for t in tensors):
-        body = (If(in_turn(turns), body, (), loop.loc),)
     known = (*func.params, *([] if turns is None else [turns.var]))
     scalars = tuple(p for p in known if isinstance(p, Var) and p in named)
     placed = sorted(allocs, key=lambda a: a.alias_of is not None)
