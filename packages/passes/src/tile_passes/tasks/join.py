@@ -47,6 +47,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Facts, decided, facts_in, regions_of
 from tile_ir.embedding import Embedded, embedded
+from tile_ir.opdef import Among
 from tile_ir.ranks import STEP, is_far
 from tile_passes.free_names import FreeNames
 from tile_passes.tasks.edges import edges_between, edges_of_turns, unknown_places
@@ -135,7 +136,7 @@ class _Joiner:
         if lanes == {1} and Core.CUBE in sections:
             return 1
         for task in self.tasks:
-            if task.launch.threads == 1 and _has_cross_flags(task):
+            if task.launch.threads == 1 and _signals_cubes(task):
                 raise KernelError(
                     "task-flags",
                     f"in task `{task.name}` a cube core and one vector core signal each other, and "
@@ -174,6 +175,7 @@ class _Joiner:
         """Wait, do the block's share, and tell."""
         work = p.body(core)
         if p.task.launch.threads == 1 and self.lanes is None and core is Core.VECTOR and work:
+            work = rewrite(work, self._alone)
             work = (If(equal(self.lane, Const(0)), work, (), self.loc),)
         result: list[Stmt] = [*self._waits(core, number), *self._rounds(p, work)]
         if any(is_far(r) and a.writes for s in walk(work) for r, a, *_ in regions_of(s)):
@@ -186,6 +188,11 @@ class _Joiner:
             mine = self.block < p.most
             return [If(mine, tuple(result), (), self.loc)]
         return result
+
+    def _alone(self, stmt: Stmt) -> Stmt:
+        """Where one vector core does the task, it is all that meet in a barrier of such cores."""
+        meets = isinstance(stmt, Op) and stmt.opdef.among is Among.BLOCK
+        return replace(self._op("barrier_all"), loc=stmt.loc) if meets else stmt
 
     def _waits(self, core: Core, number: int) -> list[Stmt]:
         """The cores of the block share the words that it waits for, and meet."""
@@ -262,6 +269,9 @@ def _with_turn(stmt: Stmt, facts: Facts) -> Stmt | Body:
     return stmt
 
 
-def _has_cross_flags(task: Func) -> bool:
+def _signals_cubes(task: Func) -> bool:
     flags = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)
-    return any(op.opdef.effect in flags for op in walk_ops(task.launch.body))
+    return any(
+        op.opdef.effect in flags or (op.opdef.among is Among.BLOCK and op.attr("cubes"))
+        for op in walk_ops(task.launch.body)
+    )
