@@ -92,8 +92,7 @@ def decoder_layers(kernels: Kernels, reduce: T.PrimFunc) -> T.PrimFunc:
 
 
 def shares(layer: dict[str, Tensor], ranks: int, heads: int) -> list[dict[str, Tensor]]:
-    """What each rank has of a layer: heads of queries and of keys, and columns of the hidden width.
-    """
+    """What each rank has of a layer: heads of queries and of keys, and columns of the hidden width."""
     keys, D = layer["K"].shape[2:]
     qkv = layer["w_qkv"].split([heads * D, keys * D, keys * D], 1)
     split = {

@@ -127,7 +127,7 @@ class MegakernelText:
 
     def _refuse_views(self, call: TaskCall, parts: Mapping[Buffer, Expr]) -> None:
         for alloc in call.func.launch.allocs:
-            if alloc.alias_of in parts:
+            if alloc.alias_of is not None and alloc.alias_of in parts:
                 message = f"T.megakernel: task `{call.name}` views `{alloc.alias_of.name}` in "
                 message += "another shape, and sees a part of it only"
                 raise Fault("shape-mismatch", message, "let it take the shape it needs")

@@ -37,10 +37,13 @@ def of_its_block(loop: For, words: frozenset[Buffer]) -> bool:
             return False
         if any(is_symmetric(r.buffer) or r.buffer in words for r, *_ in regions_of(stmt)):
             return False
-        sets = isinstance(stmt, Op) and stmt.opdef.effect is Effect.SET_CROSS_FLAG
-        if sets and stmt.attr("mode") not in _IN_BLOCK:
+        if isinstance(stmt, Op) and not _stays(stmt):
             return False
     return True
+
+
+def _stays(op: Op) -> bool:
+    return op.opdef.effect is not Effect.SET_CROSS_FLAG or op.attr("mode") in _IN_BLOCK
 
 
 def crosses(loop: For) -> bool:

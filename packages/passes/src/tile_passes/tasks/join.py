@@ -116,7 +116,7 @@ class _Joiner:
             func.launch.loc,
         )  # fmt: skip
         used = {v for section in sections for s in walk((section,)) for v in variables_of(s)}
-        counted = (
+        counted: tuple[Buffer | Var, ...] = (
             *([self.words] if self.edges else []),
             *([self.step] if self.step in used else []),
         )

@@ -3,13 +3,13 @@ ranks reach of each other. Nothing sets it back (docs/megakernels.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
 from tile_ir import INT32
-from tile_runtime.launcher.signature import ScalarParam, Signature, TensorParam, evaluate
+from tile_runtime.launcher.signature import Dim, ScalarParam, Signature, TensorParam, evaluate
 from tile_runtime.launcher.torch_dtypes import TORCH_DTYPES
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MOST_ADDED = 64
 LAST_CALL = (2**31 - 1) // MOST_ADDED
 
 # Makes a symmetric tensor of zeros: the instances of the ranks that call.
-Symmetric = Callable[[Sequence[int], torch.dtype], Sequence[torch.Tensor]]
+Symmetric = Callable[[Sequence[int], torch.dtype], Iterable[torch.Tensor]]
 
 
 class KeptWords:
@@ -31,7 +31,8 @@ class KeptWords:
         hidden = list(enumerate(signature.params))[signature.declared :]
         self._places = [(i, p) for i, p in hidden if isinstance(p, TensorParam) and p.kept]
         scalars = [(i, p) for i, p in hidden if isinstance(p, ScalarParam)]
-        self._number, self._steps = scalars[0] if scalars else (None, None)
+        self._number: int | None = scalars[0][0] if scalars else None
+        self._steps: Dim = scalars[0][1].steps if scalars else 1
         self._signature, self._symmetric = signature, symmetric
         self._words: dict[torch.device, list[Sequence[torch.Tensor]]] = {}
         self.calls: dict[torch.device, int] = {}
@@ -48,13 +49,13 @@ class KeptWords:
         """The same for what all ranks call together. Where words would pass their largest number,
         or change in size, all begins anew."""
         device, known = calls[0].device, self._known(calls[0])
-        steps = 1 if self._steps is None else evaluate(self._steps.steps, known)
+        steps = evaluate(self._steps, known)
         shapes = [tuple(evaluate(d, known) for d in p.dims) for _, p in self._places]
         latest = self.calls.get(device, 0)
         old = self._words.get(device)
         if old is None or latest + steps > LAST_CALL or self._words_differ(old, shapes):
             latest, old = 0, None
-        held = old or [None] * len(shapes)
+        held: Sequence[Sequence[torch.Tensor] | None] = old or [None] * len(shapes)
         words = [
             kept if kept is not None and tuple(kept[0].shape) == shape
             else self._zeros(param, shape, device, len(calls))
@@ -86,7 +87,7 @@ class KeptWords:
     ) -> Sequence[torch.Tensor]:
         dtype = TORCH_DTYPES[param.dtype.name]
         if param.symmetric and self._symmetric is not None:
-            return self._symmetric(shape, dtype)
+            return tuple(self._symmetric(shape, dtype))
         return [torch.zeros(shape, dtype=dtype, device=device) for _ in range(ranks)]
 
     def _given(
