@@ -42,9 +42,7 @@ def spelled(region: Region, here: Circumstances) -> Region | None:
     return Region(region.buffer, dims)
 
 
-def run_of_bytes(
-    region: Region, blocks: bool, gaps: bool = False
-) -> tuple[Terms, int, int] | None:
+def run_of_bytes(region: Region, blocks: bool, gaps: bool = False) -> tuple[Terms, int, int] | None:
     """The place of a spelled region that is a run of bytes, with the first of them and the one
     behind the last; of whole blocks for the DMA. None for others, but where `gaps` between them are
     taken in."""

@@ -73,6 +73,7 @@ class Meeting:
         self.sent: dict[tuple[int, int, int, int], dict[CoreState, int]] = {}
         self.arrived: dict[tuple[int, int], set[CoreState]] = {}
         self.generation: dict[tuple[int, int], int] = {}
+        self.met_in: dict[tuple[int, int], int] = {}
         self.round = 0
 
     def signal(self, core: CoreState, flag: int, mode: int) -> None:
@@ -130,7 +131,9 @@ class Meeting:
         if len(arrived) == sum(1 for c in group if c.kind in kinds):
             arrived.clear()
             self.generation[place] += 1
-        while self.generation[place] == generation:
+            self.met_in[place] = self.round
+        # All go on in one round, the one behind that in which the last has come.
+        while self.generation[place] == generation or self.round <= self.met_in[place]:
             core.waiting = f"{name} at {core.loc}"
             yield
         core.progress += 1

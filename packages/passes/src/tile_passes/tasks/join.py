@@ -102,7 +102,7 @@ class _Joiner:
             self.target.cube_cores,
             max(self.target.cube_cores if c is None else c for c in counts),
         )
-        if turns is None:
+        if turns is None or constant_value(turns.stop) == 1:
             self.edges = edges_between(tasks, self.blocks)
         else:
             self.edges = edges_of_turns(tasks, self.blocks, turns.var)
