@@ -19,7 +19,16 @@ from torch import Tensor
 
 sys.path.append(str(Path(__file__).parents[1]))
 from megakernel.decoder_block import (
-    AUTOMATIC, BATCH, F16, F32, ROWS, WEIGHTS, Kernels, angles_at, compile_each, in_torch,
+    AUTOMATIC,
+    BATCH,
+    F16,
+    F32,
+    ROWS,
+    WEIGHTS,
+    Kernels,
+    angles_at,
+    compile_each,
+    in_torch,
     random_layer,
 )  # fmt: skip
 from report import report_ranks
@@ -110,25 +119,39 @@ def shares(layer: dict[str, Tensor], ranks: int, heads: int) -> list[dict[str, T
     ]
 
 
+def of_a_rank(
+    ranks: int, width: int, heads: int, keys: int, D: int, hidden: int, block_N: int, block_K: int,
+    columns: int,
+) -> tuple[Kernels, T.PrimFunc]:  # fmt: skip
+    """The kernels of one rank, and what adds up what all have made."""
+    sizes = heads // ranks, keys // ranks, D, hidden // ranks
+    return Kernels(width, *sizes, block_N, block_K), all_reduce(ranks, width, columns)
+
+
+@T.jit(pass_configs=AUTOMATIC)
+def tensor_parallel(
+    ranks: int, width: int = 256, heads: int = 8, keys: int = 4, D: int = 64, hidden: int = 512,
+    block_N: int = 64, block_K: int = 64, columns: int = 64,
+) -> T.PrimFunc:  # fmt: skip
+    return decoder_layers(
+        *of_a_rank(ranks, width, heads, keys, D, hidden, block_N, block_K, columns)
+    )
+
+
 class Model:
     """Layers on so many ranks: one launch for all, and a launch for each kernel."""
 
     def __init__(
-        self, ranks: int, width: int, heads: int, keys: int, D: int, hidden: int, block_N: int,
-        block_K: int, columns: int,
-    ) -> None:  # fmt: skip
-        self.ranks, self.heads = ranks, heads
-        self.sizes = {"width": width, "heads": heads, "keys": keys, "D": D, "hidden": hidden}
-        kernels = Kernels(
-            width, heads // ranks, keys // ranks, D, hidden // ranks, block_N, block_K
-        )
-        reduce = all_reduce(ranks, width, columns)
-        layers = decoder_layers(kernels, reduce)
-        self.together = T.compile(layers, pass_configs=AUTOMATIC)
+        self, ranks: int, block_N: int = 64, block_K: int = 64, columns: int = 64, **sizes: int
+    ) -> None:
+        self.ranks, self.heads, self.sizes = ranks, sizes["heads"], sizes
+        tiles = {"block_N": block_N, "block_K": block_K, "columns": columns}
+        self.together = tensor_parallel(ranks, **sizes, **tiles)
+        kernels, reduce = of_a_rank(ranks, **sizes, **tiles)
         self.each = compile_each(kernels)
         self.each["reduce"] = T.compile(reduce, out_idx=[3], pass_configs=AUTOMATIC)
-        self.slots = (2, ranks, ROWS, width), torch.float16
-        self.words = ranks * width // columns
+        self.slots = (2, ranks, ROWS, sizes["width"]), torch.float16
+        self.words = ranks * sizes["width"] // columns
 
     def layers(self, count: int, batch: int, length: int) -> list[dict[str, Tensor]]:
         return [random_layer(batch, length, **self.sizes) for _ in range(count)]
@@ -185,10 +208,8 @@ class Model:
 
 def show_times(ranks: int) -> None:
     """A layer of a model of 1B parameters, batch 1, 512 keys: 61 million weights."""
-    model = Model(
-        ranks, width=2048, heads=32, keys=8, D=64, hidden=8192, block_N=64, block_K=128,
-        columns=128,
-    )  # fmt: skip
+    sizes = {"width": 2048, "heads": 32, "keys": 8, "D": 64, "hidden": 8192}
+    model = Model(ranks, block_N=64, block_K=128, columns=128, **sizes)
     x, angles = torch.randn(1, 2048).half(), angles_at(511, 64)
     own = model.stacked(model.layers(1, 1, 512))
     with Ranks(ranks) as world:
@@ -209,9 +230,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", "both vector cores do the same part")
     torch.manual_seed(0)
     for ranks in (1, 2, 4):
-        model = Model(
-            ranks, width=256, heads=8, keys=4, D=64, hidden=512, block_N=64, block_K=64, columns=64
-        )
+        model = Model(ranks, width=256, heads=8, keys=4, D=64, hidden=512)
         for count, batch, length in ((1, 1, 1), (2, 3, 70), (3, 16, 33)):
             layers = model.layers(count, batch, length)
             x, angles = torch.randn(batch, 256).half(), angles_at(length - 1, 64)

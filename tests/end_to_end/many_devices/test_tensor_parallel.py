@@ -85,6 +85,7 @@ def test_any_step_on_one_binary(ranks: int, step: tuple[int, int, int]) -> None:
         same_as_one_by_one(ranks, step, schedule)
 
 
+@pytest.mark.exhaustive
 def test_two_ranks_say_what_one_says() -> None:
     """S-43: sums of parts are rounded once more, and no other difference is."""
     (alone,), _ = one_launch(1, STEPS[1], 0, "prompt")
