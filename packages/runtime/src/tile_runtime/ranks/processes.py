@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.bind_arguments import Bound
+from tile_runtime.launcher.kept_words import KeptWords
 from tile_runtime.ranks.group_ranks import GroupRanks, same_everywhere
 from tile_runtime.ranks.living_ranks import locked
 from tile_runtime.ranks.rank_group import RankGroup, rank_group
@@ -34,6 +36,7 @@ class ProcessRanks(GroupRanks):
     def __init__(self, group: RankGroup, heap: SharedHeap) -> None:
         super().__init__(group)
         self.heap = heap
+        self._kept: dict[JITKernel, KeptWords] = {}
         group.failure = lambda: heap.failure
 
     def __enter__(self) -> ProcessRanks:
@@ -80,8 +83,16 @@ class ProcessRanks(GroupRanks):
             message = f"`{kernel.prim_func.name}` is for an NPU, and ranks are simulated here"
             raise CallError("ranks", message, hint="set TILE_TARGET=sim")
         call = kernel.binder.bind(tuple(self.own(a) for a in arguments))
+        kept = self._kept.setdefault(kernel, kernel.kept_by(self._own_zeros))
+        if kept:
+            call = kept.next_call(call)
         self.run(launcher, call)
         return call.outputs[0] if len(call.outputs) == 1 else call.outputs
+
+    def _own_zeros(
+        self, shape: int | Sequence[int], dtype: torch.dtype
+    ) -> tuple[torch.Tensor, ...]:
+        return (self.zeros(shape, dtype)[self.rank],)
 
     def run(self, launch: SimulatorLaunch, call: Bound) -> None:
         """Run a call on this rank; raises as `launch`."""
@@ -152,10 +163,6 @@ def _simulated(members: RankGroup, heap_bytes: int, wanted: str) -> ProcessRanks
         raise CallError(
             "ranks", f"{members.count} processes, but at most {MOST_RANKS} are simulated"
         )
-<<<<<<< HEAD
-    _same_everywhere(members, "init_ranks", (heap_bytes, wanted))
-=======
->>>>>>> w-proc
     hosts = members.gathered(socket.gethostname())
     one_host = len(set(hosts)) == 1
     if wanted == "shared" and not one_host:
