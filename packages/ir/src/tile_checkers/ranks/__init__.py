@@ -26,7 +26,7 @@ from tile_checkers.loop_facts import FLAGS
 from tile_checkers.ranks.core_numbers import CoreNumbers, Figure
 from tile_checkers.ranks.events import Await
 from tile_checkers.ranks.long_loops import LongLoops
-from tile_checkers.ranks.races import never_known, unordered_pairs
+from tile_checkers.ranks.races import left_open, never_known, unordered_pairs
 from tile_checkers.ranks.reports import RankReports
 from tile_checkers.ranks.run import CoreText, run_together
 from tile_checkers.ranks.unroll import (
@@ -114,20 +114,22 @@ class RanksText:
             if isinstance(section, Section):
                 for core in (0,) if section.core is Core.CUBE else lanes:
                     whole[core] = (*whole.get(core, ()), *section.body)
+        every = [s for body in whole.values() for s in walk_statements(body)]
+        self.lent = lent = frozenset(_lent(every))
         reaching = {
-            id(s): {r.buffer for r, *_ in regions_of(s) if _shared(r.buffer)}
-            for body in whole.values()
-            for s in walk_statements(body)
+            id(s): {r.buffer for r, *_ in regions_of(s) if _shared(r.buffer) or r.buffer in lent}
+            for s in every
         }
         plainly = {
             b
-            for body in whole.values()
-            for s in walk_statements(body)
+            for s in every
             if not (isinstance(s, Op) and s.opdef.effect in _WORDS)
             for b in reaching[id(s)]
         }
         self.words = frozenset(b for found in reaching.values() for b in found) - plainly
-        essential = frozenset(at for at, found in reaching.items() if found)
+        essential = frozenset(at for at, found in reaching.items() if found) | {
+            id(s) for s in every if isinstance(s, Op) and s.opdef.effect is Effect.AWAIT_ENGINE
+        }
         self.streams = {
             core: pruned(self.with_order(body, reaching), essential)
             for core, body in sorted(whole.items())
@@ -174,7 +176,8 @@ class RanksText:
 
     def cores(self, ranks: int, given: dict[Var, Figure]) -> Iterator[CoreText]:
         """What every core of every rank does."""
-        launch, budget, long = self.func.launch, StatementBudget(MOST_FOLLOWED), LongLoops()
+        launch, budget = self.func.launch, StatementBudget(MOST_FOLLOWED)
+        long = LongLoops(self.lent)
         at_start: dict[Var, Figure] = {**given, RANKS: ranks}
         blocks = CoreNumbers(at_start).of(launch.blocks)
         if isinstance(blocks, Expr):
@@ -190,7 +193,7 @@ class RanksText:
                         launch.block: block,
                         launch.lane: max(0, core - 1),
                     }
-                    unrolling = Unrolling(here, ranks, self.words, budget, long)
+                    unrolling = Unrolling(here, ranks, self.words, budget, long, self.lent)
                     unrolling.body(body)
                     yield CoreText(rank, block, core, unrolling.events, self.meets[core])
 
@@ -206,6 +209,8 @@ class RanksText:
             if not outcome.unclear:
                 reports.hang(outcome.hanging, outcome.words)
             return
+        for copy in left_open(outcome.touched):
+            reports.left_open(copy)
         for late in never_known(outcome.parties, outcome.touched):
             reports.unknown(late)
         heard = {e.word for c in cores for e in c.events if isinstance(e, Await)}
@@ -216,6 +221,15 @@ class RanksText:
 
 def _of_pipes(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and stmt.opdef.effect in FLAGS | {Effect.BARRIER}
+
+
+def _lent(statements: Iterable[Stmt]) -> Iterator[Buffer]:
+    """Tensors that no other rank reaches, of which the engine reads or writes a part."""
+    for stmt in statements:
+        if isinstance(stmt, Op) and stmt.opdef.effect is Effect.ENGINE:
+            for region, *_ in regions_of(stmt):
+                if region.memory is Memory.GM and not is_symmetric(region.buffer):
+                    yield region.buffer
 
 
 def _shared(buffer: Buffer) -> bool:

@@ -54,7 +54,9 @@ def _in_one_piece(op: Op, target: Target) -> Problem | None:
         return op.problem("dst", "shape-mismatch", "has another number of elements than src")
     if is_far(src) and is_far(dst):
         hint = "copy through a tensor of your own"
-        return Problem("both-remote", f"{op.opdef.called}: both sides are on other ranks", None, hint)
+        return Problem(
+            "both-remote", f"{op.opdef.called}: both sides are on other ranks", None, hint
+        )
     return None
 
 

@@ -210,6 +210,7 @@ _CALLS = (
      lambda m: f'T.set_cross_flag("{m[2].lower()}", {m[3]}, mode={m[1]})'),
     (r"CrossCoreWaitFlag\((\w+)\)", lambda m: f"T.wait_cross_flag({m[1]})"),
     (r"SyncAll\(\)", lambda m: "T.sync_all()"),
+    (r"aclshmemx_sdma_quiet\b", lambda m: "T.wait(handle)"),
     (r"aclshmem_quiet\(\)", lambda m: "T.quiet()"),
     (r"aclshmemx?_barrier_all(_vec)?\(\)", lambda m: "T.barrier()"),
     (r"aclshmemx_signal_op\b", lambda m: "T.signal"),
