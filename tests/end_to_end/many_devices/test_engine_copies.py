@@ -209,3 +209,25 @@ def test_what_the_engine_does_not_do_is_an_error(body: Any, slug: str) -> None:
     with pytest.raises(KernelError) as caught:
         _traced(body)
     assert caught.value.slug == slug
+
+
+@pytest.mark.parametrize("copies", [False, True])
+def test_the_planner_leaves_the_engine_its_flag(copies: bool) -> None:
+    """The library's functions set and wait for the last flag between MTE3 and MTE2 themselves."""
+
+    @T.prim_func
+    def kernel(x: T.SymmTensor((64,), "float32"), y: T.Tensor((64,), "float32")) -> None:
+        with T.Kernel(1, threads=1) as _cid, T.Scale("device") as (r, num):
+            tile = T.alloc_ub((64,), "float32")
+            for k in T.unroll(7):
+                T.set_flag("mte3", "mte2", k)
+            T.copy(y, tile)
+            T.copy(tile, y)
+            T.copy(x, tile)
+            for k in T.unroll(7):
+                T.wait_flag("mte3", "mte2", k)
+            if copies:
+                T.wait(T.get_async(x, y, (r + 1) % num))
+
+    text = print_func(run_pipeline(kernel, DEFAULT_TARGET, PassOptions(automatic=ORDERED)).func)
+    assert ('set_flag(7) {src_pipe="mte3", dst_pipe="mte2"}' in text) != copies

@@ -535,7 +535,7 @@ def gemm_v0(
 def get(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> None:
     """Copy `src` of the rank `pe` to `dst`, the first `n` elements or all."""
 
-def get_async(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> EngineHandle:
+def get_async(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> Any:
     """Let the engine (SDMA) copy `src` of the rank `pe` to `dst`, as `T.put_async` does."""
 
 class half(_Scalar):
@@ -677,7 +677,7 @@ def put(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> None:
     """Copy `src` to `dst` of the rank `pe`, the first `n` elements or all; complete at the next
     `T.quiet`."""
 
-def put_async(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> EngineHandle:
+def put_async(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> Any:
     """Let the engine (SDMA) copy `src` to `dst` of the rank `pe`, the first `n` elements or all,
     while the core goes on. `T.wait` of the handle that this returns waits until it is there;
     until then neither side may be touched. Both sides are contiguous."""
