@@ -118,6 +118,45 @@ def test_what_is_missing_is_named_on_every_schedule(missing: str, slug: str, hin
         assert hint in str(error)
 
 
+def _early(missing: str) -> Any:
+    """Every rank hands on what it fetches, or writes over what its left neighbour fetches."""
+
+    @T.prim_func
+    def kernel(
+        x: T.SymmTensor((N,), "float32"),
+        y: T.Tensor((N,), "float32"),
+        z: T.Tensor((N,), "float32"),
+    ) -> None:
+        with T.Kernel(1) as _cid, T.Scale("device") as (r, num):
+            handle = T.get_async(x, y, (r + 1) % num)
+            if missing == "wait":
+                T.copy(y, z)
+            if missing == "wait for the engine":
+                T.quiet()
+                T.copy(y, z)
+            if missing == "order of the ranks":
+                T.copy(z, x)
+            T.wait(handle)
+            if not missing:
+                T.copy(y, z)
+
+    return kernel
+
+
+HANDED_ON = _case(OfRanks(X), OfRank(0 * X), OfRank(0 * X), expected=np.roll(X, -1, 0))
+
+
+@pytest.mark.parametrize("missing", ["", "wait", "wait for the engine", "order of the ranks"])
+def test_a_destination_is_read_and_a_source_written_after_the_wait(missing: str) -> None:
+    func = run_pipeline(_early(missing), DEFAULT_TARGET, PassOptions(automatic=ORDERED)).func
+    slugs = {"race"} if missing else set()
+    assert {d.slug for d in check_ranks(func, (2, 3))} == slugs
+    kernel = compile(_early(missing), pass_configs=ORDERED_CONFIGS)
+    for seed, delivery in schedules():
+        error = fault(HANDED_ON, kernel, seed, delivery, calls=1)
+        assert ({error.slug} if error is not None else set()) == slugs
+
+
 def test_a_kernel_that_ends_before_the_engine_is_told() -> None:
     error = fault(FETCHED, compile(_fetch(waits=False), pass_configs=ORDERED_CONFIGS), 0, "prompt")
     assert error is not None
