@@ -41,7 +41,7 @@ def _case(*arguments: Any, expected: np.ndarray) -> RankCase:
     return RankCase("", "", (), RANKS, arguments, {number: expected})
 
 
-def _shift(missing: str = "") -> Any:
+def _shift(missing: str = "", threads: int = 2) -> Any:
     """Every rank hands its row to the right, by way of a copy of it that it then writes over."""
 
     @T.prim_func
@@ -52,7 +52,7 @@ def _shift(missing: str = "") -> Any:
         word: T.Signals(1),
         y: T.Tensor((N,), "float32"),
     ) -> None:
-        with T.Kernel(1) as _cid, T.Scale("device") as (r, num):
+        with T.Kernel(1, threads=threads) as _cid, T.Scale("device") as (r, num):
             T.copy(x, mine)
             handle = T.put_async(mine, landed, (r + 1) % num)
             if missing == "wait before the source is reused":
@@ -165,7 +165,8 @@ def test_a_kernel_that_ends_before_the_engine_is_told() -> None:
 
 def test_too_early_values_are_those_of_before() -> None:
     """A source that is stored over too early is what arrives, if the engine is late."""
-    kernel = compile(_shift("wait before the source is reused"), pass_configs=ORDERED_CONFIGS)
+    early = _shift("wait before the source is reused", threads=1)
+    kernel = compile(early, pass_configs=ORDERED_CONFIGS)
     found = {}
     for delivery in ("prompt", "late"):
         with override(check="off", delivery=delivery), Ranks(RANKS) as world:

@@ -129,6 +129,7 @@ FORMULAS: dict[str, Formula] = {
     "pipeline": _forward,
     "pipeline_of_one": _forward,
     "halo": _edges,
+    "sum_by_engine": _to_all(1),
     "moe": _tokens,
     "moe_of_one": _tokens,
     "attention": _around(_keys_and_values),
@@ -147,7 +148,8 @@ def _holds(
         _check_bytes(name, case, found[0])
     times = [each.microseconds for each in found]
     assert times == sorted(times, reverse=True)
-    at_once = replace(_faster(table, math.inf), link_load_us=0.0, link_store_us=0.0, network_us=0.0)
+    latencies = ("link_load_us", "link_store_us", "network_us", "sdma_us")
+    at_once = replace(_faster(table, math.inf), **dict.fromkeys(latencies, 0.0))
     without = timed(case, kernel, at_once, monkeypatch).microseconds
     assert {each.microseconds_without_links for each in found} == {without}
     assert times[-1] >= without

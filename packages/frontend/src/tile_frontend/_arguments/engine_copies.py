@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op
@@ -13,7 +14,21 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import unexpected
 from tile_frontend._tracing.trace import Trace, current
 from tile_frontend._tracing.values import Pending
-from tile_ir import INT32, OPS, Const, Core, Region
+from tile_ir import (
+    INT32,
+    OPS,
+    Const,
+    Core,
+    Expr,
+    If,
+    Region,
+    constant_value,
+    maximum,
+    minimum,
+    simplify,
+)
+from tile_ir.layout.geometry import active_dims, element_count
+from tile_ir.layout.tile_copy import room_along
 
 # The functions of the library go through so many bytes of ub.
 _WORDS = 16
@@ -49,10 +64,33 @@ def _given(name: str, src: Any, dst: Any, n: Any) -> EngineHandle:
     trace = current(f"T.{name}")
     a, b = sides_of_move(name, src, dst, n)
     _meet_block(name, trace)  # what the other cores of the block have left in the source is there
-    trace.emit_pending(
-        build_op(OPS["sdma_copy"], {"src": a, "dst": b, "through": _through()}, name)
-    )
+    a, b, count = _to_the_edge(a, b)
+    copy = build_op(OPS["sdma_copy"], {"src": a, "dst": b, "through": _through()}, name)
+    if (constant_value(count) or 0) <= 0:
+        copy.stmt = If(count > 0, (copy.stmt,), (), copy.loc)
+    trace.emit_pending(copy)
     return EngineHandle(trace)
+
+
+def _to_the_edge(a: Region, b: Region) -> tuple[Region, Region, Expr]:
+    """Both sides without what lies behind the ends of their tensors, as other copies leave it out,
+    and how much there is in the dimension that is cut. Sides of other shapes stay whole."""
+    sides = [(region, next(iter(active_dims(region)), 0)) for region in (a, b)]
+    extents = [simplify(region.dims[dim].extent) for region, dim in sides]
+    if extents[0] != extents[1]:
+        return a, b, simplify(element_count(a))
+    count = extents[0]
+    for region, dim in sides:
+        count = minimum(count, room_along(region, dim))
+    count = simplify(maximum(count, 0))
+    cut = [_with_extent(region, dim, count) for region, dim in sides]
+    return cut[0], cut[1], count
+
+
+def _with_extent(region: Region, dim: int, extent: Expr) -> Region:
+    dims = list(region.dims)
+    dims[dim] = replace(dims[dim], extent=extent)
+    return Region(region.buffer, tuple(dims))
 
 
 def wait(handle: Any) -> Pending:

@@ -151,12 +151,18 @@ _CORES = re.compile(r"CrossCoreSetFlag<2, ")
 # What begins in front of a tensor.
 _BEFORE = re.compile(r"bytes \[-\d+, .* of GM buffer")
 _BLOCKS = re.compile(r"^give each block its own bytes")
+# What is to be done on the core that has asked the engine, and then tells the other one.
+_ENGINE = re.compile(r"call aclshmemx_sdma_quiet after the transfer, then .*", re.DOTALL)
 
 
 def _hint(fault: Fault, func: Func) -> str:
     """What the simulator advises, in the words of the language. A kernel that never asks which of
     its vector cores or blocks it is has each of them do all of the work, and no order between them
     makes that right. Where the order of a kernel is its own, the compiler can make it."""
+    if _ENGINE.search(fault.hint) and not uses_lane(func):
+        # The cores of a block meet at the wait.
+        hint = _ENGINE.sub("call aclshmemx_sdma_quiet between the two", fault.hint)
+        return _in_the_language(hint, func)
     if _LANES.search(fault.hint) and not uses_lane(func):
         return own_lane_part(func)
     if _BLOCKS.search(fault.hint) and not uses_block(func):

@@ -58,7 +58,7 @@ void TimeModel::begin_engine(uint32_t index, double time)
     const uint32_t target = rank_of(to);
     const double from_hbm = transfers_[source]->serve(time, true, from);
     transfers_[target]->serve(time, false, to);
-    const double rate = timing_.sdma_bandwidth * 1e3 / timing_.mhz;
+    const double rate = std::min(timing_.sdma_bandwidth, timing_.l2_bandwidth) * 1e3 / timing_.mhz;
     links_.begin(time, {source, target, source != own, true, rate}, double(from.run), from_hbm,
         uint64_t(index) * place_count + engine_place);
     serve_others(time);
