@@ -35,7 +35,8 @@ BY_NAME = {
 }  # fmt: skip
 # Types of the frontend as a script sees them.
 SEEN_AS = {
-    "DTypeName": "DataType", "Pending": "None", "Tile": "Tensor", "Loop": "Iterable[_Scalar]",
+    "DTypeName": "DataType", "Pending": "None", "EngineHandle": "Any", "Tile": "Tensor",
+    "Loop": "Iterable[_Scalar]",
     "Scalar": "_Scalar",
     "ScopeFrame": "AbstractContextManager[None]", "IfFrame": "AbstractContextManager[None]",
     "BranchFrame": "AbstractContextManager[None]", "TileLayout": "object",

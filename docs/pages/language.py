@@ -45,6 +45,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
               "Persistent", "loop_break", "use_swizzle", "recommend_tiles", "recommend_configs"),
     "branches": ("If", "Then", "Else"),
     "devices": ("Scale", "rank", "num_ranks", "SymmTensor", "Signals", "put", "get", "put_signal",
+                "put_async", "get_async", "wait",
                 "wait_eq", "wait_ne", "wait_ge", "wait_gt", "wait_le", "wait_lt"),
     "scalars": ("if_then_else", "Select", "And", "Or", "Not", "max", "min", "abs", "exp", "log",
                 "sqrt", "rsqrt", "floor", "ceil", "round", "trunc", "pow", "exp2", "log2", "log10",

@@ -6,7 +6,9 @@ counts the calls from 1 on: words only grow, and nothing is reset between calls.
 in slots is read before it ends, and a rank puts there again only when it has heard so.
 """
 
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -15,6 +17,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from report import report_ranks
 
 import tile_frontend as T
+from tile_ir.costs.hccl import derived_us, published_all_reduce_us
 from tile_runtime import Ranks
 
 # Elements that one block takes of a slice are a multiple of these: whole blocks of ub in any type.
@@ -354,6 +357,61 @@ def send_all(world: Ranks, n: int) -> None:
     report_ranks(f"broadcast of {n}", list(y), [x[root]] * world.count)
 
 
+# From here on HCCL's published formula is a head and the bytes of a link.
+LARGE = 1 << 23
+
+
+def modelled(world: Ranks, n: int, blocks: int) -> Iterator[tuple[str, float]]:
+    """Modelled times of the collectives, with launches, for `n` elements from rank to rank."""
+    num = world.count
+
+    def own(*shape: int) -> list[torch.Tensor]:
+        return [torch.zeros(shape) for _ in range(num)]
+
+    def shared(*shape: int) -> T.Tensor:
+        return world.zeros(shape, torch.float32)
+
+    def words() -> T.Tensor:
+        return world.signals(num * blocks)
+
+    rows, whole = (num, n), num * n
+    launches = {
+        "all-gather": (gather(num, n, blocks), own(n), shared(*rows), words()),
+        "all-gather around a ring": (gather(num, n, blocks, True), own(n), shared(*rows), words()),
+        "all-to-all": (exchange(num, n, blocks), own(*rows), shared(*rows), words()),
+        "reduce-scatter": (
+            scattered_sum(num, n, 1, blocks), own(*rows), shared(*rows), own(n), words(), words(),
+        ),
+        "all-reduce": (
+            sum_of_all(num, n, 1, blocks), own(*rows), shared(*rows), shared(*rows), words(),
+            words(),
+        ),
+    }  # fmt: skip
+    if 4 * whole < LARGE:
+        launches["all-reduce at once"] = (
+            sum_at_once(num, whole, 1, blocks), own(whole), shared(num, whole), own(whole), words(),
+            words(),
+        )  # fmt: skip
+    for name, (kernel, *arguments) in launches.items():
+        world.launch(kernel, *arguments, 1)
+        yield name, world.result.task_microseconds
+
+
+def hccl(name: str, size: int) -> str:
+    """What HCCL takes on a server of eight: of an all-reduce published, of others derived from it
+    (docs/link_times.md)."""
+    if name.startswith("all-reduce"):
+        return f"HCCL {published_all_reduce_us(size):.1f} us"
+    return f"HCCL {derived_us(size / 8):.1f} us, derived" if size >= LARGE else "HCCL not published"
+
+
+def show_times() -> None:
+    for size in (1 << 16, 1 << 20, LARGE):
+        with Ranks(8) as world:
+            for name, us in modelled(world, size // 4 // 8, blocks=21):
+                print(f"{name} of {size >> 10} KB: modelled {us:.1f} us, {hccl(name, size)}")
+
+
 def main() -> None:
     torch.manual_seed(0)
     for ranks, n in ((1, 100), (3, 1001), (8, 512)):
@@ -364,6 +422,8 @@ def main() -> None:
             exchange_some(world, 7, 40)
             reduce_all(world, n)
             send_all(world, n)
+    if os.environ.get("TILE_TIME"):
+        show_times()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ TUNING = GUIDE + "优秀实践/Matmul性能调优案例/Matmul高阶API使能"
 RECIPES = "recipes:docs/models/"
 
 _THEORY = "a bound the page computes, not measured"
-_CARDS = "several cards: links between cards are not modelled"
+_CARDS = "several cards: tests/link_times stands for it"
 _LIBRARY = "the high-level Matmul API's own scalar work, of which no source gives the instructions, is most of it"
 _TILES = "the framework schedules its own tasks at run time; the page shows no tiling, cores or flow of data"
 _NO_SHAPE = "the page does not say on what shape"

@@ -183,6 +183,13 @@ def halo(ranks: int, width: int) -> RankCase:
     )
 
 
+def sum_by_engine(ranks: int, n: int) -> RankCase:
+    x = _random(ranks, n)
+    arguments = (OfRanks(x), space(ranks, 2, n), space(ranks, n))
+    expected = np.stack([_in_order(np.roll(x, -rank, 0)) for rank in range(ranks)])
+    return RankCase("sum_by_engine", "sum_by_engine", (n,), ranks, arguments, {2: expected})
+
+
 def _moe(ranks: int, width: int, experts: int, chosen: np.ndarray) -> RankCase:
     tokens, top_k = chosen.shape[1:]
     x, weights = _random(ranks, tokens, width), np.abs(_random(ranks, tokens, top_k))
@@ -263,6 +270,7 @@ EXAMPLES: dict[str, tuple[Callable[[int, int], RankCase], tuple[int, int]]] = {
     "pipeline": (pipeline, (301, 96)),
     "pipeline_of_one": (pipeline_of_one, (301, 96)),
     "halo": (halo, (77, 64)),
+    "sum_by_engine": (sum_by_engine, (301, 96)),
     "moe": (moe, (37, 64)),
     "moe_of_one": (moe_of_one, (37, 64)),
     "attention": (attention, (21, 32)),

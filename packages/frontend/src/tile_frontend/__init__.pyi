@@ -535,6 +535,9 @@ def gemm_v0(
 def get(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> None:
     """Copy `src` of the rank `pe` to `dst`, the first `n` elements or all."""
 
+def get_async(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> Any:
+    """Let the engine (SDMA) copy `src` of the rank `pe` to `dst`, as `T.put_async` does."""
+
 class half(_Scalar):
     """A scalar parameter of half; called, a cast."""
 
@@ -673,6 +676,11 @@ def printf(fmt: _str, *args: _Tile | _Value) -> None:
 def put(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> None:
     """Copy `src` to `dst` of the rank `pe`, the first `n` elements or all; complete at the next
     `T.quiet`."""
+
+def put_async(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> Any:
+    """Let the engine (SDMA) copy `src` to `dst` of the rank `pe`, the first `n` elements or all,
+    while the core goes on. `T.wait` of the handle that this returns waits until it is there;
+    until then neither side may be touched. Both sides are contiguous."""
 
 def put_signal(
     src: _Tile,
@@ -992,6 +1000,9 @@ def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -
       are
     not as many, for registers, and for a matrix in l1 whose pieces would have to lie elsewhere."""
 
+def wait(handle: Any) -> None:
+    """Wait until what the engine was given is there, the copy of this handle and all before it."""
+
 def wait_cross_flag(flag: _Value, pipe: _str = '') -> None:
     """wait for a signal of another core and consume it.
 
@@ -1051,16 +1062,16 @@ __all__ = [
     "cache", "cast", "cdiv", "ceil", "ceildiv", "clamp", "compile", "const", "copy", "cos",
     "cumsum", "device_assert", "disable_cache", "do_bench", "double", "dtype", "dump_tensor",
     "empty", "enable_cache", "erf", "exp", "exp2", "fence", "float", "float16", "float32",
-    "float64", "floor", "floordiv", "floormod", "func_attr", "gemm", "gemm_v0", "get", "grid",
-    "half", "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8",
+    "float64", "floor", "floordiv", "floormod", "func_attr", "gemm", "gemm_v0", "get", "get_async",
+    "grid", "half", "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8",
     "isfinite", "isinf", "isnan", "jit", "log", "log10", "log2", "loop_break", "macro",
     "make_nz_layout", "make_zn_layout", "max", "max_value", "megakernel", "min", "min_value", "mma",
     "next_power_of_2", "num_ranks", "pipe_barrier", "pow", "prim_func", "print", "printf", "put",
-    "put_signal", "quiet", "range", "rank", "recommend_configs", "recommend_tiles", "reduce",
-    "reduce_max", "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "reshape", "round",
-    "rsqrt", "serial", "set_autotune_inputs", "set_cross_flag", "set_deq_scale", "set_flag",
-    "shift_left", "shift_right", "sigmoid", "signal", "sin", "sqrt", "symbolic", "sync_all", "tanh",
-    "tile", "trunc", "truncdiv", "truncmod", "uint", "uint16", "uint32", "uint64", "uint8",
-    "unroll", "use_swizzle", "vectorized", "view", "wait_cross_flag", "wait_eq", "wait_flag",
-    "wait_ge", "wait_gt", "wait_le", "wait_lt", "wait_ne",
+    "put_async", "put_signal", "quiet", "range", "rank", "recommend_configs", "recommend_tiles",
+    "reduce", "reduce_max", "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "reshape",
+    "round", "rsqrt", "serial", "set_autotune_inputs", "set_cross_flag", "set_deq_scale",
+    "set_flag", "shift_left", "shift_right", "sigmoid", "signal", "sin", "sqrt", "symbolic",
+    "sync_all", "tanh", "tile", "trunc", "truncdiv", "truncmod", "uint", "uint16", "uint32",
+    "uint64", "uint8", "unroll", "use_swizzle", "vectorized", "view", "wait", "wait_cross_flag",
+    "wait_eq", "wait_flag", "wait_ge", "wait_gt", "wait_le", "wait_lt", "wait_ne",
 ]

@@ -11,6 +11,8 @@ from tile_frontend._arguments.atomic_arguments import atomic_addx2, atomic_addx4
 from tile_frontend._arguments.copy_arguments import copy
 from tile_frontend._arguments.debug_output import print_value, printf
 from tile_frontend._arguments.element_questions import all_of, any_of
+from tile_frontend._arguments.engine_copies import FUNCTIONS as ENGINE_COPIES
+from tile_frontend._arguments.engine_copies import SPELLINGS_OF_ENGINES
 from tile_frontend._arguments.grid_barrier import sync_grid
 from tile_frontend._arguments.halves import dual_copy
 from tile_frontend._arguments.op_functions import OpFunction, table_functions
@@ -81,7 +83,7 @@ NAMES: dict[str, Any] = {
     "Buffer": tensors.Tensor, "DataType": DataType, "range": loops.serial,
     "copy": CopyFunction(OPS["copy"], copy), "printf": printf, "print": print_value,
     "signal": OpFunction(OPS["signal"], signal), "put": put, "get": get,
-    "put_signal": put_signal, **WAITS,
+    "put_signal": put_signal, **WAITS, **ENGINE_COPIES,
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {
@@ -99,7 +101,8 @@ GPU_NAMES: dict[str, Any] = {
 }  # fmt: skip
 # What scripts for several devices write besides.
 RANK_NAMES: dict[str, Any] = {
-    **SPELLINGS_OF_RANKS, "scale": ranks.Scale, "barrier_blocks": NAMES["barrier"],
+    **SPELLINGS_OF_RANKS, **SPELLINGS_OF_ENGINES,
+    "scale": ranks.Scale, "barrier_blocks": NAMES["barrier"],
     **dict.fromkeys(("get_rank", "get_pe", "my_pe"), ranks.rank),
     **dict.fromkeys(("get_num_ranks", "get_pe_num", "n_pes"), ranks.num_ranks),
 }  # fmt: skip

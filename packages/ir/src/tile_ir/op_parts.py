@@ -44,6 +44,8 @@ class Effect(Enum):
     CACHE = "cache"
     SIGNAL = "signal"
     AWAIT_SIGNAL = "await_signal"
+    ENGINE = "engine"
+    AWAIT_ENGINE = "await_engine"
 
 
 class Among(Enum):

@@ -101,7 +101,13 @@ def _no_lane(op: Op) -> Diagnostic:
 
 # What only orders the work of a core: without any, there is nothing to order.
 _BARRIERS = (Effect.BARRIER, Effect.SYNC_ALL)
-_ORDER = (*_BARRIERS, Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.AWAIT_SIGNAL)
+_ORDER = (
+    *_BARRIERS,
+    Effect.SET_FLAG,
+    Effect.WAIT_FLAG,
+    Effect.AWAIT_SIGNAL,
+    Effect.AWAIT_ENGINE,
+)
 
 
 def _orders_ranks(stmt: Stmt) -> bool:

@@ -29,7 +29,7 @@ from tile_ir import (
 from tile_ir.layout.row_form import row_form
 from tile_ir.opdef import defined_operands
 from tile_ir.quick_dataclasses import dataclass
-from tile_ir.ranks import inside_instance, is_symmetric, rank_of
+from tile_ir.ranks import inside_instance, is_far, is_symmetric, rank_of
 
 
 class RegionView:
@@ -64,6 +64,11 @@ class RegionView:
     def rank(self) -> str:
         """The rank whose instance of a symmetric tensor it is a part of."""
         return self.cxx(rank_of(self._placed))
+
+    @property
+    def far(self) -> bool:
+        """Whether it is named as a part of another rank's instance."""
+        return is_far(self._placed)
 
     @property
     def of_this_device(self) -> bool:

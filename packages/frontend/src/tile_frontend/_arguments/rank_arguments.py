@@ -63,12 +63,17 @@ def get(src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
 
 
 def _moved(name: str, src: Any, dst: Any, n: Any) -> Pending:
-    """The copy of both sides, cut to so many elements."""
-    a, b = copy_regions(src, dst, False, name)
-    if n is not None:
-        count = integer_expr(f"{name}: n", n)
-        a, b = (_first(name, region, count) for region in (a, b))
+    a, b = sides_of_move(name, src, dst, n)
     return build_op(OPS["copy"], {"src": a, "dst": b}, name)
+
+
+def sides_of_move(name: str, src: Any, dst: Any, n: Any) -> tuple[Region, Region]:
+    """Both sides of a copy, cut to so many elements."""
+    a, b = copy_regions(src, dst, False, name)
+    if n is None:
+        return a, b
+    count = integer_expr(f"{name}: n", n)
+    return _first(name, a, count), _first(name, b, count)
 
 
 def _first(name: str, region: Region, count: Expr) -> Region:

@@ -27,7 +27,7 @@ from tile_checkers.ranks.core_numbers import CoreNumbers, Figure
 from tile_checkers.ranks.events import Await, Lower, Raise
 from tile_checkers.ranks.long_loops import LongLoops
 from tile_checkers.ranks.own_loops import crosses
-from tile_checkers.ranks.races import never_known, unordered_pairs
+from tile_checkers.ranks.races import left_open, never_known, unordered_pairs
 from tile_checkers.ranks.reports import RankReports
 from tile_checkers.ranks.run import CoreText, run_together
 from tile_checkers.ranks.turns import turns_that_stand
@@ -122,25 +122,26 @@ class RanksText:
             if isinstance(section, Section):
                 for core in (0,) if section.core is Core.CUBE else lanes:
                     whole[core] = (*whole.get(core, ()), *section.body)
+        every = [s for body in whole.values() for s in walk_statements(body)]
+        self.lent = lent = frozenset(_lent(every))
         touched = {
-            id(s): {r.buffer for r, *_ in regions_of(s) if r.memory is Memory.GM}
-            for body in whole.values()
-            for s in walk_statements(body)
+            id(s): {r.buffer for r, *_ in regions_of(s) if r.memory is Memory.GM} for s in every
         }
         plainly = {
             b
-            for body in whole.values()
-            for s in walk_statements(body)
+            for s in every
             if not (isinstance(s, Op) and s.opdef.effect in _WORDS)
             for b in touched[id(s)]
         }
         # Blocks of a rank tell each other by words that no other rank reaches.
         reaching = {
-            at: {b for b in found if is_symmetric(b) or b not in plainly}
+            at: {b for b in found if is_symmetric(b) or b in lent or b not in plainly}
             for at, found in touched.items()
         }
         self.words = frozenset(b for found in reaching.values() for b in found) - plainly
-        essential = frozenset(at for at, found in reaching.items() if found)
+        essential = frozenset(at for at, found in reaching.items() if found) | {
+            id(s) for s in every if isinstance(s, Op) and s.opdef.effect is Effect.AWAIT_ENGINE
+        }
         self.streams = {
             core: pruned(self.with_order(body, reaching), essential)
             for core, body in sorted(whole.items())
@@ -202,7 +203,8 @@ class RanksText:
     ) -> Iterator[CoreText]:
         """What every core of every rank does, but for loops that others need not know of where it
         is not told how often they run."""
-        launch, budget, long = self.func.launch, StatementBudget(MOST_FOLLOWED), LongLoops()
+        launch, budget = self.func.launch, StatementBudget(MOST_FOLLOWED)
+        long = LongLoops(self.lent)
         at_start: dict[Var, Figure] = {**given, RANKS: ranks}
         blocks = CoreNumbers(at_start).of(launch.blocks)
         if isinstance(blocks, Expr):
@@ -218,7 +220,7 @@ class RanksText:
                         launch.block: block,
                         launch.lane: max(0, core - 1),
                     }
-                    unrolling = Unrolling(here, ranks, self.words, budget, long)
+                    unrolling = Unrolling(here, ranks, self.words, budget, long, self.lent)
                     unrolling.body(body)
                     left_out += unrolling.left_out
                     yield CoreText(rank, block, core, unrolling.events, self.meets[core])
@@ -238,6 +240,8 @@ class RanksText:
             if not outcome.unclear:
                 reports.hang(outcome.hanging, outcome.words)
             return
+        for copy in left_open(outcome.touched):
+            reports.left_open(copy)
         for late in never_known(outcome.parties, outcome.touched):
             reports.unknown(late)
         if self.turns is not None and given[self.turns[0]] != self.turns[1][-1]:
@@ -261,6 +265,15 @@ def _without_signals(cores: list[CoreText], left_out: Sequence[tuple[For, Expr]]
 
 def _of_pipes(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and stmt.opdef.effect in FLAGS | {Effect.BARRIER}
+
+
+def _lent(statements: Iterable[Stmt]) -> Iterator[Buffer]:
+    """Tensors that no other rank reaches, of which the engine reads or writes a part."""
+    for stmt in statements:
+        if isinstance(stmt, Op) and stmt.opdef.effect is Effect.ENGINE:
+            for region, *_ in regions_of(stmt):
+                if region.memory is Memory.GM and not is_symmetric(region.buffer):
+                    yield region.buffer
 
 
 def _meets(body: Body) -> Iterator[tuple[Among, bool]]:

@@ -16,7 +16,8 @@ Word = tuple[Buffer, int, tuple[Figure, ...]]
 class Reach:
     """Bytes of the instance of a rank are touched: from `lows` to before `highs` in each dimension.
     Not `certain` where data decide whether, or which. Two `unordered` ones need no order. A `word`
-    is touched by a signal or a wait, and is no store that is under way for long."""
+    is touched by a signal or a wait, and is no store that is under way for long. What an `engine`
+    touches it may touch until the core waits for it."""
 
     stmt: Stmt
     pipe: int
@@ -28,6 +29,7 @@ class Reach:
     unordered: bool
     certain: bool
     word: bool
+    engine: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ class PipeWait:
     pipe: int | None
     arrives: bool = False
     fences: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitEngine:
+    """Wait for what the core has given to the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +102,11 @@ class Lower:
     number: int
 
 
-CoreEvent = Reach | PipeFlag | PipeWait | Tell | Await | Meet | Raise | Lower
+CoreEvent = Reach | PipeFlag | PipeWait | AwaitEngine | Tell | Await | Meet | Raise | Lower
 
 __all__ = [
     "Await",
+    "AwaitEngine",
     "CoreEvent",
     "Lower",
     "Meet",

@@ -11,6 +11,7 @@ from tile_checkers.ranks.core_numbers import Figure
 from tile_ir import (
     Binary,
     Break,
+    Buffer,
     Effect,
     Expr,
     For,
@@ -35,7 +36,9 @@ from tile_ir.ranks import is_symmetric
 
 # Rounds that run as they are at both ends; flags are mostly chosen by whether a round is even.
 FIRST, LAST = 2, 2
-_WITH_OTHERS = CROSS | {Effect.SIGNAL, Effect.AWAIT_SIGNAL}
+_WITH_OTHERS = CROSS | {
+    Effect.SIGNAL, Effect.AWAIT_SIGNAL, Effect.ENGINE, Effect.AWAIT_ENGINE
+}  # fmt: skip
 
 
 # From where to where a place reaches, in each dimension.
@@ -59,15 +62,21 @@ class MiddleRounds:
 class LongLoops:
     """Which loops of a kernel may be shortened."""
 
-    def __init__(self) -> None:
+    def __init__(self, lent: frozenset[Buffer] = frozenset()) -> None:
+        self.lent = lent
         self.found: dict[int, Mapping[Region, Region] | None] = {}
 
     def regions(self, loop: For) -> Mapping[Region, Region] | None:
         """What the statements of a loop touch, each in terms of the loop variable alone where
         rounds differ; None if they differ in more."""
         if id(loop) not in self.found:
-            self.found[id(loop)] = _regions(loop)
+            self.found[id(loop)] = None if self.lends(loop) else _regions(loop)
         return self.found[id(loop)]
+
+    def lends(self, loop: For) -> bool:
+        """Whether rounds touch what the engine may be touching."""
+        inside = walk_statements(loop.body)
+        return any(r.buffer in self.lent for s in inside for r, *_ in regions_of(s))
 
 
 def middle(count: int) -> tuple[int, int]:

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_checkers.block.clocks import WAITS, WIDTH, CoreClocks
-from tile_checkers.ranks.events import CoreEvent, PipeFlag, PipeWait, Reach
+from tile_checkers.ranks.events import AwaitEngine, CoreEvent, PipeFlag, PipeWait, Reach
 from tile_checkers.touched import S
 from tile_ir.lazy import np
 
 # The column of stores to other ranks, behind those of the pipes and of the waits.
 STORES = WIDTH
+# Behind it, that of the engine: how often the core has waited for it.
+ENGINE = STORES + 1
+COLUMNS = ENGINE + 1
 # For every core of every rank, so many instructions of each pipe are complete.
 Table = Any
 
@@ -26,7 +29,8 @@ NAMES_OF_CORES = ("cube core", "vector core 0", "vector core 1")
 @dataclass(frozen=True, slots=True)
 class Touched:
     """An access: by which core, its number in a column, what the core knew of all others, and how
-    many of its own stores to this rank came surely before."""
+    many of its own stores to this rank came surely before, and how often it had waited for the
+    engine."""
 
     reach: Reach
     party: Party
@@ -34,12 +38,14 @@ class Touched:
     number: int
     seen: Table
     arrived: int
+    drained: int
 
 
 @dataclass(eq=False, slots=True)
 class Party:
     """One core, and how far it has come. `stores` counts those to other ranks, `arrived` those that
-    are surely there; `fenced` is how many stand before the last fence, and to which ranks."""
+    are surely there; `fenced` is how many stand before the last fence, and to which ranks;
+    `drained` counts the waits for the engine, and `copied_to` has what it may still be writing."""
 
     number: int
     rank: int
@@ -54,6 +60,8 @@ class Party:
     fenced: int = 0
     open_to: dict[int, Reach] = field(default_factory=dict)
     fenced_to: set[int] = field(default_factory=set)
+    drained: int = 0
+    copied_to: dict[int, Reach] = field(default_factory=dict)
     waits: int = 0
     tells: int = 0
 
@@ -80,6 +88,10 @@ class Party:
             case PipeWait(pipe=pipe):
                 assert pipe is not None, "matched above"
                 self.local.barrier(pipe)
+            case AwaitEngine():
+                self.local.barrier_all()
+                self.drained += 1
+                self.copied_to = {}
             case _:
                 return False
         return True
@@ -91,6 +103,11 @@ class Party:
 
     def reach(self, reach: Reach) -> Touched:
         """Touch something: a store to another rank is there only once the core has been quiet."""
+        if reach.engine:
+            if reach.writes and reach.rank != self.rank:
+                self.copied_to[reach.rank] = reach
+            number = self.drained + 1
+            return Touched(reach, self, ENGINE, number, self.seen, self.arrived, self.drained)
         number, column = self.local.issue(reach.pipe), reach.pipe
         if reach.writes and reach.rank != self.rank and not reach.word:
             self.stores += 1
@@ -99,14 +116,14 @@ class Party:
             number, column = self.stores, STORES
         # A fence is among stores to one rank only.
         before = max(self.arrived, self.fenced) if column == STORES else self.arrived
-        return Touched(reach, self, column, number, self.seen, before)
+        return Touched(reach, self, column, number, self.seen, before, self.drained)
 
     def table(self, pipe: int) -> Table:
         """All that is complete once what a pipe has begun is."""
         found = self.seen.copy()
         own = found[self.number]
         own[:WIDTH] = self.local.before(pipe, own=True)
-        own[STORES] = self.arrived
+        own[STORES], own[ENGINE] = self.arrived, self.drained
         return found
 
     def told_to(self, rank: int) -> Table:
@@ -136,4 +153,4 @@ class Party:
         self.local.learn_all([int(n) for n in table[self.number, :WIDTH]])
 
 
-__all__ = ["NAMES_OF_CORES", "STORES", "WAITS", "Party", "Table", "Touched"]
+__all__ = ["COLUMNS", "ENGINE", "NAMES_OF_CORES", "STORES", "WAITS", "Party", "Table", "Touched"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tile_checkers.ranks.core_numbers import Figure, above, remain_apart
-from tile_checkers.ranks.party import STORES, Party, Touched
+from tile_checkers.ranks.party import ENGINE, STORES, Party, Touched
 from tile_ir import Buffer, Expr
 from tile_ir.lazy import np
 
@@ -26,8 +26,8 @@ class RankPair:
 
 
 def unordered_pairs(touched: Iterable[Touched]) -> Iterator[RankPair]:
-    """Pairs of accesses of two cores of different blocks, or of a store to another rank with
-    whatever else: the order inside a block is proved elsewhere."""
+    """Pairs of accesses of two cores of different blocks, or of a store to another rank or what the
+    engine touches with whatever else: the order inside a block is proved elsewhere."""
     instances: dict[tuple[Buffer, int], list[Touched]] = {}
     for one in touched:
         instances.setdefault((one.reach.buffer, one.reach.rank), []).append(one)
@@ -45,7 +45,8 @@ def _in_instance(found: list[Touched]) -> Iterator[RankPair]:
     column = np.array([t.column for t in found])
     party = np.array([t.party.number for t in found])
     at = np.array([(t.party.rank, t.party.block) for t in found])
-    remote = column == STORES
+    remote = column >= STORES
+    drained = np.array([t.drained for t in found])
     for i in range(1, len(found)):
         meet = ((lows[:i] < highs[i]) & (lows[i] < highs[:i])).all(axis=1)
         meet &= (writes[:i] | writes[i]) & ~(unordered[:i] & unordered[i])
@@ -55,8 +56,10 @@ def _in_instance(found: list[Touched]) -> Iterator[RankPair]:
             continue
         for j in np.flatnonzero(meet):
             seen = found[i].seen[party[j], column[j]]
-            if party[i] == party[j]:
+            if party[i] == party[j] and column[j] == STORES:
                 seen = found[i].arrived
+            elif party[i] == party[j]:  # a queue of the engine is in order
+                seen = number[j] if column[i] == ENGINE else drained[i]
             if seen >= number[j]:
                 continue
             sure = _meet(found[j], found[i])
@@ -92,8 +95,18 @@ def never_known(parties: list[Party], touched: Iterable[Touched]) -> Iterator[To
         before = known.get(party.rank)
         known[party.rank] = party.seen if before is None else np.maximum(before, party.seen)
     for one in touched:
-        if one.column == STORES and known[one.reach.rank][one.party.number, STORES] < one.number:
+        put = one.column == STORES or (
+            one.column == ENGINE and one.reach.writes and one.reach.rank != one.party.rank
+        )
+        if put and known[one.reach.rank][one.party.number, one.column] < one.number:
             yield one
 
 
-__all__ = ["RankPair", "never_known", "unordered_pairs"]
+def left_open(touched: Iterable[Touched]) -> Iterator[Touched]:
+    """What the engine writes and its core never waits for."""
+    for one in touched:
+        if one.column == ENGINE and one.reach.writes and one.party.drained < one.number:
+            yield one
+
+
+__all__ = ["RankPair", "left_open", "never_known", "unordered_pairs"]

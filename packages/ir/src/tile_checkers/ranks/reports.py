@@ -63,7 +63,19 @@ class RankReports(Findings):
             f"{found.party.name()} signals to rank {rank} while what it has stored there, in line "
             f"{found.store.stmt.loc.line}, may not have arrived: a signal carries only what its "
             f"core has waited for{self.where()}",
-            "call T.quiet() between the store and the signal",
+            "wait for the handle (T.wait) between the transfer and the signal"
+            if found.store.engine
+            else "call T.quiet() between the store and the signal",
+        )
+
+    def left_open(self, copy: Touched) -> None:
+        self.add(
+            ("left open", id(copy.reach.stmt)),
+            copy.reach.stmt.loc,
+            "transfer-open",
+            f"the kernel of {copy.party.name()} ends while the engine may still be at this "
+            f"transfer{self.where()}",
+            "wait for its handle (T.wait)",
         )
 
     def unknown(self, store: Touched) -> None:
@@ -139,9 +151,12 @@ def _does(access: Touched) -> str:
 def _order(pair: RankPair) -> str:
     one, two = pair.first.reach.stmt.loc.line, pair.second.reach.stmt.loc.line
     if pair.first.party is pair.second.party:
+        if pair.first.reach.engine:
+            return "wait for the handle of the transfer (T.wait) between them"
         return "call T.quiet() between them"
+    done = "T.wait of its handle" if pair.first.reach.engine else "T.quiet"
     return (
-        f"signal behind line {one} once it is complete (T.quiet, T.signal) and wait for the word "
+        f"signal behind line {one} once it is complete ({done}, T.signal) and wait for the word "
         f"before line {two} (T.wait_ge), or the other way round; or meet between them at T.barrier"
     )
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from tile_checkers.ranks.counters import RankCounters
 from tile_checkers.ranks.events import Await, CoreEvent, Lower, Meet, Raise, Reach, Tell, Word
-from tile_checkers.ranks.party import STORES, Party, Table, Touched
+from tile_checkers.ranks.party import COLUMNS, Party, Table, Touched
 from tile_checkers.ranks.words import Name, Sent, Unclear, Waited, WordState
 from tile_checkers.touched import S
 from tile_ir import Op, Var
@@ -89,7 +89,7 @@ class RanksRun:
         steps: Mapping[Var, int],
     ) -> None:
         self.held = held
-        nothing = np.zeros((len(cores), STORES + 1), np.int32)
+        nothing = np.zeros((len(cores), COLUMNS), np.int32)
         self.parties = [
             Party(i, c.rank, c.block, c.core, c.events, nothing) for i, c in enumerate(cores)
         ]
@@ -150,8 +150,9 @@ class RanksRun:
 
     def tell(self, party: Party, event: Tell) -> None:
         _, rank, _ = event.word
-        store = party.open_to.get(rank)
-        if store is not None and rank not in party.fenced_to:
+        store = None if rank in party.fenced_to else party.open_to.get(rank)
+        store = party.copied_to.get(rank, store)
+        if store is not None:
             self.outcome.unquiet.append(Unquiet(event, store, party))
         number = party.local.issue(S)
         party.tells += 1

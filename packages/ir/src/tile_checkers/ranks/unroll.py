@@ -16,6 +16,7 @@ from tile_checkers.ranks.core_numbers import (
 )
 from tile_checkers.ranks.events import (
     Await,
+    AwaitEngine,
     CoreEvent,
     Lower,
     Meet,
@@ -105,7 +106,8 @@ class StatementBudget:
 
 
 class Unrolling:
-    """One core. `words` are tensors that only signals and waits touch."""
+    """One core. `words` are tensors that only signals and waits touch, `lent` those of one rank
+    that the engine touches."""
 
     def __init__(
         self,
@@ -114,13 +116,14 @@ class Unrolling:
         words: frozenset[Buffer],
         budget: StatementBudget,
         long: LongLoops,
+        lent: frozenset[Buffer] = frozenset(),
     ) -> None:
         self.core = CoreNumbers(dict(given))
         rank = given[RANK]
         assert not isinstance(rank, Expr), "the number of the rank is put in"
         self.own_rank = int(rank)
         self.ranks = ranks
-        self.words = words
+        self.words, self.lent = words, lent
         self.budget = budget
         self.long = long
         # The rounds that this one stands for.
@@ -220,14 +223,16 @@ class Unrolling:
     # Places --------------------------------------------------------------------------------------
 
     def touch(self, stmt: Stmt) -> None:
-        """Note what a statement touches of symmetric tensors."""
+        """Note what a statement touches of tensors that others touch too."""
         effect = stmt.opdef.effect if isinstance(stmt, Op) else Effect.DATA
         if effect is Effect.CACHE:
             return
         word = effect in (Effect.SIGNAL, Effect.AWAIT_SIGNAL)
         for region, access, unordered, pipe in regions_of(stmt):
             buffer = region.buffer
-            if buffer.memory is not Memory.GM or not is_symmetric(buffer) or buffer in self.words:
+            if buffer.memory is not Memory.GM or buffer in self.words:
+                continue
+            if not is_symmetric(buffer) and buffer not in self.lent:
                 continue
             rank, lows, highs, whole = self.place(region, stmt.loc)
             number = S if pipe is None or word else NUMBER.get(pipe, S)
@@ -236,8 +241,11 @@ class Unrolling:
             for low, high in spans:
                 if all(isinstance(a, Expr) or a != b for a, b in zip(low, high, strict=True)):
                     self.events.append(
-                        Reach(stmt, number, buffer, rank, low, high, writes, unordered, sure, word)
-                    )
+                        Reach(
+                            stmt, number, buffer, rank, low, high, writes, unordered, sure, word,
+                            effect is Effect.ENGINE,
+                        )
+                    )  # fmt: skip
 
     def place(
         self, region: Region, loc: Loc
@@ -245,7 +253,8 @@ class Unrolling:
         """The rank whose instance a region lies in, where it begins and ends in each dimension, and
         whether it has all that lies between."""
         name = region.buffer.name
-        rank = self.core.of(region.dims[0].offset)
+        shared = is_symmetric(region.buffer)
+        rank = self.core.of(region.dims[0].offset if shared else RANK)
         if isinstance(rank, Expr):
             raise _open_at(loc, f"which rank's `{name}` is meant", rank, ranks=True)
         if not 0 <= rank < self.ranks:
@@ -256,7 +265,8 @@ class Unrolling:
                 "take it modulo T.num_ranks(), or leave the call out on the ranks that have none",
             )
         lows, highs, whole = [], [], True
-        for s, size in zip(region.dims[1:], region.buffer.shape[1:], strict=True):
+        inner = slice(int(shared), None)
+        for s, size in zip(region.dims[inner], region.buffer.shape[inner], strict=True):
             low, extent = self.core.of(s.offset), self.core.of(s.extent)
             if s.stride != 1:
                 whole = False
@@ -312,6 +322,8 @@ class Unrolling:
                     self.events.append(Tell(op, word, number, op.attr("op") == "add"))
                 else:
                     self.events.append(Await(op, word, number, op.attr("until")))
+            case Effect.AWAIT_ENGINE:
+                self.events.append(AwaitEngine())
             case Effect.SYNC_ALL:
                 cubes = op.opdef.among is not Among.BLOCK or bool(op.attr("cubes"))
                 self.events.append(Meet(op, op.opdef.among, cubes))

@@ -23,7 +23,12 @@ from tile_ir.scalars.affine import NO_VALUES, Values, linear_form, resolved, sim
 from tile_ir.traversal import loads
 
 # printf names a buffer for its address only.
-_TOUCHING = frozenset({Effect.DATA, Effect.DUMP, Effect.CACHE, Effect.SIGNAL, Effect.AWAIT_SIGNAL})
+_TOUCHING = frozenset(
+    {
+        Effect.DATA, Effect.DUMP, Effect.CACHE, Effect.SIGNAL, Effect.AWAIT_SIGNAL, Effect.ENGINE,
+        Effect.AWAIT_ENGINE,
+    }
+)  # fmt: skip
 _DMA = (Pipe.MTE2, Pipe.MTE3)
 
 

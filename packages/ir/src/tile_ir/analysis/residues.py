@@ -30,6 +30,7 @@ ORDERING = (
     Effect.SYNC_ALL,
     Effect.WAIT_CROSS_FLAG,
     Effect.AWAIT_SIGNAL,
+    Effect.AWAIT_ENGINE,
 )
 
 

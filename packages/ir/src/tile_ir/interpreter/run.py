@@ -268,7 +268,7 @@ class Machine:
     def op(self, op: Op, core: CoreState) -> Steps:
         # Barriers and caches change nothing: a core runs in order, and memory is coherent.
         match op.opdef.effect:
-            case Effect.DATA:
+            case Effect.DATA | Effect.ENGINE:  # the engine is done at once
                 self.data(op, core)
             case Effect.SET_DEQ_SCALE:
                 core.deq_scale = np.float16(self.scalar(op, "scale", core))

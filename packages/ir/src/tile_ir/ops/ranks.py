@@ -7,13 +7,15 @@ from dataclasses import replace
 
 from tile_ir.dtypes import INT32
 from tile_ir.expr import Expr, constant_value
-from tile_ir.layout.geometry import element_count
+from tile_ir.layout.geometry import element_count, is_contiguous
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import Among, ArgumentDef, AttrDef, Effect, OpDef, Problem
 from tile_ir.ops.axes import whole
-from tile_ir.ops.rules import GM, UB, on, scalar, source, updated
-from tile_ir.ranks import is_symmetric
+from tile_ir.ops.rules import GM, UB, destination, on, scalar, source, updated
+from tile_ir.ranks import inside_instance, is_far, is_symmetric
+from tile_ir.regions import Region
+from tile_ir.scalars.affine import simplify
 from tile_ir.target import Target
 
 # How a wait compares its word, with the sign that messages show.
@@ -35,6 +37,31 @@ def _word(op: Op, target: Target) -> Problem | None:
 
 def _adds(op: Op) -> bool:
     return op.opdef.effect is Effect.SIGNAL and op.attr("op") == "add"
+
+
+def _in_one_piece(op: Op, target: Target) -> Problem | None:
+    """What the engine copies is one run of bytes on either side, one of them of the own rank."""
+    src, dst = (op.region(name) for name in ("src", "dst"))
+    if src.dtype != dst.dtype:
+        hint = "copy through a tile, which converts"
+        return op.problem("dst", "dtype-mismatch", f"is {dst.dtype}, src {src.dtype}", hint)
+    for name, region in (("src", src), ("dst", dst)):
+        if not is_contiguous(_here(region)):
+            hint = "copy row by row, or with T.put and T.get, which go through a tile"
+            return op.problem(name, "strided-operand", "is not contiguous", hint)
+    counts = [simplify(element_count(_here(region))) for region in (src, dst)]
+    if counts[0] != counts[1]:
+        return op.problem("dst", "shape-mismatch", "has another number of elements than src")
+    if is_far(src) and is_far(dst):
+        hint = "copy through a tensor of your own"
+        return Problem(
+            "both-remote", f"{op.opdef.called}: both sides are on other ranks", None, hint
+        )
+    return None
+
+
+def _here(region: Region) -> Region:
+    return inside_instance(region) if is_symmetric(region.buffer) else region
 
 
 def _order(name: str, effect: Effect, doc: str, api: str, among: Among = Among.LAUNCH) -> OpDef:
@@ -87,6 +114,34 @@ OPS = (
         effect=Effect.AWAIT_SIGNAL,
         atomic=True,
         shape_rule=_word,
+    ),
+    OpDef(
+        name="sdma_copy",
+        family="ranks",
+        doc="let the engine copy between this rank and another one, while the core goes on",
+        ascend_c="aclshmemx_sdma_put_nbi, aclshmemx_sdma_get_nbi",
+        namespace=None,
+        spelling="put_async",
+        # Requests go through 64 bytes of ub.
+        operands=(source("src", GM), destination("dst", GM), destination("through", UB, INT32)),
+        # Between barriers of all pipes.
+        placement=on(Core.VECTOR, Pipe.MTE3),
+        axes=whole,
+        effect=Effect.ENGINE,
+        meaning=lambda op, src, dst, through: src.reshape(dst.shape),
+        shape_rule=_in_one_piece,
+    ),
+    OpDef(
+        name="sdma_wait",
+        family="ranks",
+        doc="wait until the engine has done all that this core has given to it",
+        ascend_c="aclshmemx_sdma_quiet",
+        namespace=None,
+        spelling="wait",
+        operands=(destination("through", UB, INT32),),
+        placement=on(Core.VECTOR, Pipe.MTE3),
+        axes=whole,
+        effect=Effect.AWAIT_ENGINE,
     ),
     _order(
         "quiet",

@@ -218,6 +218,8 @@ _COUNTED = (
     Effect.SYNC_ALL,
     Effect.SIGNAL,
     Effect.AWAIT_SIGNAL,
+    Effect.ENGINE,
+    Effect.AWAIT_ENGINE,
 )
 
 

@@ -11,6 +11,7 @@ from tile_ir import (
     INT64,
     Access,
     Buffer,
+    Effect,
     Expr,
     For,
     Load,
@@ -88,7 +89,7 @@ def find_conflict(found: Relations, choice: Choice) -> Conflict | None:
 
 
 def _accesses(site: Site, found: Relations, choice: Choice) -> Iterator[SharedAccess]:
-    if not site.is_lanes:
+    if not site.is_lanes or _by_engine(site):
         return
     node = choice.of(site)
     for touch in site.touches:
@@ -99,6 +100,12 @@ def _accesses(site: Site, found: Relations, choice: Choice) -> Iterator[SharedAc
             elif node is not None:
                 share = _by_round(site, touch, node, found)
             yield SharedAccess(site, touch, node, share)
+
+
+def _by_engine(site: Site) -> bool:
+    """Whether an engine touches memory, not a lane: the cores of a block meet before the request
+    and behind the wait for it, and between the two no lane may touch the same."""
+    return isinstance(site.stmt, Op) and site.stmt.opdef.effect is Effect.ENGINE
 
 
 def _by_label(

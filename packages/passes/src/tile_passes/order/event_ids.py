@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
-from tile_ir import IRError, Target
+from tile_ir import Effect, IRError, Op, Pipe, Stmt, Target
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 from tile_passes.order.channels import Flag, Pair, Plan
@@ -203,13 +203,21 @@ def _interference_graph(
 
 
 def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:
-    """The ids that flags of the kernel's author may use."""
+    """The ids that flags of the kernel's author may use, and the one of the engine's functions."""
     taken: dict[Pair, set[int]] = defaultdict(set)
+    if any(_by_engine(item.stmt) for item in root.walk()):
+        taken[Pipe.MTE3, Pipe.MTE2].add(target.events_per_pair - 1)
     for item in existing_orders(root):
         for span in item.spans.values():
             first, last = max(span.low, 0), min(span.high, target.events_per_pair - 1)
             taken[item.pair].update(range(int(first), int(last) + 1))
     return taken
+
+
+def _by_engine(stmt: Stmt) -> bool:
+    """Whether it becomes a function of the library that sets and waits for a flag of its own."""
+    engine = (Effect.ENGINE, Effect.AWAIT_ENGINE)
+    return isinstance(stmt, Op) and stmt.opdef.effect in engine
 
 
 def existing_orders(block: Block) -> Iterator[Order]:

@@ -153,12 +153,18 @@ _CORES = re.compile(r"CrossCoreSetFlag<2, ")
 # What begins in front of a tensor.
 _BEFORE = re.compile(r"bytes \[-\d+, .* of GM buffer")
 _BLOCKS = re.compile(r"^give each block its own bytes")
+# What is to be done on the core that has asked the engine, and then tells the other one.
+_ENGINE = re.compile(r"call aclshmemx_sdma_quiet after the transfer, then .*", re.DOTALL)
 
 
 def _hint(fault: Fault, func: Func) -> str:
     """What the simulator advises, in the words of the language. A kernel that never asks which of
     its vector cores or blocks it is has each of them do all of the work, and no order between them
     makes that right. Where the order of a kernel is its own, the compiler can make it."""
+    if _ENGINE.search(fault.hint) and not uses_lane(func):
+        # The cores of a block meet at the wait.
+        hint = _ENGINE.sub("call aclshmemx_sdma_quiet between the two", fault.hint)
+        return _in_the_language(hint, func)
     if _LANES.search(fault.hint) and not uses_lane(func):
         return own_lane_part(func)
     if _BLOCKS.search(fault.hint) and not uses_block(func):
@@ -212,6 +218,7 @@ _CALLS = (
      lambda m: f'T.set_cross_flag("{m[2].lower()}", {m[3]}, mode={m[1]})'),
     (r"CrossCoreWaitFlag\((\w+)\)", lambda m: f"T.wait_cross_flag({m[1]})"),
     (r"SyncAll\(\)", lambda m: "T.sync_all()"),
+    (r"aclshmemx_sdma_quiet\b", lambda m: "T.wait(handle)"),
     (r"aclshmem_quiet\(\)", lambda m: "T.quiet()"),
     (r"aclshmemx?_barrier_all(_vec)?\(\)", lambda m: "T.barrier()"),
     (r"aclshmemx_signal_op\b", lambda m: "T.signal"),

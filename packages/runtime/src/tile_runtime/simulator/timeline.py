@@ -18,17 +18,18 @@ from tile_ir.costs.timing import DEFAULT_TIMING, timing_of
 from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.waited_for import shares_of_waits
 
-PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
+# The last one is a queue of the engine that copies without cores.
+PIPES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "SDMA")
 # Those that move bytes from or to gm: what is under way has left them.
-TRANSFERS = ("MTE2", "MTE3", "FIX")
+TRANSFERS = ("MTE2", "MTE3", "FIX", "SDMA")
 CORES = ("aic", "aiv0", "aiv1")
 KINDS = (
     "work", "set", "wait", "barrier", "barrier all", "cross set", "cross wait", "signal",
-    "word wait", "rank barrier", "look",
+    "word wait", "rank barrier", "look", "engine wait",
 )  # fmt: skip
 REASONS = (
     "", "issue", "flag", "barrier", "cross-core flag", "queue full", "memory", "bank conflict",
-    "other rank", "word in gm",
+    "other rank", "word in gm", "engine",
 )  # fmt: skip
 # Of these, what an instruction loses while it has its pipe: its `slowed`, not its `waited`.
 WITHIN_WORK = ("memory", "bank conflict")

@@ -5,6 +5,7 @@
 #include "shmem/atomic.h"
 #include "shmem/order.h"
 #include "shmem/ranks.h"
+#include "shmem/sdma.h"
 #include "shmem/signal.h"
 #include "shmem/transfer.h"
 #include "shmem/typed_transfer.h"

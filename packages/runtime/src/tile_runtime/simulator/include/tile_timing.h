@@ -21,7 +21,8 @@ extern "C" {
     X(hbm_bandwidth) X(hbm_write_bandwidth) X(l2_bandwidth) X(uncached_burst)                                     \
     X(same_line_rate) X(cross_flag_latency) X(launch_us) X(launch_core_us) X(start_core_us) X(block_us)           \
     X(topology) X(link_write_bandwidth) X(link_read_bandwidth) X(link_ports) X(link_load_us) X(link_store_us)     \
-    X(signal_store_us) X(signal_poll_us) X(network_bandwidth) X(network_us)
+    X(signal_store_us) X(signal_poll_us) X(network_bandwidth) X(network_us)  \
+    X(sdma_bandwidth) X(sdma_us)
 
 struct TileTiming {
 #define TILE_TIMING_FIELD(name) double name;
@@ -44,7 +45,7 @@ struct TileTimeEvent {
     uint32_t line;
     uint32_t block;
     uint8_t core;       // 0 aic, 1 aiv0, 2 aiv1
-    uint8_t pipe;       // S V M MTE1 MTE2 MTE3 FIX
+    uint8_t pipe;       // S V M MTE1 MTE2 MTE3 FIX SDMA
     uint8_t kind;       // TileTimeKind
     uint8_t reason;     // TileStall
     uint8_t source;     // of a flag: the pipe that sets it
@@ -75,6 +76,7 @@ enum TileTimeKind : uint8_t {
     TILE_TIME_WORD_WAIT,     // for a value of an own word
     TILE_TIME_RANK_BARRIER,  // of all ranks
     TILE_TIME_LOOK,          // at a word that other cores store; in logs it is work of the scalar unit
+    TILE_TIME_ENGINE_WAIT,   // for what the core has given to the engine that copies without cores
 };
 
 enum TileStall : uint8_t {
@@ -88,6 +90,7 @@ enum TileStall : uint8_t {
     TILE_STALL_BANK,      // operands of a vector instruction met in a bank; its cycles are `slowed`, not `waited`
     TILE_STALL_RANK,      // another rank had not signalled, or not come to a barrier
     TILE_STALL_WORD,      // another core had not stored to a word of GM that this one looks at
+    TILE_STALL_ENGINE,    // the engine that copies without cores had not done what it was given
 };
 
 // How devices are connected.

@@ -55,6 +55,7 @@ void Block::end(Core& core)
 {
     core.cache.clean_all();
     core.remote.deliver();
+    core.engine.finish();
     core.waiting_id = core.full_id = -1;
     core.polling.waiting = false;
     core.awaited.waiting = false;
@@ -78,6 +79,7 @@ void Block::core_main(void* pointer)
                 }
             }
             check_flags_at_exit(core);
+            check_engine_at_exit(core);
             check_cache_at_exit(core);
             check_registers_at_exit(core);
         }

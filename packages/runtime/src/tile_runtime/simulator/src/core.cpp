@@ -70,6 +70,7 @@ void Core::begin()
     polling = Polling{};
     awaited.begin();
     remote.begin();
+    engine.begin();
     rank_scratch = RankScratch{};
     collectives = 0;
     composed_call = composed_calls = 0;

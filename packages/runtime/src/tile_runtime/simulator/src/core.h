@@ -16,6 +16,7 @@
 #include "awaited.h"
 #include "polling.h"
 #include "registers.h"
+#include "engine_queue.h"
 #include "remote_stores.h"
 #include "saturation.h"
 #include "scalar_cache.h"
@@ -133,6 +134,7 @@ public:
     uint8_t polled[8] = {};     // what the latest look showed
     Awaited awaited;            // signal or barrier over ranks
     RemoteStores remote;
+    EngineQueue engine;
     RankScratch rank_scratch;
     uint32_t collectives = 0;   // barriers over ranks so far
 

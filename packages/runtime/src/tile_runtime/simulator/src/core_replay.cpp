@@ -33,19 +33,19 @@ void TimeModel::proceed(uint32_t index)
     }
     for (bool moved = true; moved;) {
         moved = step_scalar(index);
-        for (int pipe = 1; pipe < pipe_count; ++pipe) {
+        for (int pipe = 1; pipe < place_count; ++pipe) {
             moved = step_pipe(index, pipe) || moved;
         }
     }
-    if (core.next == core.log->events().size() && all_quiet(core)) {
+    if (core.next == core.log->events().size() && all_quiet(core, 0, place_count)) {
         core.ended = true;
         end_block(index / cores_per_block);
     }
 }
 
-bool TimeModel::all_quiet(const CoreState& core) const
+bool TimeModel::all_quiet(const CoreState& core, int first, int end)
 {
-    return std::all_of(std::begin(core.pipes), std::end(core.pipes), [](const PipeState& p) { return p.queue.empty(); });
+    return std::all_of(core.pipes + first, core.pipes + end, [](const PipeState& p) { return p.queue.empty(); });
 }
 
 // Consumes a token if there is one; the waiting instruction then ends when the token came, or at once.
@@ -89,10 +89,16 @@ bool TimeModel::scalar_event(uint32_t index, uint32_t number)
     double cost = timing_.scalar_flag;
     switch (event.kind) {
         case TILE_TIME_BARRIER_ALL:
-            if (!all_quiet(core)) {
+            if (!all_quiet(core, 0, pipe_count)) {
                 return false;
             }
-            pass_barrier_all(core, number);
+            wait_for_pipes(core, number, 0, pipe_count, TILE_STALL_BARRIER);
+            break;
+        case TILE_TIME_ENGINE_WAIT:
+            if (!all_quiet(core, engine_place, place_count)) {
+                return false;
+            }
+            wait_for_pipes(core, number, engine_place, place_count, TILE_STALL_ENGINE);
             break;
         case TILE_TIME_CROSS_WAIT:
             if (!take(core.counters[event.flag], out, core.time, TILE_STALL_CROSS)) {
@@ -146,11 +152,13 @@ bool TimeModel::scalar_event(uint32_t index, uint32_t number)
     return true;
 }
 
-void TimeModel::pass_barrier_all(CoreState& core, uint32_t number)
+// Goes on once what some of the pipes have begun is complete.
+void TimeModel::wait_for_pipes(CoreState& core, uint32_t number, int first, int end, TileStall reason)
 {
     TileTimeEvent& out = event_of(core, number);
     out.begin = out.end = core.time;
-    for (const PipeState& pipe : core.pipes) {
+    for (int i = first; i < end; ++i) {
+        const PipeState& pipe = core.pipes[i];
         if (pipe.complete > out.end) {
             out.end = pipe.complete;
             out.cause = pipe.complete_cause;
@@ -158,7 +166,7 @@ void TimeModel::pass_barrier_all(CoreState& core, uint32_t number)
     }
     out.complete = out.end;
     out.waited = out.end - out.begin;
-    out.reason = out.waited > 0 ? TILE_STALL_BARRIER : TILE_STALL_NONE;
+    out.reason = out.waited > 0 ? reason : TILE_STALL_NONE;
 }
 
 // Hands an instruction to its pipe. A full queue takes it when its oldest instruction has left.

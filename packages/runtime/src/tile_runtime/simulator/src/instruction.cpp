@@ -119,7 +119,8 @@ void Instruction::issue()
         polls && !core.astray ? order->poll(*this) : order->instruction(*this);
     }
     if (core.time_log != nullptr && !core.astray) {
-        core.time_log->instruction(*this, *core.block.launch().options().timing);
+        by_engine ? core.time_log->engine_copy(*this)
+                  : core.time_log->instruction(*this, *core.block.launch().options().timing);
     }
 }
 

@@ -100,6 +100,7 @@ public:
     bool polls = false;       // a load of GM by the scalar unit that no data cache answers
     bool past_cache = false;  // a store to GM by the scalar unit that goes past its data cache
     bool observes = false;    // a dump: what it reads goes nowhere but into text for the author
+    bool by_engine = false;   // the engine does it when it comes to it, and no pipe of the core
     bool updates = false;     // its stores to GM are atomic whatever the mode of the core
     uint8_t unit_flag = 0;  // Mmad and Fixpipe: 2 or 3 = the hardware orders the two by the unit flags of L0C
     static constexpr int capacity = 10;  // Mmad: A and B in up to four parts each, C twice

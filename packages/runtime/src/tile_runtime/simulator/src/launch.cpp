@@ -359,8 +359,8 @@ void Launch::time(TimedLaunch& timed) const
     if (ranks() > 1) {
         TileTiming without = timing;
         without.link_write_bandwidth = without.link_read_bandwidth = std::numeric_limits<double>::infinity();
-        without.network_bandwidth = std::numeric_limits<double>::infinity();
-        without.link_load_us = without.link_store_us = without.network_us = 0;
+        without.network_bandwidth = without.sdma_bandwidth = std::numeric_limits<double>::infinity();
+        without.link_load_us = without.link_store_us = without.network_us = without.sdma_us = 0;
         TimeModel(without, buffers_, shape(), time_logs_, ranks(), memory_)
             .run(timed.events, timed.accesses, timed.strings, timed.timeline);
         timed.cycles_without_links = timed.timeline.cycles;

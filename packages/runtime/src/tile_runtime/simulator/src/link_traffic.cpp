@@ -35,6 +35,9 @@ bool LinkTraffic::near(uint32_t source, uint32_t target) const
 // The devices a transfer comes through, its own ends among them.
 std::vector<uint32_t> LinkTraffic::hops(uint32_t source, uint32_t target) const
 {
+    if (source == target) {
+        return {source};
+    }
     if (topology_ != TILE_TOPOLOGY_RING) {
         return {source, target};
     }
@@ -49,6 +52,9 @@ std::vector<uint32_t> LinkTraffic::hops(uint32_t source, uint32_t target) const
 
 std::vector<LinkTraffic::Use> LinkTraffic::way_of(const Kind& kind) const
 {
+    if (kind.source == kind.target) {
+        return {};
+    }
     const auto part = [&](double bandwidth) { return timing_.mhz / (bandwidth * 1e3); };  // of GB/s
     const auto link = [&](uint32_t from, uint32_t to) { return from * ranks_ + to; };
     const uint32_t out = ranks_ * ranks_ + kind.source;
@@ -80,6 +86,9 @@ double LinkTraffic::latency(uint32_t source, uint32_t target, bool load) const
 // Over the network the latency runs while bytes are under way (HIXL over RoCE).
 double LinkTraffic::arrival(const Kind& kind, double begin, double end) const
 {
+    if (kind.engine) {
+        return end + timing_.sdma_us * timing_.mhz;
+    }
     const double on_the_way = latency(kind.source, kind.target, kind.load);
     return near(kind.source, kind.target) ? end + on_the_way : std::max(end, begin + on_the_way);
 }
@@ -177,8 +186,11 @@ void LinkTraffic::share()
     std::fill(loads_.begin(), loads_.end(), Load{});
     next_ = never;
     for (const Flows* each : active_) {
-        loads_[each->kind.load ? each->kind.source : each->kind.target].l2 += each->rate * double(each->flows.size());
-        loads_[each->kind.source].hbm += each->kind.load ? each->rate * each->from_hbm : 0;
+        const double all = each->rate * double(each->flows.size());
+        // A core has the other side in its own memory on chip.
+        loads_[each->kind.source].l2 += each->kind.load || each->kind.engine ? all : 0;
+        loads_[each->kind.target].l2 += !each->kind.load || each->kind.engine ? all : 0;
+        loads_[each->kind.source].hbm += each->kind.load || each->kind.engine ? each->rate * each->from_hbm : 0;
         next_ = std::min(next_, now_ + std::max(0.0, each->flows.top().until - each->moved) / each->rate);
     }
 }

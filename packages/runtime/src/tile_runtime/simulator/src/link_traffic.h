@@ -21,11 +21,13 @@ public:
         uint32_t source;
         uint32_t target;
         bool load;     // the core is of `target`
-        double limit;  // bytes per cycle of the core
+        bool engine;   // no core does, but the engine of that rank
+        double limit;  // bytes per cycle of the core or the engine
 
         bool operator<(const Kind& other) const
         {
-            return std::tie(source, target, load, limit) < std::tie(other.source, other.target, other.load, other.limit);
+            return std::tie(source, target, load, engine, limit) <
+                   std::tie(other.source, other.target, other.load, other.engine, other.limit);
         }
     };
     struct Ended {

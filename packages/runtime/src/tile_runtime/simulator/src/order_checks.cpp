@@ -146,6 +146,10 @@ Present OrderChecks::begin_instruction(const Instruction& instruction)
         counted = counted && instruction.pipe != Pipe::s;
     }
     now.number = issued_[now.agent];
+    if (instruction.by_engine) {
+        const int engine = engine_of(core_index(core));
+        now.clock.at[engine] = issued_[engine] + 1;  // a queue is in order
+    }
     now.composed = core.composed_call;
     if (instruction.unit_flag != 0) {
         // Mmad waits for the results before it to leave L0C, Fixpipe for the products
@@ -216,9 +220,13 @@ void OrderChecks::instruction(const Instruction& instruction)
                                                                      : AccessKind::write;
             Access access = {instruction.use.api, at.file, operand.name, operand.buffer, at.line, now.number,
                 now.composed, now.agent, kind};
-            if (instruction.pipe == Pipe::s && operand.memory == Memory::gm && writes) {
+            if (instruction.pipe == Pipe::s && operand.memory == Memory::gm && writes && !instruction.by_engine) {
                 // Complete once the data cache has been written back.
                 access.agent = static_cast<uint8_t>(instruction.past_cache ? bypass_of(core) : cache_of(core));
+                access.number = issued_[access.agent] + 1;
+            }
+            if (instruction.by_engine) {
+                access.agent = static_cast<uint8_t>(engine_of(core_index(core)));
                 access.number = issued_[access.agent] + 1;
             }
             const uint32_t index = instruction.pipe == Pipe::s ? log_.add_once(access) : log_.add(access);
@@ -242,7 +250,8 @@ void OrderChecks::instruction(const Instruction& instruction)
             if (writes) {
                 settle_polls_before(core, operand.region, now);
                 const Region& region = operand.region;
-                small_ = region.run * region.inner * region.outer <= GlobalFlags::largest_store;
+                small_ = !instruction.by_engine &&
+                         region.run * region.inner * region.outer <= GlobalFlags::largest_store;
                 latest_ = now;
                 stores_as_ = access.agent;
                 stores_at_ = access.number;

@@ -86,6 +86,8 @@ public:
     bool scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const;
     // Stores to other ranks: those so far are complete for the core; for who knows the number that is returned.
     void remote_complete(const Core& core) { ++issued_[remote_of(core_index(core))]; }
+    // The same of what it has given to the engine.
+    void engine_complete(const Core& core) { ++issued_[engine_of(core_index(core))]; }
     uint32_t fence_remote(const Core& core) { return ++issued_[remote_of(core_index(core))]; }
     // All that the core has done and waited for.
     std::shared_ptr<const Handover> all_done(Core& core);

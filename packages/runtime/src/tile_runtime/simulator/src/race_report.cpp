@@ -30,7 +30,7 @@ bool stored_by_scalar(int agent)
 
 const char* name_of_pipe(int agent)
 {
-    return pipe_names[stored_by_scalar(agent) ? int(Pipe::s) : agent % agents_per_core];
+    return is_engine(agent) ? "SDMA" : pipe_names[stored_by_scalar(agent) ? int(Pipe::s) : agent % agents_per_core];
 }
 
 const char* core_name(int agent)
@@ -83,7 +83,8 @@ bool vector_cores(int a, int b)
 
 const char* store_completion(int agent)
 {
-    return is_cache(agent)    ? "call DataCacheCleanAndInvalid after the store, then "
+    return is_engine(agent)   ? "call aclshmemx_sdma_quiet after the transfer, then "
+           : is_cache(agent)  ? "call DataCacheCleanAndInvalid after the store, then "
            : is_bypass(agent) ? "call DataSyncBarrier after the store, then "
                               : "";
 }
@@ -95,7 +96,7 @@ std::string handover(int first, int second)
     const auto cores = [](int agent) { return agent / agents_per_core == 0 ? "aic" : "every vector core"; };
     const bool same_kind = first / agents_per_core != 0 && second / agents_per_core != 0;
     // The scalar unit sets no flag of its own: any pipe does, as what it has done is behind it.
-    const bool scalar = stored_by_scalar(first) || first % agents_per_core == int(Pipe::s);
+    const bool scalar = stored_by_scalar(first) || is_engine(first) || first % agents_per_core == int(Pipe::s);
     const char* pipe = !scalar ? name_of_pipe(first) : first / agents_per_core == 0 ? "FIX" : "MTE3";
     return text_of(
         "if %s has to come first, %sadd CrossCoreSetFlag<%d, PIPE_%s>(id) on %s after its access and "
@@ -111,6 +112,9 @@ std::string missing_order(int earlier, int later)
     const char* to = name_of_pipe(later);
     if (earlier / agents_per_core != later / agents_per_core) {
         return handover(earlier, later) + "; " + handover(later, earlier);
+    }
+    if (is_engine(earlier)) {
+        return "call aclshmemx_sdma_quiet between them";
     }
     if (earlier == later) {
         return text_of("add PipeBarrier<PIPE_%s>() between them", from);
@@ -142,7 +146,8 @@ Fault race_report(
     const Instruction& instruction, const Operand& operand, AccessKind kind, const Access& earlier,
     const Conflict& conflict)
 {
-    const int agent = agent_of(instruction.core, instruction.pipe);
+    const int agent = instruction.by_engine ? engine_of(core_index(instruction.core))
+                                            : agent_of(instruction.core, instruction.pipe);
     const bool cores = agent / agents_per_core != earlier.agent / agents_per_core;
     Fault fault;
     fault.kind = "race";
@@ -165,7 +170,9 @@ Fault race_report(
                                                                  : missing_order(earlier.agent, agent);
     const GlobalBuffer* buffer =
         operand.memory == Memory::gm ? instruction.core.block.launch().buffers().find(operand.region.start) : nullptr;
-    if (cores && buffer != nullptr && buffer->symmetric) {
+    if (is_engine(earlier.agent) && earlier.kind == AccessKind::read) {
+        fault.hint = "source reused: the engine reads until its core has waited for it; " + fault.hint;
+    } else if (cores && buffer != nullptr && buffer->symmetric) {
         fault.hint += "; where a signal follows the store, let the other core wait for its word "
                       "(aclshmem_signal_wait_until)";
     }
@@ -257,7 +264,8 @@ Fault race_of(const BlockAccess& first, const BlockAccess& second, const std::st
 // What brings one access of a rank before one of another.
 std::string missing_edge(const BlockAccess& earlier, const BlockAccess& later)
 {
-    const char* done = earlier.access.kind == AccessKind::read ? ""
+    const char* done = is_engine(earlier.access.agent) ? "call aclshmemx_sdma_quiet after it, then "
+                       : earlier.access.kind == AccessKind::read ? ""
                        : earlier.put                           ? "call aclshmem_quiet() after it, then "
                                                                : "complete it (SetFlag and WaitFlag to S), then ";
     return text_of("if rank %d has to come first, %ssignal rank %d (aclshmemx_signal_op) and let it wait for that "
@@ -270,7 +278,9 @@ std::string missing_edge(const BlockAccess& earlier, const BlockAccess& later)
 Fault grid_race_report(const BlockAccess& first, const BlockAccess& second, const std::string& bytes)
 {
     Fault fault = race_of(first, second, bytes);
-    fault.hint = first.put || second.put
+    fault.hint = is_engine(first.access.agent) || is_engine(second.access.agent)
+                     ? "call aclshmemx_sdma_quiet after the transfer and put SyncAll() between"
+                 : first.put || second.put
                      ? "call aclshmem_quiet() after the store to the other rank and put SyncAll() between"
                      : "give each block its own bytes, use atomics, or put SyncAll() between";
     return fault;

@@ -37,18 +37,40 @@ bool TimeModel::begin_remote(uint32_t index, int which, double time)
     event_of(cores_[index], core.pipes[which].queue.front().event).peer = uint8_t(1 + place.rank);
     const double from_hbm = transfers_[place.rank]->serve(time, load, region);
     const LinkTraffic::Kind kind = {
-        load ? place.rank : own, load ? own : place.rank, load, transfers_[own]->limit(event.route)};
-    links_.begin(time, kind, bytes, from_hbm, uint64_t(index) * pipe_count + uint64_t(which));
+        load ? place.rank : own, load ? own : place.rank, load, false, transfers_[own]->limit(event.route)};
+    links_.begin(time, kind, bytes, from_hbm, uint64_t(index) * place_count + uint64_t(which));
     serve_others(time);
     return true;
+}
+
+// What a core has given to the engine: it reads the memory of one rank and writes that of another, or of the same.
+void TimeModel::begin_engine(uint32_t index, double time)
+{
+    const CoreState& core = cores_[index];
+    const TimeEvent& event = logged(core, core.pipes[engine_place].queue.front().event);
+    const Region& from = core.log->region(event.region);
+    const Region& to = core.log->region(event.region + 1);
+    const uint32_t own = rank_of_core(index);
+    const auto rank_of = [&](const Region& region) {
+        const SymmetricMemory::Place place = memory_.find(region.start);
+        return place.allocation != nullptr ? place.rank : own;
+    };
+    const uint32_t source = rank_of(from);
+    const uint32_t target = rank_of(to);
+    const double from_hbm = transfers_[source]->serve(time, true, from);
+    transfers_[target]->serve(time, false, to);
+    const double rate = std::min(timing_.sdma_bandwidth, timing_.l2_bandwidth) * 1e3 / timing_.mhz;
+    links_.begin(time, {source, target, source != own, true, rate}, double(from.run), from_hbm,
+        uint64_t(index) * place_count + engine_place);
+    serve_others(time);
 }
 
 void TimeModel::end_remote(double time)
 {
     const LinkTraffic::Ended ended = links_.finish();
     serve_others(time);
-    const double begin = event_of(cores_[ended.owner / pipe_count],
-        cores_[ended.owner / pipe_count].pipes[ended.owner % pipe_count].queue.front().event)
+    const double begin = event_of(cores_[ended.owner / place_count],
+        cores_[ended.owner / place_count].pipes[ended.owner % place_count].queue.front().event)
                              .begin;
     end_transfer({ended.owner, ended.bytes, 0, ended.slowed, false}, time, links_.arrival(ended.kind, begin, time) - begin);
 }

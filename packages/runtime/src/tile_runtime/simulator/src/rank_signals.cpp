@@ -42,17 +42,22 @@ void require_word(Core& core, uint64_t address, uint64_t bytes, Use use)
 // A signal to a rank says nothing of stores to it that the core has not waited for.
 void require_quiet(Core& core, int pe, Use use)
 {
-    const RemoteStores::Open* open = core.remote.open_to(uint32_t(pe));
-    if (open == nullptr || open->fenced != 0 || !core.device_checks) {
+    const RemoteStores::Open* stored = core.remote.open_to(uint32_t(pe));
+    const Use* const copied = core.engine.open_to(uint32_t(pe));
+    const Use* const open = copied != nullptr                          ? copied
+                            : stored != nullptr && stored->fenced == 0 ? &stored->use
+                                                                       : nullptr;
+    if (open == nullptr || !core.device_checks) {
         return;
     }
     Fault fault = fault_of("unquiet-signal", use,
         text_of("%s to rank %d while what this core has stored there (%s at %s:%u) may not have arrived: a signal carries "
                 "only what its core has waited for",
-            use.api, pe, open->use.api, open->use.at.file, open->use.at.line));
-    fault.hint = "call aclshmem_quiet() between the store and the signal";
+            use.api, pe, open->api, open->at.file, open->at.line));
+    fault.hint = copied != nullptr ? "call aclshmemx_sdma_quiet between the transfer and the signal"
+                                   : "call aclshmem_quiet() between the store and the signal";
     fault.core = core.name();
-    fault.other = open->use.at;
+    fault.other = open->at;
     core.block.launch().place(fault, core.block.index());
     core.block.launch().signals().found(std::move(fault));
 }

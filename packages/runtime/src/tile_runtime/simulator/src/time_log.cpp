@@ -291,6 +291,25 @@ void TimeLog::look(const WordLook& look)
     looks_.push_back(look);
 }
 
+void TimeLog::engine_copy(const Instruction& instruction)
+{
+    TimeEvent& event =
+        add(instruction.core, TILE_TIME_WORK, Pipe(engine_place), instruction.use.api, instruction.use.at);
+    event.route = Route::engine;
+    event.region = int32_t(regions_.size());
+    for (int i = 0; i < instruction.count; ++i) {
+        const Region& region = instruction.operands[i].region;
+        regions_.push_back(region);
+        accesses_.push_back({region.start, region.end(), uint32_t(events_.size() - 1), 0, 0, 0, uint8_t(Memory::gm),
+            uint8_t(instruction.operands[i].write ? 1 : 0), 0, 0, 1});
+    }
+}
+
+void TimeLog::engine_wait(const Core& core, Use use)
+{
+    add(core, TILE_TIME_ENGINE_WAIT, Pipe::s, use.api, use.at);
+}
+
 void TimeLog::set(const Core& core, Pipe source, Pipe target, int id, Where at)
 {
     TimeEvent& event = add(core, TILE_TIME_SET, source, "SetFlag", at);

@@ -13,8 +13,11 @@
 namespace tile_simulator {
 
 // Ways between GM and a core, each with a rate of its own.
-enum class Route : uint8_t { none, gm_ub, gm_l1, ub_gm, l1_gm, l0c_gm };
+enum class Route : uint8_t { none, gm_ub, gm_l1, ub_gm, l1_gm, l0c_gm, engine };
 constexpr int route_count = 6;
+// Where a core has its queue at the engine that copies without cores, behind its pipes.
+constexpr int engine_place = pipe_count;
+constexpr int place_count = pipe_count + 1;
 
 inline bool is_load(Route route)
 {
@@ -53,7 +56,8 @@ struct TimeEvent {
     float conflict;  // cycles of a vector instruction's work that it takes because its operands meet in a bank
     uint32_t rows;  // of a transfer that lays rows out in fractals, one by one
     uint32_t line;
-    int32_t region;  // index of the GM bytes, of what it does to a word, of the look of a scalar unit, or -1
+    int32_t region;  // index of the GM bytes, of the engine those that it reads and then those that it writes; of what it
+                     // does to a word; of the look of a scalar unit; or -1
     Route route;
     TileTimeKind kind;
     uint8_t pipe;
@@ -69,6 +73,9 @@ class TimeLog {
 public:
     void clear();
     void instruction(const Instruction& instruction, const TileTiming& timing);
+    // By the engine: a copy, and the wait for all so far.
+    void engine_copy(const Instruction& instruction);
+    void engine_wait(const Core& core, Use use);
     void set(const Core& core, Pipe source, Pipe target, int id, Where at);
     void wait(const Core& core, Pipe source, Pipe target, int id, Where at);
     void barrier(const Core& core, Pipe pipe, Where at);

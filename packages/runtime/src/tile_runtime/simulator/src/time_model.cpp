@@ -172,8 +172,8 @@ void TimeModel::finish_transfer(uint32_t rank, double time)
     if (!last) {
         return;
     }
-    const TimeEvent& event = logged(cores_[ended.owner / pipe_count],
-        cores_[ended.owner / pipe_count].pipes[ended.owner % pipe_count].queue.front().event);
+    const TimeEvent& event = logged(cores_[ended.owner / place_count],
+        cores_[ended.owner / place_count].pipes[ended.owner % place_count].queue.front().event);
     // A store of parts of 32 B reads the rest before.
     const double load = timing_.gm_load_latency + (std::min(1.0, ended.missed) > 0 ? timing_.gm_miss_latency : 0);
     end_transfer(ended, time, is_load(event.route) ? load : timing_.gm_store_latency + (ended.partial ? load : 0));
@@ -215,11 +215,14 @@ void TimeModel::begin_transfer(uint32_t index, int which, double time)
 {
     CoreState& core = cores_[index];
     const TimeEvent& event = logged(core, core.pipes[which].queue.front().event);
+    if (which == engine_place) {
+        return begin_engine(index, time);
+    }
     if (ranks_ > 1 && begin_remote(index, which, time)) {
         return;
     }
     const uint32_t rank = rank_of_core(index);
-    const uint64_t owner = uint64_t(index) * pipe_count + uint64_t(which);
+    const uint64_t owner = uint64_t(index) * place_count + uint64_t(which);
     transfers_[rank]->begin(time, owner, event, core.log->region(event.region));
     note_next(rank);
 }
@@ -238,8 +241,8 @@ double TimeModel::row_cycles(const TimeEvent& event, double bytes, double missed
 // Its result is there a latency after its start; of a remote one, after its end.
 void TimeModel::end_transfer(const GmTransfers::Ended& ended, double time, double latency)
 {
-    const uint32_t index = static_cast<uint32_t>(ended.owner / pipe_count);
-    const int which = static_cast<int>(ended.owner % pipe_count);
+    const uint32_t index = static_cast<uint32_t>(ended.owner / place_count);
+    const int which = static_cast<int>(ended.owner % place_count);
     CoreState& core = cores_[index];
     PipeState& pipe = core.pipes[which];
     const uint32_t number = pipe.queue.front().event;

@@ -66,7 +66,7 @@ private:
         double scalar_busy = 0;
         int64_t cause = -1;                     // what the scalar unit did or waited for last,
         TileStall late = TILE_STALL_SCALAR;     // and how
-        PipeState pipes[pipe_count];
+        PipeState pipes[place_count];
         std::map<int, std::deque<Token>> flags;
         std::deque<Token> counters[cross_flags];
         // Unit flags: when results of Mmad may be taken, and when their places are free again.
@@ -111,13 +111,13 @@ private:
     bool step_scalar(uint32_t core);
     bool scalar_event(uint32_t core, uint32_t number);
     bool issue(uint32_t core, uint32_t number);
-    void pass_barrier_all(CoreState& core, uint32_t number);
+    void wait_for_pipes(CoreState& core, uint32_t number, int first, int end, TileStall reason);
     bool step_pipe(uint32_t core, int pipe);
     bool pipe_event(uint32_t core, int pipe, const Queued& queued, double start);
     bool work(uint32_t core, int pipe, const Queued& queued, double start);
     void end_work(CoreState& core, int pipe, uint32_t number, double end, double complete);
     bool take(std::deque<Token>& tokens, TileTimeEvent& event, double from, TileStall reason);
-    bool all_quiet(const CoreState& core) const;
+    static bool all_quiet(const CoreState& core, int first, int end);
     void settle(uint32_t core, uint32_t event, double time, int64_t cause);
 
     // cross_core_replay.cpp
@@ -139,6 +139,7 @@ private:
     };
     void find_words();
     bool begin_remote(uint32_t core, int pipe, double time);
+    void begin_engine(uint32_t core, double time);
     void end_remote(double time);
     void serve_others(double time);
     void send(uint32_t core, uint32_t number);

@@ -45,6 +45,16 @@ inline int remote_of(int core)
 {
     return core * agents_per_core + int(core == 0 ? Pipe::v : Pipe::m);
 }
+// What a vector core has given to the engine that copies without cores is complete once the core has waited for it
+// (aclshmemx_sdma_quiet): counts these waits, in the place of another pipe that it lacks.
+inline int engine_of(int core)
+{
+    return core * agents_per_core + int(Pipe::mte1);
+}
+inline bool is_engine(int agent)
+{
+    return agent >= agents_per_core && agent % agents_per_core == int(Pipe::mte1);
+}
 inline bool is_cache(int agent)
 {
     return agent % agents_per_core == pipe_count;
