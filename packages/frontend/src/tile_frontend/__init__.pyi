@@ -237,9 +237,10 @@ def Scale(
     workgroup: Any | None = None,
 ) -> AbstractContextManager[Any]:
     """One of many at a level of the machine: `with T.Scale("device") as (r, num):` yields the rank
-    and how many there are, "block" the block of the launch and how many, "vec" the vector core
-      of
-    the block and 2; with one name only the number. `as r, num` means the same. `n` is how many
+    and how many there are, "block" the block of the launch and how many, "cta_cluster" which of
+    neighbouring blocks that share the products inside and how many, "vec" the vector core of
+      the
+    block and 2; with one name only the number. `as r, num` means the same. `n` is how many
     there have to be."""
 
 def Scope(name: _str) -> AbstractContextManager[None]:
