@@ -15,7 +15,9 @@ PACKAGES = Path(__file__).parents[3] / "packages"
 
 
 # The kernels of the others are small in the other tests.
-SLOW = ("ag_gemm", "collectives", "gemm_ar", "gemm_rs", "moe", "ring_attention")
+SLOW = (
+    "ag_gemm", "collectives", "gemm_ar", "gemm_rs", "mesh_products", "moe", "ring_attention",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("script", [script_case(p, SLOW) for p in sorted(FOLDER.glob("*.py"))])
