@@ -999,11 +999,17 @@ def wait_cross_flag(flag: _Value, pipe: _str = '') -> None:
     flag: a scalar, read
     pipe: a Python str, one of '', 's', 'v', 'm', 'mte1', 'mte2', 'mte3', 'fix' ('')"""
 
-def wait_eq(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_eq(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is == `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
 def wait_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
     """hold dst_pipe until the flag is raised, then lower it.
@@ -1012,35 +1018,65 @@ def wait_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
     dst_pipe: a Python str, one of 's', 'v', 'm', 'mte1', 'mte2', 'mte3', 'fix'
     event_id: a scalar, read"""
 
-def wait_ge(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_ge(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is >= `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
-def wait_gt(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_gt(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is > `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
-def wait_le(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_le(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is <= `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
-def wait_lt(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_lt(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is < `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
-def wait_ne(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_ne(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is != `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
 __all__ = [
     "And", "AutoTuner", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not",
