@@ -55,9 +55,10 @@ def split_cube_vector(func: Func, target: Target) -> Func:
     Needs: LOWERED. Gives: SPLIT. Idea: an operation runs where its memories are; what has no core
     of its own (barriers, cross-core flags, scalar variables) stays in both copies; control flow
     that guards nothing goes. What is printed outside any scope is printed by the cores that have
-    other work and can read it, and by both where nobody has. Where nobody has work, vector cores
-    wait for other ranks all the same. Limits: a scalar store to gm outside any scope is done by the
-    vector cores if they do anything or their number decides a store, else by the cube core.
+    other work and can read it, and by both where nobody has. A kernel that does nothing but meet or
+    wait for other ranks does so on the vector cores. Limits: a scalar store to gm outside
+    any scope is done by the vector cores if they do anything or their number decides a store, else
+    by the cube core.
     """
     body = func.launch.body
     by_lanes = done_by_lanes(body, func.launch.lane)
@@ -70,9 +71,10 @@ def split_cube_vector(func: Func, target: Target) -> Func:
         if any(_is_work(s, scoped) for s in walk_body(kept)):
             own = _own_values(kept, core, anybodys)
             sections.append(Section(core, own, func.launch.loc))
-    if not sections and any(_asks_ranks(s) for s in walk_body(body)):
-        alone = _keep(body, Core.VECTOR, vector_works, target)
-        sections.append(Section(Core.VECTOR, alone, func.launch.loc))
+    if not sections:
+        kept = _keep(body, Core.VECTOR, vector_works, target)
+        if any(_orders_ranks(s) for s in walk_body(kept)):
+            sections.append(Section(Core.VECTOR, kept, func.launch.loc))
     working = [s for s in sections if any(_is_work(x, True, anybodys) for x in walk_body(s.body))]
     new = func.with_body(tuple(working or sections))
     of_cube = [s for section in sections if section.core is Core.CUBE for s in _work_of(section)]
@@ -102,12 +104,11 @@ _BARRIERS = (Effect.BARRIER, Effect.SYNC_ALL)
 _ORDER = (*_BARRIERS, Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.AWAIT_SIGNAL)
 
 
-def _asks_ranks(stmt: Stmt) -> bool:
-    """Whether it holds a core until other ranks have done something: a kernel may do just that."""
-    if not isinstance(stmt, Op):
-        return False
-    barrier = stmt.opdef.effect is Effect.SYNC_ALL and stmt.opdef.among is Among.RANKS
-    return barrier or stmt.opdef.effect is Effect.AWAIT_SIGNAL
+def _orders_ranks(stmt: Stmt) -> bool:
+    """Whether a statement waits for other ranks or meets them, though it does no work."""
+    return isinstance(stmt, Op) and (
+        stmt.opdef.effect is Effect.AWAIT_SIGNAL or stmt.opdef.among is Among.RANKS
+    )
 
 
 def _prints(stmt: Stmt) -> bool:
