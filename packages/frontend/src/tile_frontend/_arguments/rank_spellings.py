@@ -178,7 +178,11 @@ def st(
 
 def atom_add(target: Any, value: Any, scope: Any = "gpu", sem: Any = "relaxed") -> Pending:
     """`T.signal` that adds. What the word was before, other ranks do not tell here."""
-    return signal(target, value, None, "add")
+    pending = signal(target, value, None, "add")
+    message = "atom_add: no atomic operation tells what the word was before"
+    hint = "add on a line of its own, and wait for the total with T.wait_ge"
+    pending.without_value = Fault("atomic-no-fetch", message, hint)
+    return pending
 
 
 def shmem_put_nbi(dst: Any, src: Any, nelems: Any, newPe: Any) -> Pending:
