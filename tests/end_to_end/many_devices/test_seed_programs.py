@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_ir import KernelError
+from tile_ir import CallError, KernelError
 from tile_ir.switches import override
 from tile_runtime import Ranks, SimulationError, compile
 
@@ -96,3 +96,13 @@ def test_a_rank_that_is_not_there(step: int, rank: int) -> None:
         world.launch(compiled, world.zeros(N, torch.float32), world.zeros(N, torch.float32))
     assert found.value.slug == "peer-range" and f"rank {rank}" in str(found.value)
     assert found.value.loc is not None and found.value.loc.line > 0
+
+
+def test_arguments_that_are_missing_or_none() -> None:
+    compiled = compile(_reached(0), pass_configs=ORDERED_CONFIGS)
+    with Ranks(2) as world:
+        x = world.zeros(N, torch.float32)
+        for given in ((x,), (x, None), (x, x, x)):
+            with pytest.raises(CallError) as found:
+                world.launch(compiled, *given)
+            assert found.value.slug.startswith("call-") and found.value.message
