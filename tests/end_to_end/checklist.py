@@ -15,10 +15,11 @@ class ChecklistLine:
     open: str = ""
 
 
-def _of(file: str, functions: str) -> tuple[str, ...]:
+def tests_of(file: str, functions: str) -> tuple[str, ...]:
     return tuple(f"tests/{file}.py::{name}" for name in functions.split())
 
 
+_of = tests_of
 _E = "end_to_end/test_"
 _SCRIPTS = _of("runtime/test_scripts_for_gpus", "test_what_scripts_for_gpus_ask")
 

@@ -58,7 +58,7 @@ def test_broken_kernels_are_rejected(what: str) -> None:
     ("what", "expected"),
     [
         ("all", set()),
-        ("both", set()),
+        ("both", {"barrier-in-branch"}),
         ("first", {"collective-mismatch", "race"}),
         ("data", {"sync-unproved"}),
         ("device", {"race"}),

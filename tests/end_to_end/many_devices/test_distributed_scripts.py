@@ -16,7 +16,7 @@ PACKAGES = Path(__file__).parents[3] / "packages"
 
 # The kernels of the others are small in the other tests.
 SLOW = (
-    "ag_gemm", "collectives", "gemm_ar", "gemm_rs", "moe", "ring_attention",
+    "ag_gemm", "collectives", "gemm_ar", "gemm_rs", "mesh_products", "moe", "ring_attention",
     "tensor_parallel_decoder",
 )  # fmt: skip
 

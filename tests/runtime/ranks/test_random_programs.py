@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import examples
 from rank_kernels import RankKernels, SimulatorError, own, shared
 from rank_prelude import PRELUDE
 
@@ -201,7 +202,7 @@ def agree(programs: Programs, told: set[str]) -> bool:
     return expected.hangs or ("race" in told) == expected.race
 
 
-@pytest.mark.parametrize("first", range(0, 600, 100))
+@pytest.mark.parametrize("first", range(0, examples(600), 100))
 def test_the_checker_finds_what_some_run_shows(first: int) -> None:
     for seed in range(first, first + 100):
         programs = random_programs(random.Random(seed))

@@ -237,9 +237,10 @@ def Scale(
     workgroup: Any | None = None,
 ) -> AbstractContextManager[Any]:
     """One of many at a level of the machine: `with T.Scale("device") as (r, num):` yields the rank
-    and how many there are, "block" the block of the launch and how many, "vec" the vector core
-      of
-    the block and 2; with one name only the number. `as r, num` means the same. `n` is how many
+    and how many there are, "block" the block of the launch and how many, "cta_cluster" which of
+    neighbouring blocks that share the products inside and how many, "vec" the vector core of
+      the
+    block and 2; with one name only the number. `as r, num` means the same. `n` is how many
     there have to be."""
 
 def Scope(name: _str) -> AbstractContextManager[None]:
@@ -1009,11 +1010,17 @@ def wait_cross_flag(flag: _Value, pipe: _str = '') -> None:
     flag: a scalar, read
     pipe: a Python str, one of '', 's', 'v', 'm', 'mte1', 'mte2', 'mte3', 'fix' ('')"""
 
-def wait_eq(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_eq(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is == `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
 def wait_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
     """hold dst_pipe until the flag is raised, then lower it.
@@ -1022,35 +1029,65 @@ def wait_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
     dst_pipe: a Python str, one of 's', 'v', 'm', 'mte1', 'mte2', 'mte3', 'fix'
     event_id: a scalar, read"""
 
-def wait_ge(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_ge(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is >= `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
-def wait_gt(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_gt(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is > `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
-def wait_le(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_le(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is <= `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
-def wait_lt(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_lt(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is < `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
-def wait_ne(word: Any, value: Any, peer: Any = -1) -> None:
+def wait_ne(
+    word: Any,
+    value: Any,
+    peer: Any = -1,
+    scope: Any = 'sys',
+    semantics: Any = 'acquire',
+) -> None:
     """Hold the core until the word of this rank is != `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over
       the
-    link."""
+    link. `scope` says nothing here."""
 
 __all__ = [
     "And", "AutoTuner", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not",

@@ -101,8 +101,8 @@ GPU_NAMES: dict[str, Any] = {
 }  # fmt: skip
 # What scripts for several devices write besides.
 RANK_NAMES: dict[str, Any] = {
-    **SPELLINGS_OF_RANKS, **SPELLINGS_OF_ENGINES,
-    "scale": ranks.Scale, "barrier_blocks": NAMES["barrier"],
+    **SPELLINGS_OF_RANKS, **SPELLINGS_OF_ENGINES, "scale": ranks.Scale,
+    **dict.fromkeys(("fence_sys", "fence_gpu", "fence_cta"), NAMES["fence"]),
     **dict.fromkeys(("get_rank", "get_pe", "my_pe"), ranks.rank),
     **dict.fromkeys(("get_num_ranks", "get_pe_num", "n_pes"), ranks.num_ranks),
 }  # fmt: skip

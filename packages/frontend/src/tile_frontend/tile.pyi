@@ -42,9 +42,11 @@ def atomic_add(
     use_tma: Any | None = None,
     annotations: Any | None = None,
     return_prev: Any = False,
+    dst_pe: Any | None = None,
 ) -> None:
     """Add a tile to a tensor, or a value to an element of it, in its place among what other cores
-      add. `memory_order`, `use_tma` and `annotations` have no effect.
+      add. `dst_pe` is the rank whose instance of a symmetric tensor `dst` is. `memory_order`,
+      `use_tma` and `annotations` have no effect.
 
     dst: a buffer in gm, read and written; int8, int16, float16, bfloat16, int32, float32
     src: a buffer in l0c or ub, read"""
@@ -56,9 +58,11 @@ def atomic_max(
     use_tma: Any | None = None,
     annotations: Any | None = None,
     return_prev: Any = False,
+    dst_pe: Any | None = None,
 ) -> None:
     """Keep the greater of a tile and a tensor, element by element, or of a value and an element,
-      whatever other cores do to it. `memory_order`, `use_tma` and `annotations` have no effect.
+      whatever other cores do to it. `dst_pe` is the rank whose instance of a symmetric tensor
+      `dst` is. `memory_order`, `use_tma` and `annotations` have no effect.
 
     dst: a buffer in gm, read and written; int8, int16, float16, bfloat16, int32, float32
     src: a buffer in l0c or ub, read"""
@@ -70,9 +74,11 @@ def atomic_min(
     use_tma: Any | None = None,
     annotations: Any | None = None,
     return_prev: Any = False,
+    dst_pe: Any | None = None,
 ) -> None:
     """Keep the less of a tile and a tensor, element by element, or of a value and an element,
-      whatever other cores do to it. `memory_order`, `use_tma` and `annotations` have no effect.
+      whatever other cores do to it. `dst_pe` is the rank whose instance of a symmetric tensor
+      `dst` is. `memory_order`, `use_tma` and `annotations` have no effect.
 
     dst: a buffer in gm, read and written; int8, int16, float16, bfloat16, int32, float32
     src: a buffer in l0c or ub, read"""

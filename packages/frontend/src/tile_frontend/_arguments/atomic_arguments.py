@@ -14,6 +14,7 @@ from tile_frontend._arguments.element_nests import as_one, element, for_each, ne
 from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value, unexpected
+from tile_frontend._tracing.symmetric import on_other_rank, rank_number
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, Tile
 from tile_ir import (
@@ -55,10 +56,12 @@ _ADD = KINDS[0]
 
 def _update(
     kind: AtomicKind, dst: Any, src: Any, memory_order: Any = None, return_prev: Any = False,
-    use_tma: Any = False, annotations: Any = None,
+    use_tma: Any = False, annotations: Any = None, dst_pe: Any = None,
 ) -> Pending:  # fmt: skip
     _returns_nothing(kind.name, return_prev)
     is_value = python_number(src) is not None or isinstance(src, Scalar)
+    if dst_pe is not None:
+        dst = _at_rank(kind.name, dst, is_value, dst_pe)
     place = dst.expr if isinstance(dst, Scalar) else None
     if is_value and whole_region(src) is None and isinstance(place, Load) and place.indices:
         return _elements(kind, place, [src])
@@ -71,6 +74,14 @@ def _update(
     _one_kind(kind, b.buffer)
     a = _in_its_type(kind.name, a, b)
     return build_op(OPS[kind.name], {"dst": b, "src": a}, f"tile.{kind.name}")
+
+
+def _at_rank(name: str, dst: Any, is_value: bool, pe: Any) -> Any:
+    if is_value:
+        message = f"{name}: a value is not added to an element of another rank"
+        hint = 'add to a word by T.signal(word, v, pe, op="add"), or add a tile'
+        raise Fault("operand-kind", message, hint, "src")
+    return on_other_rank(f"{name}: dst", dst, rank_number(name, pe, "dst_pe"))
 
 
 def _returns_nothing(name: str, return_prev: Any) -> None:
@@ -192,11 +203,15 @@ def _function(kind: AtomicKind, doc: str) -> OpFunction:
             *call_arguments(OPS[kind.name]),
             *(ArgumentDef(n, (), None) for n in ("memory_order", "use_tma", "annotations")),
             ArgumentDef("return_prev", (), False),
+            ArgumentDef("dst_pe", (), None),
         ),
     )  # fmt: skip
 
 
-_WITHOUT = "`memory_order`, `use_tma` and `annotations` have no effect."
+_WITHOUT = (
+    "`dst_pe` is the rank whose instance of a symmetric tensor `dst` is. `memory_order`, `use_tma` "
+    "and `annotations` have no effect."
+)
 FUNCTIONS = {
     kind.name: _function(kind, f"{words} {_WITHOUT}")
     for kind, words in zip(

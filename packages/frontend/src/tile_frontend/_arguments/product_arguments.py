@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, cut, whole_region
+from tile_frontend._arguments.cluster_products import part_of_member, product_of_tensors
 from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._arguments.turned_matrices import turned
 from tile_frontend._tracing.faults import Fault
@@ -65,9 +66,13 @@ class GemmFunction(ProductFunction):
     known only when the kernel runs."""
 
     def build(self, given: dict[str, Any]) -> Pending:
+        shared = product_of_tensors(given, given.get("init", False))
+        if shared is not None:
+            return shared
         whole, op = self.product(given)
         columns = given.get("n_actual")
         if columns is None:
+            whole.stmt = part_of_member(op)
             return whole
         sizes = matrix_sizes(op)
         assert sizes is not None, "checked by the record"
@@ -167,7 +172,13 @@ class TileProductFunction(OpFunction):
         filled = self.filled(given)
         sides = [whole_region(filled[name]) for name in ("A", "B")]
         if not any(side is not None and side.memory in (Memory.L0A, Memory.L0B) for side in sides):
-            return build_op(OPS["gemm"], self.parts(filled), "gemm")
+            shared = product_of_tensors(filled, filled["clear_accum"])
+            if shared is not None:
+                return shared
+            whole = build_op(OPS["gemm"], self.parts(filled), "gemm")
+            assert isinstance(whole.stmt, Op), "made as one"
+            whole.stmt = part_of_member(whole.stmt)
+            return whole
         operands = {name: filled[name] for name in ("A", "B", "C")}
         for name, side in zip(("A", "B"), sides, strict=True):
             if filled[f"transpose_{name}"] and side is not None:

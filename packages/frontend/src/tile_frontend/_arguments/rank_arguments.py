@@ -4,23 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tile_frontend._arguments.build_op import (
     build_op,
     element_region,
+    side_of,
     whole_region,
 )
 from tile_frontend._arguments.copy_arguments import copy_regions
 from tile_frontend._arguments.element_nests import new_tile
 from tile_frontend._arguments.rank_sides import sides_with_ranks
+from tile_frontend._arguments.runs_of_elements import run_of
+from tile_frontend._tracing.addresses import at_address
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, integer_expr, unexpected
 from tile_frontend._tracing.symmetric import on_other_rank, rank_number
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending
-from tile_ir import INT32, OPS, Const, Core, Expr, Load, Region, is_constant
+from tile_ir import INT32, OPS, Const, Core, Diagnostic, Load, Region
 from tile_ir.ops.ranks import COMPARISONS_OF_WAITS
 from tile_ir.ranks import is_symmetric
 
@@ -62,6 +64,11 @@ def get(src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
     return _moved("get", *sides_with_ranks("get", src, dst, pe, None), n)
 
 
+def moved_here(name: str, src: Any, dst: Any, n: Any) -> Pending:
+    """The copy of the first `n` elements, or all, with both sides on this rank."""
+    return _moved(name, at_address(src), at_address(dst), n)
+
+
 def _moved(name: str, src: Any, dst: Any, n: Any) -> Pending:
     a, b = sides_of_move(name, src, dst, n)
     return build_op(OPS["copy"], {"src": a, "dst": b}, name)
@@ -69,38 +76,46 @@ def _moved(name: str, src: Any, dst: Any, n: Any) -> Pending:
 
 def sides_of_move(name: str, src: Any, dst: Any, n: Any) -> tuple[Region, Region]:
     """Both sides of a copy, cut to so many elements."""
-    a, b = copy_regions(src, dst, False, name)
     if n is None:
+        a, b = copy_regions(src, dst, False, name)
         return a, b
     count = integer_expr(f"{name}: n", n)
-    return _first(name, a, count), _first(name, b, count)
-
-
-def _first(name: str, region: Region, count: Expr) -> Region:
-    """The first elements of a region that is one line."""
-    lines = [d for d, s in enumerate(region.dims) if not is_constant(s.extent, 1)]
-    if len(lines) > 1:
-        message = f"{name}: n counts elements of a line, but `{region.buffer.name}` has "
-        raise Fault("copy-extent", f"{message}{len(lines)} dimensions here", "slice it", "n")
-    dims = list(region.dims)
-    place = lines[0] if lines else len(dims) - 1
-    dims[place] = replace(dims[place], extent=count)
-    return Region(region.buffer, tuple(dims))
+    return (
+        run_of(name, side_of(src, "src", name), count),
+        run_of(name, side_of(dst, "dst", name), count),
+    )
 
 
 def wait_function(until: str, sign: str) -> Callable[..., Pending]:
     """The function of the language that waits for a comparison."""
     name = f"wait_{until}"
 
-    def wait(word: Any, value: Any, peer: Any = -1) -> Pending:
+    def wait(
+        word: Any, value: Any, peer: Any = -1, scope: Any = "sys", semantics: Any = "acquire"
+    ) -> Pending:
+        if str(semantics) != "acquire":
+            message = (
+                f"{name}: semantics is {semantics!r}: a wait that learns nothing orders nothing"
+            )
+            hint = "leave it out: what the signal carries is there after the wait"
+            raise Fault("gpu-name", message, hint, "semantics")
+        if peer != -1:
+            _warn_of_polls(name)
         region = _word(name, word, None if peer == -1 else peer)
         return build_op(OPS["wait_signal"], {"word": region, "value": value, "until": until}, name)
 
     wait.__name__ = wait.__qualname__ = name
     wait.__doc__ = f"""Hold the core until the word of this rank is {sign} `value`. What the cores
     that set it had completed before is there then. `peer` polls the word of another rank, over the
-    link."""
+    link. `scope` says nothing here."""
     return wait
+
+
+def _warn_of_polls(name: str) -> None:
+    trace = current(f"T.{name}")
+    message = f"{name}: with `peer` every look at the word goes over the link and back"
+    hint = "let that rank signal a word of this one: T.signal(word, v, pe)"
+    trace.remark(Diagnostic("poll-of-peer", message, trace.here, hint, severity="warning"))
 
 
 WAITS = {f"wait_{until}": wait_function(until, s) for until, s in COMPARISONS_OF_WAITS.items()}
@@ -108,11 +123,20 @@ WAITS = {f"wait_{until}": wait_function(until, s) for until, s in COMPARISONS_OF
 
 def _word(name: str, word: Any, pe: Any) -> Region:
     """The word that is meant, in the instance of a rank."""
+    word = at_address(word)
     if pe is not None:
         word = on_other_rank(f"{name}: word", word, rank_number(name, pe, "pe"))
     if isinstance(word, Scalar) and isinstance(word.expr, Load) and word.expr.indices:
-        return element_region(word.expr)
+        return _of_int32(name, element_region(word.expr))
     region = whole_region(word)
     if region is None:
         raise unexpected(f"{name}: word", word, "a word of T.Signals", argument="word")
-    return region
+    return _of_int32(name, region)
+
+
+def _of_int32(name: str, word: Region) -> Region:
+    if word.dtype is not INT32:
+        message = f"{name}: `{word.buffer.name}` is of {word.dtype}, and words are int32"
+        hint = "annotate it with T.Signals(n) and pass world.signals(n): a line for each word"
+        raise Fault("operand-dtype", message, hint, "word")
+    return word

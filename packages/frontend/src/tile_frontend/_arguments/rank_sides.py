@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_frontend._arguments.op_functions import OpFunction
+from tile_frontend._tracing.addresses import at_address
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.symmetric import on_other_rank, own_instance, rank_number
 from tile_frontend._tracing.trace import current
@@ -13,6 +14,7 @@ from tile_ir import Diagnostic
 
 def sides_with_ranks(name: str, src: Any, dst: Any, src_pe: Any, dst_pe: Any) -> tuple[Any, Any]:
     """Both sides of a copy, one of them in the instance of the rank that is named."""
+    src, dst = at_address(src), at_address(dst)
     if src_pe is not None and dst_pe is not None:
         message = f"{name}: both sides are on other ranks"
         raise Fault("both-remote", message, "copy through a tile of your own", "src_pe")

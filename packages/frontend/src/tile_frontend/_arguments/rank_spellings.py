@@ -7,7 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op, whole_region
-from tile_frontend._arguments.rank_arguments import get, put, put_signal, signal, wait_function
+from tile_frontend._arguments.rank_arguments import (
+    get,
+    moved_here,
+    put,
+    put_signal,
+    signal,
+    wait_function,
+)
+from tile_frontend._tracing.addresses import address_of, at_address
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, python_number, unexpected
 from tile_frontend._tracing.trace import current
@@ -17,6 +25,7 @@ from tile_ir.ops.ranks import COMPARISONS_OF_WAITS
 
 
 def _memory(value: Any) -> Memory | None:
+    value = at_address(value)
     if isinstance(value, Scalar) and isinstance(value.expr, Load):
         return value.expr.buffer.memory
     region = whole_region(value)
@@ -48,6 +57,7 @@ def _get(name: str, src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
 
 def _elements(name: str, value: Any, nbytes: Any) -> Any:
     """How many elements of a tensor or tile so many bytes are."""
+    value = at_address(value)
     region = whole_region(value)
     if region is None and isinstance(value, Scalar) and isinstance(value.expr, Load):
         size = value.expr.buffer.dtype.size
@@ -72,7 +82,7 @@ def _by_elements(name: str, move: Callable[..., Pending]) -> Callable[..., Pendi
     ) -> Pending:
         pe = dst_pe if src_pe is None else src_pe
         if python_number(pe) == -1:
-            return build_op(OPS["copy"], {"src": src, "dst": dst}, name)
+            return moved_here(name, src, dst, size)
         return move(name, src, dst, pe, size)
 
     return _named(function, name, f"`T.{name[:3]}` of `size` elements; -1 is the own rank.")
@@ -106,24 +116,51 @@ def signal_op(word: Any, value: Any, op: Any, pe: Any) -> Pending:
     return signal(word, value, pe, _how(op))
 
 
+# The numbers that libraries give: SHMEM counts from 0, NVSHMEM from 9.
+_HOW = {0: "set", 1: "add", 9: "set", 10: "add"}
+
+
 def _how(op: Any) -> str:
     """`set` or `add`, of what other libraries call it: their numbers, or their names."""
     number = python_number(op)
-    text = {0: "set", 1: "add"}.get(int(number), "") if number is not None else str(op).lower()
+    text = _HOW.get(int(number), "") if number is not None else str(op).lower()
     for known in ("set", "add"):
         if text.rpartition("_")[2] == known:
             return known
     raise unexpected("signal_op: op", op, '"set" or "add"', argument="op")
 
 
+_SAME_NUMBERS: dict[int | float, str] = {0: "eq", 1: "ne"}
+
+
 def signal_wait_until(word: Any, cmp: Any, value: Any) -> Pending:
-    """`T.wait_ge` and its like, by the name of the comparison."""
-    text = str(cmp).lower().rpartition("_")[2]
+    """`T.wait_ge` and its like, by the name of the comparison. Of numbers only those of "eq" and
+    "ne" are the same in all libraries."""
+    number = python_number(cmp)
+    text = _SAME_NUMBERS.get(number, "") if number is not None else str(cmp)
+    text = text.lower().rpartition("_")[2]
     if text not in COMPARISONS_OF_WAITS:
         wanted = ", ".join(f'"{name}"' for name in COMPARISONS_OF_WAITS)
         raise unexpected("signal_wait_until: cmp", cmp, wanted, argument="cmp")
     pending: Pending = wait_function(text, COMPARISONS_OF_WAITS[text])(word, value)
     return pending
+
+
+class CmpType:
+    """The comparisons of `T.signal_wait_until` by the names of another library."""
+
+    EQ, NE, GE, GT, LE, LT = "eq", "ne", "ge", "gt", "le", "lt"
+
+
+class Amo:
+    """What `T.signal_op` does to a word, by the names of another library."""
+
+    SIGNAL_SET, SIGNAL_ADD = "set", "add"
+
+
+def barrier_blocks(*words: Any) -> Pending:
+    """`T.barrier`, which needs no words of the kernel."""
+    return build_op(OPS["barrier"], {}, "barrier_blocks")
 
 
 def st(
@@ -132,13 +169,20 @@ def st(
     """A store that others wait for: `T.signal` where `sem` is "release"."""
     if str(sem) != "release":
         message = f"st: sem is {sem!r}: a store that says nothing orders nothing"
-        raise Fault("gpu-name", message, "write `x[i] = v`, or T.signal(word, v, pe)", "sem")
+        own = dst_pe is None or python_number(dst_pe) == -1
+        data = "`x[i] = v`" if own else "T.put(tile, x[i : i + n], pe) for data"
+        hint = f"write {data}, or T.signal(word, v, pe) for a word"
+        raise Fault("gpu-name", message, hint, "sem")
     return signal(dst, value, None if python_number(dst_pe) == -1 else dst_pe)
 
 
 def atom_add(target: Any, value: Any, scope: Any = "gpu", sem: Any = "relaxed") -> Pending:
     """`T.signal` that adds. What the word was before, other ranks do not tell here."""
-    return signal(target, value, None, "add")
+    pending = signal(target, value, None, "add")
+    message = "atom_add: no atomic operation tells what the word was before"
+    hint = "add on a line of its own, and wait for the total with T.wait_ge"
+    pending.without_value = Fault("atomic-no-fetch", message, hint)
+    return pending
 
 
 def shmem_put_nbi(dst: Any, src: Any, nelems: Any, newPe: Any) -> Pending:
@@ -183,6 +227,10 @@ SPELLINGS: dict[str, Any] = {
     **{f"{move}mem{width}": _by_bytes(f"{move}mem{width}", how)
        for move, how in (("put", _put), ("get", _get)) for width in _WIDTHS},
     **{f"putmem_signal{width}": putmem_signal for width in ("", "_nbi", "_block", "_nbi_block")},
+    **dict.fromkeys(
+        ("barrier_blocks", "sync_blocks", "barrier_all_block", "barrier_all_warp"), barrier_blocks
+    ),
+    "address_of": address_of, "CmpType": CmpType, "Amo": Amo,
     "signal_op": signal_op, "signal_wait_until": signal_wait_until, "st": st, "atom_add": atom_add,
     "shmem_put_nbi": shmem_put_nbi, "shmem_get_nbi": shmem_get_nbi,
     "shmem_ub_put_nbi": shmem_ub_put_nbi, "shmem_ub_get_nbi": shmem_ub_get_nbi,

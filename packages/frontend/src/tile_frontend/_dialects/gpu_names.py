@@ -5,22 +5,11 @@ from __future__ import annotations
 
 import re
 
+from tile_frontend._dialects import names_of_devices
 from tile_frontend._dialects.dialect import names
-from tile_ir.quick_dataclasses import dataclass
+from tile_frontend._dialects.name_groups import NameGroup
 
-
-@dataclass(frozen=True, slots=True)
-class NameGroup:
-    """Names that stop a kernel for one reason: `says` is the reason, `write` the way out."""
-
-    says: str
-    write: str
-    names: tuple[str, ...]
-
-
-def _group(says: str, write: str, text: str) -> NameGroup:
-    return NameGroup(says, write, tuple(text.split()))
-
+_group = NameGroup.of
 
 _THREADS = "there are no threads in a block"
 _IR = "the node of a compiler's inner form"
@@ -33,7 +22,7 @@ ERRORS = (
         _THREADS,
         "write `for t in T.Parallel(threads):` around what each thread does; a branch may ask "
         "which threads it is for",
-        "get_thread_binding get_lane_idx get_warp_idx get_warp_idx_sync",
+        "get_thread_binding thread_binding get_lane_idx get_warp_idx get_warp_idx_sync",
     ),
     _group(
         _THREADS, "put what follows into an `else`, outside of loops", "thread_return",
@@ -48,7 +37,7 @@ ERRORS = (
         "tvm_warp_activemask ldg32 ldg64 ldg128 ldg256 stg32 stg64 stg128 stg256 lds32 lds64 "
         "lds128 sts32 sts64 sts128 __ldg",
     ),
-    _group(_THREADS, "write T.Parallel", "parallel thread_binding launch_thread env_thread"),
+    _group(_THREADS, "write T.Parallel", "parallel launch_thread env_thread"),
     _group(
         _THREADS, "write T.reduce_sum, T.reduce_max or T.reduce_min of a tile",
         "warp_reduce_sum warp_reduce_max warp_reduce_min warp_reduce_bitand warp_reduce_bitor",
@@ -124,7 +113,7 @@ ERRORS = (
         "call_extern call_pure_extern call_intrin call_llvm_intrin call_llvm_pure_intrin "
         "llvm_lookup_intrinsic_id call_packed call_cpacked call_packed_lowered "
         "call_cpacked_lowered tvm_call_packed tvm_call_cpacked tvm_call_packed_lowered "
-        "tvm_call_cpacked_lowered address_of access_ptr tvm_access_ptr handle_add_byte_offset "
+        "tvm_call_cpacked_lowered access_ptr tvm_access_ptr handle_add_byte_offset "
         "isnullptr lookup_param tvm_tuple tvm_struct_get tvm_struct_set tvm_stack_alloca "
         "tvm_stack_make_shape tvm_stack_make_array tvm_throw_last_error anylist_getitem "
         "anylist_setitem_call_packed anylist_setitem_call_cpacked anylist_resetitem "
@@ -239,7 +228,7 @@ STOPPING_ARGUMENTS: dict[str, NameGroup] = {
     "prelude": NameGroup("source text can not be checked", "write operations", ()),
     "return_prev": NameGroup("atomic operations return nothing", "leave it out", ()),
 }
-GROUP_OF = {name: group for group in ERRORS for name in group.names}
+GROUP_OF = {name: group for group in (*ERRORS, *names_of_devices.ERRORS) for name in group.names}
 # Types of small floats, and of the vectors of one thread.
 SMALL_FLOAT = re.compile(r"float([864])_e\d+m\d+(?:b\d+)?[a-wyz]*")
 VECTOR = re.compile(r"(?:bfloat|float|u?int|bool)\d*x\d+")

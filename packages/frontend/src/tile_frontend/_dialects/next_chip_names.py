@@ -4,7 +4,7 @@ and what to write instead, or what becomes of it."""
 from __future__ import annotations
 
 from tile_frontend._dialects.dialect import names
-from tile_frontend._dialects.gpu_names import NameGroup
+from tile_frontend._dialects.name_groups import NameGroup
 
 _RAW = "raw transfers of A5"
 

@@ -17,11 +17,11 @@ from tile_frontend._dialects.gpu_names import (
     SMALL_FLOAT,
     SMALL_FLOATS,
     STOPPING_ARGUMENTS,
-    NameGroup,
     stops,
 )
 from tile_frontend._dialects.imported_modules import import_table
 from tile_frontend._dialects.known import advice
+from tile_frontend._dialects.name_groups import NameGroup
 from tile_ir import did_you_mean
 from tile_ir.quick_dataclasses import dataclass
 

@@ -10,6 +10,7 @@ from tile_frontend._evaluate.call_expressions import CallEvaluator
 from tile_frontend._evaluate.expressions import BINARY
 from tile_frontend._evaluate.scope import MISSING
 from tile_frontend._evaluate.static_iteration import known_items
+from tile_frontend._tracing.faults import placed
 from tile_frontend._tracing.scalars import (
     Scalar,
     describe,
@@ -108,6 +109,8 @@ class AssignmentEvaluator(CallEvaluator):
     def _no_value(self, pending: Pending, stmt: ast.stmt) -> NoReturn:
         """Report an operation whose value is used, with where it stores its result."""
         self.trace.pending.remove(pending)
+        if pending.without_value is not None:
+            raise placed(pending.without_value, self.source.loc(stmt))
         op = pending.stmt
         parts = op.opdef.operands if isinstance(op, Op) else ()
         stores = any(o.name == "dst" and o.access is not Access.READ for o in parts)

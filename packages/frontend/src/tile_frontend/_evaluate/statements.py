@@ -21,7 +21,7 @@ from tile_frontend._language.loops import AnyLoop, Loop, loop_break
 from tile_frontend._language.ranks import ScaleFrame
 from tile_frontend._language.swizzle import SwizzledBlock
 from tile_frontend._language.threads import OF_THREADS, ThreadNumber, check_part, parts
-from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.faults import Fault, placed
 from tile_frontend._tracing.scalars import Scalar, condition, describe
 from tile_frontend._tracing.values import Cell, Pending, Tile, View
 from tile_ir import OPS, Const, If, KernelError, While
@@ -63,6 +63,8 @@ class StatementEvaluator(AssignmentEvaluator):
         frame: Frame | SwizzledBlock | Returned | None = self.evaluate(stmt)
         # An operation that is described but not emitted would be dropped in silence.
         for lost in self.trace.pending:
+            if lost.without_value is not None:
+                raise placed(lost.without_value, lost.loc)
             message = f"the operation `{lost.name}` is called, but its result is not emitted"
             hint = "a helper returns all its operations, as a tuple, or none: "
             hint += "then they are emitted in order"

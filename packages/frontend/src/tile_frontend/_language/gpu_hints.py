@@ -8,7 +8,8 @@ from enum import IntEnum
 from typing import Any, NoReturn
 
 from tile_frontend._dialects import next_chip_names
-from tile_frontend._dialects.gpu_names import GROUP_OF, HINT_OBJECTS, LAYOUTS, NO_EFFECT, NameGroup
+from tile_frontend._dialects.gpu_names import GROUP_OF, HINT_OBJECTS, LAYOUTS, NO_EFFECT
+from tile_frontend._dialects.name_groups import NameGroup
 from tile_frontend._tracing.faults import Fault
 
 

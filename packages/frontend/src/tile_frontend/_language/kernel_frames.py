@@ -62,12 +62,13 @@ class KernelFrame(Frame):
     cores a block has, None for the form that yields the lane too; `counts` is what the script says
     of them. `second` is the second number of
     `T.Kernel(n, 2)`, which is the vector cores of a block, or where two indices are asked for
-    those of the grid."""
+    those of the grid. `cluster` neighbouring blocks have one index together."""
 
     sizes: tuple[Expr, ...]
     threads: int | None
     second: int | None = None
     counts: tuple[int, ...] = (128,)
+    cluster: int = 1
 
     def evaluate(self, trace: Trace, names: tuple[str, ...] | None, loc: Loc, run: Run) -> None:
         if trace.eager is not None and trace.eager.constants is None:
@@ -91,16 +92,18 @@ class KernelFrame(Frame):
         if names is not None and len(names) != expected:
             self._wrong_target(names, expected, lanes)
         given = dict(enumerate(names or ()))
-        whole = len(sizes) == 1
+        whole = len(sizes) == 1 and self.cluster == 1
         block = trace.loop_variable(_or_default(given.get(0), "cid") if whole else "block")
         lane = trace.loop_variable(_or_default(given.get(1), "vid") if lanes else "vid")
-        blocks = product(sizes)
+        blocks = product(sizes) * self.cluster
+        trace.cluster_size = self.cluster
         trace.header = Launch(blocks, block, lane, threads, (), (), loc)
         with trace.block() as body:
             if not is_constant(blocks, 0):  # of no blocks, none runs anything
                 found = (Scalar(block), Scalar(lane))[:expected]
                 if not whole:
-                    found = _indices(trace, block, sizes, names, loc)
+                    each: Expr = block // self.cluster if self.cluster > 1 else block
+                    found = _indices(trace, each, sizes, names, loc)
                 trace.grid = tuple(zip(found[: len(sizes)], map(as_python, sizes), strict=True))
                 run(found)
         trace.body = (*trace.prologue, *body)
@@ -213,15 +216,21 @@ class BranchFrame(Frame):
         owner.branches[self.name] = tuple(body)
 
 
-def Kernel(*block_num: Any, threads: Any = None, is_npu: bool = True) -> KernelFrame:
+def Kernel(
+    *block_num: Any, threads: Any = None, is_npu: bool = True, block: Any = None,
+    cta_cluster: Any = None,
+) -> KernelFrame:  # fmt: skip
     """Open a launch of as many blocks as the product of one to three sizes, none of them is one
     block: `with T.Kernel(blocks) as (cid, vid)` yields the block and the vector core, one name or
     several sizes yield an index for each size, the first one fastest.
 
     How many `threads` a block of a GPU has means nothing here: 1 is one vector core for each block,
     any other number lets the compiler divide the rows among both. `threads` and `is_npu` may follow
-    one size by position."""
+    one size by position. `block` are the sizes in one argument. With `cta_cluster=2` two blocks
+    share each index, and T.Scale("cta_cluster") is one of them."""
     sizes = list(block_num)
+    if block is not None:
+        sizes += block if isinstance(block, (tuple, list)) else [block]
     if len(sizes) == 3 and threads is None and isinstance(sizes[2], bool):
         is_npu = sizes.pop()
     second = None
@@ -239,7 +248,9 @@ def Kernel(*block_num: Any, threads: Any = None, is_npu: bool = True) -> KernelF
     if len(grid) > 1 or not sizes:
         lanes = 2
     counts = (128,) if threads is None else _counts(threads)
-    return KernelFrame(grid, lanes, None if second is None else int(second), counts)
+    cluster = 1 if cta_cluster is None else math.prod(_counts(cta_cluster, "cta_cluster"))
+    lanes = 2 if cluster > 1 and lanes is None else lanes
+    return KernelFrame(grid, lanes, None if second is None else int(second), counts, cluster)
 
 
 def _size(size: Any, position: int) -> Expr:
@@ -277,14 +288,15 @@ def _threads(value: Any) -> int | None:
     return None if value is None else 1 if math.prod(_counts(value)) == 1 else 2
 
 
-def _counts(value: Any) -> tuple[int, ...]:
-    """How many threads a script gives a block, in each dimension."""
+def _counts(value: Any, name: str = "threads") -> tuple[int, ...]:
+    """How many threads a script gives a block, or blocks a cluster, in each dimension."""
     numbers = [python_number(n) for n in (value if isinstance(value, (list, tuple)) else [value])]
     counts = [n for n in numbers if isinstance(n, int) and not isinstance(n, bool) and n > 0]
     if not numbers or len(numbers) > 3 or len(counts) != len(numbers):
         hint = "threads is the number of threads a block has on a GPU; leave it out here"
-        message = f"threads is {value!r}, expected positive numbers"
-        raise Fault("launch-threads", message, hint, "threads")
+        hint = hint if name == "threads" else "two blocks that share a tile are cta_cluster=2"
+        message = f"{name} is {value!r}, expected positive numbers"
+        raise Fault("launch-threads", message, hint, name)
     return tuple(counts)
 
 

@@ -66,12 +66,12 @@ _ELSEWHERE = {
     "thread": 'a block is one program: write its loop as T.Parallel, or T.Scale("vec")',
     "warpgroup": 'T.Scale("vec") is one of the two vector cores of a block',
     "sm": 'T.Scale("block") is the block, which runs on one core with its two vector cores',
-    "sm-cluster": 'T.Scale("block") is the block; there is no memory that blocks share',
+    "sm-cluster": 'T.Scale("cta_cluster", 2) is one of two blocks that share a tile',
     "cta": 'T.Scale("block") is the block',
     "die": 'T.Scale("device") is a device: each die of A3 is one',
 }
-_LEVELS = ("device", "block", "vec")
-_ALIASES = {"warp": "vec"}
+_LEVELS = ("device", "cta_cluster", "block", "vec")
+_ALIASES = {"warp": "vec", "cluster": "cta_cluster"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,12 @@ class ScaleFrame(Frame):
         if names is not None and len(names) > len(found):
             message = f"{self.spelling()} yields its number and how many there are, found "
             raise Fault("with-target", f"{message}{len(names)} names", None, "target")
-        run(found[: len(names or ())])
+        around, shares = trace.member, self.level == "cta_cluster"
+        trace.member = (found[0].expr, self._members(trace)) if shares else around
+        try:
+            run(found[: len(names or ())])
+        finally:
+            trace.member = around
 
     def _numbers(self, trace: Trace) -> tuple[Scalar, Scalar]:
         if self.level == "device":
@@ -104,6 +109,9 @@ class ScaleFrame(Frame):
         if trace.header is None:
             hint = "put it below `with T.Kernel(...)`"
             raise Fault("scale-nesting", f"{self.spelling()} stands outside the launch", hint)
+        if self.level == "cta_cluster":
+            members = self._members(trace)
+            return Scalar(trace.header.block % members), Scalar(Const(members))
         if self.level == "block":
             return self._counted(Scalar(trace.header.block), trace.header.blocks)
         if trace.header.threads == 1:
@@ -111,6 +119,23 @@ class ScaleFrame(Frame):
             raise Fault("scale-size", message, "leave out threads=1")
         trace.header = replace(trace.header, threads=None)
         return self._counted(Scalar(trace.header.lane), Const(2))
+
+    def _members(self, trace: Trace) -> int:
+        """How many neighbouring blocks share a tile."""
+        assert trace.header is not None, "the caller has looked"
+        if trace.member is not None:
+            raise Fault(
+                "scale-nesting", f"{self.spelling()} stands inside another one", "leave one out"
+            )
+        members = self.count or (trace.cluster_size if trace.cluster_size > 1 else 2)
+        if trace.cluster_size not in (1, members):
+            message = f"{self.spelling()[:-1]}, {members}): the launch has cta_cluster="
+            raise Fault("scale-size", f"{message}{trace.cluster_size}", "leave the number out", "n")
+        blocks = trace.header.blocks
+        if isinstance(blocks, Const) and int(blocks.value) % members:
+            message = f"{self.spelling()}: {blocks.value} blocks are no multiple of {members}"
+            raise Fault("scale-size", message, f"launch them with T.Kernel(cta_cluster={members})")
+        return members
 
     def _counted(self, number: Scalar, have: Expr) -> tuple[Scalar, Scalar]:
         if self.count is not None and have != Const(self.count):
@@ -122,8 +147,9 @@ class ScaleFrame(Frame):
 
 def Scale(level: Any, *extents: Any, n: Any = None, workgroup: Any = None) -> ScaleFrame:
     """One of many at a level of the machine: `with T.Scale("device") as (r, num):` yields the rank
-    and how many there are, "block" the block of the launch and how many, "vec" the vector core of
-    the block and 2; with one name only the number. `as r, num` means the same. `n` is how many
+    and how many there are, "block" the block of the launch and how many, "cta_cluster" which of
+    neighbouring blocks that share the products inside and how many, "vec" the vector core of the
+    block and 2; with one name only the number. `as r, num` means the same. `n` is how many
     there have to be."""
     name = _ALIASES.get(str(level), str(level))
     if name not in _LEVELS:

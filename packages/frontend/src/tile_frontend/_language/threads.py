@@ -119,6 +119,19 @@ def _of_threads(name: str, dim: Any = 0, **others: Any) -> ThreadNumber:
     return ThreadNumber(name, [t // before % counts[number] for t in range(_product(counts))])
 
 
+_AXES = {f"threadIdx.{axis}": dim for dim, axis in enumerate("xyz")}
+
+
+def _bound(
+    name: str, extent: Any = None, thread: Any = "threadIdx.x", **others: Any
+) -> ThreadNumber:
+    """The number of a thread in a dimension that has so many."""
+    found = _of_threads(name, _AXES.get(str(thread), -1), **others)
+    if extent is not None and max(found.values) + 1 != python_number(extent):
+        raise found.refusal()
+    return found
+
+
 def _in_line(name: str, *arguments: Any, **named: Any) -> ThreadNumber:
     threads = _of_threads(name, *arguments, **named)
     count = range(len(threads.values))
@@ -209,6 +222,7 @@ class ThreadQuestion(GpuName):
 
 FUNCTIONS: dict[str, ThreadQuestion] = {
     "get_thread_binding": ThreadQuestion("get_thread_binding", _of_threads),
+    "thread_binding": ThreadQuestion("thread_binding", _bound),
     **{
         name: ThreadQuestion(name, _in_line)
         for name in ("get_lane_idx", "get_warp_idx", "get_warp_idx_sync")

@@ -94,6 +94,10 @@ class Trace:
     header: Launch | None = None
     # The index of the block and the size, for each dimension of the grid.
     grid: tuple[tuple[Any, Any], ...] = ()
+    # How many neighbouring blocks have one index together, and which one of how many shares the
+    # products of the text that is evaluated.
+    cluster_size: int = 1
+    member: tuple[Expr, int] | None = None
     # How many threads a block would have on a GPU, by dimensions.
     threads: tuple[int, ...] = (128,)
     # Which of them do what is evaluated, where that is not all of them.

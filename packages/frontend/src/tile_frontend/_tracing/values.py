@@ -303,6 +303,11 @@ class Pending(Value):
     stmt: Stmt
     name: str
     loc: Loc
+    # What is told where a value of it is wanted.
+    without_value: Fault | None = None
+
+    def refusal(self) -> Fault | None:
+        return self.without_value
 
     def in_words(self) -> str:
         return f"the operation `{self.name}`, which has no value"

@@ -234,6 +234,8 @@ class RanksText:
             reports.unclear(op, why)
         for unquiet in outcome.unquiet:
             reports.unquiet(unquiet)
+        for apart in outcome.apart:
+            reports.apart(apart)
         for pair in unordered_pairs(outcome.touched):
             reports.race(pair)
         if outcome.hanging:

@@ -7,7 +7,7 @@ from tile_checkers.ranks.core_numbers import Figure, as_expr_of
 from tile_checkers.ranks.events import Await, Lower, Meet, Word
 from tile_checkers.ranks.party import Party, Touched
 from tile_checkers.ranks.races import RankPair
-from tile_checkers.ranks.run import Unquiet
+from tile_checkers.ranks.run import Apart, Unquiet
 from tile_checkers.ranks.unroll import NOT_FOR_SO_MANY, NotTold, OutOfPlace
 from tile_checkers.ranks.words import WordState
 from tile_ir import Const, Diagnostic, Loc, Op, print_expr
@@ -76,6 +76,17 @@ class RankReports(Findings):
             f"the kernel of {copy.party.name()} ends while the engine may still be at this "
             f"transfer{self.where()}",
             "wait for its handle (T.wait)",
+        )
+
+    def apart(self, found: Apart) -> None:
+        one, two = found.ranks
+        self.add(
+            ("apart", id(found.first.op), id(found.second.op)),
+            found.second.op.loc,
+            "barrier-in-branch",
+            f"rank {two} comes to this barrier while rank {one} comes to that of line "
+            f"{found.first.op.loc.line}: they stand in branches{self.where()}",
+            "write one T.barrier() outside of any branch on the rank, the block or the core",
         )
 
     def unknown(self, store: Touched) -> None:

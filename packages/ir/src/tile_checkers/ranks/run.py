@@ -44,10 +44,19 @@ class Unquiet:
     party: Party
 
 
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Two ranks that are at barriers of two places of the text, and meet there."""
+
+    first: Meet
+    second: Meet
+    ranks: tuple[int, int]
+
+
 @dataclass(slots=True)
 class Outcome:
     """What became of a run: accesses in the order of the run, waits that are over, cores that hang,
-    and what could not be told."""
+    barriers in branches, and what could not be told."""
 
     parties: list[Party]
     words: dict[Word, WordState]
@@ -55,6 +64,7 @@ class Outcome:
     waited: list[Waited] = field(default_factory=list)
     unquiet: list[Unquiet] = field(default_factory=list)
     hanging: list[Party] = field(default_factory=list)
+    apart: list[Apart] = field(default_factory=list)
     unclear: list[tuple[Op, str]] = field(default_factory=list)
 
 
@@ -179,9 +189,12 @@ class RanksRun:
             return []
         del self.at_meeting[key]
         joined: Table | None = None
+        first = here[0].event()
         for party in here:
             event = party.event()
-            assert isinstance(event, Meet), "it came here by one"
+            assert isinstance(event, Meet) and isinstance(first, Meet), "they came here by one"
+            if event.among is Among.RANKS and event.op.loc != first.op.loc:
+                self.outcome.apart.append(Apart(first, event, (here[0].rank, party.rank)))
             table = party.meeting(event.among is Among.RANKS)
             joined = table if joined is None else np.maximum(joined, table)
         for party in here:
@@ -239,4 +252,4 @@ class RanksRun:
                 self.outcome.unclear.append((waited.event.op, why))
 
 
-__all__ = ["CoreText", "Outcome", "Unquiet", "run_together"]
+__all__ = ["Apart", "CoreText", "Outcome", "Unquiet", "run_together"]

@@ -179,7 +179,9 @@ class Ranks:
         if self.count == 1:
             return
         for position in binder.written:
-            if len({each[position].data_ptr() for each in given}) < self.count:
+            found = [each[position] for each in given if position < len(each)]
+            places = {t.data_ptr() for t in found if isinstance(t, torch.Tensor)}
+            if 0 < len(places) < self.count:
                 name = binder.names[position]
                 message = f"`{name}` is written by all ranks, and is one tensor"
                 hint = "give each rank its own: a list, or a tensor of Ranks.empty"

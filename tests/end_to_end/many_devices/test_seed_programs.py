@@ -1,0 +1,108 @@
+"""What the systems that this one follows print of many devices, as they print it, and sums that
+ranks add up at one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import tile_frontend as T
+from tile_ir import CallError, KernelError
+from tile_ir.switches import override
+from tile_runtime import Ranks, SimulationError, compile
+
+from .rank_cases import ORDERED_CONFIGS, load, schedules
+
+N = 77
+
+
+def test_the_copy_to_the_neighbour(tmp_path: Path) -> None:
+    """S-1: in its own way of writing two names, by as many devices as the reader has."""
+    script = load("neighbour_copy", tmp_path, ("as (r, num):", "as r, num:"))
+    kernel = script.neighbour_copy(N)
+    for ranks in range(1, 9):
+        x = torch.randn(ranks, N)
+        with override(check="strict"), Ranks(ranks, seed=ranks) as world:
+            y = [torch.zeros(N) for _ in range(ranks)]
+            world.launch(kernel, world.of(x), world.zeros(N, torch.float32), y)
+        assert torch.equal(torch.stack(y), torch.roll(x, 1, 0))
+
+
+def _added(quiet: bool, fetched: bool = False) -> Any:
+    @T.prim_func
+    def kernel(
+        x: T.Tensor((N,), "float32"), total: T.SymmTensor((N,), "float32"), word: T.Signals(1)
+    ) -> None:
+        with T.Kernel(1, threads=1) as cid, T.Scale("device") as (r, num):
+            t = T.alloc_shared((N,), "float32")
+            T.copy(x, t)
+            T.atomic_add(total, t, dst_pe=0)
+            if quiet:
+                T.quiet()
+            T.signal(word[0], 1, 0, op="add")
+            if fetched:
+                before = T.atom_add(word[0], 1)
+                T.copy(x[before], t)
+            if r == 0:
+                T.wait_ge(word[0], num)
+                T.copy(total, t)
+
+    return kernel
+
+
+def test_ranks_add_at_one_of_them() -> None:
+    x = np.random.default_rng(0).integers(-8, 9, (3, N)).astype(np.float32)
+    for quiet, slug in ((True, None), (False, "unquiet-signal")):
+        compiled = compile(_added(quiet), pass_configs=ORDERED_CONFIGS)
+        for seed, delivery in schedules(6):
+            with override(check="strict", delivery=delivery), Ranks(3, seed=seed) as world:
+                total = world.zeros(N, torch.float32)
+                try:
+                    world.launch(compiled, list(torch.from_numpy(x)), total, world.signals(1))
+                except SimulationError as error:
+                    assert error.slug == slug
+                else:
+                    assert slug is None
+                    np.testing.assert_array_equal(total[0].numpy(), x.sum(0))
+
+
+def test_no_addition_tells_what_was_there() -> None:
+    """S-7."""
+    with pytest.raises(KernelError) as found:
+        _added(quiet=True, fetched=True)
+    assert found.value.slug == "atomic-no-fetch"
+    assert found.value.loc is not None and "T.wait_ge" in str(found.value.hint)
+
+
+def _reached(step: int) -> Any:
+    @T.prim_func
+    def kernel(x: T.SymmTensor((N,), "float32"), y: T.SymmTensor((N,), "float32")) -> None:
+        with T.Kernel(1, threads=1):
+            T.put(x, y, T.rank() + step)
+            T.barrier()
+
+    return kernel
+
+
+@pytest.mark.parametrize(("step", "rank"), [(1, 2), (-1, 0)])
+def test_a_rank_that_is_not_there(step: int, rank: int) -> None:
+    """S-7: at its line, by name."""
+    compiled = compile(_reached(step), pass_configs=ORDERED_CONFIGS)
+    with Ranks(3) as world, pytest.raises(SimulationError) as found:
+        world.launch(compiled, world.zeros(N, torch.float32), world.zeros(N, torch.float32))
+    assert found.value.slug == "peer-range" and f"rank {rank}" in str(found.value)
+    assert found.value.loc is not None and found.value.loc.line > 0
+
+
+def test_arguments_that_are_missing_or_none() -> None:
+    compiled = compile(_reached(0), pass_configs=ORDERED_CONFIGS)
+    with Ranks(2) as world:
+        x = world.zeros(N, torch.float32)
+        for given in ((x,), (x, None), (x, x, x)):
+            with pytest.raises(CallError) as found:
+                world.launch(compiled, *given)
+            assert found.value.slug.startswith("call-") and found.value.message
