@@ -231,7 +231,7 @@ uint64_t GlobalAccesses::page_of(const GlobalBuffer& buffer, uint64_t page)
     if (fresh) {
         used_bytes_ += page_bytes;
         if (used_bytes_ > shadow_.bytes()) {
-            shadow_.extend(std::max<uint64_t>(64 * page_bytes, shadow_.bytes()));
+            shadow_.extend(std::max(64 * page_bytes, shadow_.bytes() / 4 / page_bytes * page_bytes));
         }
     }
     return entry->second;

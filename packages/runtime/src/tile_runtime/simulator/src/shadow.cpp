@@ -64,20 +64,31 @@ void Shadow::extend(uint64_t more)
 {
     const size_t granules = last_write_.size() + (more + granule - 1) / granule;
     last_write_.resize(granules, 0);
-    for (auto& slot : since_) {
-        slot.resize(granules, 0);
+    for (int slot = 0; slot < used_; ++slot) {
+        since_[slot].resize(granules, 0);
     }
-    written_.resize(granules, 0);
+    if (!written_.empty()) {
+        written_.resize(granules, 0);
+    }
+}
+
+void Shadow::use_slot(int slot)
+{
+    if (slot >= used_) {
+        since_[slot].resize(last_write_.size(), 0);
+        used_ = slot + 1;
+    }
 }
 
 void Shadow::reset()
 {
     const auto clear = [this](std::vector<uint32_t>& values) {
-        std::fill(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(touched_), 0);
+        const auto touched = std::min<size_t>(touched_, values.size());
+        std::fill(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(touched), 0);
     };
     clear(last_write_);
-    for (auto& slot : since_) {
-        clear(slot);
+    for (int slot = 0; slot < used_; ++slot) {
+        clear(since_[slot]);
     }
     clear(written_);
     lists_.clear();
@@ -91,8 +102,8 @@ void Shadow::keep(std::vector<uint32_t>& kept) const
         if (last_write_[at] != listed) {
             kept[last_write_[at]] = 1;
         }
-        for (const auto& slot : since_) {
-            kept[slot[at]] = 1;
+        for (int slot = 0; slot < used_; ++slot) {
+            kept[since_[slot][at]] = 1;
         }
     }
     for (const auto& [at, parts] : lists_) {
@@ -108,8 +119,8 @@ void Shadow::renumber(const std::vector<uint32_t>& numbers)
         if (last_write_[at] != listed) {
             last_write_[at] = numbers[last_write_[at]];
         }
-        for (auto& slot : since_) {
-            slot[at] = numbers[slot[at]];
+        for (int slot = 0; slot < used_; ++slot) {
+            since_[slot][at] = numbers[since_[slot][at]];
         }
     }
     for (auto& [at, parts] : lists_) {
@@ -136,6 +147,9 @@ void Shadow::mark_written(uint64_t begin, uint64_t end)
     uint64_t at = begin / granule;
     const uint64_t last = end / granule;
     touched_ = std::max(touched_, (end + granule - 1) / granule);
+    if (written_.empty()) {
+        written_.resize(last_write_.size(), 0);
+    }
     if (at == last) {
         written_[at] |= bytes_mask(begin % granule, end % granule);
         return;
@@ -154,7 +168,7 @@ uint64_t Shadow::written_bytes(uint64_t begin, uint64_t end, bool blocks) const
 {
     constexpr uint64_t step = 16;
     uint64_t count = 0;
-    for (uint64_t at = begin / granule; at * granule < end;) {
+    for (uint64_t at = begin / granule; !written_.empty() && at * granule < end;) {
         // Mostly all is written, and many granules are looked at together.
         uint32_t missing = begin <= at * granule && (at + step) * granule <= end ? 0 : all_bytes;
         for (uint64_t i = at; missing == 0 && i < at + step; i += 4) {
@@ -226,7 +240,7 @@ Conflict Shadow::touch_whole(
         int free = -1;
         uint32_t old = 0;
         for (int slot = 0; slot < std::min(used_ + 1, slots); ++slot) {
-            const uint32_t earlier = since_[slot][at];
+            const uint32_t earlier = slot < used_ ? since_[slot][at] : 0;
             const bool before = earlier == 0 || now.follows(log[earlier]);
             const bool conflict = earlier != 0 && conflicting(log[index], log[earlier]);
             if (before && conflict) {
@@ -263,11 +277,11 @@ Conflict Shadow::touch_whole(
                 fill(since_[slot], 0);
             }
         } else if (free >= 0) {
+            use_slot(free);
             if (const uint32_t replaced = since_[free][at]; replaced != 0 && log[replaced].agent != now.agent) {
                 now.rely_on(log[replaced]);
             }
             fill(since_[free], index);
-            used_ = std::max(used_, free + 1);
         } else {
             for (uint64_t i = at; i < until; ++i) {
                 list(i, log);
@@ -287,10 +301,10 @@ void Shadow::list(uint64_t at, const AccessLog& log)
     for (uint32_t write = last_write_[at]; write != 0; write = log[write].also) {
         parts.push_back({write, all_bytes});
     }
-    for (auto& slot : since_) {
-        if (slot[at] != 0) {
-            parts.push_back({slot[at], all_bytes});
-            slot[at] = 0;
+    for (int slot = 0; slot < used_; ++slot) {
+        if (since_[slot][at] != 0) {
+            parts.push_back({since_[slot][at], all_bytes});
+            since_[slot][at] = 0;
         }
     }
     last_write_[at] = listed;

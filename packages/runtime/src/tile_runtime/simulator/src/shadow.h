@@ -69,11 +69,12 @@ private:
     Conflict touch_part(uint64_t at, uint32_t mask, uint32_t index, AccessLog& log, const Present& now,
         std::vector<Doubt>* doubts);
     void list(uint64_t at, const AccessLog& log);
+    void use_slot(int slot);
     uint64_t same_until(uint64_t first, uint64_t last) const;
 
     std::vector<uint32_t> last_write_;
-    std::vector<uint32_t> since_[slots];
-    std::vector<uint32_t> written_;  // a bit per byte
+    std::vector<uint32_t> since_[slots];  // of a slot that was not used, it may be shorter
+    std::vector<uint32_t> written_;  // a bit per byte, once one was marked
     std::unordered_map<uint64_t, std::vector<Part>> lists_;
     uint64_t touched_ = 0;  // granules beyond were never touched
     int used_ = 0;          // slots that were

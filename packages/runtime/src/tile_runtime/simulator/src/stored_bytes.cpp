@@ -16,13 +16,13 @@ StoredBytes::Page& StoredBytes::page_of(uint64_t address)
 {
     const auto [entry, fresh] = places_.try_emplace(address / page_bytes, static_cast<uint32_t>(used_));
     if (fresh) {
-        if (used_ == pages_.size()) {
-            pages_.emplace_back();
+        if (used_ == chunks_.size() * chunk_pages) {
+            chunks_.emplace_back(new Page[chunk_pages]);
         }
-        std::memset(pages_[used_].known, 0, sizeof(Page::known));
+        std::memset(page(used_).known, 0, sizeof(Page::known));
         ++used_;
     }
-    return pages_[entry->second];
+    return page(entry->second);
 }
 
 void StoredBytes::store(uint64_t address, const uint8_t* source, uint64_t bytes)
@@ -62,7 +62,7 @@ const uint8_t* StoredBytes::known_part(uint64_t address, uint64_t end, uint64_t&
         return nullptr;
     }
     stop = std::min(end, (address / page_bytes + 1) * page_bytes);
-    const Page& page = pages_[found->second];
+    const Page& page = this->page(found->second);
     const uint64_t first = address % page_bytes;
     const bool known = for_words(first, first + (stop - address),
         [&](uint64_t word, uint64_t bits) { return (page.known[word] & bits) == bits; });

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -23,6 +24,7 @@ public:
 
 private:
     static constexpr uint64_t page_bytes = 1024;
+    static constexpr size_t chunk_pages = 32;
 
     struct Page {
         uint8_t bytes[page_bytes];
@@ -32,9 +34,10 @@ private:
     // The first known bytes of [address, end) within a page, or null: `stop` is where they end.
     const uint8_t* known_part(uint64_t address, uint64_t end, uint64_t& stop) const;
     Page& page_of(uint64_t address);
+    Page& page(size_t place) const { return chunks_[place / chunk_pages][place % chunk_pages]; }
 
-    std::unordered_map<uint64_t, uint32_t> places_;  // page number to its place in pages_
-    std::vector<Page> pages_;
+    std::unordered_map<uint64_t, uint32_t> places_;  // page number to its place in the chunks
+    std::vector<std::unique_ptr<Page[]>> chunks_;    // pages are not moved when there are more
     size_t used_ = 0;
 };
 
