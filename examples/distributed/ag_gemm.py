@@ -1,8 +1,11 @@
 """All-gather and product in one kernel: C = (A_0; A_1; ...) @ B, where rank r has the rows A_r.
 
-Vector cores put row tiles of their rank to all others while cube cores multiply: their own rows
-first, then those of the ranks after them, in the order in which they arrive. A word for each row
-tile of each rank says that it is there.
+A rank's own rows lie in its place of the gathered ones, as with libraries that gather in place.
+Vector cores put them to all others, piece by piece and over all links at a time: each core serves
+one rank. A word for each piece says that it is there. Cube cores multiply their own rows meanwhile
+and then those of the others in the order in which they arrive: first the first tiles of all.
+
+Tiles begin at different places along k, as in ../developer/gemm.py.
 """
 
 import sys
@@ -16,58 +19,91 @@ from report import report_ranks
 import tile_frontend as T
 from tile_runtime import Ranks
 
+# Rows of tiles that cores work on at a time, and places along k where tiles begin, at least so
+# much of k apart.
+GROUP = 4
+PLACES = 8
+STRETCH = 512
+# Cores that put to one rank: while one waits for an arrival the others use the link.
+LANES = 3
+
 CONFIGS = {
     T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
     T.PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True,
 }
 
 
+def places_along(k_tiles: int, depth: int) -> tuple[int, int]:
+    """How many places tiles can begin at, and how many steps they are apart."""
+    stretch = max(STRETCH // depth, 1)
+    return (k_tiles // stretch, stretch) if k_tiles % stretch == 0 else (0, 0)
+
+
+@T.macro
+def put_pieces(x, words, step, piece, others, lanes, core, cores):
+    """Own rows to all other ranks, where `lanes` cores serve each."""
+    pieces = T.ceildiv(x.shape[1], piece)
+    with T.Scale("device") as (r, num):
+        for pair in T.serial(core, lanes * others, cores):
+            for t in T.serial(T.ceildiv(pieces - pair // others, lanes)):
+                n = pair // others + t * lanes
+                T.put_signal(
+                    x[r, n * piece : n * piece + piece, :],
+                    x[r, n * piece : n * piece + piece, :],
+                    words[r * pieces + n],
+                    step,
+                    (r + 1 + pair % others) % num,
+                )
+
+
 @T.jit(pass_configs=CONFIGS)
 def ag_gemm(
-    ranks: int, m: int, N: int, K: int, rows: int = 128, columns: int = 256, depth: int = 64,
-    blocks: int = 24, dtype: str = "float16",
+    ranks: int, m: int, N: int, K: int, rows: int = 128, columns: int = 256, depth: int = 128,
+    piece: int = 16, blocks: int = 24, dtype: str = "float16",
 ) -> T.PrimFunc:  # fmt: skip
-    tiles, across = T.ceildiv(m, rows), T.ceildiv(N, columns)
+    down, across, k_tiles = T.ceildiv(m, rows), T.ceildiv(N, columns), T.ceildiv(K, depth)
+    pieces, others = T.ceildiv(m, piece), max(ranks - 1, 1)
+    lanes = max(min(2 * blocks // others, LANES), 1)
+    places, stretch = places_along(k_tiles, depth)
 
     @T.prim_func
     def kernel(
-        A: T.Tensor((m, K), dtype),
-        B: T.Tensor((K, N), dtype),
         gathered: T.SymmTensor((ranks, m, K), dtype),
-        words: T.Signals(ranks * tiles),
+        B: T.Tensor((K, N), dtype),
+        words: T.Signals(ranks * pieces),
         C: T.Tensor((ranks, m, N), dtype),
         step: T.int32,
     ) -> None:
-        with T.Kernel(blocks) as cid:
+        with T.Kernel(blocks) as (cid, vid), T.Scale("device") as (r, num):
             a = T.alloc_L1((rows, depth), dtype)
             b = T.alloc_L1((depth, columns), dtype)
             c = T.alloc_L0C((rows, columns), "float32")
-            with T.Scale("device") as (r, num):
+            if ranks > 1:
                 with T.Scope("V"):
-                    for t in T.serial(T.ceildiv(tiles - cid, blocks)):
-                        row = (cid + t * blocks) * rows
-                        for s in T.serial(num):
-                            to = (r + s + cid) % num
-                            T.put_signal(
-                                A[row : row + rows, :],
-                                gathered[r, row : row + rows, :],
-                                words[r * tiles + cid + t * blocks],
-                                step,
-                                to,
-                            )
-                with T.Scope("C"):
-                    for s in T.serial(num):
-                        source = (r + s) % num
-                        for t in T.serial(T.ceildiv(tiles * across - cid, blocks)):
-                            tile = (cid + t * blocks) // across
-                            column = (cid + t * blocks) % across * columns
-                            T.wait_ge(words[source * tiles + tile], step)
-                            for k in T.serial(T.ceildiv(K, depth)):
-                                T.copy(gathered[source, tile * rows, k * depth], a)
-                                T.copy(B[k * depth, column], b)
-                                T.gemm_v0(a, b, c, init=(k == 0))
-                            T.copy(c, C[source, tile * rows, column])
-                T.barrier()
+                    core, cores = 2 * cid + vid, 2 * blocks
+                    put_pieces(gathered, words, step, piece, others, lanes, core, cores)
+            with T.Scope("C"):
+                for t in T.Pipelined(T.ceildiv(ranks * down * across - cid, blocks), num_stages=2):
+                    tile = T.use_swizzle(
+                        cid + t * blocks, ranks * down * rows, across * columns, K, rows, columns,
+                        off=GROUP,
+                    )  # fmt: skip
+                    i, j = tile // across, tile % across
+                    n = T.max(i - down, 0)  # of tiles of other ranks
+                    source = T.if_then_else(i < down, r, (r + num - 1 - n % others) % num)
+                    row = T.if_then_else(i < down, i, n // others) * rows
+                    first, last = row // piece, T.min(T.ceildiv(row + rows, piece), pieces)
+                    for p in T.serial(first, T.if_then_else(i < down, first, last)):
+                        T.wait_ge(words[source * pieces + p], step)
+                    begin = (i + j) % PLACES * places // PLACES * stretch
+                    for k in T.Pipelined(k_tiles, num_stages=2):
+                        at = (k + begin) % k_tiles * depth
+                        T.copy(gathered[source, row, at], a)
+                        T.copy(B[at, j * columns], b)
+                        T.gemm_v0(a, b, c, init=(k == 0))
+                    T.copy(c, C[source, row, j * columns])
+            if ranks > 1:
+                T.barrier()  # who calls again writes over what others have read
 
     return kernel
 
@@ -75,13 +111,15 @@ def ag_gemm(
 def main() -> None:
     torch.manual_seed(0)
     for ranks, m, n, k in ((1, 256, 256, 128), (3, 150, 300, 130), (8, 64, 96, 64)):
-        kernel = ag_gemm(ranks, m, n, k, rows=64, columns=128, blocks=4)
+        kernel = ag_gemm(ranks, m, n, k, rows=64, columns=128, depth=64, blocks=4)
         a, b = torch.randn(ranks, m, k).half(), torch.randn(ranks, k, n).half()
         c = [torch.zeros(ranks, m, n).half() for _ in range(ranks)]
         with Ranks(ranks) as world:
             gathered = world.zeros((ranks, m, k), torch.float16)
-            words = world.signals(ranks * T.ceildiv(m, 64))
-            world.launch(kernel, list(a), list(b), gathered, words, c, 1)
+            for rank in range(ranks):
+                gathered[rank][rank] = a[rank]
+            words = world.signals(ranks * T.ceildiv(m, 16))
+            world.launch(kernel, gathered, list(b), words, c, 1)
         expected = [a.float() @ own.float() for own in b]
         report_ranks(f"all-gather and gemm {m}x{n}x{k}", c, expected, tolerance=1e-3)
 

@@ -38,7 +38,7 @@ def all_gather(x, y, words, step, cid, blocks):
     start = cid * part
     with T.Scale("device") as (r, num):
         for s in T.serial(num):
-            to = (r + s + cid) % num
+            to = (r + T.if_then_else(s < num - 1, 1 + (s + cid) % T.max(num - 1, 1), 0)) % num
             T.put_signal(
                 x[start : start + part],
                 y[r, start : start + part],

@@ -43,9 +43,11 @@ SENDS_EARLY = """                        T.signal(sent[cid], count, r + 1)
 WAITS_FOR_BATCH = "T.wait_ge(sent[cid], count)\n"
 RESETS = "T.wait_ge(sent[cid], 1)\n                        T.signal(sent[cid], 0)\n"
 SENDS_ONE = SENDS.replace("count,", "1,")
-READS_WORDS = "                            T.wait_ge(words[source * tiles + tile], step)\n"
-QUIET = "                        T.quiet()\n"
-WAITS_FOR_PART = "                            T.wait_ge(words[(s + 1) * tiles + tile], step)\n"
+READS_WORDS = """                    for p in T.serial(first, T.if_then_else(i < down, first, last)):
+                        T.wait_ge(words[source * pieces + p], step)
+"""
+QUIET = "                    T.quiet()\n"
+WAITS_FOR_PART = "                        T.wait_ge(words[other * tiles + tile], step)\n"
 WAITS_FOR_MADE = "                                T.wait_ge(made[(s + 1) * tiles + tile], step)\n"
 CREDIT = "                        T.wait_ge(used[cid], turn)\n"
 WAITS_FOR_READ = """        for s in T.serial(num):
@@ -67,7 +69,7 @@ BROKEN = {
     "sum_of_all_before_the_last": BrokenExample(
         "sum_of_all", "race", ((WAITS_FOR_ALL, WAITS_FOR_ALL.replace("(num)", "(num - 1)")),)
     ),
-    "ag_gemm_no_wait": BrokenExample("ag_gemm", "race", ((READS_WORDS, ""),), places=2),
+    "ag_gemm_no_wait": BrokenExample("ag_gemm", "race", ((READS_WORDS, ""),)),
     "gemm_rs_no_quiet": BrokenExample("gemm_rs", "unquiet-signal", ((QUIET, ""),)),
     "gemm_rs_no_wait": BrokenExample("gemm_rs", "race", ((WAITS_FOR_PART, ""),)),
     "gemm_rs_one_slot": BrokenExample("gemm_rs", "race", (("parts[r, row, column]", "parts[0, row, column]"),)),

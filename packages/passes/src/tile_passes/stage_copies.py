@@ -53,6 +53,8 @@ from tile_passes.passdef import ir_pass
 # A copy from gm to gm moves pieces of so many bytes: transfers are at full rate from there on
 # (docs/hardware/movement.md#transfers), and two pieces leave most of ub to the kernel.
 PIECE = 32 * 1024
+# One is loaded while the other is stored.
+VERSIONS = 2
 
 
 @ir_pass(needs=Phase.TYPED)
@@ -241,9 +243,11 @@ class _Stages:
         load = replace(copy, operands=(Region(src.buffer, tuple(sides[0])), piece))
         store = replace(copy, operands=(piece, Region(dst.buffer, tuple(sides[1]))))
         body: Body = (generated(load), *_as_body(self.steps(store)))
+        kind, stages = LoopKind.PIPELINED, VERSIONS
         for var, count in reversed(loops):
             stop = cast(count, var.dtype)
-            body = (For(var, Const(0), stop, LoopKind.SERIAL, body, copy.loc),)
+            body = (For(var, Const(0), stop, kind, body, copy.loc, stages),)
+            kind, stages = LoopKind.SERIAL, 0
         return body
 
 
