@@ -3,10 +3,12 @@ schedule, and what is missing in the others is named in every schedule."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import tile_frontend as T
 from tile_checkers.ranks import check_ranks
@@ -15,6 +17,7 @@ from tile_ir.switches import override
 from tile_passes import PassOptions, run_pipeline
 from tile_runtime import Ranks, compile
 
+from .example_cases import sum_by_engine
 from .rank_cases import (
     ORDERED,
     ORDERED_CONFIGS,
@@ -23,6 +26,7 @@ from .rank_cases import (
     RankCase,
     fault,
     interpret_case,
+    load,
     lowered,
     schedules,
     simulate,
@@ -191,6 +195,13 @@ def test_the_text_says_it_too(missing: str, slugs: set[str]) -> None:
     assert {d.slug for d in check_ranks(func, (2, 3))} == slugs
 
 
+def test_the_text_of_an_example_is_proved(tmp_path: Path) -> None:
+    case = sum_by_engine(3, 301)
+    func = case.func(load(case.script, tmp_path))
+    final = run_pipeline(func, DEFAULT_TARGET, PassOptions(automatic=ORDERED)).func
+    assert not check_ranks(final, (1, 2, 3, 4, 5, 8))
+
+
 def test_the_text_of_a_copy_can_be_read_back() -> None:
     text = print_func(_fetch())
     assert "sdma_copy" in text
@@ -271,3 +282,56 @@ def test_the_planner_leaves_the_engine_its_flag(copies: bool) -> None:
 
     text = print_func(run_pipeline(kernel, DEFAULT_TARGET, PassOptions(automatic=ORDERED)).func)
     assert ('set_flag(7) {src_pipe="mte3", dst_pipe="mte2"}' in text) != copies
+
+
+def test_what_lies_behind_a_tensor_is_not_copied(tmp_path: Path) -> None:
+    """Of three blocks of 32 elements the second has 8, and the third has none."""
+    case = sum_by_engine(3, 40)
+    kernel = case.kernel(load(case.script, tmp_path))
+    for seed, delivery in ((0, "prompt"), (1, "late")):
+        case.check(simulate(case, kernel, seed, delivery))
+
+
+def _beside_work(at_once: bool, copies: bool = True, works: bool = True) -> Any:
+    """A copy by the engine, and work of the core, which waits before it or behind it."""
+    many, rows = 1 << 16, 64
+
+    @T.prim_func
+    def kernel(
+        x: T.SymmTensor((many,), "float32"), y: T.Tensor((many,), "float32"),
+        z: T.Tensor((rows, 1024), "float32"),
+    ) -> None:  # fmt: skip
+        with T.Kernel(1, threads=1) as _cid, T.Scale("device") as (r, num):
+            tile = T.alloc_ub((1024,), "float32")
+            if copies:
+                T.get_async(x, y, (r + 1) % num)
+                if at_once:
+                    T.sdma_quiet()
+            if works:
+                for i in T.serial(rows):
+                    T.copy(z[i, :], tile)
+                    T.tile.exp(tile, tile)
+                    T.copy(tile, z[i, :])
+            if copies and not at_once:
+                T.sdma_quiet()
+
+    return kernel
+
+
+def _modelled(kernel: Any) -> float:
+    with override(check="off", time=True), Ranks(2) as world:
+        x = world.zeros(1 << 16, torch.float32)
+        y, z = ([torch.zeros(n) for _ in range(2)] for n in (1 << 16, (64, 1024)))
+        world.launch(compile(kernel, pass_configs=ORDERED_CONFIGS), x, y, z)
+        assert world.result is not None, "the launch is timed"
+        return world.result.microseconds
+
+
+def test_the_engine_works_beside_the_core() -> None:
+    """Together they take little more than the longer of the two, one after the other their sum."""
+    together, one_by_one = (_modelled(_beside_work(at_once)) for at_once in (False, True))
+    copy, work = _modelled(_beside_work(True, works=False)), _modelled(_beside_work(True, False))
+    nothing = 4  # the start of a core, which each of the two has
+    assert together < max(copy, work) + nothing
+    assert one_by_one > copy + work - nothing
+    assert one_by_one > together + min(copy, work) / 2
