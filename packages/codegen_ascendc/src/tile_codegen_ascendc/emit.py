@@ -276,20 +276,10 @@ class _Emitter:
             case Let(var=var, value=value):
                 text = assigned(value, var.dtype, here, stmt.loc)
                 return [f"{pad}const {var.dtype.c_name} {cxx_name(var.name)} = {text};{note}"]
-            case Store(buffer=b, indices=indices, value=value):
-                text = assigned(value, b.dtype, here, stmt.loc)
-                if b.memory is Memory.VAR:
-                    return [f"{pad}{cxx_name(b.name)} = {text};{note}"]
-                name = cxx_name(b.name)
-                if is_symmetric(b):
-                    name = tensor_on(b, indices[0], cxx)
-                    b, indices = instance(b), indices[1:]
-                index = linear_index(b, indices)
-                place = cxx(gm_offset(index, b, here) if b.memory is Memory.GM else index)
-                store = f"{name}.SetValue({place}, {text});"
-                if b.memory is Memory.GM:
-                    store = f"tile::store_gm({name}, {place}, {text});"
-                lines = [*self.windows(stmt, here), store]
+            case Store(buffer=Buffer(memory=Memory.VAR)):
+                return [f"{pad}{self.store(stmt, here)}{note}"]
+            case Store():
+                lines = [*self.windows(stmt, here), self.store(stmt, here)]
                 return [f"{pad}{line}{note}" for line in lines]
             case For(task=task, body=body) if task is not None:
                 lines = self.body(body, ranges_inside(stmt, known), depth + 1, core)
@@ -324,6 +314,25 @@ class _Emitter:
             case Break():
                 return [f"{pad}break;{note}"]
         raise KernelError("emit-statement", f"no C++ for {type(stmt).__name__}", stmt.loc)
+
+    def store(self, stmt: Store, here: Known) -> str:
+        """What gives an element, or a variable, its value."""
+        b, indices = stmt.buffer, stmt.indices
+        text = assigned(stmt.value, b.dtype, here, stmt.loc)
+        name = cxx_name(b.name)
+        if b.memory is Memory.VAR:
+            return f"{name} = {text};"
+
+        def cxx(expr: Expr) -> str:
+            return cxx_expr(expr, here, stmt.loc)
+
+        if is_symmetric(b):
+            name = tensor_on(b, indices[0], cxx)
+            b, indices = instance(b), indices[1:]
+        index = linear_index(b, indices)
+        if b.memory is Memory.GM:
+            return f"tile::store_gm({name}, {cxx(gm_offset(index, b, here))}, {text});"
+        return f"{name}.SetValue({cxx(index)}, {text});"
 
     def windows(self, stmt: Op | Store, here: Known) -> Iterator[str]:
         """What the simulator looks at before a statement: parts that may leave their rows."""

@@ -117,13 +117,6 @@ def _orders_ranks(stmt: Stmt) -> bool:
     )
 
 
-def _orders_ranks(stmt: Stmt) -> bool:
-    """Whether a statement waits for other ranks or meets them, though it does no work."""
-    return isinstance(stmt, Op) and (
-        stmt.opdef.effect is Effect.AWAIT_SIGNAL or stmt.opdef.among is Among.RANKS
-    )
-
-
 def _prints(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and stmt.opdef.effect in TOLD
 

@@ -216,7 +216,8 @@ def _behind(tensor: Any, elements: Any) -> Any:
     for extent in reversed(tensor.shape[1:]):
         place.insert(0, elements % extent)
         elements = elements // extent
-    *rows, first = [elements, *place]
+    rows = [elements, *place]
+    first = rows.pop()
     return tensor[(*rows, slice(first, None))]
 
 

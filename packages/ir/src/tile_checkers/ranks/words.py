@@ -159,8 +159,8 @@ class WordState:
         return None
 
     def missed(self, waited: Waited) -> frozenset[Name]:
-        """Signals that were not looked at, and may come before a wait is over. Those behind one that
-        was looked at tell no less than that."""
+        """Signals that were not looked at, and may come before a wait is over. Those behind one
+        that was looked at tell no less than that."""
         by = [s for s in self.sent if s.name in waited.looked_at and not s.tell.adds]
         by = [s for s in by if holds(s.tell.value, waited.event)]
         return frozenset(
