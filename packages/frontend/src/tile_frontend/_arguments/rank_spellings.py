@@ -216,9 +216,9 @@ def _behind(tensor: Any, elements: Any) -> Any:
     for extent in reversed(tensor.shape[1:]):
         place.insert(0, elements % extent)
         elements = elements // extent
-    rows = [elements, *place]
-    first = rows.pop()
-    return tensor[(*rows, slice(first, None))]
+    *rows, first = [elements, *place]
+    begin = (*rows, slice(first, None))
+    return tensor[begin]
 
 
 _WIDTHS = ("", "_block", "_warp", "_nbi", "_nbi_block", "_nbi_warp")
