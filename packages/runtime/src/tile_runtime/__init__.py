@@ -82,10 +82,12 @@ __all__ = [
     "disable_cache",
     "do_bench",
     "enable_cache",
+    "gain_over",
     "get_cache_dir",
     "init_ranks",
     "jit",
     "set_autotune_inputs",
     "set_cache_dir",
     "simulate",
+    "task_times",
 ]

@@ -31,7 +31,7 @@ def edges_between(
     counts = [constant_value(task.launch.blocks) for task in tasks]
     begins = firsts or [0] * len(tasks)
     doing = [blocks_of(count, first, blocks) for count, first in zip(counts, begins, strict=True)]
-    known = _Known.at_first(blocks, doing)
+    known = _Completed.at_first(blocks, doing)
     found: list[TaskEdge] = []
     for then, later in enumerate(touched):
         for first in reversed(range(then)):
@@ -53,20 +53,20 @@ def blocks_of(count: int | None, first: int, blocks: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What each block knows at a place of the list: of every block, the latest task it is done
-    with. Who waits for a task knows what the blocks that did it knew then."""
+class _Completed:
+    """For each block, the latest task of every block that is surely complete at a place of the
+    list. A wait for a task adds what was complete for the blocks of that task at its end."""
 
     doing: Sequence[tuple[int, ...]]
     now: list[list[int]]
     then: list[dict[int, tuple[int, ...]]]
 
     @staticmethod
-    def at_first(blocks: int, doing: Sequence[tuple[int, ...]]) -> _Known:
-        return _Known(doing, [[-1] * blocks for _ in range(blocks)], [])
+    def at_first(blocks: int, doing: Sequence[tuple[int, ...]]) -> _Completed:
+        return _Completed(doing, [[-1] * blocks for _ in range(blocks)], [])
 
     def done_before(self, first: int, then: int) -> bool:
-        """Whether all blocks that are about to do the second task know that the first is done."""
+        """Whether the first task is surely complete where any block begins the second one."""
         return all(self.now[b][c] >= first for b in self.doing[then] for c in self.doing[first])
 
     def wait(self, first: int, then: int) -> None:

@@ -1,8 +1,8 @@
-"""Loads of a task that need not wait for other tasks, before it waits: of tensors that nothing in
-the launch writes, such as weights, into memory that nothing of the task has touched before.
+"""Move the first loads of a task in front of its wait: loads of tensors that no task of the launch
+writes, such as weights, into memory that the task has not touched before.
 
-A block has nothing under way where one of its tasks ends, so all its memory is free there. The
-loads keep their order on their queue; what waits for them follows them as before.
+At the end of a task a block has nothing in flight, so all its on-chip memory is free there. The
+loads keep their order on their queue; the flags that order them follow as before.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tile_ir.expr import substitute
 
 @dataclass(frozen=True, slots=True)
 class Prefetched:
-    """What to do before a task waits, and the text of the task without that."""
+    """The loads in front of the wait of a task, and the text of the task without them."""
 
     early: Body
     rest: Body
@@ -56,20 +56,20 @@ class Prefetched:
 def prefetched(
     work: Body, allocs: Sequence[Alloc], fixed: Collection[Buffer], ranges: Ranges
 ) -> Prefetched:
-    """The text of a task on one core; nothing in its launch writes the tensors `fixed`."""
+    """Split the text of a task on one core; no task of its launch writes the tensors `fixed`."""
     defined = frozenset(s.var for s in walk(work) if isinstance(s, (For, Let)))
     mover = _Mover(allocs, fixed, defined, ranges)
     rest = mover.body(work, {}, ())
     return Prefetched(tuple(mover.early), rest)
 
 
-# What stands around a statement of which the first round is looked at.
+# The loops and branches around a statement, outer before inner.
 Frames = tuple[For | If, ...]
 
 
 @dataclass
 class _Mover:
-    """Goes through a text as its first round runs, up to where that is not known any more."""
+    """Follows the first iteration of a text, up to the first statement with an unknown way on."""
 
     allocs: Sequence[Alloc]
     fixed: Collection[Buffer]
@@ -84,7 +84,7 @@ class _Mover:
         self.roots = {a.buffer: a.alias_of for a in self.allocs if a.alias_of is not None}
 
     def body(self, body: Body, values: Mapping[Var, Expr], frames: Frames) -> Body:
-        """The statements as they stay; `values` are those of variables in the first round."""
+        """The statements that stay; `values` has those of variables in the first iteration."""
         here = dict(values)
         stay: list[Stmt] = []
         for stmt in body:
@@ -93,7 +93,7 @@ class _Mover:
         return with_statements(body, stay)
 
     def _stays(self, stmt: Stmt, values: dict[Var, Expr], frames: Frames) -> Sequence[Stmt] | None:
-        """What is left of a statement where it stands; None if that is all of it."""
+        """The statements in place of one; None if it stays as it is."""
         match stmt:
             case Let(var=var, value=value) if not reads_memory(value):
                 values[var] = substitute(value, values)
@@ -101,7 +101,7 @@ class _Mover:
             case For(var=var, start=start):
                 first = {**values, var: substitute(start, values)}
                 new = self._inside(stmt, first, frames)
-                # What follows the loop comes behind all its rounds.
+                # The statements behind the loop follow all its iterations.
                 self.known = False
                 return new
             case If(condition=c, orelse=()) if self._early(substitute(c, values)):
@@ -118,7 +118,7 @@ class _Mover:
         return (with_bodies(stmt, (new, *others)),)
 
     def _moved(self, op: Op, values: Mapping[Var, Expr], frames: Frames) -> Sequence[Stmt]:
-        """Do it early, if its first round runs at all; in the text it is left to later rounds."""
+        """Load in front of the wait, if the first iteration runs; what stays is for later ones."""
         first = map_own_expressions(op, lambda e: substitute(e, values))
         runs = [substitute(_runs(frame), values) for frame in frames]
         self._do_early(first, [c for c in runs if interval(c, self.ranges).low != 1])
@@ -148,11 +148,11 @@ class _Mover:
         return outside and bool(target) and all(map(self._free, target))
 
     def _early(self, expr: Expr) -> bool:
-        """Whether an expression has its value before the task waits."""
+        """Whether an expression has its value in front of the wait."""
         return not reads_memory(expr) and self.defined.isdisjoint(walk_expr(expr))
 
     def _free(self, target: Buffer) -> bool:
-        """Whether nothing that the task does before touches the bytes of a buffer."""
+        """Whether no statement before touches the bytes of a buffer."""
         place = self.places.get(self._root(target))
         if place is None or place.address is None:
             return False
@@ -164,5 +164,5 @@ class _Mover:
 
 
 def _runs(frame: For | If) -> Expr:
-    """Whether the first round of a frame runs."""
+    """The condition on which the first iteration of a loop or a branch runs."""
     return frame.condition if isinstance(frame, If) else binary("<", frame.start, frame.stop)
