@@ -161,7 +161,7 @@ def test_words_begin_anew_at_their_end_and_after_failures() -> None:
     assert kept.calls[device] == 1
     for count in (2, 3):
         assert torch.equal(kernel(x), expected) and kept.calls[device] == count
-    (words,) = kept._words[device]
+    ((words,),) = kept._words[device]
     assert words.max() == 3
     kept.calls[device] = kept_words.LAST_CALL - 1
     assert torch.equal(kernel(x), expected) and kept.calls[device] == kept_words.LAST_CALL

@@ -15,7 +15,10 @@ PACKAGES = Path(__file__).parents[3] / "packages"
 
 
 # The kernels of the others are small in the other tests.
-SLOW = ("ag_gemm", "collectives", "gemm_ar", "gemm_rs", "moe", "ring_attention")
+SLOW = (
+    "ag_gemm", "collectives", "gemm_ar", "gemm_rs", "moe", "ring_attention",
+    "tensor_parallel_decoder",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("script", [script_case(p, SLOW) for p in sorted(FOLDER.glob("*.py"))])

@@ -51,9 +51,11 @@ def embedded(
     tensors: Mapping[Buffer, Buffer],
     values: Mapping[Var, Expr],
     fresh: Naming,
+    parts: Mapping[Buffer, Expr] | None = None,
 ) -> Embedded:
     """The text of `func` with `tensors` for its tensors and `values` for its scalars, symbols and
-    launch indices."""
+    launch indices. Tensors among `parts` are that part of what stands for them which has this index
+    in its first dimension."""
     names = _Names(fresh, dict(values), dict(tensors))
     added = tuple(names.buffer(t) for t in func.tensors if t not in tensors)
     allocs = tuple(_allocated(alloc, names) for alloc in func.launch.allocs)
@@ -61,9 +63,8 @@ def embedded(
         if isinstance(stmt, (For, Let)):
             names.variable(stmt.var)
     body = rewrite(func.launch.body, lambda stmt: _renamed(stmt, names))
-    return Embedded(
-        replace_buffers(body, names.buffers), allocs, names.expr(func.launch.blocks), added
-    )
+    body = replace_buffers(body, names.buffers, parts)
+    return Embedded(body, allocs, names.expr(func.launch.blocks), added)
 
 
 def _allocated(alloc: Alloc, names: _Names) -> Alloc:

@@ -21,7 +21,7 @@ from tile_ir.location import Loc
 from tile_ir.machine import Core, Layout
 from tile_ir.opdef import Op as Op
 from tile_ir.quick_dataclasses import dataclass, replace
-from tile_ir.ranks import NUMBERS_OF_RANKS
+from tile_ir.ranks import NUMBERS_OF_LAUNCH
 from tile_ir.regions import AttrValue as AttrValue
 from tile_ir.regions import Operand as Operand
 from tile_ir.regions import Region as Region
@@ -267,6 +267,6 @@ def _symbols(params: tuple[Buffer | Var, ...]) -> tuple[Var, ...]:
     for tensor in _tensors(params):
         for dim in tensor.shape:
             for e in () if isinstance(dim, Const) else walk_expr(dim):
-                if isinstance(e, Var) and e not in scalars and e not in NUMBERS_OF_RANKS:
+                if isinstance(e, Var) and e not in scalars and e not in NUMBERS_OF_LAUNCH:
                     found.setdefault(e)
     return tuple(found)

@@ -16,6 +16,10 @@ from tile_ir.regions import Region, Slice
 RANK = Var("own_rank")
 RANKS = Var("all_ranks")
 NUMBERS_OF_RANKS = frozenset({RANK, RANKS})
+# What a launch counts its calls by, from 1 on, and within a call the turns of a list of tasks: what
+# blocks and ranks tell each other grows with it, and nothing is set back between calls.
+STEP = Var("own_step")
+NUMBERS_OF_LAUNCH = NUMBERS_OF_RANKS | {STEP}
 
 
 def is_symmetric(buffer: Buffer) -> bool:

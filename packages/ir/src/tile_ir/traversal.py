@@ -229,18 +229,26 @@ def has_generated(body: Body) -> bool:
     return any(stmt.loc.generated for stmt in walk(body))
 
 
-def replace_buffers(body: Body, new: Mapping[Buffer, Buffer]) -> Body:
-    """Every use of a buffer that has a replacement is one of that."""
+def replace_buffers(
+    body: Body, new: Mapping[Buffer, Buffer], parts: Mapping[Buffer, Expr] | None = None
+) -> Body:
+    """Every use of a buffer that has a replacement is one of that; if it is among `parts`, of the
+    part of its replacement that has this index in the first dimension."""
+    within = parts or {}
+
+    def first(old: Buffer) -> tuple[Expr, ...]:
+        return (within[old],) if old in within else ()
 
     def element(e: Expr) -> Expr:
         inside = rebuild(e, element)
         if isinstance(inside, Load) and inside.buffer in new:
-            return Load(new[inside.buffer], inside.indices)
+            return Load(new[inside.buffer], (*first(inside.buffer), *inside.indices))
         return inside
 
     def operand(o: Operand) -> Operand:
         if isinstance(o, Region) and o.buffer in new:
-            return Region(new[o.buffer], o.dims)
+            lead = (Slice(index, Const(1)) for index in first(o.buffer))
+            return Region(new[o.buffer], (*lead, *o.dims))
         return o
 
     def stmt(s: Stmt) -> Stmt:
@@ -252,8 +260,8 @@ def replace_buffers(body: Body, new: Mapping[Buffer, Buffer]) -> Body:
             case Op(operands=operands):
                 changed = tuple([operand(o) for o in operands])
                 return s if _same(operands, changed) else Op(s.opdef, changed, s.attrs, s.loc)
-            case Store(buffer=buffer) if buffer in new:
-                return replace(s, buffer=new[buffer])
+            case Store(buffer=buffer, indices=indices) if buffer in new:
+                return replace(s, buffer=new[buffer], indices=(*first(buffer), *indices))
         return s
 
     return rewrite(body, stmt)

@@ -30,8 +30,8 @@ class TaskCall:
         return [(p, a) for p, a in pairs if isinstance(p, Var)]
 
 
-def signature_scalars(calls: Sequence[TaskCall]) -> Mapping[str, Var]:
-    """The scalar parameters of the megakernel by name."""
+def named_scalars(calls: Sequence[TaskCall]) -> Mapping[str, Var]:
+    """The scalars of tasks that are given by name."""
     found: dict[str, Var] = {}
     for call in calls:
         for param, given in call.scalars():

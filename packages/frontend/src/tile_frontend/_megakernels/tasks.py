@@ -10,11 +10,11 @@ from tile_frontend._language.next_chip_frames import HintFrame
 from tile_frontend._megakernels.calls import TaskCall
 from tile_frontend._megakernels.dependences import in_order, uses_of
 from tile_frontend._megakernels.rooms import rooms_of
-from tile_frontend._megakernels.shapes import Shapes
+from tile_frontend._megakernels.shapes import Shapes, Turns
 from tile_frontend._megakernels.text import MegakernelText
 from tile_frontend._tracing.faults import Fault, place_of_caller
 from tile_frontend._tracing.scalars import Scalar, python_number
-from tile_ir import Buffer, Effect, Func, Var, constant_value, walk_ops
+from tile_ir import Buffer, Const, Effect, Func, Var, constant_value, walk_ops
 from tile_ir.opdef import Among
 
 _NAMES = 'the name of a tensor of the megakernel, such as "x"'
@@ -92,6 +92,9 @@ def megakernel(
     outputs: Sequence[str] | None = None,
     *,
     buffers: str = "planned",
+    step: str | None = None,
+    turns: Any = 1,
+    stacked: Sequence[str] = (),
     name: str = "megakernel",
 ) -> Func:
     """A prim_func that does all tasks in one launch, each block as soon as what it reads is there.
@@ -99,7 +102,10 @@ def megakernel(
     `inputs` and `outputs` are its parameters in this order: if left out, what no task writes, and
     what no task reads. All other tensors are temporaries; where `buffers` is "planned", two of one
     size share memory if all uses of one come before those of the other, and "apart" keeps them
-    apart. Raises KernelError with a slug `task-...` for tasks that do not fit together.
+    apart. `step` names a scalar of tasks that the launch itself counts, from 1 on and one more at
+    each call: what words of ranks are set to, and waited for. The tasks are done `turns` times, a
+    number or a symbol; of `stacked` tensors, which have so many parts, each turn has its own, and
+    `step` counts turns. Raises KernelError with a slug `task-...` for tasks that do not fit.
     """
     if not tasks or not all(isinstance(task, TaskCall) for task in tasks):
         hint = 'write T.megakernel([norm("x", "w", "n"), ...]) with norm = T.Task(kernel)'
@@ -115,13 +121,23 @@ def megakernel(
     names = list(dict.fromkeys(t for call in calls for _, t in call.tied()))
     passed = list(inputs) if inputs is not None else [t for t in names if t not in written]
     made = list(outputs) if outputs is not None else [t for t in names if t in written - read]
-    _refuse_unknown([*passed, *made], names, written, read)
-    order, before = in_order(calls, uses, frozenset(passed))
-    shapes = Shapes(calls)
-    temporaries = [t for t in names if t not in passed and t not in made]
+    _refuse_unknown([*passed, *made, *stacked], names, written, read)
+    shapes = Shapes(calls, _turns(turns, stacked, step))
+    order, before = in_order(calls, uses, shapes.symmetric.union(passed))
+    temporaries = [t for t in names if t not in {*passed, *made, *stacked, *shapes.symmetric}]
     shared = rooms_of(temporaries, uses, before, shapes) if buffers == "planned" else {}
     params = list(dict.fromkeys([*passed, *made]))
     return MegakernelText(name, calls, shapes, params, shared).func(order)
+
+
+def _turns(turns: Any, stacked: Sequence[str], step: str | None) -> Turns:
+    count = python_number(turns)
+    if isinstance(count, int) and count > 0:
+        return Turns(Const(count), frozenset(stacked), step)
+    if isinstance(turns, Scalar) and isinstance(turns.expr, Var) and stacked:
+        return Turns(turns.expr, frozenset(stacked), step)
+    hint = 'pass a number, or a symbol such as T.symbolic("layers") that tensors are stacked by'
+    raise Fault("attribute-value", f"T.megakernel: turns is {turns!r}", hint)
 
 
 def _named_apart(tasks: Sequence[TaskCall]) -> list[TaskCall]:

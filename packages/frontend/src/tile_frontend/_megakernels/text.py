@@ -12,6 +12,7 @@ from tile_frontend._tracing.names import Names
 from tile_ir import (
     OPS,
     Alloc,
+    Body,
     Buffer,
     Const,
     Expr,
@@ -24,9 +25,11 @@ from tile_ir import (
     Phase,
     TaskKernel,
     Var,
+    walk_expr,
 )
 from tile_ir.embedding import embedded
 from tile_ir.layout.footprint import same_size
+from tile_ir.ranks import is_symmetric
 
 
 @dataclass
@@ -45,20 +48,23 @@ class MegakernelText:
 
     def func(self, order: Sequence[int]) -> Func:
         """The tasks in this order."""
-        scalars = dict.fromkeys(v for n in order for v in self._scalars(n))
-        for each in (*self.params, *(v.name for v in scalars), *self._symbols()):
+        scalars, turn = self.shapes.scalars, self.shapes.turn
+        for each in (*self.params, *scalars, *self._symbols(), turn.name):
             self.names.fresh(each)
         loc = self.calls[order[0]].loc
         for param in self.params:
             self.tensors[param] = self._tensor(param, param, loc)
         block, lane = (Var(self.names.fresh(name)) for name in ("block", "lane"))
-        body = tuple(self._loop(n, lane) for n in order)
+        body: Body = tuple(self._loop(n, lane) for n in order)
+        if self.shapes.turns.several:
+            count = self.shapes.turns.count
+            body = (For(turn, Const(0), count, LoopKind.SERIAL, body, loc),)
         tensors = tuple(self.tensors[p] for p in self.params)
         launch = Launch(Const(1), block, lane, None, tuple(self.allocs), body, loc)
         funcs = [call.func for call in self.calls]
         return Func(
             self.name,
-            (*tensors, *scalars),
+            (*tensors, *scalars.values()),
             launch,
             Phase.BUILT,
             loc,
@@ -67,13 +73,10 @@ class MegakernelText:
             expansions=tuple(dict.fromkeys(e for func in funcs for e in func.expansions)),
         )  # fmt: skip
 
-    def _scalars(self, number: int) -> list[Var]:
-        named = {given for _, given in self.calls[number].scalars() if isinstance(given, str)}
-        return [Var(given, p.dtype) for p, given in self.calls[number].scalars() if given in named]
-
     def _symbols(self) -> list[str]:
         values = (v for n in range(len(self.calls)) for v in self.shapes.values(n).values())
-        return list(dict.fromkeys(v.name for v in values if isinstance(v, Var)))
+        own = (e for e in walk_expr(self.shapes.turns.count) if isinstance(e, Var))
+        return list(dict.fromkeys(v.name for v in (*values, *own) if isinstance(v, Var)))
 
     def _tensor(self, tensor: str, name: str, loc: object) -> Buffer:
         where = self.calls[0].loc
@@ -86,7 +89,13 @@ class MegakernelText:
         instance = Var(self.names.fresh(f"{call.name}_block"))
         values = {**self.shapes.values(number), launch.block: instance, launch.lane: lane}
         tensors = {param: self._seen(number, param, name) for param, name in call.tied()}
-        text = embedded(call.func, tensors, values, self.names.fresh)
+        parts = {
+            param: part
+            for param, name in call.tied()
+            if not is_symmetric(param) and (part := self.shapes.part(name)) is not None
+        }
+        self._refuse_views(call, parts)
+        text = embedded(call.func, tensors, values, self.names.fresh, parts)
         self.allocs.extend(text.allocs)
         task = TaskKernel(call.name, launch.threads, call.func.automatic)
         end = Op(OPS["sync_block"], (), (True,), replace(call.loc, generated=True))
@@ -97,8 +106,13 @@ class MegakernelText:
         """The tensor as a task has it: by its name, or a view of another shape."""
         root = self._root(self.shared.get(tensor, tensor))
         shape = self.shapes.seen_by(number, param)
-        if shape == root.shape:
+        part = self.shapes.part(tensor)
+        if shape == (root.shape if part is None else root.shape[1:]):
             return root
+        if part is not None:
+            message = f"T.megakernel: task `{self.calls[number].name}` has another shape of "
+            message += f"`{tensor}`, and sees a part of it only"
+            raise Fault("shape-mismatch", message, "declare it there as the other tasks have it")
         found = self.views.get((root.name, shape))
         if found is None:
             name = self.names.fresh(f"{tensor}_view")
@@ -110,6 +124,13 @@ class MegakernelText:
             self.views[root.name, shape] = found
             self.allocs.append(Alloc(found, self.calls[number].loc, alias_of=root))
         return found
+
+    def _refuse_views(self, call: TaskCall, parts: Mapping[Buffer, Expr]) -> None:
+        for alloc in call.func.launch.allocs:
+            if alloc.alias_of is not None and alloc.alias_of in parts:
+                message = f"T.megakernel: task `{call.name}` views `{alloc.alias_of.name}` in "
+                message += "another shape, and sees a part of it only"
+                raise Fault("shape-mismatch", message, "let it take the shape it needs")
 
     def _root(self, tensor: str) -> Buffer:
         if tensor not in self.tensors:

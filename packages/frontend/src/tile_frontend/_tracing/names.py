@@ -8,14 +8,14 @@ from dataclasses import field
 from tile_frontend._tracing.faults import Fault
 from tile_ir import Loc
 from tile_ir.quick_dataclasses import dataclass
-from tile_ir.ranks import NUMBERS_OF_RANKS
+from tile_ir.ranks import NUMBERS_OF_LAUNCH
 
 
 @dataclass(eq=False, slots=True)
 class Names:
     """Every name of the function, with the place of those that are buffers."""
 
-    _taken: set[str] = field(default_factory=lambda: {v.name for v in NUMBERS_OF_RANKS})
+    _taken: set[str] = field(default_factory=lambda: {v.name for v in NUMBERS_OF_LAUNCH})
     _counters: dict[str, int] = field(default_factory=dict)
     _buffers: dict[tuple[int, str], Loc] = field(default_factory=dict)
 

@@ -264,7 +264,7 @@ class _Check:
         root = self.roots[region.buffer]
         if (root, region) in state.sure:
             return True
-        run = run_of_bytes(region, _blocks(stmt))
+        run = run_of_bytes(region, _blocks(stmt), gaps=True)
         if run is None:
             return False
         place, low, high = run

@@ -42,9 +42,10 @@ def spelled(region: Region, here: Circumstances) -> Region | None:
     return Region(region.buffer, dims)
 
 
-def run_of_bytes(region: Region, blocks: bool) -> tuple[Terms, int, int] | None:
+def run_of_bytes(region: Region, blocks: bool, gaps: bool = False) -> tuple[Terms, int, int] | None:
     """The place of a spelled region that is a run of bytes, with the first of them and the one
-    behind the last; of whole blocks for the DMA. None for others."""
+    behind the last; of whole blocks for the DMA. None for others, but where `gaps` between them are
+    taken in."""
     pitches = _pitches(region)
     terms: dict[Expr, int] = {}
     low = size = 0
@@ -57,7 +58,7 @@ def run_of_bytes(region: Region, blocks: bool) -> tuple[Terms, int, int] | None:
             terms[atom] = terms.get(atom, 0) + factor * pitch
         low += first * pitch
         size += (extent - 1) * s.stride * pitch
-    if not _fills_its_hull(region):
+    if not (gaps or _fills_its_hull(region)):
         return None
     steps, bits, total = layout(region.buffer)
     if region.memory is Memory.UB:

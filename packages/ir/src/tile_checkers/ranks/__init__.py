@@ -18,23 +18,26 @@ call to call where a parameter counts these. The order of the cores inside a blo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from tile_checkers.block.streams import pruned
 from tile_checkers.loop_facts import FLAGS
 from tile_checkers.ranks.core_numbers import CoreNumbers, Figure
-from tile_checkers.ranks.events import Await
+from tile_checkers.ranks.events import Await, Lower, Raise
 from tile_checkers.ranks.long_loops import LongLoops
+from tile_checkers.ranks.own_loops import crosses
 from tile_checkers.ranks.races import never_known, unordered_pairs
 from tile_checkers.ranks.reports import RankReports
 from tile_checkers.ranks.run import CoreText, run_together
+from tile_checkers.ranks.turns import turns_that_stand
 from tile_checkers.ranks.unroll import (
     NOT_FOR_SO_MANY,
     NotTold,
     OutOfPlace,
     StatementBudget,
     Unrolling,
+    open_loop,
 )
 from tile_ir import (
     Body,
@@ -43,6 +46,7 @@ from tile_ir import (
     Diagnostic,
     Effect,
     Expr,
+    For,
     Func,
     Memory,
     Op,
@@ -51,6 +55,7 @@ from tile_ir import (
     Var,
 )
 from tile_ir import walk as walk_statements
+from tile_ir.analysis import steps_of_call
 from tile_ir.analysis.accesses import regions_of
 from tile_ir.opdef import Among
 from tile_ir.ranks import RANK, RANKS, is_symmetric
@@ -108,14 +113,17 @@ class RanksText:
 
     def __init__(self, func: Func) -> None:
         self.func = func
+        self.steps = {
+            param: steps_of_call(func, param) for param in func.params if isinstance(param, Var)
+        }
         lanes = (1,) if func.launch.threads == 1 else (1, 2)
         whole: dict[int, Body] = {}
         for section in func.launch.body:
             if isinstance(section, Section):
                 for core in (0,) if section.core is Core.CUBE else lanes:
                     whole[core] = (*whole.get(core, ()), *section.body)
-        reaching = {
-            id(s): {r.buffer for r, *_ in regions_of(s) if _shared(r.buffer)}
+        touched = {
+            id(s): {r.buffer for r, *_ in regions_of(s) if r.memory is Memory.GM}
             for body in whole.values()
             for s in walk_statements(body)
         }
@@ -124,7 +132,12 @@ class RanksText:
             for body in whole.values()
             for s in walk_statements(body)
             if not (isinstance(s, Op) and s.opdef.effect in _WORDS)
-            for b in reaching[id(s)]
+            for b in touched[id(s)]
+        }
+        # Blocks of a rank tell each other by words that no other rank reaches.
+        reaching = {
+            at: {b for b in found if is_symmetric(b) or b not in plainly}
+            for at, found in touched.items()
         }
         self.words = frozenset(b for found in reaching.values() for b in found) - plainly
         essential = frozenset(at for at, found in reaching.items() if found)
@@ -133,6 +146,7 @@ class RanksText:
             for core, body in sorted(whole.items())
         }
         self.meets = {core: frozenset(_meets(body)) for core, body in self.streams.items()}
+        self.turns = turns_that_stand(self.streams.values(), self.words)
 
     def with_order(self, body: Body, reaching: Mapping[int, set[Buffer]]) -> Body:
         """A stream, without the order of its pipes where they touch nothing that ranks share."""
@@ -142,12 +156,17 @@ class RanksText:
 
     def check(self, ranks: int, given: dict[Var, Figure], reports: RankReports) -> None:
         """Look at one number of ranks; where a parameter decides, with the number of each rank."""
+        if self.turns is not None and self.turns[0] not in given:
+            for turns in self.turns[1]:
+                self.check(ranks, {**given, self.turns[0]: turns}, reports)
+            return
         says = ", ".join(f"`{v.name}` is {n}" for v, n in given.items())
         reports.given = f", where {says}" if says else ""
+        left_out: list[tuple[For, Expr]] = []
         try:
-            cores = list(self.cores(ranks, given))
+            cores = list(self.cores(ranks, given, left_out))
         except NotTold as open_end:
-            if open_end.parameters and len(given) < MOST_PARAMETERS:
+            if open_end.parameters and len(given) < MOST_PARAMETERS + (self.turns is not None):
                 for number in range(ranks):
                     self.check(ranks, {**given, open_end.parameters[0]: number}, reports)
             else:
@@ -156,7 +175,13 @@ class RanksText:
         except OutOfPlace as found:
             reports.out_of_place(found)
             return
-        self.run(cores, reports)
+        if not left_out:
+            self.run(cores, given, reports)
+            return
+        without = RankReports()
+        self.run(_without_signals(cores, left_out), given, without)
+        if without.found:
+            reports.not_told(open_loop(*left_out[0]))
 
     def fitting(self, counts: Iterable[int]) -> tuple[int, ...]:
         """The numbers of ranks with which no core leaves the tensors of the kernel."""
@@ -164,7 +189,7 @@ class RanksText:
 
     def _fits(self, ranks: int) -> bool:
         try:
-            for _ in self.cores(ranks, {}):
+            for _ in self.cores(ranks, dict.fromkeys((self.turns or ())[:1], 1), []):
                 pass
         except NotTold:
             return True
@@ -172,8 +197,11 @@ class RanksText:
             return found.slug != NOT_FOR_SO_MANY
         return True
 
-    def cores(self, ranks: int, given: dict[Var, Figure]) -> Iterator[CoreText]:
-        """What every core of every rank does."""
+    def cores(
+        self, ranks: int, given: Mapping[Var, Figure], left_out: list[tuple[For, Expr]]
+    ) -> Iterator[CoreText]:
+        """What every core of every rank does, but for loops that others need not know of where it
+        is not told how often they run."""
         launch, budget, long = self.func.launch, StatementBudget(MOST_FOLLOWED), LongLoops()
         at_start: dict[Var, Figure] = {**given, RANKS: ranks}
         blocks = CoreNumbers(at_start).of(launch.blocks)
@@ -192,10 +220,14 @@ class RanksText:
                     }
                     unrolling = Unrolling(here, ranks, self.words, budget, long)
                     unrolling.body(body)
+                    left_out += unrolling.left_out
                     yield CoreText(rank, block, core, unrolling.events, self.meets[core])
 
-    def run(self, cores: list[CoreText], reports: RankReports) -> None:
-        outcome = run_together(cores)
+    def run(self, cores: list[CoreText], given: Mapping[Var, Figure], reports: RankReports) -> None:
+        known = CoreNumbers(dict(given))
+        steps = {param: known.of(steps) for param, steps in self.steps.items()}
+        told = {param: int(n) for param, n in steps.items() if not isinstance(n, Expr)}
+        outcome = run_together(cores, told)
         for op, why in outcome.unclear:
             reports.unclear(op, why)
         for unquiet in outcome.unquiet:
@@ -208,18 +240,27 @@ class RanksText:
             return
         for late in never_known(outcome.parties, outcome.touched):
             reports.unknown(late)
+        if self.turns is not None and given[self.turns[0]] != self.turns[1][-1]:
+            return  # what is signalled may be waited for in a later turn
         heard = {e.word for c in cores for e in c.events if isinstance(e, Await)}
         for word, state in outcome.words.items():
             if word not in heard:
                 reports.unheard(word, state)
 
 
+def _without_signals(cores: list[CoreText], left_out: Sequence[tuple[For, Expr]]) -> list[CoreText]:
+    """What cores do; where those of a block signal each other in a loop that is left out, without
+    all such signals, as it cannot be told any more which belong to which."""
+    if not any(crosses(loop) for loop, _ in left_out):
+        return cores
+    return [
+        replace(core, events=[e for e in core.events if not isinstance(e, Raise | Lower)])
+        for core in cores
+    ]
+
+
 def _of_pipes(stmt: Stmt) -> bool:
     return isinstance(stmt, Op) and stmt.opdef.effect in FLAGS | {Effect.BARRIER}
-
-
-def _shared(buffer: Buffer) -> bool:
-    return buffer.memory is Memory.GM and is_symmetric(buffer)
 
 
 def _meets(body: Body) -> Iterator[tuple[Among, bool]]:

@@ -154,6 +154,17 @@ def above(value: Figure, other: Figure) -> int | None:
     return int(value) - int(other)
 
 
+def remain_apart(value: Figure, other: Figure) -> bool:
+    """Whether two values are remainders by one number that surely differ, as slots of two steps."""
+    match value, other:
+        case (
+            Binary(op="%", left=a, right=Const(value=m)),
+            Binary(op="%", left=b, right=Const(value=n)),
+        ) if m == n and m > 0:
+            return (above(a, b) or 0) % m != 0
+    return False
+
+
 def parameters_in(value: Figure) -> tuple[Var, ...]:
     """The parameters that a value depends on; none if it depends on data."""
     if not isinstance(value, Expr) or is_unknown(value):
@@ -161,4 +172,13 @@ def parameters_in(value: Figure) -> tuple[Var, ...]:
     return tuple(dict.fromkeys(e for e in walk_expr(value) if isinstance(e, Var)))
 
 
-__all__ = ["CoreNumbers", "Figure", "above", "as_expr_of", "parameters_in", "plain", "plain_sum"]
+__all__ = [
+    "CoreNumbers",
+    "Figure",
+    "above",
+    "as_expr_of",
+    "parameters_in",
+    "plain",
+    "plain_sum",
+    "remain_apart",
+]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tile_checkers.ranks.core_numbers import Figure, above
+from tile_checkers.ranks.core_numbers import Figure, above, remain_apart
 from tile_checkers.ranks.party import STORES, Party, Touched
 from tile_ir import Buffer, Expr
 from tile_ir.lazy import np
@@ -73,6 +73,9 @@ def _meet(one: Touched, two: Touched) -> bool | None:
     a, b = one.reach, two.reach
     sure = a.certain and b.certain
     for low, high, other_low, other_high in zip(a.lows, a.highs, b.lows, b.highs, strict=True):
+        single = above(high, low) == 1 and above(other_high, other_low) == 1
+        if single and remain_apart(low, other_low):
+            return False
         for end, begin in ((high, other_low), (other_high, low)):
             gap = above(begin, end)
             if gap is None:

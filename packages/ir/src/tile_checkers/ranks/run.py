@@ -16,7 +16,7 @@ from tile_checkers.ranks.events import Await, CoreEvent, Lower, Meet, Raise, Rea
 from tile_checkers.ranks.party import STORES, Party, Table, Touched
 from tile_checkers.ranks.words import Name, Sent, Unclear, Waited, WordState
 from tile_checkers.touched import S
-from tile_ir import Op
+from tile_ir import Op, Var
 from tile_ir.lazy import np
 from tile_ir.opdef import Among
 
@@ -58,12 +58,13 @@ class Outcome:
     unclear: list[tuple[Op, str]] = field(default_factory=list)
 
 
-def run_together(texts: Iterable[CoreText]) -> Outcome:
-    """Run until no wait learns more than it surely does."""
+def run_together(texts: Iterable[CoreText], steps: Mapping[Var, int] | None = None) -> Outcome:
+    """Run until no wait learns more than it surely does. `steps` are those that a call takes in
+    parameters that count more than calls."""
     cores = list(texts)
     held: dict[Name, frozenset[Name]] = {}
     for _ in range(MOST_RUNS):
-        run = RanksRun(cores, held)
+        run = RanksRun(cores, held, steps or {})
         outcome = run.run()
         missed = {w.name: more for w in outcome.waited if (more := run.missed(w))}
         if not missed or outcome.unclear:
@@ -81,7 +82,12 @@ def run_together(texts: Iterable[CoreText]) -> Outcome:
 class RanksRun:
     """One run. A wait in `held` goes on once all these signals are there."""
 
-    def __init__(self, cores: list[CoreText], held: Mapping[Name, frozenset[Name]]) -> None:
+    def __init__(
+        self,
+        cores: list[CoreText],
+        held: Mapping[Name, frozenset[Name]],
+        steps: Mapping[Var, int],
+    ) -> None:
         self.held = held
         nothing = np.zeros((len(cores), STORES + 1), np.int32)
         self.parties = [
@@ -91,9 +97,9 @@ class RanksRun:
         for core in cores:
             for event in core.events:
                 if isinstance(event, Tell):
-                    self.words.setdefault(event.word, WordState()).all_tells.append(event)
+                    self.words.setdefault(event.word, WordState(steps)).all_tells.append(event)
                 elif isinstance(event, Await):
-                    self.words.setdefault(event.word, WordState())
+                    self.words.setdefault(event.word, WordState(steps))
         self.counters = RankCounters(self.parties)
         self.told: set[Name] = set()
         self.outcome = Outcome(self.parties, self.words)

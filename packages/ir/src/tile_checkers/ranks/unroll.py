@@ -27,6 +27,7 @@ from tile_checkers.ranks.events import (
     Word,
 )
 from tile_checkers.ranks.long_loops import LongLoops, MiddleRounds, middle, spans_of
+from tile_checkers.ranks.own_loops import of_its_block
 from tile_checkers.touched import NUMBER, S
 from tile_ir import (
     Binary,
@@ -55,7 +56,7 @@ from tile_ir import (
 from tile_ir import walk as walk_statements
 from tile_ir.analysis.accesses import regions_of
 from tile_ir.opdef import Among
-from tile_ir.ranks import is_symmetric
+from tile_ir.ranks import RANK, is_symmetric
 
 # What concerns other cores: what decides about it must be known.
 _TOGETHER = CROSS | {Effect.SIGNAL, Effect.AWAIT_SIGNAL}
@@ -115,6 +116,9 @@ class Unrolling:
         long: LongLoops,
     ) -> None:
         self.core = CoreNumbers(dict(given))
+        rank = given[RANK]
+        assert not isinstance(rank, Expr), "the number of the rank is put in"
+        self.own_rank = int(rank)
         self.ranks = ranks
         self.words = words
         self.budget = budget
@@ -123,6 +127,8 @@ class Unrolling:
         self.middle: MiddleRounds | None = None
         self.events: list[CoreEvent] = []
         self.certain = True
+        # Loops that concern the block alone, where how often they run is not told.
+        self.left_out: list[tuple[For, Expr]] = []
 
     def body(self, body: Body) -> bool:
         """Go through statements; whether the loop around is left."""
@@ -167,7 +173,10 @@ class Unrolling:
         if isinstance(start, Expr) or isinstance(stop, Expr):
             count = plain(as_expr_of(stop, loop.stop) - as_expr_of(start, loop.start))
             if isinstance(count, Expr):
-                raise _open(loop, "how often this loop runs", count)
+                if not of_its_block(loop, self.words):
+                    raise open_loop(loop, count)
+                self.left_out.append((loop, count))
+                return
         else:
             count = int(stop) - int(start)
         middle = self.middle_of(loop, start, int(count))
@@ -279,7 +288,10 @@ class Unrolling:
 
     def word(self, op: Op) -> Word:
         region = op.region("word")
-        rank, lows, _, _ = self.place(region, op.loc)
+        if is_symmetric(region.buffer):
+            rank, lows, _, _ = self.place(region, op.loc)
+        else:
+            rank, lows = self.own_rank, tuple(self.core.of(s.offset) for s in region.dims)
         for low in lows:
             if isinstance(low, Expr):
                 raise _open_at(op.loc, f"which word of `{region.buffer.name}` is meant", low)
@@ -336,6 +348,11 @@ def _alone(stmt: If) -> bool:
     return not leaves and _TOGETHER.isdisjoint(effects_in(stmt))
 
 
+def open_loop(loop: For, count: Expr) -> NotTold:
+    """It is not told how often a loop runs."""
+    return _open(loop, "how often this loop runs", count)
+
+
 def _open(stmt: Stmt, what: str, value: Expr) -> NotTold:
     return _open_at(stmt.loc, what, value, _asks_for_rank(value))
 
@@ -372,4 +389,4 @@ def _asks_for_rank(condition: Expr) -> bool:
     return False
 
 
-__all__ = ["NOT_FOR_SO_MANY", "NotTold", "OutOfPlace", "StatementBudget", "Unrolling"]
+__all__ = ["NOT_FOR_SO_MANY", "NotTold", "OutOfPlace", "StatementBudget", "Unrolling", "open_loop"]

@@ -6,13 +6,14 @@ have in common. A word that is added to has had every signal without which the s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tile_checkers.ranks.core_numbers import Figure, above, parameters_in, plain, plain_sum
 from tile_checkers.ranks.events import Await, Tell, Word
 from tile_checkers.ranks.party import WAITS, Party, Table
 from tile_checkers.touched import S
-from tile_ir import Expr, linear_form, substitute
+from tile_ir import Expr, Var, linear_form, substitute
 from tile_ir.lazy import np
 
 # A signal: its core, and its number among the signals of that.
@@ -61,8 +62,10 @@ class Unclear(Exception):
 @dataclass(slots=True)
 class WordState:
     """A word of one rank, and all that concerns it: `all_tells` are the signals of the whole run,
-    whatever comes of it."""
+    whatever comes of it. `steps` says how far a call counts in parameters that count by more than
+    one."""
 
+    steps: Mapping[Var, int] = field(default_factory=dict)
     all_tells: list[Tell] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
 
@@ -89,10 +92,10 @@ class WordState:
                 total = plain_sum(total, tell.value)
             if isinstance(total, Expr):
                 raise Unclear("what is added depends on a parameter")
-            per_call = linear_form(asked)[0].get(step, 0)
+            per_call = linear_form(asked)[0].get(step, 0) * self.steps.get(step, 1)
             if per_call != total:
                 raise Unclear(f"each call adds {total} to it, and {per_call} more is waited for")
-            return plain((step - 1) * int(total))
+            return plain((step - 1) * (int(total) // self.steps.get(step, 1)))
         last = self.all_tells[0].value
         for tell in self.all_tells[1:]:
             more = above(tell.value, last)
@@ -101,7 +104,7 @@ class WordState:
             last = tell.value if more > 0 else last
         if not isinstance(last, Expr):
             raise Unclear("it is set to the same value in every call")
-        return plain(substitute(last, {step: step - 1}))
+        return plain(substitute(last, {step: step - self.steps.get(step, 1)}))
 
     def behind(self, event: Await, party: Party) -> Table | None:
         """What a core learns that waits for the word; None if it does not go on."""
@@ -156,13 +159,17 @@ class WordState:
         return None
 
     def missed(self, waited: Waited) -> frozenset[Name]:
-        """Signals that were not looked at, and may come before a wait is over."""
+        """Signals that were not looked at, and may come before a wait is over. Those behind one that
+        was looked at tell no less than that."""
+        by = [s for s in self.sent if s.name in waited.looked_at and not s.tell.adds]
+        by = [s for s in by if holds(s.tell.value, waited.event)]
         return frozenset(
             s.name
             for s in self.sent
             if s.name not in waited.looked_at
             and (s.tell.adds or holds(s.tell.value, waited.event))
             and not after(s, waited)
+            and not any(told.before(s) for told in by)
         )
 
 

@@ -26,7 +26,7 @@ from tile_ir.expr import (
     walk_expr,
 )
 from tile_ir.nodes import Body, For, Func, If, Let, Stmt
-from tile_ir.ranks import RANK, RANKS
+from tile_ir.ranks import RANK, RANKS, STEP
 from tile_ir.scalars.affine import difference, simplify
 from tile_ir.traversal import bodies, compounds
 
@@ -269,7 +269,7 @@ def sign_test(op: str, distance: Interval) -> bool | None:
 def launch_ranges(func: Func) -> Ranges:
     """What is known of launch indices and symbolic dimensions everywhere in the body."""
     ranges: Ranges = {symbol: Interval(0, float("inf")) for symbol in func.symbols}
-    ranges |= {RANK: Interval(0, INF), RANKS: Interval(1, INF)}
+    ranges |= {RANK: Interval(0, INF), RANKS: Interval(1, INF), STEP: Interval(1, INF)}
     blocks = interval(func.launch.blocks, ranges)
     ranges[func.launch.block] = Interval(0, blocks.high - 1)
     ranges[func.launch.lane] = Interval(0, 1 if func.launch.threads is None else 0)

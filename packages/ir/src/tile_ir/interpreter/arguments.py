@@ -14,7 +14,7 @@ from tile_ir.layout.geometry import element_count
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Func
-from tile_ir.ranks import RANK, RANKS, is_symmetric
+from tile_ir.ranks import RANK, RANKS, STEP, is_symmetric
 from tile_ir.regions import Region
 
 
@@ -52,11 +52,16 @@ class LaunchArguments:
             if isinstance(param, Buffer) and is_symmetric(param) and len(given) > 1:
                 found.stacks[position] = np.stack([own[position] for own in given])
         found.ranks.extend(found._bound(func, rank) for rank in range(len(given)))
+        for room in (a.buffer for a in func.launch.allocs if is_symmetric(a.buffer)):
+            shared = _room(room, found.ranks[0].constants)
+            shared.elements[...] = 0
+            for each in found.ranks:
+                each.tensors[room] = shared
         return found
 
     def _bound(self, func: Func, rank: int) -> RankArguments:
         tensors: dict[Buffer, Storage] = {}
-        constants: dict[Var, Any] = {RANK: rank, RANKS: len(self.given)}
+        constants: dict[Var, Any] = {RANK: rank, RANKS: len(self.given), STEP: 1}
         values = zip(func.params, self.given[rank], strict=True)
         for position, (param, value) in enumerate(values):
             if not isinstance(param, Buffer):

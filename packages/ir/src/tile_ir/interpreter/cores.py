@@ -48,6 +48,7 @@ class CoreState:
     sections: int = 0
     sections_left: int = 0
     left_in: int = 0
+    undivided: bool = False
     ended: bool = False
     loc: Loc | None = None
     deq_scale: Any = None
@@ -72,6 +73,7 @@ class Meeting:
         self.sent: dict[tuple[int, int, int, int], dict[CoreState, int]] = {}
         self.arrived: dict[tuple[int, int], set[CoreState]] = {}
         self.generation: dict[tuple[int, int], int] = {}
+        self.met_in: dict[tuple[int, int], int] = {}
         self.round = 0
 
     def signal(self, core: CoreState, flag: int, mode: int) -> None:
@@ -118,6 +120,8 @@ class Meeting:
             case Among.BLOCK:
                 group, place = self._block(core), (core.rank, core.block)
                 kinds = kinds if op.attr("cubes") else {Core.VECTOR}
+                if core.undivided:  # the second vector core is behind the task
+                    group, place = [c for c in group if c.lane == 0], (core.rank, -2 - core.block)
             case _:
                 group, place = self._of_rank(core.rank), (core.rank, -1)
         generation = self.generation.setdefault(place, 0)
@@ -127,7 +131,9 @@ class Meeting:
         if len(arrived) == sum(1 for c in group if c.kind in kinds):
             arrived.clear()
             self.generation[place] += 1
-        while self.generation[place] == generation:
+            self.met_in[place] = self.round
+        # All go on in one round, the one behind that in which the last has come.
+        while self.generation[place] == generation or self.round <= self.met_in[place]:
             core.waiting = f"{name} at {core.loc}"
             yield
         core.progress += 1

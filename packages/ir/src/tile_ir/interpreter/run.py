@@ -213,8 +213,9 @@ class Machine:
 
     def for_(self, loop: For, core: CoreState) -> Steps:
         # The first vector core does what a task leaves to the compiler to divide; both meet behind.
-        idle = loop.task is not None and loop.task.threads is not None and core.lane > 0
-        body = loop.body[-1:] if idle else loop.body
+        alone = loop.task is not None and loop.task.threads is not None
+        idle = alone and core.lane > 0
+        body = loop.body[:-1] if alone else loop.body
         try:
             rounds = range(self.value(loop.start, core), self.value(loop.stop, core))
         except Unavailable:
@@ -222,7 +223,11 @@ class Machine:
         for i in rounds:
             core.variables[loop.var] = i
             try:
-                yield from self.body(body, core)
+                core.undivided = alone or core.undivided
+                yield from self.body(() if idle else body, core)
+                if alone:
+                    core.undivided = False
+                    yield from self.body(loop.body[-1:], core)
             except _Stop:
                 return
 

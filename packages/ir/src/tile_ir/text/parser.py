@@ -58,7 +58,7 @@ from tile_ir.nodes import (
     While,
 )
 from tile_ir.ops import OPS
-from tile_ir.ranks import NUMBERS_OF_RANKS
+from tile_ir.ranks import NUMBERS_OF_LAUNCH
 from tile_ir.scalars.arithmetic import UNARY_FUNCTIONS
 from tile_ir.text.parse_limits import beyond_limits
 
@@ -110,7 +110,7 @@ class _Reader:
         self.text = text
         self.file = file
         self.files: dict[int, str] = {}
-        self.scalars: dict[str, Var] = {v.name: v for v in NUMBERS_OF_RANKS}
+        self.scalars: dict[str, Var] = {v.name: v for v in NUMBERS_OF_LAUNCH}
         self.buffers: dict[str, Buffer] = {}
 
     def fail(self, node: Node, slug: str, message: str, hint: str | None = None) -> IRError:

@@ -44,7 +44,7 @@ from tile_ir.nodes import (
     While,
 )
 from tile_ir.opdef import Composite, Effect, check_op
-from tile_ir.ranks import NUMBERS_OF_RANKS
+from tile_ir.ranks import NUMBERS_OF_LAUNCH
 from tile_ir.target import Target
 from tile_ir.verification.declarations import Demands, are_right, of_allocs, of_tensors
 from tile_ir.verification.needs import needs_of, place_for
@@ -79,7 +79,7 @@ class _Verifier:
         if buffers is None:
             yield from of_tensors(func.tensors, names)
         scalars = {p.name for p in func.params if isinstance(p, Var)}
-        scalars |= {s.name for s in (*func.symbols, *NUMBERS_OF_RANKS)}
+        scalars |= {s.name for s in (*func.symbols, *NUMBERS_OF_LAUNCH)}
         around = Scope(frozenset(func.tensors), frozenset(scalars))
         yield from in_expression(launch.blocks, around, launch.loc)
         scalars |= {launch.block.name, launch.lane.name}

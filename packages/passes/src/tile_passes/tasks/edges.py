@@ -3,6 +3,10 @@
 A block does the tasks in one order, and its cores meet behind each. So a task waits for others only
 where it touches what they have touched; and who waits for a task knows that its blocks are done
 with what they have done and waited for before it, too.
+
+Tasks that touch what other ranks reach are in order as launches are: what a block tells another
+rank it tells for all blocks of its own, and what it has waited for holds for all. Where all tasks
+are done several times, the next time waits for the one before it in the same way.
 """
 
 from __future__ import annotations
@@ -10,16 +14,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tile_ir import Diagnostic, Func, constant_value
+from tile_ir import Buffer, Diagnostic, Func, Var, constant_value
+from tile_ir.ranks import is_symmetric
 from tile_passes.tasks.instances import Counts, TaskAccess, accesses_of, own_only
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEdge:
-    """A task that begins once all blocks are done with another one."""
+    """A task that begins once all blocks are done with another one: in the same turn, or in the one
+    `behind`."""
 
     first: int
     then: int
+    behind: bool = False
 
 
 def edges_between(
@@ -27,19 +34,41 @@ def edges_between(
 ) -> tuple[TaskEdge, ...]:
     """The waits that have to be, of tasks in an order that is right, on so many blocks of which
     each task begins at one of `firsts`, or all at the first."""
+    return _edges(tasks, blocks, firsts or [0] * len(tasks), None)
+
+
+def edges_of_turns(
+    tasks: Sequence[Func], blocks: int, turn: Var, firsts: Sequence[int] = ()
+) -> tuple[TaskEdge, ...]:
+    """The same where all tasks are done several times, which `turn` counts."""
+    count, begins = len(tasks), firsts or [0] * len(tasks)
+    found = _edges((*tasks, *tasks), blocks, (*begins, *begins), turn)
+    return tuple(
+        TaskEdge(e.first % count, e.then - count, e.first < count) for e in found if e.then >= count
+    )
+
+
+def _edges(
+    tasks: Sequence[Func], blocks: int, begins: Sequence[int], turn: Var | None
+) -> tuple[TaskEdge, ...]:
+    """The second half of the tasks is the turn behind the first, if there are turns."""
     touched = [accesses_of(task) for task in tasks]
+    shared = [any(is_symmetric(a.tensor) for a in each) for each in touched]
+    own = _parts_of_turns([a for each in touched for a in each], turn)
     counts = [constant_value(task.launch.blocks) for task in tasks]
-    begins = firsts or [0] * len(tasks)
     doing = [blocks_of(count, first, blocks) for count, first in zip(counts, begins, strict=True)]
     known = _Completed.at_first(blocks, doing)
     found: list[TaskEdge] = []
     for then, later in enumerate(touched):
         for first in reversed(range(then)):
-            if not meet(touched[first], later) or known.done_before(first, then):
+            before, ranks = touched[first], shared[first] and shared[then]
+            if turn is not None and first < len(tasks) // 2 <= then:
+                before = [a for a in before if a.tensor not in own]
+            if not (ranks or meet(before, later)) or known.done_before(first, then):
                 continue
             a, b, behind = counts[first], counts[then], begins[then] - begins[first]
             both = None if a is None or b is None else Counts(a, b, blocks, behind)
-            if both is None or not own_only(touched[first], later, both):
+            if ranks or both is None or not own_only(before, later, both):
                 found.append(TaskEdge(first, then))
                 known.wait(first, then)
         known.do(then)
@@ -85,6 +114,13 @@ def meet(first: Sequence[TaskAccess], then: Sequence[TaskAccess]) -> bool:
     wrote = {a.tensor for a in first if a.writes}
     read = {a.tensor for a in first}
     return any(b.tensor in (read if b.writes else wrote) for b in then)
+
+
+def _parts_of_turns(touched: Sequence[TaskAccess], turn: Var | None) -> set[Buffer]:
+    """Tensors of which each turn touches a part of its own."""
+    return {a.tensor for a in touched} - {
+        a.tensor for a in touched if not a.region.dims or a.region.dims[0].offset != turn
+    }
 
 
 def unknown_places(tasks: Sequence[Func]) -> list[Diagnostic]:

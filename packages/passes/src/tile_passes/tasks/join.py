@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from tile_ir import (
@@ -39,20 +40,24 @@ from tile_ir import (
     constant_value,
     equal,
     minimum,
+    rewrite,
     simplify,
+    variables_of,
+    walk,
     walk_ops,
 )
-from tile_ir.analysis import Interval
+from tile_ir.analysis import Facts, Interval, decided, facts_in, regions_of
 from tile_ir.embedding import Embedded, embedded
-from tile_ir.ranks import is_symmetric
+from tile_ir.opdef import Among
+from tile_ir.ranks import STEP, is_far, is_symmetric
 from tile_passes.free_names import FreeNames
 from tile_passes.tasks.code_size import large_bodies
-from tile_passes.tasks.edges import edges_between, unknown_places
+from tile_passes.tasks.edges import edges_between, edges_of_turns, unknown_places
 from tile_passes.tasks.flags import refuse_counters
 from tile_passes.tasks.instances import accesses_of
 from tile_passes.tasks.prefetch import prefetched
 from tile_passes.tasks.schedule import TaskOrder, planned
-from tile_passes.tasks.split import rooms
+from tile_passes.tasks.split import rooms, turns_of
 
 # Elements of a line of gm: no two words lie in one, as cores write back whole lines.
 LINE = 16
@@ -94,25 +99,35 @@ class _Joiner:
 
     def func(self) -> Func:
         func, tasks = self.source, self.tasks
+        turns = turns_of(func)
         self.names = FreeNames.of(func)
+        self.step = Var(self.names.fresh("step"), INT32)
+        self.turn: Expr = Const(0) if turns is None else turns.var
+        self.number = self.step if turns is None else Var(self.names.fresh("number"), INT32)
         self.loc = replace(func.launch.loc, generated=True)
         self.block, self.lane = (Var(self.names.fresh(n)) for n in ("block", "lane"))
         self.lanes = self._lanes()
         self.blocks, firsts = self.plan.blocks, self.plan.firsts
         placed = [self._placed(task, first) for task, first in zip(tasks, firsts, strict=True)]
-        self.edges = edges_between(tasks, self.blocks, firsts)
+        if turns is None or constant_value(turns.stop) == 1:
+            self.edges = edges_between(tasks, self.blocks, firsts)
+        else:
+            self.edges = edges_of_turns(tasks, self.blocks, turns.var, firsts)
         self.fixed = _never_written(func, tasks)
-        self.step = Var(self.names.fresh("step"), INT32)
         shape = (Const(len(tasks)), Const(self.blocks), Const(LINE))
         self.words = Buffer(self.names.fresh("words"), Memory.GM, INT32, shape, self.loc)
         self.cubes = any(p.body(Core.CUBE) for p in placed)
         kinds = (Core.CUBE, Core.VECTOR) if self.cubes else (Core.VECTOR,)
-        sections = tuple(self._section(core, placed) for core in kinds)
+        sections = tuple(self._section(core, placed, turns) for core in kinds)
         launch = Launch(
             Const(self.blocks), self.block, self.lane, self.lanes, tuple(self.allocs), sections,
             func.launch.loc,
         )  # fmt: skip
-        counted = (self.words, self.step) if self.edges else ()
+        used = {v for section in sections for s in walk((section,)) for v in variables_of(s)}
+        counted: tuple[Buffer | Var, ...] = (
+            *([self.words] if self.edges else []),
+            *([self.step] if self.step in used else []),
+        )
         params = (*func.params, *rooms(func), *self.added, *counted)
         done = replace(
             func,
@@ -130,7 +145,7 @@ class _Joiner:
         if lanes == {1} and Core.CUBE in sections:
             return 1
         for task in self.tasks:
-            if task.launch.threads == 1 and _has_cross_flags(task):
+            if task.launch.threads == 1 and _signals_cubes(task):
                 raise KernelError(
                     "task-flags",
                     f"in task `{task.name}` a cube core and one vector core signal each other, and "
@@ -146,7 +161,7 @@ class _Joiner:
         known = (*self.source.tensors, *rooms(self.source))
         tensors = {t: t for t in task.tensors if t in known}
         values = {v: v for v in (*task.symbols, *(p for p in task.params if isinstance(p, Var)))}
-        indices = {launch.block: instance, launch.lane: self.lane}
+        indices = {launch.block: instance, launch.lane: self.lane, STEP: self.step}
         text = embedded(task, tensors, {**values, **indices}, self.names.fresh)
         self.allocs.extend(text.allocs)
         self.added.extend(text.added)
@@ -155,19 +170,24 @@ class _Joiner:
 
     # The text of a core ------------------------------------------------------------------------
 
-    def _section(self, core: Core, placed: Sequence[_Placed]) -> Section:
+    def _section(self, core: Core, placed: Sequence[_Placed], turns: For | None) -> Section:
         body: list[Stmt] = []
         for number, p in enumerate(placed):
             once = Var(self.names.fresh(f"{p.task.name}_task"))
             kernel = TaskKernel(p.task.name, None)
             done = tuple(self._task(core, number, p))
             body.append(For(once, Const(0), Const(1), LoopKind.TASK, done, self.loc, task=kernel))
+        if turns is not None:
+            counted = Let(self.number, simplify(self.step + turns.var), self.loc)
+            whole = (counted, *rewrite(tuple(body), partial(_with_turn, facts=facts_in(turns, {}))))
+            body = [For(turns.var, turns.start, turns.stop, LoopKind.SERIAL, whole, turns.loc)]
         return Section(core, tuple(body), self.loc)
 
     def _task(self, core: Core, number: int, p: _Placed) -> list[Stmt]:
         """Wait, do the block's share, and tell."""
         work = p.body(core)
         if p.task.launch.threads == 1 and self.lanes is None and core is Core.VECTOR and work:
+            work = rewrite(work, self._alone)
             work = (If(equal(self.lane, Const(0)), work, (), self.loc),)
         waits, rounds = self._waits(core, number), self._rounds(p, work)
         if waits:
@@ -178,6 +198,8 @@ class _Joiner:
             moved = prefetched(tuple(rounds), self.allocs, self.fixed, known)
             waits, rounds = [*moved.early, *waits], [*moved.rest]
         result: list[Stmt] = [*waits, *rounds]
+        if any(is_far(r) and a.writes for s in walk(work) for r, a, *_ in regions_of(s)):
+            result.append(self._op("quiet"))
         awaited = any(e.first == number for e in self.edges)
         result.append(self._op("sync_block"))
         if awaited and core is Core.VECTOR:
@@ -187,22 +209,31 @@ class _Joiner:
             return [If(mine, tuple(result), (), self.loc)]
         return result
 
+    def _alone(self, stmt: Stmt) -> Stmt:
+        """Where one vector core does the task, it is all that meet in a barrier of such cores."""
+        meets = isinstance(stmt, Op) and stmt.opdef.among is Among.BLOCK
+        return replace(self._op("barrier_all"), loc=stmt.loc) if meets else stmt
+
     def _waits(self, core: Core, number: int) -> list[Stmt]:
         """The cores of the block share the words that it waits for, and meet."""
-        firsts = [e.first for e in self.edges if e.then == number]
-        if not firsts:
+        edges = [e for e in self.edges if e.then == number]
+        if not edges:
             return []
         cores = (self.lanes or 2) + self.cubes
         own: Expr = Const(0) if core is Core.CUBE else simplify(self.lane + int(self.cubes))
-        looks: list[Stmt] = []
-        for first in firsts:
-            count = self._tellers(first)
+        looks: dict[bool, list[Stmt]] = {False: [], True: []}
+        for edge in edges:
+            count = self._tellers(edge.first)
             turn = Var(self.names.fresh("look"))
-            word = self._word(first, simplify(turn * cores + own))
-            look = (self._op("wait_signal", word, self.step, "ge"),)
+            word = self._word(edge.first, simplify(turn * cores + own))
+            told = self.number - 1 if edge.behind else self.number
+            look = (self._op("wait_signal", word, told, "ge"),)
             rounds = simplify(ceildiv(count - own, Const(cores)))
-            looks.append(For(turn, Const(0), rounds, LoopKind.SERIAL, look, self.loc))
-        return [*looks, self._op("sync_block")]
+            looks[edge.behind].append(For(turn, Const(0), rounds, LoopKind.SERIAL, look, self.loc))
+        behind = looks[True]
+        if behind:
+            behind = [If(self.turn > 0, tuple(behind), (), self.loc)]
+        return [*behind, *looks[False], self._op("sync_block")]
 
     def _rounds(self, p: _Placed, work: Body) -> list[Stmt]:
         """The instances of a block: every so many."""
@@ -235,7 +266,7 @@ class _Joiner:
 
     def _tell(self, number: int, p: _Placed) -> list[Stmt]:
         """Say that the block is done with a task."""
-        tell = (self._op("signal", self._word(number, self._turn(p)), self.step, "set"),)
+        tell = (self._op("signal", self._word(number, self._turn(p)), self.number, "set"),)
         if self.lanes is not None:
             return list(tell)
         return [If(equal(self.lane, Const(0)), tell, (), self.loc)]
@@ -260,6 +291,18 @@ def _never_written(func: Func, tasks: Sequence[Func]) -> frozenset[Buffer]:
     return frozenset(t for t in func.tensors if t not in written and not is_symmetric(t))
 
 
-def _has_cross_flags(task: Func) -> bool:
+def _with_turn(stmt: Stmt, facts: Facts) -> Stmt | Body:
+    """The statement, without branches that ask whether there is a part for the turn: a task by
+    itself did not know."""
+    match stmt:
+        case If(condition=condition) if (truth := decided(condition, {}, facts)) is not None:
+            return stmt.then if truth else stmt.orelse
+    return stmt
+
+
+def _signals_cubes(task: Func) -> bool:
     flags = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)
-    return any(op.opdef.effect in flags for op in walk_ops(task.launch.body))
+    return any(
+        op.opdef.effect in flags or (op.opdef.among is Among.BLOCK and op.attr("cubes"))
+        for op in walk_ops(task.launch.body)
+    )

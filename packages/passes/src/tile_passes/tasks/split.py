@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tile_ir import (
     Alloc,
+    Body,
     Buffer,
     For,
     Func,
@@ -22,16 +23,29 @@ from tile_ir import (
 )
 
 
+def turns_of(func: Func) -> For | None:
+    """The loop that does all tasks several times, if they stand in one."""
+    match func.launch.body:
+        case (For(task=None, body=(For(task=task), *_)) as loop,) if task is not None:
+            return loop
+    return None
+
+
+def _around(func: Func) -> Body:
+    turns = turns_of(func)
+    return func.launch.body if turns is None else turns.body
+
+
 def task_loops(func: Func) -> tuple[For, ...]:
     """The loops over the blocks of tasks; none in a kernel that has no tasks."""
-    return tuple(s for s in func.launch.body if isinstance(s, For) and s.task is not None)
+    return tuple(s for s in _around(func) if isinstance(s, For) and s.task is not None)
 
 
 def tasks_of(func: Func) -> Iterator[Func]:
     """Each task as a kernel that takes the tensors and scalars it uses, room in gm included."""
     loops = task_loops(func)
-    if len(loops) != len(func.launch.body):
-        other = next(s for s in func.launch.body if s not in loops)
+    if len(loops) != len(_around(func)):
+        other = next(s for s in _around(func) if s not in loops)
         raise KernelError("task-text", "a statement stands beside tasks", other.loc)
     for loop in loops:
         yield _kernel(func, loop)
@@ -60,7 +74,9 @@ def _kernel(func: Func, loop: For) -> Func:
     tensors = tuple(t for t in (*func.tensors, *rooms(func)) if t in used)
     named = {v for stmt in walk(body) for v in variables_of(stmt)}
     named |= {v for v in walk_expr(loop.stop) if isinstance(v, Var)}
-    scalars = tuple(p for p in func.params if isinstance(p, Var) and p in named)
+    turns = turns_of(func)
+    known = (*func.params, *([] if turns is None else [turns.var]))
+    scalars = tuple(p for p in known if isinstance(p, Var) and p in named)
     placed = sorted(allocs, key=lambda a: a.alias_of is not None)
     launch = Launch(
         loop.stop, loop.var, func.launch.lane, task.threads, tuple(placed), body, loop.loc

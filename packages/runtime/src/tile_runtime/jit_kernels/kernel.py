@@ -22,7 +22,7 @@ from tile_runtime.jit_kernels.kernel_sources import KernelSources
 from tile_runtime.jit_kernels.no_gradient import without_gradient, written_without_gradient
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
-from tile_runtime.launcher.kept_words import KeptWords
+from tile_runtime.launcher.kept_words import KeptWords, Symmetric
 from tile_runtime.launcher.recording_modes import in_forward_mode
 from tile_runtime.launcher.remember_call import Repeat
 from tile_runtime.launcher.run_watchers import RECORDERS
@@ -145,6 +145,10 @@ class JITKernel(KernelSources):
     def launcher(self) -> KernelLaunch:
         """What launches it."""
         return self._launch
+
+    def kept_by(self, symmetric: Symmetric) -> KeptWords:
+        """What it keeps from call to call on ranks that make symmetric tensors like this."""
+        return KeptWords(self._built.signature, symmetric)
 
     @property
     def binder(self) -> ArgumentBinder:

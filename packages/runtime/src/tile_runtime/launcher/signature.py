@@ -26,8 +26,10 @@ from tile_ir import (
     Select,
     Unary,
     Var,
+    constant_value,
     walk_ops,
 )
+from tile_ir.analysis import steps_of_call
 from tile_ir.quick_dataclasses import dataclass
 from tile_ir.ranks import instance, is_symmetric
 from tile_ir.scalars.arithmetic import EXACT
@@ -61,8 +63,11 @@ class TensorParam:
 
 @dataclass(frozen=True, slots=True)
 class ScalarParam:
+    """A scalar. One that the compiler added counts calls; a call takes so many steps of it."""
+
     name: str
     dtype: DType
+    steps: Dim = 1
 
 
 Param: TypeAlias = TensorParam | ScalarParam
@@ -124,12 +129,19 @@ def signature_of(lowered: Func, declared: int) -> Signature:
         if isinstance(param, Buffer):
             symmetric = is_symmetric(param)
             dims = tuple(_dim(d, param) for d in (instance(param) if symmetric else param).shape)
-            kept = number >= declared and param in awaited
+            kept = number >= declared and (symmetric or param in awaited)
             params.append(TensorParam(param.name, param.dtype, dims, symmetric, kept))
         else:
-            params.append(ScalarParam(param.name, param.dtype))
+            steps = _steps(lowered, param) if number >= declared else 1
+            params.append(ScalarParam(param.name, param.dtype, steps))
     symbols = tuple(s.name for s in lowered.symbols)
     return Signature(lowered.name, tuple(params), symbols, declared)
+
+
+def _steps(lowered: Func, number: Var) -> Dim:
+    """How far a call counts."""
+    steps = steps_of_call(lowered, number)
+    return steps.name if isinstance(steps, Var) else int(constant_value(steps) or 1)
 
 
 # How the launcher stores a scalar; the entry reads the low bytes of it (both hosts are little
@@ -259,6 +271,8 @@ def _param_to_json(param: Param) -> dict[str, Any]:
         data["dims"] = list(param.dims)
         data["symmetric"] = param.symmetric
         data["kept"] = param.kept
+    else:
+        data["steps"] = param.steps
     return data
 
 
@@ -268,4 +282,4 @@ def _param_from_json(data: Mapping[str, Any]) -> Param:
         return TensorParam(
             data["name"], dtype, tuple(data["dims"]), data["symmetric"], data["kept"]
         )
-    return ScalarParam(data["name"], dtype)
+    return ScalarParam(data["name"], dtype, data["steps"])

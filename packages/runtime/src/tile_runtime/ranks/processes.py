@@ -14,6 +14,7 @@ import torch.distributed as dist
 from tile_ir import CallError, TileError
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
+from tile_runtime.launcher.kept_words import KeptWords
 from tile_runtime.ranks.shared_heap import MOST_RANKS, SharedHeap, mapped, new_file
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
 
@@ -35,6 +36,7 @@ class ProcessRanks:
     count: int
     heap: SharedHeap
     made: list[SymmetricTensor] = field(default_factory=list)
+    kept: dict[JITKernel, KeptWords] = field(default_factory=dict, repr=False)
 
     def __enter__(self) -> ProcessRanks:
         return self
@@ -94,6 +96,9 @@ class ProcessRanks:
             raise CallError("ranks", message, hint="set TILE_TARGET=sim")
         own = tuple(a[self.rank] if isinstance(a, SymmetricTensor) else a for a in arguments)
         call = kernel.binder.bind(own)
+        kept = self.kept.setdefault(kernel, kernel.kept_by(self._own_zeros))
+        if kept:
+            call = kept.next_call(call)
         rank, *words = self.heap.words
         try:
             launcher.run_process(call, self.made, (self.count, rank, *words))
@@ -105,6 +110,11 @@ class ProcessRanks:
             self.heap.give_up(str(error))
             raise
         return call.outputs[0] if len(call.outputs) == 1 else call.outputs
+
+    def _own_zeros(
+        self, shape: int | Sequence[int], dtype: torch.dtype
+    ) -> tuple[torch.Tensor, ...]:
+        return (self.zeros(shape, dtype)[self.rank],)
 
     def barrier(self) -> None:
         """Wait for all processes."""

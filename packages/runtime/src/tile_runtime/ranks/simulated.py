@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 
-from tile_ir import CallError
+from tile_ir import CallError, TileError
 from tile_ir.costs.links import TOPOLOGIES
 from tile_ir.switches import override
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
-from tile_runtime.launcher.bind_arguments import ArgumentBinder
+from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
+from tile_runtime.launcher.kept_words import KeptWords
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
 from tile_runtime.simulator.rank_times import RankTimes
 
@@ -41,6 +42,7 @@ class Ranks:
     topology: str = "a2"
     result: RankTimes | None = field(default=None, repr=False)
     _made: list[SymmetricTensor] = field(default_factory=list)
+    _kept: dict[JITKernel, KeptWords] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.count, int) or not 0 < self.count <= MOST_RANKS:
@@ -60,6 +62,7 @@ class Ranks:
         trace: TracebackType | None,
     ) -> None:
         self._made.clear()
+        self._kept.clear()
 
     def empty(self, shape: int | Sequence[int], dtype: torch.dtype) -> SymmetricTensor:
         """A symmetric tensor that holds nothing in particular."""
@@ -99,13 +102,22 @@ class Ranks:
         if not isinstance(launcher, SimulatorLaunch):
             message = f"Ranks are simulated devices, but `{kernel.prim_func.name}` is for an NPU"
             raise CallError("ranks", message, hint="start a process for each device: torchrun")
-        calls = [kernel.binder.bind(each) for each in given]
+        calls = self._with_kept(kernel, [kernel.binder.bind(each) for each in given])
         with nullcontext() if self.seed is None else override(seed=self.seed):
             links = TOPOLOGIES[self.topology]
-            launcher.run_ranks(calls, self._named(kernel.binder, arguments), links)
+            try:
+                launcher.run_ranks(calls, self._named(kernel.binder, arguments), links)
+            except TileError:
+                self._kept.pop(kernel, None)
+                raise
         self.result = launcher.rank_times()
         outputs = [call.outputs for call in calls]
         return [each[0] for each in outputs] if len(kernel.out_idx) == 1 else outputs
+
+    def _with_kept(self, kernel: JITKernel, calls: Sequence[Bound]) -> Sequence[Bound]:
+        """The calls with what the kernel keeps between them, as long as these ranks last."""
+        kept = self._kept.setdefault(kernel, kernel.kept_by(self.zeros))
+        return kept.next_calls(calls) if kept else calls
 
     def _named(self, binder: ArgumentBinder, arguments: Sequence[Any]) -> list[SymmetricTensor]:
         """The symmetric tensors, those of a call by the names of its parameters."""

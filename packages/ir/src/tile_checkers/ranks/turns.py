@@ -1,0 +1,152 @@
+"""A loop that does the same in every turn, for others too: how many turns stand for any number.
+
+In turn t a core tells and waits for the number of the turn, and touches places that are the same
+again some turns later, after `period` of them. So two accesses that meet do so in turns that are at
+most `period` apart, or else one of them has done the same in between; and of the signals that may
+let a wait go on, those of the next turns up to `period` - 1 are the weakest. All that is inside of
+twice as many turns. Later turns wait for more than the first one, never for less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import lcm
+
+from tile_checkers.loop_facts import CROSS, FLAGS, effects_in
+from tile_ir import (
+    Binary,
+    Body,
+    Buffer,
+    Const,
+    Effect,
+    Expr,
+    For,
+    If,
+    Let,
+    Op,
+    Stmt,
+    Var,
+    While,
+    expressions,
+    linear_form,
+    reads_memory,
+    resolved,
+    simplify,
+    walk_expr,
+)
+from tile_ir import walk as walk_statements
+from tile_ir.analysis.accesses import regions_of
+from tile_ir.analysis.residues import periods
+from tile_ir.expr import rebuild
+from tile_ir.ranks import is_symmetric
+
+# Turns are followed where no more of them have to be.
+MOST_TURNS = 4
+_WORDS = frozenset({Effect.SIGNAL, Effect.AWAIT_SIGNAL})
+_FOR_OTHERS = _WORDS | CROSS
+
+
+def turns_that_stand(
+    cores: Iterable[Body], words: frozenset[Buffer]
+) -> tuple[Var, tuple[int, ...]] | None:
+    """What names the number of turns, if all that cores do is such a loop, and the numbers of turns
+    that stand for any."""
+    counts, period = set(), 1
+    for body in cores:
+        match body:
+            case (For(stop=Var() as count, body=(Let(loc=loc), *_)) as loop,) if loc.generated:
+                counts.add(count)
+                period = lcm(period, _Turns(loop, words).period() or MOST_TURNS)
+            case _:
+                return None
+    if len(counts) != 1 or 2 * period > MOST_TURNS:
+        return None
+    return counts.pop(), tuple(dict.fromkeys((1, *range(period + 1, 2 * period + 1))))
+
+
+class _Turns:
+    """What in a loop depends on the number of the turn. `words` are what only signals and waits
+    touch."""
+
+    def __init__(self, loop: For, words: frozenset[Buffer]) -> None:
+        self.loop, self.words = loop, words
+        self.inside = list(walk_statements(loop.body))
+        self.lets = {s.var: s.value for s in self.inside if isinstance(s, Let)}
+
+    def period(self) -> int | None:
+        """After how many turns places are the same again; None if turns differ in more than places
+        and the numbers that they tell."""
+        found = [self._of(expr) for stmt in self.inside for expr in self._deciding(stmt)]
+        if None in found or not self._count_alike():
+            return None
+        return lcm(*(n for n in found if n is not None))
+
+    def _deciding(self, stmt: Stmt) -> Iterator[Expr]:
+        """By what it is decided what a statement does for others."""
+        for region, *_ in regions_of(stmt):
+            if is_symmetric(region.buffer) or region.buffer in self.words:
+                for s in region.dims:
+                    yield from (s.offset, s.extent)
+        match stmt:
+            case If(condition=condition) if self._for_others(stmt) and not self._later(stmt):
+                yield condition
+            case For(start=start, stop=stop) if self._for_others(stmt):
+                yield from (start, stop)
+            case While(condition=condition) if self._for_others(stmt):
+                yield condition
+            case Op(opdef=opdef) if opdef.effect in FLAGS | CROSS:
+                yield from expressions(stmt)
+
+    def _for_others(self, stmt: Stmt) -> bool:
+        if not _FOR_OTHERS.isdisjoint(effects_in(stmt)):
+            return True
+        regions = (r for s in walk_statements((stmt,)) for r, *_ in regions_of(s))
+        return any(is_symmetric(r.buffer) or r.buffer in self.words for r in regions)
+
+    def _later(self, branch: If) -> bool:
+        """Whether all turns but the first wait for more."""
+        waits = all(
+            isinstance(s, For) or (isinstance(s, Op) and s.opdef.effect is Effect.AWAIT_SIGNAL)
+            for s in walk_statements(branch.then)
+        )
+        return waits and not branch.orelse and branch.condition == (self.loop.var > 0)
+
+    def _of(self, expr: Expr) -> int | None:
+        """After how many turns an expression is the same again; 1 if it is the same in all."""
+        stated = simplify(resolved(expr, self.lets))
+        if self.loop.var not in walk_expr(stated):
+            return 1
+        found = lcm(*periods(stated, self.loop.var))
+        again = simplify(_without_remainders(stated))
+        return None if self.loop.var in walk_expr(again) or reads_memory(stated) else found
+
+    def _count_alike(self) -> bool:
+        """Whether what is waited for of a word grows from turn to turn as what it is set to."""
+        rates: dict[Buffer, set[float]] = {}
+        for stmt in self.inside:
+            if isinstance(stmt, Op) and stmt.opdef.effect in _WORDS:
+                value = stmt.operand("value")
+                assert isinstance(value, Expr), "the verifier has checked it"
+                terms, _ = linear_form(resolved(value, self.lets))
+                if any(self.loop.var in walk_expr(t) for t in terms if t != self.loop.var):
+                    return False
+                rate = terms.get(self.loop.var, 0)
+                if stmt.opdef.effect is Effect.SIGNAL and stmt.attr("op") == "add":
+                    if rate:
+                        return False
+                else:
+                    rates.setdefault(stmt.region("word").buffer, set()).add(rate)
+        return all(len(rate) == 1 for rate in rates.values())
+
+
+def _without_remainders(expr: Expr) -> Expr:
+    """An expression with nothing where it has remainders of sums."""
+    match expr:
+        case Binary(op="%", left=left, right=Const()) if all(
+            isinstance(t, Var) for t in linear_form(left)[0]
+        ):
+            return Const(0, expr.dtype)
+    return rebuild(expr, _without_remainders)
+
+
+__all__ = ["turns_that_stand"]
