@@ -161,9 +161,9 @@ def without_edges(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     number = 0
     while number < count:
 
-        def fewer(tasks: Any, blocks: int, turn: Any, number: int = number) -> Any:
+        def fewer(*placed: Any, number: int = number) -> Any:
             nonlocal count
-            edges = kept(tasks, blocks, turn)
+            edges = kept(*placed)
             count = len(edges)
             return edges[:number] + edges[number + 1 :]
 
