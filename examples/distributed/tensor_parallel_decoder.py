@@ -59,14 +59,15 @@ def all_reduce(ranks: int, width: int, columns: int) -> T.PrimFunc:
             with T.Scale("device") as (r, num):
                 T.copy(X[0, start], part)
                 for s in T.serial(num):
-                    T.put(part, slots[step % 2, r, 0, start], (r + s) % num)
+                    own = slots[step % 2, r, 0:BATCH, start : start + columns]
+                    T.put(part[0:BATCH, :], own, (r + s) % num)
                 T.quiet()
                 for s in T.serial(num):
                     T.signal(sent[r * blocks + cid], step, (r + s) % num)
                 T.tile.fill(total, 0.0)
                 for s in T.serial(num):
                     T.wait_ge(sent[s * blocks + cid], step)
-                    T.copy(slots[step % 2, s, 0, start], part)
+                    T.copy(slots[step % 2, s, 0:BATCH, start : start + columns], part[0:BATCH, :])
                     T.copy(part, term)
                     for i, j in T.Parallel(ROWS, columns):
                         total[i, j] = total[i, j] + term[i, j]
@@ -209,7 +210,7 @@ class Model:
 def show_times(ranks: int) -> None:
     """A layer of a model of 1B parameters, batch 1, 512 keys: 61 million weights."""
     sizes = {"width": 2048, "heads": 32, "keys": 8, "D": 64, "hidden": 8192}
-    model = Model(ranks, block_N=64, block_K=128, columns=128, **sizes)
+    model = Model(ranks, block_N=128, block_K=128, columns=128, **sizes)
     x, angles = torch.randn(1, 2048).half(), angles_at(511, 64)
     own = model.stacked(model.layers(1, 1, 512))
     with Ranks(ranks) as world:

@@ -45,7 +45,7 @@ def scaled_by(rows: int, width: int, tile: int = 8) -> T.PrimFunc:
         X: T.Tensor((rows, width), F32), first: T.Tensor((1, width), F32),
         second: T.Tensor((1, width), F32), Y: T.Tensor((rows, width), F32),
     ):  # fmt: skip
-        with T.Kernel(rows // tile, threads=1, is_npu=True) as cid:
+        with T.Kernel(rows // tile, threads=2, is_npu=True) as cid:
             a = T.alloc_shared((tile, width), F32)
             w = T.alloc_shared((1, width), F32)
             T.copy(first[0, 0], w)

@@ -161,9 +161,9 @@ def without_edges(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     number = 0
     while number < count:
 
-        def fewer(tasks: Any, blocks: int, turn: Any, number: int = number) -> Any:
+        def fewer(*placed: Any, number: int = number) -> Any:
             nonlocal count
-            edges = kept(tasks, blocks, turn)
+            edges = kept(*placed)
             count = len(edges)
             return edges[:number] + edges[number + 1 :]
 
@@ -208,3 +208,53 @@ def test_a_call_that_fails_begins_anew() -> None:
             launched(world, broken, 2)
         assert set(world._kept) == {kernel}
         launched(world, kernel, 3)
+
+
+def refused(slug: str, **named: Any) -> None:
+    back = T.Task(kernels.reversed_rows(ROWS, WIDTH, TILE))
+    with pytest.raises(tile_ir.KernelError) as error:
+        T.megakernel([back("x", "h"), T.Task(summed(2))("h", "a", "b", "y", "step")], **named)
+    assert error.value.slug == slug
+
+
+def test_turns_and_steps_that_do_not_fit_are_refused() -> None:
+    refused("attribute-value", step="step", turns=0)
+    refused("attribute-value", step="step", turns=LAYERS)
+    refused("task-region", step="calls")
+    refused("task-region", step="step", turns=2, stacked=["z"])
+    flat = T.Task(kernels.scaled(ROWS * 2, WIDTH // 2, 2.0))
+    with pytest.raises(tile_ir.KernelError, match="shape-mismatch"):
+        T.megakernel(
+            [flat("w", "h"), T.Task(kernels.added(ROWS, WIDTH))("w", "h", "y")],
+            turns=2, stacked=["w"],
+        )  # fmt: skip
+
+
+def test_a_core_that_signals_its_cube_core_needs_the_other() -> None:
+    """Beside tasks of two vector cores, one that meets its cube core alone is refused."""
+
+    @T.prim_func
+    def product(
+        A: T.Tensor((16, 64), "float16"),
+        B: T.Tensor((64, 64), "float16"),
+        C: T.SymmTensor((16, 64), "float32"),
+        sent: T.Signals(1),
+        step: T.int32,
+    ):
+        with T.Kernel(1, threads=1, is_npu=True), T.Scale("device") as (r, num):
+            a = T.alloc_shared((16, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((16, 64), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm_v0(a, b, c, init=True)
+            T.copy(c, C, dst_pe=(r + 1) % num)
+            T.quiet()
+            T.signal(sent[0], step, (r + 1) % num)
+            T.wait_ge(sent[0], step)
+
+    two = T.Task(kernels.scaled(ROWS, WIDTH, 2.0))
+    func = T.megakernel([T.Task(product)("a", "b", "c", "s", "step"), two("x", "y")], step="step")
+    with pytest.raises(tile_ir.KernelError) as error:
+        run_pipeline(func, tile_ir.DEFAULT_TARGET, AUTOMATIC)
+    assert error.value.slug == "task-flags"

@@ -6,7 +6,7 @@ have in common. A word that is added to has had every signal without which the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tile_checkers.ranks.core_numbers import Figure, above, parameters_in, plain, plain_sum
@@ -126,23 +126,17 @@ class WordState:
         )
 
     def _behind_sum(self, event: Await, party: Party, begin: Figure | None) -> Table | None:
-        total: Figure = 0 if begin is None else begin
         for sent in self.sent:
             if (above(sent.tell.value, 0) or -1) < 0:
                 raise Unclear("what is added is not surely positive")
-            total = plain_sum(total, sent.tell.value)
+        total = _sum(begin, self.sent)
         if not holds(total, event):
             if event.until == "eq" and (above(total, event.value) or 0) > 0:
                 raise Unclear("the sum may pass what is asked")
             return None
         learned = np.zeros_like(party.seen)
-        for sent in self.sent:
-            rest: Figure = total
-            for other in self.sent:
-                if sent.before(other):
-                    rest = plain_sum(rest, _minus(other.tell.value))
-            if not holds(rest, event):
-                learned = np.maximum(learned, sent.table)
+        for sent in _needed(event, begin, self.sent):
+            learned = np.maximum(learned, sent.table)
         return learned
 
     def overtaken(self, waited: Waited) -> Sent | None:
@@ -159,18 +153,44 @@ class WordState:
         return None
 
     def missed(self, waited: Waited) -> frozenset[Name]:
-        """Signals that were not looked at, and may come before a wait is over. Those behind one
-        that was looked at tell no less than that."""
-        by = [s for s in self.sent if s.name in waited.looked_at and not s.tell.adds]
-        by = [s for s in by if holds(s.tell.value, waited.event)]
+        """Signals that were not looked at, may come before a wait is over, and may tell less than
+        those that were: one behind all that it needs to know of tells no less."""
+        event, looked_at = waited.event, [s for s in self.sent if s.name in waited.looked_at]
+        if self.adds():
+            needed = _needed(event, self.initial(event.value), looked_at)
+        else:
+            needed = [s for s in looked_at if holds(s.tell.value, event)]
+        if event.until not in ("ge", "gt"):
+            needed = []
+        enough = all if self.adds() else any
         return frozenset(
             s.name
             for s in self.sent
             if s.name not in waited.looked_at
-            and (s.tell.adds or holds(s.tell.value, waited.event))
+            and (s.tell.adds or holds(s.tell.value, event))
             and not after(s, waited)
-            and not any(told.before(s) for told in by)
+            and not (needed and enough(n.before(s) for n in needed))
         )
+
+
+def _sum(begin: Figure | None, sents: Sequence[Sent]) -> Figure:
+    total: Figure = 0 if begin is None else begin
+    for sent in sents:
+        total = plain_sum(total, sent.tell.value)
+    return total
+
+
+def _needed(event: Await, begin: Figure | None, sents: Sequence[Sent]) -> list[Sent]:
+    """Signals that add to a word, without which, and those behind them, the sum is too small."""
+    found = []
+    for sent in sents:
+        rest = _sum(begin, sents)
+        for other in sents:
+            if sent.before(other):
+                rest = plain_sum(rest, _minus(other.tell.value))
+        if not holds(rest, event):
+            found.append(sent)
+    return found
 
 
 def after(sent: Sent, waited: Waited) -> bool:

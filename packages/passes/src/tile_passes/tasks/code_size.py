@@ -1,9 +1,7 @@
-"""How much code the tasks of a launch are on each kind of core, and how often a core goes from the
-code of one to that of another.
+"""Estimate the code of the tasks of a launch on each kind of core, and count changes of the body.
 
-Sizes are counted from the final text, so they are no more than what the device's compiler makes of
-it: an instruction for each operation, what it takes to put its operands into registers, and one for
-each step of an expression.
+Sizes are lower bounds from the final text: one instruction for each operation, region and step of
+an expression.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ class TaskCode:
 
 
 def task_code(func: Func) -> tuple[TaskCode, ...]:
-    """Of the final text of a launch of tasks, in the order in which blocks do them."""
+    """The code of each task in the final text of a launch, in the order of the text."""
     found: dict[str, dict[Core, int]] = {}
     for core, task in _tasks(func):
         assert task.task is not None, "a task is one"
@@ -60,7 +58,7 @@ def task_code(func: Func) -> tuple[TaskCode, ...]:
 
 
 def body_changes(code: Sequence[TaskCode], core: Core) -> int:
-    """How often a core that does all tasks goes to the code of another one."""
+    """How often a core that runs all tasks changes to another body."""
     return max(0, sum(core in task.bytes for task in code) - 1)
 
 
@@ -82,7 +80,7 @@ def large_bodies(func: Func) -> Iterator[Diagnostic]:
 
 
 def instructions(body: Body) -> int:
-    """How many instructions a text is, at least."""
+    """A lower bound of the instructions of a text."""
     return sum(map(_instructions, body))
 
 

@@ -38,10 +38,11 @@ def edges_between(
 
 
 def edges_of_turns(
-    tasks: Sequence[Func], blocks: int, firsts: Sequence[int], turn: Var
+    tasks: Sequence[Func], blocks: int, turn: Var, firsts: Sequence[int] = ()
 ) -> tuple[TaskEdge, ...]:
     """The same where all tasks are done several times, which `turn` counts."""
-    count, found = len(tasks), _edges((*tasks, *tasks), blocks, (*firsts, *firsts), turn)
+    count, begins = len(tasks), firsts or [0] * len(tasks)
+    found = _edges((*tasks, *tasks), blocks, (*begins, *begins), turn)
     return tuple(
         TaskEdge(e.first % count, e.then - count, e.first < count) for e in found if e.then >= count
     )
@@ -56,7 +57,7 @@ def _edges(
     own = _parts_of_turns([a for each in touched for a in each], turn)
     counts = [constant_value(task.launch.blocks) for task in tasks]
     doing = [blocks_of(count, first, blocks) for count, first in zip(counts, begins, strict=True)]
-    known = _Known.at_first(blocks, doing)
+    known = _Completed.at_first(blocks, doing)
     found: list[TaskEdge] = []
     for then, later in enumerate(touched):
         for first in reversed(range(then)):
@@ -81,20 +82,20 @@ def blocks_of(count: int | None, first: int, blocks: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What each block knows at a place of the list: of every block, the latest task it is done
-    with. Who waits for a task knows what the blocks that did it knew then."""
+class _Completed:
+    """For each block, the latest task of every block that is surely complete at a place of the
+    list. A wait for a task adds what was complete for the blocks of that task at its end."""
 
     doing: Sequence[tuple[int, ...]]
     now: list[list[int]]
     then: list[dict[int, tuple[int, ...]]]
 
     @staticmethod
-    def at_first(blocks: int, doing: Sequence[tuple[int, ...]]) -> _Known:
-        return _Known(doing, [[-1] * blocks for _ in range(blocks)], [])
+    def at_first(blocks: int, doing: Sequence[tuple[int, ...]]) -> _Completed:
+        return _Completed(doing, [[-1] * blocks for _ in range(blocks)], [])
 
     def done_before(self, first: int, then: int) -> bool:
-        """Whether all blocks that are about to do the second task know that the first is done."""
+        """Whether the first task is surely complete where any block begins the second one."""
         return all(self.now[b][c] >= first for b in self.doing[then] for c in self.doing[first])
 
     def wait(self, first: int, then: int) -> None:

@@ -1,5 +1,5 @@
-"""Signals between the cores of a block inside a task: a counter holds so many at a time, and what
-a core may set without a wait in between must not be more."""
+"""Bound the cross-core flags of a task: between two waits a core must not set one more often than
+its counter holds."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tile_ir import (
     walk_ops,
 )
 
-# What a core does not go beyond before others do something.
+# Operations that hold a core until others act.
 _WAITS = (Effect.WAIT_CROSS_FLAG, Effect.SYNC_ALL, Effect.AWAIT_SIGNAL)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sets:
-    """How often a counter is set: before the first wait, behind the last one, and at most between
-    two; the same three numbers where nothing waits."""
+    """The number of sets of a flag: before the first wait, behind the last one, and at most between
+    two waits; without a wait, three times the same number."""
 
     head: int = 0
     tail: int = 0
@@ -44,7 +44,7 @@ class _Sets:
         )
 
     def times(self, rounds: int) -> _Sets:
-        """Of a loop."""
+        """The sets of a loop with so many iterations."""
         if rounds < 2:
             return self if rounds == 1 else _Sets()
         if self.waits:
@@ -99,5 +99,5 @@ def _of(stmt: Stmt, flag: int | None) -> _Sets:
             if first is None or last is None:
                 return inside[0].then(inside[0])
             return inside[0].times(max(0, last - first))
-    # Of a loop that ends with what it finds, one round is looked at, and of a branch both sides.
+    # Of a `while` one iteration counts, of a branch the larger side.
     return inside[0].or_else(inside[-1])

@@ -112,7 +112,7 @@ class _Joiner:
         if turns is None or constant_value(turns.stop) == 1:
             self.edges = edges_between(tasks, self.blocks, firsts)
         else:
-            self.edges = edges_of_turns(tasks, self.blocks, firsts, turns.var)
+            self.edges = edges_of_turns(tasks, self.blocks, turns.var, firsts)
         self.fixed = _never_written(func, tasks)
         shape = (Const(len(tasks)), Const(self.blocks), Const(LINE))
         self.words = Buffer(self.names.fresh("words"), Memory.GM, INT32, shape, self.loc)

@@ -1,14 +1,14 @@
-"""Loads of a task that need not wait for other tasks, before it waits: of tensors that nothing in
-the launch writes, such as weights, into memory that nothing of the task has touched before.
+"""Move the first loads of a task in front of its wait: loads of tensors that no task of the launch
+writes, such as weights, into memory that the task has not touched before.
 
-A block has nothing under way where one of its tasks ends, so all its memory is free there. The
-loads keep their order on their queue; what waits for them follows them as before.
+At the end of a task a block has nothing in flight, so all its on-chip memory is free there. The
+loads keep their order on their queue; the flags that order them follow as before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial, reduce
 
 from tile_ir import (
@@ -27,9 +27,7 @@ from tile_ir import (
     Stmt,
     Var,
     binary,
-    bodies,
     buffers_of,
-    conjunction,
     expressions,
     map_own_expressions,
     not_equal,
@@ -47,7 +45,7 @@ from tile_ir.expr import substitute
 
 @dataclass(frozen=True, slots=True)
 class Prefetched:
-    """What to do before a task waits, and the text of the task without that."""
+    """The loads in front of the wait of a task, and the text of the task without them."""
 
     early: Body
     rest: Body
@@ -56,20 +54,16 @@ class Prefetched:
 def prefetched(
     work: Body, allocs: Sequence[Alloc], fixed: Collection[Buffer], ranges: Ranges
 ) -> Prefetched:
-    """The text of a task on one core; nothing in its launch writes the tensors `fixed`."""
+    """Split the text of a task on one core; no task of its launch writes the tensors `fixed`."""
     defined = frozenset(s.var for s in walk(work) if isinstance(s, (For, Let)))
     mover = _Mover(allocs, fixed, defined, ranges)
     rest = mover.body(work, {}, ())
     return Prefetched(tuple(mover.early), rest)
 
 
-# What stands around a statement of which the first round is looked at.
-Frames = tuple[For | If, ...]
-
-
 @dataclass
 class _Mover:
-    """Goes through a text as its first round runs, up to where that is not known any more."""
+    """Follows the first iteration of a text, up to the first statement with an unknown way on."""
 
     allocs: Sequence[Alloc]
     fixed: Collection[Buffer]
@@ -83,58 +77,46 @@ class _Mover:
         self.places = {a.buffer: a for a in self.allocs}
         self.roots = {a.buffer: a.alias_of for a in self.allocs if a.alias_of is not None}
 
-    def body(self, body: Body, values: Mapping[Var, Expr], frames: Frames) -> Body:
-        """The statements as they stay; `values` are those of variables in the first round."""
+    def body(self, body: Body, values: Mapping[Var, Expr], loops: tuple[For, ...]) -> Body:
+        """The statements that stay; `values` has those of variables in the first iteration."""
         here = dict(values)
         stay: list[Stmt] = []
         for stmt in body:
-            new = self._stays(stmt, here, frames) if self.known else None
+            new = self._stays(stmt, here, loops) if self.known else None
             stay += [stmt] if new is None else new
         return with_statements(body, stay)
 
-    def _stays(self, stmt: Stmt, values: dict[Var, Expr], frames: Frames) -> Sequence[Stmt] | None:
-        """What is left of a statement where it stands; None if that is all of it."""
+    def _stays(
+        self, stmt: Stmt, values: dict[Var, Expr], loops: tuple[For, ...]
+    ) -> Sequence[Stmt] | None:
+        """The statements in place of one; None if it stays as it is."""
         match stmt:
             case Let(var=var, value=value) if not reads_memory(value):
                 values[var] = substitute(value, values)
                 return None
-            case For(var=var, start=start):
-                first = {**values, var: substitute(start, values)}
-                new = self._inside(stmt, first, frames)
-                # What follows the loop comes behind all its rounds.
+            case For(var=var, start=start, body=body) if self._surely_runs(stmt, values):
+                new = self.body(body, {**values, var: substitute(start, values)}, (*loops, stmt))
+                # The statements behind the loop follow all its iterations.
                 self.known = False
-                return new
-            case If(condition=c, orelse=()) if self._early(substitute(c, values)):
-                return self._inside(stmt, values, frames)
+                return (with_bodies(stmt, (new,)),)
             case Op() if self._may_move(stmt, values):
-                return self._moved(stmt, values, frames)
+                return self._moved(stmt, values, loops)
         self.passed.update(*(buffers_of(s) for s in walk((stmt,))))
         self.known = not any(isinstance(s, Break) for s in walk((stmt,)))
         return None
 
-    def _inside(self, stmt: For | If, values: Mapping[Var, Expr], frames: Frames) -> Sequence[Stmt]:
-        body, *others = bodies(stmt)
-        new = self.body(body, values, (*frames, stmt))
-        return (with_bodies(stmt, (new, *others)),)
-
-    def _moved(self, op: Op, values: Mapping[Var, Expr], frames: Frames) -> Sequence[Stmt]:
-        """Do it early, if its first round runs at all; in the text it is left to later rounds."""
-        first = map_own_expressions(op, lambda e: substitute(e, values))
-        runs = [substitute(_runs(frame), values) for frame in frames]
-        self._do_early(first, [c for c in runs if interval(c, self.ranges).low != 1])
-        later = [not_equal(f.var, f.start) for f in frames if isinstance(f, For)]
+    def _moved(self, op: Op, values: Mapping[Var, Expr], loops: tuple[For, ...]) -> Sequence[Stmt]:
+        """Load in front of the wait for the first iteration; what stays is for later ones."""
+        self.early.append(map_own_expressions(op, lambda e: substitute(e, values)))
+        later = [not_equal(loop.var, loop.start) for loop in loops]
         again = Op(op.opdef, op.operands, op.attrs, op.loc)
         return (If(reduce(partial(binary, "or"), later), (again,), (), op.loc),) if later else ()
 
-    def _do_early(self, stmt: Stmt, conditions: Sequence[Expr]) -> None:
-        if not conditions:
-            self.early.append(stmt)
-            return
-        due, latest = conjunction(conditions), self.early[-1] if self.early else None
-        if isinstance(latest, If) and latest.condition == due:
-            self.early[-1] = replace(latest, then=(*latest.then, stmt))
-        else:
-            self.early.append(If(due, (stmt,), (), stmt.loc))
+    def _surely_runs(self, loop: For, values: Mapping[Var, Expr]) -> bool:
+        """Whether a loop has a first iteration: a load under a condition could leave the memory
+        that later statements read as an earlier task left it."""
+        runs = substitute(binary("<", loop.start, loop.stop), values)
+        return interval(runs, self.ranges).low == 1
 
     def _may_move(self, op: Op, values: Mapping[Var, Expr]) -> bool:
         if op.opdef.effect is not Effect.DATA or pipe_of(op) is not Pipe.MTE2:
@@ -148,11 +130,11 @@ class _Mover:
         return outside and bool(target) and all(map(self._free, target))
 
     def _early(self, expr: Expr) -> bool:
-        """Whether an expression has its value before the task waits."""
+        """Whether an expression has its value in front of the wait."""
         return not reads_memory(expr) and self.defined.isdisjoint(walk_expr(expr))
 
     def _free(self, target: Buffer) -> bool:
-        """Whether nothing that the task does before touches the bytes of a buffer."""
+        """Whether no statement before touches the bytes of a buffer."""
         place = self.places.get(self._root(target))
         if place is None or place.address is None:
             return False
@@ -161,8 +143,3 @@ class _Mover:
 
     def _root(self, buffer: Buffer) -> Buffer:
         return self.roots.get(buffer) or buffer
-
-
-def _runs(frame: For | If) -> Expr:
-    """Whether the first round of a frame runs."""
-    return frame.condition if isinstance(frame, If) else binary("<", frame.start, frame.stop)

@@ -1,8 +1,8 @@
-"""In which order blocks do tasks, and on which blocks a task with few of them begins.
+"""Schedule the tasks of a launch: their order, and the first block of each.
 
-List scheduling: of the tasks whose inputs are made, the one with the longest way to the end comes
-next, by the cost query. A task that does not fill the launch goes where it is done first; of blocks
-that are as good, to those of the task that made its input, so that tiles stay where they are.
+List scheduling: among the tasks whose inputs are ready, the one with the longest path to the end
+comes next, by the cost query. A task with fewer blocks than the launch begins at the block where it
+finishes first; between equal choices it stays on the blocks that made its input.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tile_ir.ranks import is_symmetric
 from tile_passes.tasks.edges import meet
 from tile_passes.tasks.instances import Counts, accesses_of, own_only
 
-# How often a loop counts whose end nobody knows.
+# The trip count of a loop without a known bound.
 _SOME_ROUNDS = 4
 # Cycles from the end of a task until others go on with what it made: words are stored and looked at
 # (docs/megakernels.md#times).
@@ -39,8 +39,8 @@ _WAIT = 4000
 
 @dataclass(frozen=True, slots=True)
 class TaskOrder:
-    """Tasks by number in the order in which blocks do them, for each the first of its blocks, and
-    how many blocks the launch has."""
+    """Tasks by number in the order in which blocks run them, the first block of each, and the
+    number of blocks of the launch."""
 
     order: tuple[int, ...]
     firsts: tuple[int, ...]
@@ -48,12 +48,12 @@ class TaskOrder:
 
 
 def planned(tasks: Sequence[Func], target: Target) -> TaskOrder:
-    """What is best for these tasks, of which each comes behind all it needs."""
+    """The schedule of tasks that are given in a valid order."""
     return _Planner(tasks, target).plan()
 
 
 def block_cycles(task: Func, target: Target) -> float:
-    """Cycles of one block, where the queues of its cores never wait for each other."""
+    """Cycles of one block: those of its busiest queue, as if no queue waited for another one."""
     known = launch_ranges(task)
     sections = (s for s in task.launch.body if isinstance(s, Section))
     return max((_core_cycles(s.body, known, target) for s in sections), default=0.0)
@@ -86,7 +86,7 @@ def _rounds(loop: For, known: Ranges) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """A task that has its place: the first of its blocks, and when all are done."""
+    """A scheduled task: the first of its blocks, and the cycle at which all have finished."""
 
     first: int
     end: float
@@ -104,13 +104,13 @@ class _Planner:
         self.aligned: dict[tuple[int, int], bool] = {}
 
     def _ordered(self, tasks: Sequence[Func], first: int, then: int) -> bool:
-        """Whether one of two tasks has to come before the other; what both say to other ranks, or
-        to whoever reads a log, they say in this order."""
+        """Whether two tasks keep their order: for a dependence, or because both print or share
+        memory with other ranks."""
         told = all(_tells(tasks[n]) for n in (first, then))
         return told or meet(self.touched[first], self.touched[then])
 
     def _blocks(self, cores: int) -> int:
-        """As many as the tasks have that nothing orders, and no more than cores."""
+        """The number of blocks of all independent tasks together, and at most one for each core."""
         depth: list[int] = []
         wanted: dict[int, int] = {}
         for n, needs in enumerate(self.needs):
@@ -134,7 +134,7 @@ class _Planner:
         return TaskOrder(tuple(done), tuple(d.first for d in done.values()), self.blocks)
 
     def _ways_to_the_end(self) -> list[float]:
-        """For each task, the cycles from its start to the end of the last that needs it."""
+        """For each task, the cycles of the longest path from its start to the end."""
         left = [self._own(n) for n in range(len(self.needs))]
         for n in reversed(range(len(self.needs))):
             for earlier in self.needs[n]:
@@ -147,7 +147,7 @@ class _Planner:
         return self.cycles[task] * rounds
 
     def _placed(self, task: int, free: list[float], done: Mapping[int, _Done]) -> _Done:
-        """Where and when it is done; its blocks are free again then."""
+        """Choose the blocks of a task, and occupy them until it has finished."""
         count = self.counts[task]
         width = self.blocks if count is None else min(count, self.blocks)
         made = [done[n].first for n in self.needs[task] if self._wide(n) == width]
@@ -172,12 +172,12 @@ class _Planner:
         return self.blocks if count is None else min(count, self.blocks)
 
     def _there(self, earlier: int, task: int, first: int, done: Mapping[int, _Done]) -> float:
-        """From when a task may use what an earlier one made."""
+        """The cycle from which a task may read what an earlier one wrote."""
         same = done[earlier].first == first and self._aligned(earlier, task)
         return done[earlier].end + (0 if same else _WAIT)
 
     def _aligned(self, earlier: int, task: int) -> bool:
-        """Whether each block needs only what it has made itself, if both begin on one block."""
+        """Whether each block reads only what it wrote itself, if both begin at one block."""
         key = earlier, task
         if key not in self.aligned:
             first, then = self.counts[earlier], self.counts[task]
@@ -192,6 +192,6 @@ class _Planner:
 
 
 def _tells(task: Func) -> bool:
-    """Whether it says anything to others than the tasks of its launch."""
+    """Whether a task prints, or shares memory with other ranks."""
     said = any(op.opdef.family in ("ranks", "debug") for op in walk_ops(task.launch.body))
     return said or any(map(is_symmetric, task.tensors))
