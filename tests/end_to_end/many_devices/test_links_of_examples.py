@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import kept
 
 import tile_runtime.ranks.simulated as simulated
 from tile_ir.costs.links import TOPOLOGIES, LinkTable
@@ -171,7 +172,7 @@ def test_every_example_has_a_formula() -> None:
     assert set(FORMULAS) == set(EXAMPLES)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", kept(EXAMPLES, least=8))
 def test_links_carry_what_the_algorithm_says_and_faster_ones_do_not_hurt(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
