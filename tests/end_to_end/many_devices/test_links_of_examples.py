@@ -72,24 +72,29 @@ def _from_root(case: RankCase, i: int, j: int) -> int:
 
 
 def _slices(case: RankCase, i: int, j: int) -> int:
-    return _values(case, 0)[0].nbytes
+    """Rows of the left operand, in float16."""
+    _, m, _, k, *_ = case.parameters
+    return 2 * m * k
 
 
 def _sums(case: RankCase, i: int, j: int) -> int:
-    """Rows of rank j, in float32."""
+    """Rows of rank j, in the type of the slots."""
     _, m, n, *_ = case.parameters
-    return 4 * m * n
+    return _values(case, 2).itemsize * m * n
 
 
 def _tiles(case: RankCase, i: int, j: int) -> int:
-    """What rank i adds to the tiles of j, in float32, and its own tiles, in float16."""
+    """What rank i adds to the tiles of j, in the type of the slots, and its own, in float16."""
     ranks, m, n, _, rows, columns, *_ = case.parameters
+    part = _values(case, 2).itemsize
     sizes = [
         min(rows, m - y) * min(columns, n - x)
         for y in range(0, m, rows)
         for x in range(0, n, columns)
     ]
-    return sum(size * (4 * (t % ranks == j) + 2 * (t % ranks == i)) for t, size in enumerate(sizes))
+    return sum(
+        size * (part * (t % ranks == j) + 2 * (t % ranks == i)) for t, size in enumerate(sizes)
+    )
 
 
 def _forward(case: RankCase, i: int, j: int) -> int:
