@@ -36,6 +36,33 @@ def stripes_of(rows: int, blocks: int, ranks: int) -> int:
     return max(n for n in range(1, most + 1) if rows % n == 0)
 
 
+@T.macro
+def add_stripe(parts, made, C, summed, step, t, cid, blocks, rows, stripes, total, term):
+    """The block's rows of a tile that its rank owns of round t: their sum, put to all ranks."""
+    stripe, columns = total.shape
+    down, across = T.ceildiv(C.shape[0], rows), T.ceildiv(C.shape[1], columns)
+    tiles = down * across
+    with T.Scale("device") as (r, num), T.Scope("V"):
+        last = r + cid // stripes * num  # the block that has made this tile
+        tile = t * blocks + last
+        if t >= 0 and last < blocks and tile < tiles:
+            row = tile // across * rows + cid % stripes * stripe
+            column = tile % across * columns
+            T.wait_ge(made[tile], step)
+            T.copy(parts[0, row, column], total)
+            for s in T.serial(num - 1):
+                T.wait_ge(made[(s + 1) * tiles + tile], step)
+                T.copy(parts[s + 1, row, column], term)
+                for y, x in T.Parallel(stripe, columns):
+                    total[y, x] = total[y, x] + term[y, x]
+            T.copy(total, term)
+            for s in T.serial(num):
+                T.put(term, C[row, column], (r + s + cid) % num)
+            T.quiet()
+            for s in T.serial(num):
+                T.signal(summed[tile * stripes + cid % stripes], step, (r + s) % num)
+
+
 @T.jit(pass_configs=CONFIGS)
 def gemm_ar(
     ranks: int, M: int, N: int, K: int, rows: int = 128, columns: int = 256, depth: int = 128,
@@ -65,39 +92,25 @@ def gemm_ar(
             part = T.alloc_ub((rows, columns), dtype)
             term = T.alloc_ub((stripe, columns), dtype)
             total = T.alloc_ub((stripe, columns), "float32")
-            for t in T.Pipelined(rounds + 1, num_stages=2):
+            mine = T.ceildiv(tiles - cid, blocks)
+            for t in T.Pipelined(mine, num_stages=2):
                 n = cid + t * blocks
-                if n < tiles:
-                    i, j = n // across, n % across
-                    begin = (i + j) % PLACES * places // PLACES * stretch
-                    for k in T.Pipelined(k_tiles, num_stages=2):
-                        at = (k + begin) % k_tiles * depth
-                        T.copy(A[i * rows, at], a)
-                        T.copy(B[at, j * columns], b)
-                        T.gemm_v0(a, b, c, init=(k == 0))
-                    T.copy(c, part)
-                    T.put(part, parts[r, i * rows, j * columns], cid % num)
-                    T.quiet()
-                    T.signal(made[r * tiles + n], step, cid % num)
-                with T.Scope("V"):
-                    last = r + cid // stripes * num  # the block that made a tile a round ago
-                    tile = (t - 1) * blocks + last
-                    if t > 0 and last < blocks and tile < tiles:
-                        row = tile // across * rows + cid % stripes * stripe
-                        column = tile % across * columns
-                        T.wait_ge(made[tile], step)
-                        T.copy(parts[0, row, column], total)
-                        for s in T.serial(num - 1):
-                            T.wait_ge(made[(s + 1) * tiles + tile], step)
-                            T.copy(parts[s + 1, row, column], term)
-                            for y, x in T.Parallel(stripe, columns):
-                                total[y, x] = total[y, x] + term[y, x]
-                        T.copy(total, term)
-                        for s in T.serial(num):
-                            T.put(term, C[row, column], (r + s + cid) % num)
-                        T.quiet()
-                        for s in T.serial(num):
-                            T.signal(summed[tile * stripes + cid % stripes], step, (r + s) % num)
+                i, j = n // across, n % across
+                begin = (i + j) % PLACES * places // PLACES * stretch
+                for k in T.Pipelined(k_tiles, num_stages=2):
+                    at = (k + begin) % k_tiles * depth
+                    T.copy(A[i * rows, at], a)
+                    T.copy(B[at, j * columns], b)
+                    T.gemm_v0(a, b, c, init=(k == 0))
+                T.copy(c, part)
+                T.put(part, parts[r, i * rows, j * columns], cid % num)
+                T.quiet()
+                T.signal(made[r * tiles + n], step, cid % num)
+                add_stripe(
+                    parts, made, C, summed, step, t - 1, cid, blocks, rows, stripes, total, term
+                )
+            for t in T.serial(T.max(mine - 1, 0), rounds):
+                add_stripe(parts, made, C, summed, step, t, cid, blocks, rows, stripes, total, term)
             with T.Scope("V"):
                 for t in T.serial(T.ceildiv(tiles * stripes - cid, blocks)):
                     T.wait_ge(summed[cid + t * blocks], step)
