@@ -48,7 +48,7 @@ READS_WORDS = """                    for p in T.serial(first, T.if_then_else(i <
 """
 QUIET = "                    T.quiet()\n"
 WAITS_FOR_PART = "                        T.wait_ge(words[other * tiles + tile], step)\n"
-WAITS_FOR_MADE = "                                T.wait_ge(made[(s + 1) * tiles + tile], step)\n"
+WAITS_FOR_MADE = "                T.wait_ge(made[(s + 1) * tiles + tile], step)\n"
 CREDIT = "                        T.wait_ge(used[cid], turn)\n"
 WAITS_FOR_READ = """        for s in T.serial(num):
             T.wait_ge(read[s * blocks + cid], step - 1)

@@ -135,15 +135,17 @@ def gemm_rs(ranks: int, m: int) -> RankCase:
 def gemm_ar(ranks: int, m: int) -> RankCase:
     n, k, rows, columns = m + 30, 2 * m + 3, 32, 64
     a, b = _random(ranks, m, k, dtype=np.float16), _random(ranks, k, n, dtype=np.float16)
-    tiles = -(-m // rows) * -(-n // columns)
+    tiles, owned = -(-m // rows) * -(-n // columns), -(-BLOCKS // ranks)
+    stripes = 2 if BLOCKS // owned > 1 else 1
     arguments = (
-        OfRank(a), OfRank(b), zeros(ranks, ranks, m, n), words(ranks, ranks * tiles),
-        zeros(ranks, m, n, dtype=np.float16), words(ranks, tiles), STEP,
+        OfRank(a), OfRank(b), zeros(ranks, ranks, m, n, dtype=np.float16),
+        words(ranks, ranks * tiles), zeros(ranks, m, n, dtype=np.float16),
+        words(ranks, tiles * stripes), STEP,
     )  # fmt: skip
-    exact = (a.astype(np.float64) @ b.astype(np.float64)).sum(0)
+    parts = a.astype(np.float64) @ b.astype(np.float64)
     return RankCase(
         "gemm_ar", "gemm_ar", (ranks, m, n, k, rows, columns, 64, BLOCKS), ranks, arguments,
-        {4: _everywhere(exact, ranks)}, bound=_half(exact),
+        {4: _everywhere(parts.sum(0), ranks)}, bound=_half_of_parts(parts),
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from tile_ir import (
     Loc,
     Memory,
     Op,
+    Region,
     Store,
     Var,
     constant_value,
@@ -28,6 +29,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Interval
 from tile_ir.quick_dataclasses import dataclass
+from tile_ir.ranks import is_far
 from tile_passes.lanes.choice import Choice
 from tile_passes.lanes.places import Touch, resolved, trips
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site
@@ -76,12 +78,15 @@ class Conflict:
 
 
 def find_conflict(found: Relations, choice: Choice) -> Conflict | None:
-    """The first tensor whose lanes would meet, between two barriers of all cores."""
-    by_buffer: dict[tuple[Buffer, int], list[SharedAccess]] = {}
+    """The first tensor whose lanes would meet, between two barriers of all cores. What is put to
+    ranks does not meet what is done to the own instance: words order these, for both lanes."""
+    by_buffer: dict[tuple[Buffer, int, bool], list[SharedAccess]] = {}
     for site in found.sites:
         for access in _accesses(site, found, choice):
-            by_buffer.setdefault((access.touch.buffer, site.meetings), []).append(access)
-    for (buffer, _), accesses in by_buffer.items():
+            touch = access.touch
+            far = is_far(Region(touch.buffer, touch.slices))
+            by_buffer.setdefault((touch.buffer, site.meetings, far), []).append(access)
+    for (buffer, _, _), accesses in by_buffer.items():
         conflict = _conflict(buffer, accesses)
         if conflict is not None:
             return conflict
