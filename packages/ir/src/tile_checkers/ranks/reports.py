@@ -129,7 +129,8 @@ class RankReports(Findings):
             "let every core of every rank come to it equally often, outside of any branch on the "
             "rank"
             if mismatch
-            else "let the rank that is waited for send its signal first, on every way",
+            else "let the rank that is waited for call T.signal before it waits itself, in every "
+            "branch",
         )
 
     def out_of_place(self, found: OutOfPlace) -> None:
@@ -188,11 +189,11 @@ def _waits(core: Party, words: dict[Word, WordState]) -> str:
     match event:
         case Await(word=word, value=value, until=until):
             sent = words[word].sent
-            last = "nobody has signalled" if not sent else "the signals so far do not suffice for"
+            last = "no rank has signalled" if not sent else "the signals so far do not reach"
             sign = COMPARISONS_OF_WAITS[until]
             return (
-                f"waits for `{_spelled(word)}` {sign} {_text(value)} (line {event.op.loc.line}), "
-                f"which {last}"
+                f"waits for `{_spelled(word)}` of rank {word[1]} {sign} {_text(value)} (line "
+                f"{event.op.loc.line}), which {last}"
             )
         case Meet():
             return f"waits for others in line {event.op.loc.line}"

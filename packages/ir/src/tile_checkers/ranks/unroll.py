@@ -261,7 +261,7 @@ class Unrolling:
             raise OutOfPlace(
                 loc,
                 "peer-range",
-                f"the rank here is {rank}, of {self.ranks}",
+                f"`{name}` of rank {rank} is meant here, but the ranks are 0 to {self.ranks - 1}",
                 "take it modulo T.num_ranks(), or leave the call out on the ranks that have none",
             )
         lows, highs, whole = [], [], True

@@ -21,6 +21,8 @@ from tile_ir.target import Target
 # How a wait compares its word, with the sign that messages show.
 COMPARISONS_OF_WAITS = {"eq": "==", "ne": "!=", "ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
 
+_NO_WORD = "take a word of a parameter that is annotated with T.Signals(n)"
+
 
 def _word(op: Op, target: Target) -> Problem | None:
     """`word` is one int32; `value` is an integer. What adds to it does so at another rank."""
@@ -89,7 +91,7 @@ OPS = (
         namespace="",
         # What is added goes through 32 bytes of ub.
         operands=(
-            updated("word", GM, INT32),
+            replace(updated("word", GM, INT32), hint=_NO_WORD),
             scalar("value"),
             replace(updated("through", UB, INT32), optional=True),
         ),
@@ -107,7 +109,7 @@ OPS = (
         doc="hold the core until a word of its rank compares with a value as asked",
         ascend_c="aclshmem_signal_wait_until",
         namespace=None,
-        operands=(source("word", GM, INT32), scalar("value")),
+        operands=(replace(source("word", GM, INT32), hint=_NO_WORD), scalar("value")),
         attrs=(AttrDef("until", str, "ge", choices=tuple(COMPARISONS_OF_WAITS)),),
         placement=on(Core.EITHER, Pipe.S),
         axes=whole,
