@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op, whole_region
+from tile_frontend._arguments.build_op import build_op, side_of, whole_region
 from tile_frontend._arguments.rank_arguments import (
     get,
     moved_here,
@@ -45,13 +45,24 @@ def _in_order(name: str, src: Any, dst: Any, far: str) -> tuple[Any, Any]:
     return dst, src
 
 
+def _of_one_type(name: str, src: Any, dst: Any) -> None:
+    """What other libraries move are bytes: nothing is converted on the way."""
+    a, b = (side_of(at_address(value), "src", name) for value in (src, dst))
+    if a.buffer.dtype is not b.buffer.dtype:
+        message = f"{name}: `{a.buffer.name}` is of {a.buffer.dtype}, but `{b.buffer.name}` is of "
+        hint = "T.put and T.get convert elements on the way"
+        raise Fault("dtype-mismatch", f"{message}{b.buffer.dtype}", hint, "src")
+
+
 def _put(name: str, src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
     src, dst = _in_order(name, src, dst, "dst")
+    _of_one_type(name, src, dst)
     return put(src, dst, pe, n)
 
 
 def _get(name: str, src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
     src, dst = _in_order(name, src, dst, "src")
+    _of_one_type(name, src, dst)
     return get(src, dst, pe, n)
 
 
@@ -107,6 +118,7 @@ def putmem_signal(
     dst: Any, src: Any, nbytes: Any, word: Any, value: Any, op: Any, pe: Any
 ) -> Pending:
     """`T.put_signal`, destination first, of `nbytes` bytes."""
+    _of_one_type("putmem_signal", src, dst)
     count = _elements("putmem_signal", src, nbytes)
     return put_signal(src, dst, word, value, pe, _how(op), count)
 
