@@ -51,6 +51,14 @@ RUNS: dict[str, tuple[Any, Any]] = {
         lambda x, y, l, w, t, n: T.putmem_nbi_block(y[n, 0], T.address_of(t[0, 0]), 512, 1),
         lambda x, y, l, w, t, n: T.put(t[0:2, :], y[n : n + 2, :], 1),
     ),
+    "rows behind the start of a tensor": (
+        lambda x, y, l, w, t, n: T.shmem_ub_put_nbi(t, y, 128, 1, (n * 2 + 1) * COLUMNS),
+        lambda x, y, l, w, t, n: T.put(t[0:2, :], y[n * 2 + 1 : n * 2 + 3, :], 1),
+    ),
+    "a line behind the start of a tensor": (
+        lambda x, y, l, w, t, n: T.shmem_ub_put_nbi(t, l, 64, 1, n),
+        lambda x, y, l, w, t, n: T.put(t[0:1, :], l[n : n + 64], 1),
+    ),
     "all of a tensor": (
         lambda x, y, l, w, t, n: T.put_block(x, y, ROWS * COLUMNS, 1),
         lambda x, y, l, w, t, n: T.put(x, y, 1),

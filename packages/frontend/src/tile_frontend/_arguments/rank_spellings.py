@@ -17,10 +17,16 @@ from tile_frontend._arguments.rank_arguments import (
 )
 from tile_frontend._tracing.addresses import address_of, at_address
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.scalars import Scalar, python_number, unexpected
+from tile_frontend._tracing.scalars import (
+    Scalar,
+    integer_expr,
+    python_number,
+    scalar_expr,
+    unexpected,
+)
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, View
-from tile_ir import OPS, Diagnostic, Load, Memory
+from tile_ir import OPS, Diagnostic, Load, Memory, simplify
 from tile_ir.ops.ranks import COMPARISONS_OF_WAITS
 
 
@@ -218,13 +224,17 @@ def shmem_ub_get_nbi(dst: Any, src: Any, nelems: Any, newPe: Any) -> Pending:
 
 
 def _behind(tensor: Any, elements: Any) -> Any:
-    """The part of a tensor of one dimension that begins so many elements behind its start."""
+    """The element that lies so many elements behind the start of a tensor, in order of memory."""
     if python_number(elements) == 0:
         return tensor
-    if isinstance(tensor, View) or len(tensor.shape) != 1:
-        message = "shmem_ub_put_nbi: strelem counts elements of a tensor of one dimension"
-        raise Fault("copy-extent", message, "slice the tensor instead", "strelem")
-    return tensor[elements:]
+    if isinstance(tensor, View):
+        message = "shmem_ub_put_nbi: strelem counts elements of a whole tensor, not of a slice"
+        raise Fault("copy-extent", message, "let the slice begin there", "strelem")
+    left, indices = integer_expr("shmem_ub_put_nbi: strelem", elements), []
+    for size in tensor.shape[:0:-1]:
+        indices.append(Scalar(simplify(left % scalar_expr(size))))
+        left = simplify(left // scalar_expr(size))
+    return tensor[(Scalar(left), *reversed(indices))]
 
 
 _WIDTHS = ("", "_block", "_warp", "_nbi", "_nbi_block", "_nbi_warp")
