@@ -234,7 +234,8 @@ def _behind(tensor: Any, elements: Any) -> Any:
     for size in tensor.shape[:0:-1]:
         indices.append(Scalar(simplify(left % scalar_expr(size))))
         left = simplify(left // scalar_expr(size))
-    return tensor[(Scalar(left), *reversed(indices))]
+    place = (Scalar(left), *reversed(indices))
+    return tensor[place]
 
 
 _WIDTHS = ("", "_block", "_warp", "_nbi", "_nbi_block", "_nbi_warp")
