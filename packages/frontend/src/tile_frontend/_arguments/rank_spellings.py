@@ -250,6 +250,6 @@ SPELLINGS: dict[str, Any] = {
     ),
     "address_of": address_of, "CmpType": CmpType, "Amo": Amo,
     "signal_op": signal_op, "signal_wait_until": signal_wait_until, "st": st, "atom_add": atom_add,
-    "shmem_put_nbi": shmem_put_nbi, "shmem_get_nbi": shmem_get_nbi,
-    "shmem_ub_put_nbi": shmem_ub_put_nbi, "shmem_ub_get_nbi": shmem_ub_get_nbi,
+    **{f"{function.__name__}{version}": function for version in ("", "_new")
+       for function in (shmem_put_nbi, shmem_get_nbi, shmem_ub_put_nbi, shmem_ub_get_nbi)},
 }  # fmt: skip
