@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+from tile_checkers import check_ranks
+from tile_ir import DEFAULT_TARGET
+from tile_passes import PassOptions, run_pipeline
+
 from .broken_examples import BrokenExample
 from .rank_cases import (
+    ORDERED,
     STEP,
     OfRank,
     RankCase,
@@ -101,3 +107,27 @@ def test_a_mistake_is_told_in_every_schedule(name: str, tmp_path: Path) -> None:
     for schedule in schedules(12):
         error = fault(case, kernel, *schedule, calls=1)
         assert error is not None and error.slug == broken.slug, (schedule, error)
+
+
+def _found_in_text(case: RankCase, script: ModuleType) -> set[str]:
+    final = run_pipeline(case.func(script), DEFAULT_TARGET, PassOptions(automatic=ORDERED)).func
+    return {d.slug for d in check_ranks(final, [case.ranks])}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_order_is_proved_from_the_text(way: str, tmp_path: Path) -> None:
+    for mesh in (1, 2):
+        case = _case(way, mesh, 0)
+        assert not _found_in_text(case, load(case.script, tmp_path))
+
+
+# Which additions a wait sees is not told by the text.
+LEFT_TO_THE_SIMULATOR = ("cannon_one_word_of_credit", "summa_credit_of_one")
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_text_shows_a_mistake(name: str, tmp_path: Path) -> None:
+    broken = BROKEN[name]
+    case = _case(broken.example, 3, 1)
+    slug = "sync-unproved" if name in LEFT_TO_THE_SIMULATOR else broken.slug
+    assert slug in _found_in_text(case, load(case.script, tmp_path, *broken.edits))

@@ -106,3 +106,29 @@ def test_arguments_that_are_missing_or_none() -> None:
             with pytest.raises(CallError) as found:
                 world.launch(compiled, *given)
             assert found.value.slug.startswith("call-") and found.value.message
+
+
+@pytest.mark.parametrize("count", [0, 40, N, N + 1])
+def test_a_number_of_elements_that_the_call_decides(count: int) -> None:
+    """As many as it says, and never more than there are."""
+
+    @T.prim_func
+    def kernel(
+        x: T.SymmTensor((N,), "float32"), y: T.SymmTensor((N,), "float32"), n: T.int32
+    ) -> None:
+        with T.Kernel(1, threads=1):
+            T.putmem(T.address_of(y[0]), T.address_of(x[0]), n * 4, (T.rank() + 1) % 2)
+            T.barrier()
+
+    values = torch.randn(2, N)
+    compiled = compile(kernel, pass_configs=ORDERED_CONFIGS)
+    with override(check="strict"), Ranks(2) as world:
+        y = world.zeros(N, torch.float32)
+        if count > N:
+            with pytest.raises(SimulationError, match="more elements of x than there are"):
+                world.launch(compiled, world.of(values), y, count)
+            return
+        world.launch(compiled, world.of(values), y, count)
+        for rank in range(2):
+            assert torch.equal(y[rank][:count], values[1 - rank][:count])
+            assert not y[rank][count:].any()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_frontend._arguments.build_op import build_op, whole_region
+from tile_frontend._arguments.build_op import build_op, side_of, whole_region
 from tile_frontend._arguments.rank_arguments import (
     get,
     moved_here,
@@ -17,10 +17,16 @@ from tile_frontend._arguments.rank_arguments import (
 )
 from tile_frontend._tracing.addresses import address_of, at_address
 from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.scalars import Scalar, python_number, unexpected
+from tile_frontend._tracing.scalars import (
+    Scalar,
+    integer_expr,
+    python_number,
+    scalar_expr,
+    unexpected,
+)
 from tile_frontend._tracing.trace import current
 from tile_frontend._tracing.values import Pending, View
-from tile_ir import OPS, Diagnostic, Load, Memory
+from tile_ir import OPS, Diagnostic, Load, Memory, simplify
 from tile_ir.ops.ranks import COMPARISONS_OF_WAITS
 
 
@@ -45,13 +51,24 @@ def _in_order(name: str, src: Any, dst: Any, far: str) -> tuple[Any, Any]:
     return dst, src
 
 
+def _of_one_type(name: str, src: Any, dst: Any) -> None:
+    """What other libraries move are bytes: nothing is converted on the way."""
+    a, b = (side_of(at_address(value), "src", name) for value in (src, dst))
+    if a.buffer.dtype is not b.buffer.dtype:
+        message = f"{name}: `{a.buffer.name}` is of {a.buffer.dtype}, but `{b.buffer.name}` is of "
+        hint = "T.put and T.get convert elements on the way"
+        raise Fault("dtype-mismatch", f"{message}{b.buffer.dtype}", hint, "src")
+
+
 def _put(name: str, src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
     src, dst = _in_order(name, src, dst, "dst")
+    _of_one_type(name, src, dst)
     return put(src, dst, pe, n)
 
 
 def _get(name: str, src: Any, dst: Any, pe: Any, n: Any = None) -> Pending:
     src, dst = _in_order(name, src, dst, "src")
+    _of_one_type(name, src, dst)
     return get(src, dst, pe, n)
 
 
@@ -107,6 +124,7 @@ def putmem_signal(
     dst: Any, src: Any, nbytes: Any, word: Any, value: Any, op: Any, pe: Any
 ) -> Pending:
     """`T.put_signal`, destination first, of `nbytes` bytes."""
+    _of_one_type("putmem_signal", src, dst)
     count = _elements("putmem_signal", src, nbytes)
     return put_signal(src, dst, word, value, pe, _how(op), count)
 
@@ -206,19 +224,18 @@ def shmem_ub_get_nbi(dst: Any, src: Any, nelems: Any, newPe: Any) -> Pending:
 
 
 def _behind(tensor: Any, elements: Any) -> Any:
-    """The rest of the row that begins so many elements behind the start of a tensor."""
+    """The element that lies so many elements behind the start of a tensor, in order of memory."""
     if python_number(elements) == 0:
         return tensor
     if isinstance(tensor, View):
         message = "shmem_ub_put_nbi: strelem counts elements of a whole tensor, not of a slice"
         raise Fault("copy-extent", message, "let the slice begin there", "strelem")
-    place: list[Any] = []
-    for extent in reversed(tensor.shape[1:]):
-        place.insert(0, elements % extent)
-        elements = elements // extent
-    *rows, first = [elements, *place]
-    begin = (*rows, slice(first, None))
-    return tensor[begin]
+    left, indices = integer_expr("shmem_ub_put_nbi: strelem", elements), []
+    for size in tensor.shape[:0:-1]:
+        indices.append(Scalar(simplify(left % scalar_expr(size))))
+        left = simplify(left // scalar_expr(size))
+    place = (Scalar(left), *reversed(indices))
+    return tensor[place]
 
 
 _WIDTHS = ("", "_block", "_warp", "_nbi", "_nbi_block", "_nbi_warp")
@@ -233,6 +250,6 @@ SPELLINGS: dict[str, Any] = {
     ),
     "address_of": address_of, "CmpType": CmpType, "Amo": Amo,
     "signal_op": signal_op, "signal_wait_until": signal_wait_until, "st": st, "atom_add": atom_add,
-    "shmem_put_nbi": shmem_put_nbi, "shmem_get_nbi": shmem_get_nbi,
-    "shmem_ub_put_nbi": shmem_ub_put_nbi, "shmem_ub_get_nbi": shmem_ub_get_nbi,
+    **{f"{function.__name__}{version}": function for version in ("", "_new")
+       for function in (shmem_put_nbi, shmem_get_nbi, shmem_ub_put_nbi, shmem_ub_get_nbi)},
 }  # fmt: skip

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import math
 
-from tile_frontend._arguments.build_op import cut, first_elements
+from tile_frontend._arguments.build_op import build_op, cut, first_elements
 from tile_frontend._tracing.faults import Fault
+from tile_frontend._tracing.scalars import Scalar
+from tile_frontend._tracing.trace import current
 from tile_ir import (
+    OPS,
     Buffer,
     Const,
     Expr,
     Load,
     Region,
     Slice,
+    binary,
     constant_value,
     is_constant,
     print_expr,
@@ -21,16 +25,27 @@ from tile_ir import (
 )
 from tile_ir.ranks import is_symmetric
 
+# A run, and what has to be no more than what there is: indices of one dimension.
+_Run = tuple[Region, Expr, Expr]
+
 
 def run_of(name: str, side: Region | Load, count: Expr) -> Region:
     """The first `count` elements of a region, or those from an element on. Raises Fault where
-    there are not so many, and where they are no box."""
-    if isinstance(side, Load):
-        return _from_element(name, side, count)
-    return _of_region(name, side, count)
+    there are not so many, and where they are no box; where only a run knows how many there are,
+    the kernel asserts it."""
+    match side:
+        case Load():
+            run, end, size = _from_element(name, side, count)
+        case Region():
+            run, end, size = _of_region(name, side, count)
+    if constant_value(simplify(size - end)) is None:
+        message = f"{name}: more elements of {side.buffer.name} than there are"
+        given = {"condition": Scalar(binary("<=", end, size)), "msg": message}
+        current(f"T.{name}").emit_pending(build_op(OPS["device_assert"], given, name), step=True)
+    return run
 
 
-def _from_element(name: str, start: Load, count: Expr) -> Region:
+def _from_element(name: str, start: Load, count: Expr) -> _Run:
     shape, indices = start.buffer.shape, start.indices
     first = 1 if is_symmetric(start.buffer) else 0
     alone = len(shape) - first == 1
@@ -41,16 +56,17 @@ def _from_element(name: str, start: Load, count: Expr) -> Region:
         # Within a row only if it is known to be no longer than that.
         in_row = dim == len(shape) - 1 and not alone
         unknown = in_row and constant_value(simplify(shape[dim] - taken)) is None
-        ends = (taken, simplify(indices[dim] + taken))
-        if unknown or any(_exceeds(end, shape[dim]) for end in ends):
+        end = simplify(indices[dim] + taken)
+        if unknown or _exceeds(taken, shape[dim]) or _exceeds(end, shape[dim]):
             break
         ones = tuple(Slice(i, Const(1)) for i in indices[:dim])
         rest = tuple(Slice(Const(0), size) for size in shape[dim + 1 :])
-        return Region(start.buffer, (*ones, Slice(indices[dim], taken), *rest))
+        run = Region(start.buffer, (*ones, Slice(indices[dim], taken), *rest))
+        return run, end, shape[dim]
     raise _no_box(name, start.buffer, count)
 
 
-def _of_region(name: str, region: Region, count: Expr) -> Region:
+def _of_region(name: str, region: Region, count: Expr) -> _Run:
     """The first elements of a region: of one line, or of whole rows behind each other."""
     dims, number = region.dims, constant_value(count)
     lines = [d for d, s in enumerate(dims) if not is_constant(s.extent, 1)] or [len(dims) - 1]
@@ -59,14 +75,14 @@ def _of_region(name: str, region: Region, count: Expr) -> Region:
         first = first_elements(region, number)
         if first is None:
             raise _no_box(name, region.buffer, count)
-        return first
+        return first, Const(0), Const(0)
     rest = dims[lines[0] + 1 :]
     whole = zip(rest, region.buffer.shape[lines[0] + 1 :], strict=True)
     taken = _parts(count, tuple(s.extent for s in rest))
     fits = all(is_constant(s.extent, 1) or s.extent == size for s, size in whole)
     if taken is None or not fits or _exceeds(taken, dims[lines[0]].extent):
         raise _no_box(name, region.buffer, count)
-    return cut(region, lines[0], taken)
+    return cut(region, lines[0], taken), taken, dims[lines[0]].extent
 
 
 def _no_box(name: str, buffer: Buffer, count: Expr) -> Fault:
