@@ -13,6 +13,7 @@
 namespace tile_simulator {
 
 class Core;
+class RankMessages;
 
 class EngineQueue {
 public:
@@ -36,6 +37,7 @@ private:
 
     std::vector<Held> held_;
     std::map<uint32_t, Use> open_to_;
+    RankMessages* messages_ = nullptr;  // to ranks of other processes that share no memory
     Use latest_{};
     bool open_ = false;
     uint64_t draws_ = 0;

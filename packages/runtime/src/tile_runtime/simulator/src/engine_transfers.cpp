@@ -8,6 +8,7 @@
 #include "instruction.h"
 #include "launch.h"
 #include "order_checks.h"
+#include "rank_messages.h"
 #include "scramble.h"
 #include "shmem/sdma.h"
 #include "time_log.h"
@@ -21,6 +22,7 @@ void EngineQueue::add(
     const uint64_t drawn = scrambled(options.seed * 37 + core.block.index() * 4ull + core.sub + ++draws_ * 0x20003ull);
     const bool late = options.delivery == TILE_DELIVERY_LATE ||
                       (options.delivery == TILE_DELIVERY_SEED && options.seed != 0 && (drawn & 1) != 0);
+    messages_ = messages_of(core);
     open_ = true;
     latest_ = use;
     if (rank >= 0) {
@@ -35,7 +37,11 @@ void EngineQueue::add(
 void EngineQueue::deliver()
 {
     for (const Held& held : held_) {
-        std::memmove(held.target, held.source, held.bytes);
+        if (messages_ != nullptr && messages_->owner(reinterpret_cast<uint64_t>(held.target)) >= 0) {
+            messages_->put(held.target, held.source, held.bytes, AtomicKind::none, DataType::u8, false);
+        } else {
+            std::memmove(held.target, held.source, held.bytes);
+        }
     }
     held_.clear();
 }
@@ -43,6 +49,9 @@ void EngineQueue::deliver()
 void EngineQueue::finish()
 {
     deliver();
+    if (messages_ != nullptr && open_) {
+        messages_->quiet();
+    }
     open_to_.clear();
     open_ = false;
 }
