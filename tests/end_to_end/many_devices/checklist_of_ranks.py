@@ -80,8 +80,11 @@ LINES: dict[int, ChecklistLine] = {
     ),
     10: ChecklistLine(
         "a source that is written again before its transfer is over",
-        (),
-        "transfers of engines are not there; a put of a core has left its source when it returns",
+        _of(
+            f"{_M}engine_copies",
+            "test_a_destination_is_read_and_a_source_written_after_the_wait test_what_is_missing_is_named_on_every_schedule",
+        ),
+        "a put of a core has left its source when the next statement runs",
     ),
     11: ChecklistLine(
         "a signal carries what its core has joined at a barrier of the launch",
@@ -159,8 +162,11 @@ LINES: dict[int, ChecklistLine] = {
     ),
     20: ChecklistLine(
         "a barrier drops records",
-        (),
-        "the memory of many rounds is not held yet",
+        _of(
+            f"{_R}long_launches",
+            "test_what_is_forgotten_hides_no_race_behind_it "
+            "test_the_memory_of_a_thousand_rounds_is_that_of_ten",
+        ),
     ),
     21: ChecklistLine(
         "random programs of three ranks against all their runs, and each step of clean ones left out",
@@ -183,7 +189,13 @@ LINES: dict[int, ChecklistLine] = {
     ),
     23: ChecklistLine(
         "bytes on links are those of the algorithm",
-        _of(f"{_R}time", "test_bytes_of_links_are_those_of_the_algorithm"),
+        (
+            *_of(f"{_R}time", "test_bytes_of_links_are_those_of_the_algorithm"),
+            *_of(
+                f"{_M}links_of_examples",
+                "test_links_carry_what_the_algorithm_says_and_faster_ones_do_not_hurt",
+            ),
+        ),
     ),
     24: ChecklistLine(
         "direct puts against a ring, by topology",
@@ -200,38 +212,66 @@ LINES: dict[int, ChecklistLine] = {
     ),
     27: ChecklistLine(
         "faster links slow nothing",
-        _of(f"{_R}time", "test_faster_links_never_slow_a_launch"),
+        (
+            *_of(f"{_R}time", "test_faster_links_never_slow_a_launch"),
+            *_of(
+                f"{_M}links_of_examples",
+                "test_links_carry_what_the_algorithm_says_and_faster_ones_do_not_hurt",
+            ),
+        ),
     ),
     28: ChecklistLine(
         "one rank is a single device, in result and time",
-        _of(f"{_R}time", "test_ranks_that_do_not_talk_take_the_time_of_one_device"),
-        "no example is compared with a kernel of one device yet",
+        (
+            *_of(
+                f"{_M}one_rank",
+                "test_one_rank_is_a_single_device test_a_fused_product_of_one_rank_is_a_product",
+            ),
+            *_of(f"{_R}time", "test_ranks_that_do_not_talk_take_the_time_of_one_device"),
+        ),
+        "`moe` is left out: its words order the blocks of one rank as well",
     ),
     29: ChecklistLine(
         "processes give the same bytes, and end when one fails",
-        _of(
-            f"{_R}processes",
-            "test_torchrun_gives_what_gloo_gives test_two_processes_and_what_goes_wrong_with_them test_a_killed_rank_ends_the_others_in_time",
+        (
+            *_of(
+                f"{_R}processes",
+                "test_torchrun_gives_what_gloo_gives test_two_processes_and_what_goes_wrong_with_them",
+            ),
+            *_of(f"{_R}messages", "test_messages_give_what_shared_memory_gives"),
         ),
     ),
     30: ChecklistLine(
         "processes without shared memory",
-        (),
-        "no messages between processes yet",
+        _of(
+            f"{_R}messages",
+            "test_messages_give_what_shared_memory_gives test_all_examples_by_messages",
+        ),
     ),
     31: ChecklistLine(
         "torchrun without its variables, or with wrong ones",
-        _of(f"{_R}processes", "test_without_a_group_there_are_no_ranks"),
+        _of(
+            f"{_R}processes",
+            "test_without_a_group_there_are_no_ranks test_wrong_variables_are_one_clear_error",
+        ),
     ),
     32: ChecklistLine(
         "tuning in step",
-        (),
-        "ranks do not tune together yet",
+        _of(f"{_R}tuning_in_step", "test_all_ranks_choose_the_same"),
     ),
     33: ChecklistLine(
         "the text compiles with the vendor's library, and the host calls it in its order",
-        (),
-        "the text is not compared with the vendor's library yet",
+        (
+            *_of(
+                f"{_M}vendor_shmem",
+                "test_calls_are_those_of_the_library test_a_call_that_it_does_not_have_is_found",
+            ),
+            *_of(
+                f"{_R}device_ranks",
+                "test_the_calls_of_the_library_in_their_order test_a_rank_of_two_takes_the_id_of_the_first",
+            ),
+        ),
+        "no line has run on devices",
     ),
     34: ChecklistLine(
         "the text check proves what is clean and rejects what misses a signal",
@@ -259,8 +299,10 @@ LINES: dict[int, ChecklistLine] = {
     ),
     37: ChecklistLine(
         "times of one launch against the critical path, HBM and many launches",
-        (),
-        "the difference is not explained to within 5 % yet",
+        _of(
+            f"{_E}task_times",
+            "test_one_launch_is_no_faster_than_the_chip test_the_difference_is_explained",
+        ),
     ),
     38: ChecklistLine(
         "words that only grow over many calls, and at their end",
@@ -273,30 +315,39 @@ LINES: dict[int, ChecklistLine] = {
         "graphs that can not be",
         _of(
             f"{_E}megakernels",
-            "test_tasks_that_wait_for_each_other test_barriers_of_all_blocks_are_refused test_a_task_without_room",
+            "test_tasks_that_wait_for_each_other test_barriers_of_all_blocks_are_refused test_a_task_without_room test_signals_above_a_counter_are_refused",
         ),
     ),
     40: ChecklistLine(
         "random graphs of tasks",
-        _of(f"{_E}megakernels", "test_random_graphs"),
+        (
+            *_of(f"{_E}megakernels", "test_random_graphs"),
+            *_of(f"{_E}task_schedule", "test_fifty_tasks_of_any_cost"),
+        ),
     ),
     41: ChecklistLine(
         "sizes of bodies and changes of them",
-        (),
-        "the report does not say them yet",
+        _of(f"{_E}task_code", "test_a_count_by_hand test_a_body_above_the_cache_is_remarked"),
     ),
     42: ChecklistLine(
         "what one launch gains where launches cost nothing",
-        _of(f"{_E}megakernel_example", "test_launch_heads_are_what_is_won"),
+        (
+            *_of(f"{_E}megakernel_example", "test_launch_heads_are_what_is_won"),
+            *_of(f"{_E}task_times", "test_without_launches_tails_and_prefetch_are_left"),
+        ),
     ),
     43: ChecklistLine(
         "a decoder block of two ranks in one launch",
-        (),
-        "tasks do not talk to other ranks yet",
+        _of(
+            f"{_M}tensor_parallel",
+            "test_one_launch_equals_a_launch_for_each test_two_ranks_say_what_one_says",
+        ),
     ),
     44: ChecklistLine(
         "the table of measurements",
-        (),
-        "the rows are not compared yet",
+        _of(
+            "link_times/test_link_times",
+            "test_no_row_is_in_two_groups test_constants_are_what_the_rows_say_that_calibrate test_the_rows_that_check_agree test_every_miss_has_one_reason",
+        ),
     ),
 }
