@@ -291,25 +291,8 @@ class _Emitter:
                     store = f"tile::store_gm({name}, {place}, {text});"
                 lines = [*self.windows(stmt, here), store]
                 return [f"{pad}{line}{note}" for line in lines]
-            case For(task=task, body=body) if task is not None:
-                lines = self.body(body, ranges_inside(stmt, known), depth + 1, core)
-                return [f"{pad}{{  // task {task.name}", *lines, f"{pad}}}"]
-            case For(var=var, start=start, stop=stop, kind=kind_, body=body):
-                inner = ranges_inside(stmt, known)
-                name = cxx_name(var.name)
-                start_text, stop_text = f"{var.dtype.c_name} {name} = {cxx(start)}", cxx(stop)
-                if any(isinstance(e, Load) for e in walk_expr(stop)):
-                    # The body may change what the bound is made of.
-                    start_text += f", {name}{STOP} = {stop_text}"
-                    stop_text = name + STOP
-                head = f"for ({start_text}; {name} < {stop_text}; ++{name}) {{"
-                unroll = [f"{pad}#pragma GCC unroll 8"] if kind_ is LoopKind.UNROLL else []
-                return [
-                    *unroll,
-                    f"{pad}{head}{note}",
-                    *self.body(body, inner, depth + 1, core),
-                    f"{pad}}}",
-                ]
+            case For():
+                return self.loop(stmt, known, depth, core)
             case While(condition=c, body=body):
                 return [
                     f"{pad}while ({cxx(c)}) {{{note}",
@@ -324,6 +307,22 @@ class _Emitter:
             case Break():
                 return [f"{pad}break;{note}"]
         raise KernelError("emit-statement", f"no C++ for {type(stmt).__name__}", stmt.loc)
+
+    def loop(self, loop: For, known: Ranges, depth: int, core: Core) -> list[str]:
+        pad, note, here = INDENT * depth, self.comment(loop.loc), self.known(known)
+        lines = self.body(loop.body, ranges_inside(loop, known), depth + 1, core)
+        if loop.task is not None:
+            return [f"{pad}{{  // task {loop.task.name}", *lines, f"{pad}}}"]
+        kind, name = loop.var.dtype.c_name, cxx_name(loop.var.name)
+        start, stop = (cxx_expr(e, here, loop.loc) for e in (loop.start, loop.stop))
+        start = f"{kind} {name} = {start}"
+        if any(isinstance(e, Load) for e in walk_expr(loop.stop)):
+            # The body may change what the bound is made of.
+            start += f", {name}{STOP} = {stop}"
+            stop = name + STOP
+        head = f"for ({start}; {name} < {stop}; ++{name}) {{"
+        unroll = [f"{pad}#pragma GCC unroll 8"] if loop.kind is LoopKind.UNROLL else []
+        return [*unroll, f"{pad}{head}{note}", *lines, f"{pad}}}"]
 
     def windows(self, stmt: Op | Store, here: Known) -> Iterator[str]:
         """What the simulator looks at before a statement: parts that may leave their rows."""
