@@ -276,30 +276,23 @@ class _Emitter:
             case Let(var=var, value=value):
                 text = assigned(value, var.dtype, here, stmt.loc)
                 return [f"{pad}const {var.dtype.c_name} {cxx_name(var.name)} = {text};{note}"]
-            case Store(buffer=Buffer(memory=Memory.VAR)):
-                return [f"{pad}{self.store(stmt, here)}{note}"]
-            case Store():
-                lines = [*self.windows(stmt, here), self.store(stmt, here)]
+            case Store(buffer=b, indices=indices, value=value):
+                text = assigned(value, b.dtype, here, stmt.loc)
+                if b.memory is Memory.VAR:
+                    return [f"{pad}{cxx_name(b.name)} = {text};{note}"]
+                name = cxx_name(b.name)
+                if is_symmetric(b):
+                    name = tensor_on(b, indices[0], cxx)
+                    b, indices = instance(b), indices[1:]
+                index = linear_index(b, indices)
+                place = cxx(gm_offset(index, b, here) if b.memory is Memory.GM else index)
+                store = f"{name}.SetValue({place}, {text});"
+                if b.memory is Memory.GM:
+                    store = f"tile::store_gm({name}, {place}, {text});"
+                lines = [*self.windows(stmt, here), store]
                 return [f"{pad}{line}{note}" for line in lines]
-            case For(task=task, body=body) if task is not None:
-                lines = self.body(body, ranges_inside(stmt, known), depth + 1, core)
-                return [f"{pad}{{  // task {task.name}", *lines, f"{pad}}}"]
-            case For(var=var, start=start, stop=stop, kind=kind_, body=body):
-                inner = ranges_inside(stmt, known)
-                name = cxx_name(var.name)
-                start_text, stop_text = f"{var.dtype.c_name} {name} = {cxx(start)}", cxx(stop)
-                if any(isinstance(e, Load) for e in walk_expr(stop)):
-                    # The body may change what the bound is made of.
-                    start_text += f", {name}{STOP} = {stop_text}"
-                    stop_text = name + STOP
-                head = f"for ({start_text}; {name} < {stop_text}; ++{name}) {{"
-                unroll = [f"{pad}#pragma GCC unroll 8"] if kind_ is LoopKind.UNROLL else []
-                return [
-                    *unroll,
-                    f"{pad}{head}{note}",
-                    *self.body(body, inner, depth + 1, core),
-                    f"{pad}}}",
-                ]
+            case For():
+                return self.loop(stmt, known, depth, core)
             case While(condition=c, body=body):
                 return [
                     f"{pad}while ({cxx(c)}) {{{note}",
@@ -315,24 +308,21 @@ class _Emitter:
                 return [f"{pad}break;{note}"]
         raise KernelError("emit-statement", f"no C++ for {type(stmt).__name__}", stmt.loc)
 
-    def store(self, stmt: Store, here: Known) -> str:
-        """What gives an element, or a variable, its value."""
-        b, indices = stmt.buffer, stmt.indices
-        text = assigned(stmt.value, b.dtype, here, stmt.loc)
-        name = cxx_name(b.name)
-        if b.memory is Memory.VAR:
-            return f"{name} = {text};"
-
-        def cxx(expr: Expr) -> str:
-            return cxx_expr(expr, here, stmt.loc)
-
-        if is_symmetric(b):
-            name = tensor_on(b, indices[0], cxx)
-            b, indices = instance(b), indices[1:]
-        index = linear_index(b, indices)
-        if b.memory is Memory.GM:
-            return f"tile::store_gm({name}, {cxx(gm_offset(index, b, here))}, {text});"
-        return f"{name}.SetValue({cxx(index)}, {text});"
+    def loop(self, loop: For, known: Ranges, depth: int, core: Core) -> list[str]:
+        pad, note, here = INDENT * depth, self.comment(loop.loc), self.known(known)
+        lines = self.body(loop.body, ranges_inside(loop, known), depth + 1, core)
+        if loop.task is not None:
+            return [f"{pad}{{  // task {loop.task.name}", *lines, f"{pad}}}"]
+        kind, name = loop.var.dtype.c_name, cxx_name(loop.var.name)
+        start, stop = (cxx_expr(e, here, loop.loc) for e in (loop.start, loop.stop))
+        start = f"{kind} {name} = {start}"
+        if any(isinstance(e, Load) for e in walk_expr(loop.stop)):
+            # The body may change what the bound is made of.
+            start += f", {name}{STOP} = {stop}"
+            stop = name + STOP
+        head = f"for ({start}; {name} < {stop}; ++{name}) {{"
+        unroll = [f"{pad}#pragma GCC unroll 8"] if loop.kind is LoopKind.UNROLL else []
+        return [*unroll, f"{pad}{head}{note}", *lines, f"{pad}}}"]
 
     def windows(self, stmt: Op | Store, here: Known) -> Iterator[str]:
         """What the simulator looks at before a statement: parts that may leave their rows."""

@@ -41,7 +41,7 @@ from tile_ir.expr import rebuild
 from tile_ir.ranks import is_symmetric
 
 # Turns are followed where no more of them have to be.
-MOST_TURNS = 4
+TURNS_FOLLOWED = 4
 _WORDS = frozenset({Effect.SIGNAL, Effect.AWAIT_SIGNAL})
 _FOR_OTHERS = _WORDS | CROSS
 
@@ -56,10 +56,10 @@ def turns_that_stand(
         match body:
             case (For(stop=Var() as count, body=(Let(loc=loc), *_)) as loop,) if loc.generated:
                 counts.add(count)
-                period = lcm(period, _Turns(loop, words).period() or MOST_TURNS)
+                period = lcm(period, _Turns(loop, words).period() or TURNS_FOLLOWED)
             case _:
                 return None
-    if len(counts) != 1 or 2 * period > MOST_TURNS:
+    if len(counts) != 1 or 2 * period > TURNS_FOLLOWED:
         return None
     return counts.pop(), tuple(dict.fromkeys((1, *range(period + 1, 2 * period + 1))))
 

@@ -214,8 +214,8 @@ class Machine:
     def for_(self, loop: For, core: CoreState) -> Steps:
         # The first vector core does what a task leaves to the compiler to divide; both meet behind.
         alone = loop.task is not None and loop.task.threads is not None
-        idle = alone and core.lane > 0
-        body = loop.body[:-1] if alone else loop.body
+        own = () if alone and core.lane > 0 else loop.body[:-1]
+        parts = ((True, own), (False, loop.body[-1:])) if alone else ((core.undivided, loop.body),)
         try:
             rounds = range(self.value(loop.start, core), self.value(loop.stop, core))
         except Unavailable:
@@ -223,11 +223,8 @@ class Machine:
         for i in rounds:
             core.variables[loop.var] = i
             try:
-                core.undivided = alone or core.undivided
-                yield from self.body(() if idle else body, core)
-                if alone:
-                    core.undivided = False
-                    yield from self.body(loop.body[-1:], core)
+                for core.undivided, body in parts:
+                    yield from self.body(body, core)
             except _Stop:
                 return
 
@@ -325,9 +322,8 @@ class Machine:
                     message = f"{core.name}: the condition does not hold{told}"
                     raise self.error("assertion", message, core)
             case Effect.DUMP:
-                region = op.region("buffer")
                 count = self.scalar(op, "size", core)
-                values = self.read(region, core).reshape(-1)[:count]
+                values = self.read(op.region("buffer"), core).reshape(-1)[:count]
                 self.text.append(f"dump {op.attr('desc')}: {values.tolist()}\n")
 
     def scalar(self, op: Op, name: str, core: CoreState) -> Any:

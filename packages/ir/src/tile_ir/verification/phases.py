@@ -27,13 +27,12 @@ _LOWERED = replace(
     _TYPED,
     composites=False,
     compiler_lanes=False,
-    loop_kinds=PLAIN_LOOPS | {LoopKind.PIPELINED},
+    loop_kinds=PLAIN_LOOPS | {LoopKind.PIPELINED, LoopKind.TASK},
 )
 _SPLIT = replace(_LOWERED, unsectioned=False)
-_PIPELINED = replace(_SPLIT, loop_kinds=PLAIN_LOOPS)
+# In the final text of a launch such a loop stands around each task, for one iteration.
+_PIPELINED = replace(_SPLIT, loop_kinds=PLAIN_LOOPS | {LoopKind.TASK})
 _PLANNED = replace(_PIPELINED, addresses_required=True)
-# Once all is decided, such a loop stands around the text of a task, for one round.
-_SYNCED = replace(_PLANNED, loop_kinds=PLAIN_LOOPS | {LoopKind.TASK})
 
 PHASES: dict[Phase, PhaseRule] = {
     Phase.BUILT: _BUILT,
@@ -42,5 +41,5 @@ PHASES: dict[Phase, PhaseRule] = {
     Phase.SPLIT: _SPLIT,
     Phase.PIPELINED: _PIPELINED,
     Phase.PLANNED: _PLANNED,
-    Phase.SYNCED: _SYNCED,
+    Phase.SYNCED: _PLANNED,
 }

@@ -49,7 +49,7 @@ class TaskOrder:
 
 def planned(tasks: Sequence[Func], target: Target) -> TaskOrder:
     """The schedule of tasks that are given in a valid order."""
-    return _Planner(tasks, target).plan()
+    return _TaskScheduler(tasks, target).plan()
 
 
 def block_cycles(task: Func, target: Target) -> float:
@@ -92,7 +92,7 @@ class _Done:
     end: float
 
 
-class _Planner:
+class _TaskScheduler:
     def __init__(self, tasks: Sequence[Func], target: Target) -> None:
         self.touched = [accesses_of(task) for task in tasks]
         self.counts = [constant_value(task.launch.blocks) for task in tasks]
