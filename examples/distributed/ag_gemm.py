@@ -21,7 +21,7 @@ from tile_runtime import Ranks
 
 # Rows of tiles that cores work on at a time, and places along k where tiles begin, at least so
 # much of k apart.
-GROUP = 4
+GROUP = 8
 PLACES = 8
 STRETCH = 512
 # Cores that put to one rank: while one waits for an arrival the others use the link.

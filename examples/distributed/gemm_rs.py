@@ -20,7 +20,7 @@ from tile_runtime import Ranks
 
 # Rows of tiles that cores work on at a time, and places along k where tiles begin, at least so
 # much of k apart, as in ag_gemm.py.
-GROUP = 4
+GROUP = 8
 PLACES = 8
 STRETCH = 512
 
