@@ -19,9 +19,9 @@ from report import report_ranks
 import tile_frontend as T
 from tile_runtime import Ranks
 
-# Rows of tiles that cores work on at a time, and places along k where tiles begin, at least so
-# much of k apart.
-GROUP = 4
+# Rows of tiles that cores work on at a time, fewer where rows come from other ranks: the later ones
+# of a group would be waited for. Places along k where tiles begin, at least so much of k apart.
+GROUP = 8
 PLACES = 8
 STRETCH = 512
 # Cores that put to one rank: while one waits for an arrival the others use the link.
@@ -65,6 +65,7 @@ def ag_gemm(
     pieces, others = T.ceildiv(m, piece), max(ranks - 1, 1)
     lanes = max(min(2 * blocks // others, LANES), 1)
     places, stretch = places_along(k_tiles, depth)
+    group = GROUP if ranks == 1 else GROUP // 2
 
     @T.prim_func
     def kernel(
@@ -86,7 +87,7 @@ def ag_gemm(
                 for t in T.Pipelined(T.ceildiv(ranks * down * across - cid, blocks), num_stages=2):
                     tile = T.use_swizzle(
                         cid + t * blocks, ranks * down * rows, across * columns, K, rows, columns,
-                        off=GROUP,
+                        off=group,
                     )  # fmt: skip
                     i, j = tile // across, tile % across
                     n = T.max(i - down, 0)  # of tiles of other ranks

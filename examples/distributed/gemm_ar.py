@@ -17,9 +17,7 @@ from report import report_ranks
 import tile_frontend as T
 from tile_runtime import Ranks
 
-# Rows of tiles that cores work on at a time, and places along k where tiles begin, at least so
-# much of k apart, as in ag_gemm.py.
-GROUP = 4
+# Places along k where tiles begin, at least so much of k apart, as in ag_gemm.py.
 PLACES = 8
 STRETCH = 512
 
@@ -121,13 +119,13 @@ def gemm_ar(
 def main() -> None:
     torch.manual_seed(0)
     for ranks, m, n, k in ((1, 256, 256, 128), (3, 170, 200, 130), (8, 128, 200, 64)):
-        kernel = gemm_ar(ranks, m, n, k, rows=64, columns=128, blocks=3)
+        kernel = gemm_ar(ranks, m, n, k, rows=64, columns=128, blocks=4)
         a, b = torch.randn(ranks, m, k).half(), torch.randn(ranks, k, n).half()
         with Ranks(ranks) as world:
             parts, c = world.zeros((ranks, m, n), torch.float16), world.zeros((m, n), torch.float16)
             tiles = T.ceildiv(m, 64) * T.ceildiv(n, 128)
             made = world.signals(ranks * tiles)
-            summed = world.signals(tiles * stripes_of(64, 3, ranks))
+            summed = world.signals(tiles * stripes_of(64, 4, ranks))
             world.launch(kernel, list(a), list(b), parts, made, c, summed, 1)
         expected = (a.float() @ b.float()).sum(0)
         title = f"gemm and all-reduce {m}x{n}x{k}"

@@ -18,9 +18,9 @@ from report import report_ranks
 import tile_frontend as T
 from tile_runtime import Ranks
 
-# Rows of tiles that cores work on at a time, and places along k where tiles begin, at least so
-# much of k apart, as in ag_gemm.py.
-GROUP = 4
+# Rows of tiles that cores work on at a time, fewer where rows go to other ranks; places along k
+# where tiles begin, at least so much of k apart. All as in ag_gemm.py.
+GROUP = 8
 PLACES = 8
 STRETCH = 512
 
@@ -37,6 +37,7 @@ def gemm_rs(
 ) -> T.PrimFunc:  # fmt: skip
     down, across, k_tiles = T.ceildiv(m, rows), T.ceildiv(N, columns), T.ceildiv(K, depth)
     tiles, others = down * across, max(ranks - 1, 1)
+    group = GROUP if ranks == 1 else GROUP // 2
     stretch = max(STRETCH // depth, 1)
     places = k_tiles // stretch if k_tiles % stretch == 0 else 0
 
@@ -59,7 +60,7 @@ def gemm_rs(
             for t in T.Pipelined(T.ceildiv(ranks * tiles - cid, blocks), num_stages=2):
                 n = T.use_swizzle(
                     cid + t * blocks, ranks * down * rows, across * columns, K, rows, columns,
-                    off=GROUP,
+                    off=group,
                 )  # fmt: skip
                 i, column = n // across, n % across * columns
                 left = i - down * (ranks - 1)  # rows of tiles that are left when own ones begin

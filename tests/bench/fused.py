@@ -36,8 +36,8 @@ SIZES = (
 # more than a tile for each core: overlap gains less.
 BOUND_BY_LINKS = (2048, 1024, 2048)
 REDUCED = (5416, 1408, 6144)
-# So few rows that a launch is mostly its start and the first arrival.
-SMALL = (256, 256, 256)
+# A tile for fewer cores than there are, and that one needs all that the links bring at the end.
+SMALL = (1024, 256, 8192)
 
 
 class Fused:
