@@ -1,4 +1,4 @@
-"""What the processes of test_processes.py run: `process_program.py WHAT...`."""
+"""What the processes of test_processes.py run: `process_program.py TRANSPORT:WHAT...`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tile_runtime import init_ranks
 N, BLOCKS = 1000, 2
 PART = 512
 # Seconds a kernel may run: one that waits for nothing, and any other.
-SILENCE, LONGEST = 2, 300
+SILENCE, LONGEST = 1, 300
 CONFIGS = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
 
 
@@ -58,9 +58,15 @@ def gather(ranks: int, signalled: bool = True) -> T.PrimFunc:
     return kernel
 
 
-def main(what: str) -> None:
+def say(what: str, text: str) -> None:
+    """One line, in one piece."""
+    sys.stdout.write(f"{what}, rank {dist.get_rank()}: {text}\n")
+    sys.stdout.flush()
+
+
+def main(transport: str, what: str) -> None:
     rank, count = dist.get_rank(), dist.get_world_size()
-    with init_ranks(heap_bytes=1 << 20) as world:
+    with init_ranks(heap_bytes=1 << 20, transport=transport) as world:
         shape = (count, N + rank if what == "asymmetric" else N)
         y, z = world.zeros(shape, torch.float32), world.zeros((count, N), torch.float32)
         words, arrived = world.signals(count * BLOCKS), world.signals(1)
@@ -78,15 +84,14 @@ def main(what: str) -> None:
             assert torch.equal(y[rank], torch.stack(expected)), "signals"
             assert torch.equal(z[rank], torch.stack(expected)), "barrier"
             world.barrier() if what == "fine" else None
-    print(f"rank {rank} of {count}: equal", flush=True)
+    say(f"{transport}:{what}", f"equal to gloo on {count} ranks")
 
 
 if __name__ == "__main__":
     dist.init_process_group("gloo")
     for each in sys.argv[1:]:
         try:
-            main(each)
+            main(*each.split(":"))
         except (TileError, ValueError) as error:
-            text = str(error).splitlines()[0]
-            print(f"{each}, rank {dist.get_rank()}: {text}", flush=True)
+            say(each, str(error).splitlines()[0])
     os._exit(0)  # the group may have lost a member
