@@ -23,7 +23,8 @@ CONFIGS = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
 
 @T.jit(pass_configs=CONFIGS)
 def gather(ranks: int, signalled: bool = True) -> T.PrimFunc:
-    """Every rank's line to all, twice in one launch: once with signals, once around a barrier."""
+    """Every rank's line to all, twice in one launch: once with signals, once around a barrier; and
+    back from the next rank."""
 
     @T.prim_func
     def kernel(
@@ -32,6 +33,7 @@ def gather(ranks: int, signalled: bool = True) -> T.PrimFunc:
         z: T.SymmTensor((ranks, N), "float32"),
         words: T.Signals(ranks * BLOCKS),
         count: T.Signals(1),
+        back: T.Tensor((N,), "float32"),
         step: T.int32,
     ) -> None:
         with T.Kernel(BLOCKS) as cid:
@@ -54,6 +56,8 @@ def gather(ranks: int, signalled: bool = True) -> T.PrimFunc:
                     T.signal(count[0], 1, s, op="add")
                 T.wait_ge(count[0], num * BLOCKS * step)
                 T.barrier()
+                T.get(z[r, start : start + PART], back[start : start + PART], (r + 1) % num)
+                T.barrier()
 
     return kernel
 
@@ -71,6 +75,7 @@ def main(transport: str, what: str) -> None:
         y, z = world.zeros(shape, torch.float32), world.zeros((count, N), torch.float32)
         words, arrived = world.signals(count * BLOCKS), world.signals(1)
         x = torch.arange(N, dtype=torch.float32) + 1000 * rank
+        back = torch.zeros(N)
         expected = [torch.empty(N) for _ in range(count)]
         dist.all_gather(expected, x)
         kernel = gather(count, what != "silent")
@@ -80,9 +85,10 @@ def main(transport: str, what: str) -> None:
             if what == "kill" and rank == 1 and step == 2:
                 os.kill(os.getpid(), signal.SIGKILL)
             with override(timeout=SILENCE if what == "silent" else LONGEST):
-                world.launch(kernel, x, y, z, words, arrived, step)
+                world.launch(kernel, x, y, z, words, arrived, back, step)
             assert torch.equal(y[rank], torch.stack(expected)), "signals"
             assert torch.equal(z[rank], torch.stack(expected)), "barrier"
+            assert torch.equal(back, x), "back"
             world.barrier() if what == "fine" else None
     say(f"{transport}:{what}", f"equal to gloo on {count} ranks")
 

@@ -24,7 +24,7 @@ bool OrderChecks::behind(const Present& now, const GlobalFlags::Writer& writer) 
     }
     const uint32_t first = first_of_rank(writer.block);
     for (int core = 0; core < cores_per_block; ++core) {
-        const ForeignPointer& known = taken_[core][now.clock.at[handovers_of(core)]];
+        const ForeignPointer& known = taken_as(taken_[core], now.clock.at[handovers_of(core)]);
         if (known != nullptr && (knows_instruction(*known, writer.block, writer.agent, writer.number) ||
                                     (!own_rank && knows_later_round(*known, first, first + blocks_, writer.joined)))) {
             return true;
@@ -234,7 +234,7 @@ std::shared_ptr<const Handover> OrderChecks::hand_over(const Core& core, const V
     handover->block = core.block.index();
     handover->clock = clock;
     for (int i = 0; i < cores_per_block; ++i) {
-        handover->foreign = joined(handover->foreign, taken_[i][clock.at[handovers_of(i)]]);
+        handover->foreign = joined(handover->foreign, taken_as(taken_[i], clock.at[handovers_of(i)]));
     }
     if (several_ranks_) {
         // Who has left a grid-wide round knows that all of its rank came to it: kept where others of the rank keep it.

@@ -72,7 +72,7 @@ void GridRaces::add(uint32_t block, OrderChecks& order, bool alone)
         }
         for (int core = 0; core < cores_per_block; ++core) {
             const uint32_t count = clock.at[handovers_of(core)];
-            record.known[core] = count != 0 ? &taken.all[core][count] : nullptr;
+            record.known[core] = count != 0 ? &taken_as(taken.all[core], count) : nullptr;
         }
         records_.push_back(record);
     }

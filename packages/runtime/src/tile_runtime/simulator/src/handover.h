@@ -1,7 +1,9 @@
 // What a core hands over with a value it stores to GM, and another takes over with the value when it sees it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "handover_pointer.h"
 #include "vector_clock.h"
@@ -23,6 +25,13 @@ VectorClock rounds_of(const VectorClock& clock);
 // Both together, and what both have in common.
 ForeignPointer joined(const ForeignPointer& a, const ForeignPointer& b);
 ForeignPointer common(const ForeignPointer& a, const ForeignPointer& b);
+
+// What a core has taken over as its `number`-th. A core that another one saw at a barrier may not have gone on from it
+// yet: what it takes over there, the other one has taken over as well.
+inline const ForeignPointer& taken_as(const std::vector<ForeignPointer>& taken, uint32_t number)
+{
+    return taken[std::min<size_t>(number, taken.size() - 1)];
+}
 
 // A handover as what it says of all blocks, its own among them.
 ForeignPointer all_of(const Handover& handover);

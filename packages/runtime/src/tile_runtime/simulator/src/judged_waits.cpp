@@ -42,7 +42,7 @@ ForeignPointer sure_part(
     (*own)[handover.block].join(handover.clock);
     ForeignPointer sure = own;
     for (int core = 0; core < cores_per_block; ++core) {
-        sure = joined(sure, taken->second.all[core][handover.clock.at[handovers_of(core)]]);
+        sure = joined(sure, taken_as(taken->second.all[core], handover.clock.at[handovers_of(core)]));
     }
     return sure;
 }
