@@ -1,4 +1,4 @@
-"""What the processes of test_processes.py run: `process_program.py WHAT...`."""
+"""What the processes of test_processes.py run: `process_program.py TRANSPORT:WHAT...`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from tile_runtime import init_ranks
 N, BLOCKS = 1000, 2
 PART = 512
 # Seconds a kernel may run: one that waits for nothing, and any other.
-SILENCE, LONGEST = 2, 300
+SILENCE, LONGEST = 1, 300
 CONFIGS = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
 
 
 @T.jit(pass_configs=CONFIGS)
 def gather(ranks: int, signalled: bool = True) -> T.PrimFunc:
-    """Every rank's line to all, twice in one launch: once with signals, once around a barrier."""
+    """Every rank's line to all, twice in one launch: once with signals, once around a barrier; and
+    back from the next rank."""
 
     @T.prim_func
     def kernel(
@@ -32,6 +33,7 @@ def gather(ranks: int, signalled: bool = True) -> T.PrimFunc:
         z: T.SymmTensor((ranks, N), "float32"),
         words: T.Signals(ranks * BLOCKS),
         count: T.Signals(1),
+        back: T.Tensor((N,), "float32"),
         step: T.int32,
     ) -> None:
         with T.Kernel(BLOCKS) as cid:
@@ -54,17 +56,26 @@ def gather(ranks: int, signalled: bool = True) -> T.PrimFunc:
                     T.signal(count[0], 1, s, op="add")
                 T.wait_ge(count[0], num * BLOCKS * step)
                 T.barrier()
+                T.get(z[r, start : start + PART], back[start : start + PART], (r + 1) % num)
+                T.barrier()
 
     return kernel
 
 
-def main(what: str) -> None:
+def say(what: str, text: str) -> None:
+    """One line, in one piece."""
+    sys.stdout.write(f"{what}, rank {dist.get_rank()}: {text}\n")
+    sys.stdout.flush()
+
+
+def main(transport: str, what: str) -> None:
     rank, count = dist.get_rank(), dist.get_world_size()
-    with init_ranks(heap_bytes=1 << 20) as world:
+    with init_ranks(heap_bytes=1 << 20, transport=transport) as world:
         shape = (count, N + rank if what == "asymmetric" else N)
         y, z = world.zeros(shape, torch.float32), world.zeros((count, N), torch.float32)
         words, arrived = world.signals(count * BLOCKS), world.signals(1)
         x = torch.arange(N, dtype=torch.float32) + 1000 * rank
+        back = torch.zeros(N)
         expected = [torch.empty(N) for _ in range(count)]
         dist.all_gather(expected, x)
         kernel = gather(count, what != "silent")
@@ -74,19 +85,19 @@ def main(what: str) -> None:
             if what == "kill" and rank == 1 and step == 2:
                 os.kill(os.getpid(), signal.SIGKILL)
             with override(timeout=SILENCE if what == "silent" else LONGEST):
-                world.launch(kernel, x, y, z, words, arrived, step)
+                world.launch(kernel, x, y, z, words, arrived, back, step)
             assert torch.equal(y[rank], torch.stack(expected)), "signals"
             assert torch.equal(z[rank], torch.stack(expected)), "barrier"
+            assert torch.equal(back, x), "back"
             world.barrier() if what == "fine" else None
-    print(f"rank {rank} of {count}: equal", flush=True)
+    say(f"{transport}:{what}", f"equal to gloo on {count} ranks")
 
 
 if __name__ == "__main__":
     dist.init_process_group("gloo")
     for each in sys.argv[1:]:
         try:
-            main(each)
+            main(*each.split(":"))
         except (TileError, ValueError) as error:
-            text = str(error).splitlines()[0]
-            print(f"{each}, rank {dist.get_rank()}: {text}", flush=True)
+            say(each, str(error).splitlines()[0])
     os._exit(0)  # the group may have lost a member

@@ -22,7 +22,15 @@ PROGRAM = Path(__file__).with_name("process_program.py")
 def test_torchrun_gives_what_gloo_gives() -> None:
     """S-29: four processes."""
     found = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "4", PROGRAM, "fine"],
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            "4",
+            PROGRAM,
+            "shared:fine",
+        ],
         env={**os.environ, **SETTINGS},
         capture_output=True,
         text=True,
@@ -31,37 +39,47 @@ def test_torchrun_gives_what_gloo_gives() -> None:
     )
     assert found.returncode == 0, found.stderr
     # Lines of several processes may come out as one.
-    assert sorted(re.findall(r"rank (\d) of 4: equal", found.stdout)) == [*"0123"]
+    equal = re.findall(r"shared:fine, rank (\d): equal to gloo on 4 ranks", found.stdout)
+    assert sorted(equal) == [*"0123"]
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("transport", ["shared", "messages"])
-def test_two_processes_and_what_goes_wrong_with_them(transport: str) -> None:
-    """S-8, S-29, S-31: other allocations, a signal that says nothing, a rank that raises, and one
-    that is killed."""
+def _told(*what: str) -> list[dict[str, str]]:
+    """What each of two processes says of each thing that they do, as `shared:raise`, one after the
+    other; nobody waits for a time limit."""
     begin = time.monotonic()
-    settings = {"TILE_TRANSPORT": transport}
-    what = ("fine", "asymmetric", "silent", "raise", "kill")
-    outputs = [
-        process.communicate(timeout=280)[0]
-        for process in started(2, PROGRAM, *what, settings=settings)
-    ]
-    lines = [line for text in outputs for line in text.splitlines()]
+    outputs = [process.communicate(timeout=280)[0] for process in started(2, PROGRAM, *what)]
+    assert time.monotonic() - begin < 240
+    return [dict(re.findall(r"(\w+:\w+), rank \d: (.*)", output)) for output in outputs]
 
-    def told(what: str, rank: int) -> str:
-        return next(x for x in lines if x.startswith(f"{what}, rank {rank}: "))
 
-    assert all(f"rank {rank} of 2: equal" in text for rank, text in enumerate(outputs))
-    for rank in range(2):
-        assert "asymmetric" in told("asymmetric", rank)
-        assert "(2, 1001)" in told("asymmetric", rank) and "(2, 1000)" in told("asymmetric", rank)
-    silent = [told("silent", rank) for rank in range(2)]
+def _go_wrong(told: list[dict[str, str]], transport: str) -> None:
+    silent, raised = ([own[f"{transport}:{what}"] for own in told] for what in ("silent", "raise"))
     assert any("deadlock" in text and ">= 1" in text for text in silent)
     assert all("deadlock" in text or "rank-failed" in text for text in silent)
-    assert "the script is wrong" in told("raise", 1)
-    assert "rank 1 failed: ValueError: the script is wrong" in told("raise", 0)
-    assert "rank 1 failed: its process has ended" in told("kill", 0)
-    assert time.monotonic() - begin < 240, "nobody has waited for the time limit"
+    assert "rank 1 failed: ValueError: the script is wrong" in raised[0]
+    assert raised[1] == "the script is wrong"
+
+
+def test_two_processes_and_what_goes_wrong_with_them() -> None:
+    """S-8, S-29, S-31: other allocations, a signal that says nothing, a rank that raises, and one
+    that is killed."""
+    told = _told(
+        "shared:fine", "shared:asymmetric", "shared:silent", "shared:raise", "messages:silent",
+        "messages:raise", "messages:fine", "shared:kill",
+    )  # fmt: skip
+    for own in told:
+        assert own["shared:fine"] == own["messages:fine"] == "equal to gloo on 2 ranks"
+        asymmetric = own["shared:asymmetric"]
+        assert all(x in asymmetric for x in ("asymmetric", "(2, 1001)", "(2, 1000)"))
+    _go_wrong(told, "shared")
+    _go_wrong(told, "messages")
+    assert "rank 1 failed: its process has ended" in told[0]["shared:kill"]
+
+
+@pytest.mark.exhaustive
+def test_a_killed_process_that_sends_messages() -> None:
+    told = _told("messages:kill")
+    assert "rank 1 failed: its process has ended" in told[0]["messages:kill"]
 
 
 def test_without_a_group_there_are_no_ranks() -> None:
