@@ -126,11 +126,12 @@ def _title(name: str, size: Sequence[int]) -> str:
     return f"{name} {'x'.join(map(str, size))} on {RANKS}"
 
 
-def _timed(measure: Callable[[Fused], list[Row]]) -> Measurement:
+def _timed(what: str, measure: Callable[[Fused], list[Row]]) -> Measurement:
     def run(examples: Examples) -> list[Row]:
         with override(time=True, check="off", timeout=0):
             return measure(Fused(examples))
 
+    run.__doc__ = what
     return run
 
 
@@ -173,14 +174,25 @@ def _host(examples: Examples) -> list[Row]:
 
 
 FUSED: dict[str, Measurement] = {
-    "ranks.fused.gather": _timed(lambda f: [_gathers(f, size, GAIN) for size in SIZES]),
-    "ranks.fused.scatter": _timed(lambda f: [_scatters(f, size, GAIN) for size in SIZES]),
-    "ranks.fused.reduce": _timed(lambda f: [_reduces(f, REDUCED, GAIN)]),
-    "ranks.fused.by_links": _timed(
-        lambda f: [_gathers(f, BOUND_BY_LINKS, 1), _scatters(f, BOUND_BY_LINKS, 1)]
+    "ranks.fused.gather": _timed(
+        "All-gather and product, in published sizes.",
+        lambda f: [_gathers(f, size, GAIN) for size in SIZES],
     ),
-    "ranks.fused.small": _timed(lambda f: [_gathers(f, SMALL, 1, more=False)]),
-    "ranks.fused.alone": _timed(_alone),
+    "ranks.fused.scatter": _timed(
+        "Product and reduce-scatter, in published sizes.",
+        lambda f: [_scatters(f, size, GAIN) for size in SIZES],
+    ),
+    "ranks.fused.reduce": _timed(
+        "Product and all-reduce, in a published size.", lambda f: [_reduces(f, REDUCED, GAIN)]
+    ),
+    "ranks.fused.by_links": _timed(
+        "A published size that gains less.",
+        lambda f: [_gathers(f, BOUND_BY_LINKS, 1), _scatters(f, BOUND_BY_LINKS, 1)],
+    ),
+    "ranks.fused.small": _timed(
+        "A size where overlap loses.", lambda f: [_gathers(f, SMALL, 1, more=False)]
+    ),
+    "ranks.fused.alone": _timed("One device, against the product alone.", _alone),
     "ranks.fused.host": _host,
 }
 

@@ -285,7 +285,8 @@ def measure_rows(names: Sequence[str], folder: Path) -> list[Row]:
 def _named(name: str) -> list[tuple[str, Measurement]]:
     known = ROWS | ON_REQUEST
     found = [(name, known[name])] if name in known else []
-    found = found or [item for item in ROWS.items() if item[0].startswith(f"{name}.")]
+    for rows in (ROWS, ON_REQUEST):
+        found = found or [item for item in rows.items() if item[0].startswith(f"{name}.")]
     if not found:
         raise KernelError(
             "no-such-row",
