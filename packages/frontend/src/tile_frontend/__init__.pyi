@@ -619,6 +619,9 @@ def megakernel(
     outputs: Sequence[str] | None = None,
     *,
     buffers: _str = 'planned',
+    step: _str | None = None,
+    turns: Any = 1,
+    stacked: Sequence[str] = (),
     name: _str = 'megakernel',
 ) -> PrimFunc:
     """A prim_func that does all tasks in one launch, each block as soon as what it reads is there.
@@ -628,7 +631,13 @@ def megakernel(
     what no task reads. All other tensors are temporaries; where `buffers` is "planned", two of
       one
     size share memory if all uses of one come before those of the other, and "apart" keeps them
-    apart. Raises KernelError with a slug `task-...` for tasks that do not fit together."""
+    apart. `step` names a scalar of tasks that the launch itself counts, from 1 on and one more
+      at
+    each call: what words of ranks are set to, and waited for. The tasks are done `turns` times,
+      a
+    number or a symbol; of `stacked` tensors, which have so many parts, each turn has its own,
+      and
+    `step` counts turns. Raises KernelError with a slug `task-...` for tasks that do not fit."""
 
 def min(a: _Value, b: _Value, *more: _Value, dtype: _DType | None = None) -> Any:
     """The smallest of some numbers."""
