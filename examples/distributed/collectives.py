@@ -394,7 +394,7 @@ def modelled(world: Ranks, n: int, blocks: int) -> Iterator[tuple[str, float]]:
         )  # fmt: skip
     for name, (kernel, *arguments) in launches.items():
         world.launch(kernel, *arguments, 1)
-        yield name, world.result.task_microseconds
+        yield name, world.times.task_microseconds
 
 
 def hccl(name: str, size: int) -> str:

@@ -181,8 +181,8 @@ class Model:
 
         def run(name: str, *arguments: Any) -> Any:
             result = world.launch(self.each[name], *arguments)
-            if world.result is not None:
-                line = world.result.whole
+            if world.times is not None:
+                line = world.times.whole
                 times.append((line.microseconds, line.body_microseconds))
             return result
 
@@ -216,8 +216,8 @@ def show_times(ranks: int) -> None:
     with Ranks(ranks) as world:
         _, times = model.one_by_one(world, x, angles, own)
         model.in_one_launch(world, x, angles, own)
-        line = world.result.whole
-        hidden = world.result.exposed_microseconds
+        line = world.times.whole
+        hidden = world.times.exposed_microseconds
     total, bodies = (sum(t) for t in zip(*times, strict=True))
     print(
         f"modelled, {ranks} ranks: {len(times)} launches {total:.1f} us, one "

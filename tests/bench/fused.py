@@ -112,8 +112,8 @@ def _words(world: Ranks, m: int) -> Any:
 
 def _launch(world: Ranks, kernel: JITKernel, *arguments: Any) -> float:
     world.launch(kernel, *arguments)
-    line = kernel.timeline() if world.result is None else world.result
-    return float(line.task_microseconds)
+    assert world.times is not None, "the launch is timed"
+    return float(world.times.task_microseconds)
 
 
 def _gain(name: str, apart: float, fused: float, limit: float, more: bool = True) -> Row:

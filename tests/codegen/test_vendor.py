@@ -13,7 +13,7 @@ import tile_ir
 from tile_codegen_ascendc import DEVICE_HEADER_DIR, emit
 from tile_ir import DEFAULT_TARGET, Func
 from tile_passes import PIPELINE, PassOptions, run_passes
-from tile_runtime.jit_kernels.kernel import watch_kernels
+from tile_runtime.jit_kernels.watch_kernels import watch_kernels
 from tile_runtime.scripts.module import load_script
 
 pytestmark = pytest.mark.vendor

@@ -10,7 +10,7 @@ import torch
 import tile_frontend as T
 from tile_ir import KernelError
 from tile_runtime import JITKernel, compile, jit
-from tile_runtime.jit_kernels.kernel import watch_kernels
+from tile_runtime.jit_kernels.watch_kernels import watch_kernels
 
 pytestmark = pytest.mark.usefixtures("strict")
 

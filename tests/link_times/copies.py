@@ -86,5 +86,5 @@ def _launch(kernel: Any, pieces: int, copies: int, topology: str) -> float:
     with Ranks(2, topology=topology) as world:
         x = world.zeros(MOST, torch.float32)
         world.launch(kernel(), x, [torch.zeros(MOST) for _ in range(2)], pieces, copies)
-        assert world.result is not None, "the launch is timed"
-        return world.result.rank_microseconds[0]
+        assert world.times is not None, "the launch is timed"
+        return world.times.rank_microseconds[0]

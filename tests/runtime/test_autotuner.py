@@ -17,9 +17,9 @@ from tile_ir import DEFAULT_TARGET, TARGETS, Func, KernelError, Memory
 from tile_ir.diagnostics.errors import Stopped
 from tile_ir.switches import override
 from tile_runtime import JITKernel, jit
-from tile_runtime.jit_kernels.kernel import watch_kernels
 from tile_runtime.jit_kernels.profiler import Profiler, do_bench, modelled_microseconds
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
+from tile_runtime.jit_kernels.watch_kernels import watch_kernels
 from tile_runtime.tools.command_line import main
 from tile_runtime.tuning.autotuner import AutoTuner, autotune, set_autotune_inputs
 from tile_runtime.tuning.results import ResultStore

@@ -16,7 +16,7 @@ from hand_written import SAXPY_CPP, HandWritten
 from tile_ir import Automatic, Func, IRError, KernelError
 from tile_ir.switches import override
 from tile_runtime import JITKernel, PassConfigKey, SimulationError, compile, jit
-from tile_runtime.jit_kernels.kernel import watch_kernels
+from tile_runtime.jit_kernels.watch_kernels import watch_kernels
 from tile_runtime.options.pass_configs import pass_options
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from example_kernels import EXAMPLES
 
-from tile_runtime.jit_kernels.kernel import watch_kernels
+from tile_runtime.jit_kernels.watch_kernels import watch_kernels
 from tile_runtime.scripts.module import load_script
 from tile_runtime.tools.command_line import main
 

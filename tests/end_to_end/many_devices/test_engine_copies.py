@@ -323,8 +323,8 @@ def _modelled(kernel: Any) -> float:
         x = world.zeros(1 << 16, torch.float32)
         y, z = ([torch.zeros(n) for _ in range(2)] for n in (1 << 16, (64, 1024)))
         world.launch(compile(kernel, pass_configs=ORDERED_CONFIGS), x, y, z)
-        assert world.result is not None, "the launch is timed"
-        return world.result.microseconds
+        assert world.times is not None, "the launch is timed"
+        return world.times.microseconds
 
 
 def test_the_engine_works_beside_the_core() -> None:

@@ -35,8 +35,8 @@ def timed(case: RankCase, kernel: Any, table: LinkTable, monkeypatch: Any) -> Ra
     with override(check="off", time=True), Ranks(case.ranks, topology="tried") as world:
         given = [tensors(world, a) for a in case.arguments]
         world.launch(kernel, *(1 if a is STEP else a for a in given))
-        assert world.result is not None, "the launch is timed"
-        return world.result
+        assert world.times is not None, "the launch is timed"
+        return world.times
 
 
 def _values(case: RankCase, number: int) -> np.ndarray:
@@ -85,7 +85,7 @@ def _sums(case: RankCase, i: int, j: int) -> int:
 
 def _tiles(case: RankCase, i: int, j: int) -> int:
     """What rank i adds to the tiles of j, in the type of the slots, and its own, in float16."""
-    ranks, m, n, _, rows, columns, *_ = case.parameters
+    ranks, m, n, _, rows, columns, _, blocks = case.parameters
     part = _values(case, 2).itemsize
     sizes = [
         min(rows, m - y) * min(columns, n - x)
@@ -93,7 +93,8 @@ def _tiles(case: RankCase, i: int, j: int) -> int:
         for x in range(0, n, columns)
     ]
     return sum(
-        size * (part * (t % ranks == j) + 2 * (t % ranks == i)) for t, size in enumerate(sizes)
+        size * (part * (owner == j) + 2 * (owner == i))
+        for owner, size in ((t % blocks % ranks, size) for t, size in enumerate(sizes))
     )
 
 

@@ -135,8 +135,8 @@ def timed(make, ranks: int, n: int, topology: str = "a2", words: bool = True) ->
         receivers = range(ranks) if words else range(1)
         first = 0 if words else 1
         assert all(torch.equal(y[r][first:], torch.stack(x[first:])) for r in receivers)
-        assert world.result is not None
-        return world.result
+        assert world.times is not None
+        return world.times
 
 
 def moved(times: RankTimes) -> dict[tuple[int, int], int]:
@@ -231,7 +231,7 @@ def test_ranks_that_do_not_talk_take_the_time_of_one_device(ranks):
         with Ranks(ranks) as world:
             y = [torch.zeros(n) for _ in range(ranks)]
             world.launch(kernel, [torch.randn(n) for _ in range(ranks)], y)
-            times = world.result
+            times = world.times
     assert alone is not None
     if ranks == 1:
         assert kernel.timeline().microseconds == alone.microseconds

@@ -26,19 +26,13 @@ from tile_checkers.loop_facts import FLAGS
 from tile_checkers.ranks.core_numbers import CoreNumbers, Figure
 from tile_checkers.ranks.events import Await, Lower, Raise
 from tile_checkers.ranks.long_loops import LongLoops
+from tile_checkers.ranks.not_told import NOT_FOR_SO_MANY, NotTold, OutOfPlace, StatementBudget
 from tile_checkers.ranks.own_loops import crosses
 from tile_checkers.ranks.races import left_open, never_known, unordered_pairs
 from tile_checkers.ranks.reports import RankReports
 from tile_checkers.ranks.run import CoreText, run_together
 from tile_checkers.ranks.turns import turns_that_stand
-from tile_checkers.ranks.unroll import (
-    NOT_FOR_SO_MANY,
-    NotTold,
-    OutOfPlace,
-    StatementBudget,
-    Unrolling,
-    open_loop,
-)
+from tile_checkers.ranks.unroll import Unrolling, open_loop
 from tile_ir import (
     Body,
     Buffer,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tile_checkers.findings import Findings
 from tile_checkers.ranks.core_numbers import Figure, as_expr_of
 from tile_checkers.ranks.events import Await, Lower, Meet, Word
+from tile_checkers.ranks.not_told import NOT_FOR_SO_MANY, NotTold, OutOfPlace
 from tile_checkers.ranks.party import Party, Touched
 from tile_checkers.ranks.races import RankPair
 from tile_checkers.ranks.run import Apart, Unquiet
-from tile_checkers.ranks.unroll import NOT_FOR_SO_MANY, NotTold, OutOfPlace
 from tile_checkers.ranks.words import WordState
 from tile_ir import Const, Diagnostic, Loc, Op, print_expr
 from tile_ir.dtypes import INT32

@@ -28,6 +28,7 @@ from tile_checkers.ranks.events import (
     Word,
 )
 from tile_checkers.ranks.long_loops import LongLoops, MiddleRounds, middle, spans_of
+from tile_checkers.ranks.not_told import NOT_FOR_SO_MANY, NotTold, OutOfPlace, StatementBudget
 from tile_checkers.ranks.own_loops import of_its_block
 from tile_checkers.touched import NUMBER, S
 from tile_ir import (
@@ -61,48 +62,6 @@ from tile_ir.ranks import RANK, is_symmetric
 
 # What concerns other cores: what decides about it must be known.
 _TOGETHER = CROSS | {Effect.SIGNAL, Effect.AWAIT_SIGNAL}
-
-
-class NotTold(Exception):
-    """The text does not say how a core goes on. `parameters` are ranks that would."""
-
-    def __init__(self, loc: Loc, why: str, hint: str, parameters: tuple[Var, ...] = ()) -> None:
-        super().__init__(why)
-        self.loc = loc
-        self.why = why
-        self.hint = hint
-        self.parameters = parameters
-
-
-# The slug of a place outside of a tensor whose size goes with another number of ranks.
-NOT_FOR_SO_MANY = "sync-unproved"
-
-
-class OutOfPlace(Exception):
-    """A place that no rank has: a slug, and what is wrong."""
-
-    def __init__(self, loc: Loc, slug: str, what: str, hint: str) -> None:
-        super().__init__(what)
-        self.loc = loc
-        self.slug = slug
-        self.what = what
-        self.hint = hint
-
-
-class StatementBudget:
-    """How many statements may still be unrolled."""
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-    def spend(self, stmt: Stmt) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise NotTold(
-                stmt.loc,
-                "the cores of all ranks run too many statements to follow them all",
-                "check a smaller size, or fewer blocks",
-            )
 
 
 class Unrolling:
@@ -399,6 +358,3 @@ def _asks_for_rank(condition: Expr) -> bool:
             terms, _ = linear_form(a - b)
             return len(terms) == 1 and all(isinstance(t, Var) for t in terms)
     return False
-
-
-__all__ = ["NOT_FOR_SO_MANY", "NotTold", "OutOfPlace", "StatementBudget", "Unrolling", "open_loop"]

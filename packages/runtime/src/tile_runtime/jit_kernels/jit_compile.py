@@ -42,8 +42,9 @@ from tile_runtime.jit_kernels.factory_calls import (
 )
 from tile_runtime.jit_kernels.factory_members import compile_calls, members_of
 from tile_runtime.jit_kernels.front_times import append_front_times
-from tile_runtime.jit_kernels.kernel import JITKernel, announce, printed
+from tile_runtime.jit_kernels.kernel import JITKernel, printed
 from tile_runtime.jit_kernels.sequence_kernel import SequenceKernel
+from tile_runtime.jit_kernels.watch_kernels import announce
 from tile_runtime.launcher.signature import resolve_indices
 from tile_runtime.options.code_generators import code_generator
 from tile_runtime.options.pass_configs import pass_options

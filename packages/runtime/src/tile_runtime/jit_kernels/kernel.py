@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from tile_runtime.jit_kernels.profiler import Profiler
     from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
     from tile_runtime.simulator.rank_times import RankTimes
-from tile_runtime.simulator.timeline import Timeline
+    from tile_runtime.simulator.timeline import Timeline
 
 
 class JITKernel(KernelSources):
@@ -148,7 +146,7 @@ class JITKernel(KernelSources):
         return self._launch
 
     def kept_by(self, symmetric: Symmetric) -> KeptWords:
-        """What it keeps from call to call on ranks that make symmetric tensors like this."""
+        """What it keeps from call to call on ranks that make symmetric tensors so."""
         return KeptWords(self._built.signature, symmetric)
 
     @property
@@ -381,23 +379,3 @@ def printed(
 
 def _is_pipelined(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and stmt.kind is LoopKind.PIPELINED
-
-
-_watchers: ContextVar[tuple[list[JITKernel], ...]] = ContextVar("tile_watchers", default=())
-
-
-@contextmanager
-def watch_kernels() -> Iterator[list[JITKernel]]:
-    """A list of the kernels that are built while the block runs, filled as they are."""
-    seen: list[JITKernel] = []
-    token = _watchers.set((*_watchers.get(), seen))
-    try:
-        yield seen
-    finally:
-        _watchers.reset(token)
-
-
-def announce(kernel: JITKernel) -> None:
-    """Tell those who watch about a new kernel."""
-    for seen in _watchers.get():
-        seen.append(kernel)

@@ -20,6 +20,7 @@ from tile_runtime.launcher.kept_words import KeptWords
 from tile_runtime.launcher.run_watchers import RECORDERS
 from tile_runtime.ranks.result import RankRun, result_of
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
+from tile_runtime.simulator.rank_times import RankTimes
 from tile_runtime.simulator.simulation_error import SimulationError
 
 MOST_RANKS = 64
@@ -65,6 +66,11 @@ class Ranks:
     ) -> None:
         self._made.clear()
         self._kept.clear()
+
+    @property
+    def times(self) -> RankTimes | None:
+        """Those of the latest launch that ended well, if the switch `time` was on."""
+        return self.result if isinstance(self.result, RankTimes) else None
 
     def empty(self, shape: int | Sequence[int], dtype: torch.dtype) -> SymmetricTensor:
         """A symmetric tensor that holds nothing in particular."""

@@ -121,7 +121,7 @@ def read_kernel(name: str, arguments: Mapping[str, Any] | None = None) -> NamedK
                 "no-kernel-name", f"{name} is a script", hint=f"name its kernel: {name}:kernel"
             )
         return _of_func(_read_ir(name))
-    from tile_runtime.jit_kernels.kernel import watch_kernels
+    from tile_runtime.jit_kernels.watch_kernels import watch_kernels
     from tile_runtime.scripts.module import load_script
 
     script, _, attribute = name.rpartition(":")
