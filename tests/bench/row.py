@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tile_ir.switches import override
-from tile_runtime.jit_kernels.kernel import JITKernel, watch_kernels
+from tile_runtime.jit_kernels.kernel import JITKernel
+from tile_runtime.jit_kernels.watch_kernels import watch_kernels
 from tile_runtime.scripts.module import load_script
 
 # Medians of at least this many runs, whatever a row takes.
