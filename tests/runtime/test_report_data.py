@@ -493,4 +493,4 @@ def test_numbers_with_units() -> None:
     assert rate(1.3e14, "FLOP/s") == "130 TFLOP/s" and rate(12, "B/s") == "12 B/s"
     assert binary(786432) == "768 KiB" and binary(17) == "17 bytes" and binary(3 << 20) == "3 MiB"
     assert percent(1, 3) == "33.3 %" and percent(1, 0) == "none"
-    assert len(PIPES) == 7
+    assert len(PIPES) == 8

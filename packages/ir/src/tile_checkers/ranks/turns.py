@@ -54,7 +54,7 @@ def turns_that_stand(
     counts, period = set(), 1
     for body in cores:
         match body:
-            case (For(stop=Var() as count, body=(Let(loc=loc), *_)) as loop,) if loc.generated:
+            case (For(stop=Var() as count, body=(first, *_)) as loop,) if _of_tasks(first):
                 counts.add(count)
                 period = lcm(period, _Turns(loop, words).period() or TURNS_FOLLOWED)
             case _:
@@ -62,6 +62,17 @@ def turns_that_stand(
     if len(counts) != 1 or 2 * period > TURNS_FOLLOWED:
         return None
     return counts.pop(), tuple(dict.fromkeys((1, *range(period + 1, 2 * period + 1))))
+
+
+def _of_tasks(first: Stmt) -> bool:
+    """Whether a loop that begins so does a list of tasks: with the number of the turn, or with the
+    first task where nothing is left of that."""
+    match first:
+        case Let(loc=loc):
+            return loc.generated
+        case For(task=task):
+            return task is not None
+    return False
 
 
 class _Turns:

@@ -32,8 +32,8 @@ def shmem_identity() -> str:
 
 
 def asks_for_rank(source: Path) -> bool:
-    """Whether an emitted kernel is for several devices."""
-    return _MARK in source.read_text(errors="replace")
+    """Whether an emitted kernel is for several devices; a file that is not there is for none."""
+    return source.is_file() and _MARK in source.read_text(errors="replace")
 
 
 def shmem_started() -> bool:

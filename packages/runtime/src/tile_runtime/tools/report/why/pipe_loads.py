@@ -5,6 +5,7 @@ Sums over the blocks of that core; who waited for whom is in `decisive_path`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from tile_runtime.simulator.timeline import (
 )
 from tile_runtime.tools.report.why.core_chains import CoreChains
 
-# What starting an instruction of a pipe costs, by the constant of the time model.
+# What starting an instruction of a pipe costs, by the constant of the time model; the engine takes
+# no time of the core.
 _START = {
     "V": "vector_issue", "M": "cube_issue", "MTE1": "load_issue", "MTE2": "dma_issue",
     "MTE3": "dma_issue", "FIX": "fix_issue",
@@ -49,6 +51,10 @@ class PipeLoad:
     between_ranks: float = 0.0
 
 
+def _start(costs: Mapping[str, float], pipe: str) -> float:
+    return costs[_START[pipe]] if pipe in _START else 0.0
+
+
 def pipe_loads(timeline: Timeline, chains: CoreChains, soc: str) -> list[PipeLoad]:
     """Every pipe that worked on the core that ends last, the busiest first."""
     target = TARGETS.get(soc)
@@ -70,7 +76,7 @@ def pipe_loads(timeline: Timeline, chains: CoreChains, soc: str) -> list[PipeLoa
             busy = cycles_covered(e)
             found.append(
                 PipeLoad(
-                    name, pipe, busy, min(busy, costs[_START[pipe]] * len(e)),
+                    name, pipe, busy, min(busy, _start(costs, pipe) * len(e)),
                     float(e["slowed"].sum()), len(e), int(moved.sum()), int(runs[of_pipe].sum()),
                     int(moved[off_line[of_pipe]].sum()), float(e["slowed"][e["peer"] > 0].sum()),
                 )

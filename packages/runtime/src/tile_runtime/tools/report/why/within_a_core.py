@@ -30,6 +30,7 @@ NAMES = {
     "S": "the scalar unit", "V": "the vector pipe", "M": "the cube pipe",
     "MTE1": "the loads from L1 (MTE1)", "MTE2": "the loads from global memory (MTE2)",
     "MTE3": "the stores to global memory (MTE3)", "FIX": "the stores of products (FIX)",
+    "SDMA": "the engine that copies without cores (SDMA)",
 }  # fmt: skip
 
 
@@ -161,6 +162,10 @@ _PIPE_BOUNDS = {
     "FIX": (
         "product stores", "",
         "store products less often: sum up in L0C over the whole reduction",
+    ),
+    "SDMA": (
+        "engine copies", "",
+        "ask for them earlier, or let cores that have time copy a part (T.put, T.get)",
     ),
 }  # fmt: skip
 
