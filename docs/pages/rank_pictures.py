@@ -45,7 +45,7 @@ def _product() -> RankTimes:
     with Ranks(RANKS) as world, override(time=True):
         a, b = torch.rand(RANKS, RANKS, m, k).half(), torch.rand(RANKS, k, n).half()
         c = [torch.zeros(m, n).half() for _ in range(RANKS)]
-        parts = world.zeros((RANKS, m, n), torch.float32)
+        parts = world.zeros((RANKS, m, n), torch.float16)
         words = world.signals(RANKS * (m // rows) * (n // columns))
         world.launch(kernel, list(a), list(b), parts, words, c, 1)
         return _result(world)
