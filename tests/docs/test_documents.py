@@ -108,6 +108,13 @@ def test_written_pages_are_short() -> None:
     assert lengths["README.md"] <= 200, lengths
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", generate.MEASURED_PICTURES)
+def test_measured_pictures_are_current(name: str) -> None:
+    made = generate.MEASURED_PICTURES[name]()
+    assert [p for p, text in made.items() if (generate.DOCS / p).read_text() != text] == []
+
+
 def test_every_page_is_named_in_the_readme() -> None:
     text = (ROOT / "README.md").read_text()
     assert [name(p) for p in generate.DOCS.rglob("*.md") if f"({name(p)})" not in text] == []

@@ -33,7 +33,6 @@ public:
     // Stores to flags in GM, each of which follows the one before (GlobalFlags::chained), are none either.
     std::vector<Fault> take_races() { return std::move(races_); }
     std::vector<Fault> take_redundant() { return std::move(redundant_); }
-    size_t remembered() const { return records_.size(); }
 
 private:
     struct Record {

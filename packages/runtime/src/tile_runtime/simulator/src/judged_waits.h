@@ -52,14 +52,6 @@ public:
     size_t signals(uint64_t address) const;
     // Judges all waits again and takes from the blocks what was not sure; `ranks`: blocks of a rank.
     void judge_again(std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank) const;
-    size_t remembered() const
-    {
-        size_t all = waits_.size();
-        for (const auto& [address, signals] : words_) {
-            all += signals.size();
-        }
-        return all;
-    }
     // Everybody knows all of them.
     void forget()
     {

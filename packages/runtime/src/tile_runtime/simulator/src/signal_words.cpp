@@ -301,16 +301,6 @@ void SignalWords::forget()
     judged_.forget();
 }
 
-size_t SignalWords::remembered() const
-{
-    const std::lock_guard<std::mutex> lock(mutex_);
-    size_t all = judged_.remembered();
-    for (const auto& [address, word] : words_) {
-        all += word.signals.size();
-    }
-    return all;
-}
-
 void SignalWords::judged(std::shared_ptr<const JudgedWait> wait)
 {
     const std::lock_guard<std::mutex> lock(mutex_);

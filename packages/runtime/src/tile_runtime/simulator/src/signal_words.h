@@ -68,7 +68,6 @@ public:
     bool latest_is_by(uint64_t address, const GlobalFlags::Writer& writer) const;
     // Everybody knows all signals so far.
     void forget();
-    size_t remembered() const;
 
     // An error of signals: of those of one kind and pair of lines the first is kept.
     void found(Fault fault);
