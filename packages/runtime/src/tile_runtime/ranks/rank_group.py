@@ -124,13 +124,20 @@ def _start_group(backend: str) -> None:
     if not 0 <= rank < count:
         raise CallError("ranks", f"RANK is {rank} where WORLD_SIZE is {count}")
     seconds = int(switch("timeout")) or 600
+    where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    who = f"the {count} processes of WORLD_SIZE did not all meet at {where}"
+    hint = "start as many processes as WORLD_SIZE says, each with another RANK"
+    meet(backend, seconds, who, hint)
+
+
+def meet(backend: str, seconds: int, missed: str, hint: str | None, **address: Any) -> None:
+    """Make the default group of all processes that come to an address, by default that of
+    torchrun's variables. Raises CallError, which says what they `missed`, where they do not come in
+    time."""
     try:
-        dist.init_process_group(backend, timeout=timedelta(seconds=seconds))
+        dist.init_process_group(backend, timeout=timedelta(seconds=seconds), **address)
     except (RuntimeError, ValueError) as error:
-        where = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
-        message = f"the {count} processes of WORLD_SIZE did not all meet at {where} within "
-        message += f"{seconds} s: {str(error).splitlines()[0]}"
-        hint = "start as many processes as WORLD_SIZE says, each with another RANK"
+        message = f"{missed} within {seconds} s: {str(error).splitlines()[0]}"
         raise CallError("ranks", message, hint=hint) from None
 
 

@@ -12,7 +12,6 @@ import enum
 from collections.abc import Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
-from datetime import timedelta
 from math import prod
 from typing import Any
 
@@ -22,6 +21,7 @@ import torch.distributed as dist
 from tile_ir import CallError
 from tile_runtime.launcher.this_rank import THIS_RANK
 from tile_runtime.ranks.processes import ProcessRanks, init_ranks
+from tile_runtime.ranks.rank_group import meet
 from tile_runtime.ranks.symmetric_tensor import SymmetricTensor
 
 # The library's own defaults.
@@ -117,18 +117,15 @@ def _meet(attributes: InitAttr) -> None:
     if not port.isdigit():
         message = f"ip_port={attributes.ip_port!r} names no port"
         raise CallError("ranks", message, hint='write attributes.ip_port = "tcp://127.0.0.1:8666"')
-    seconds = attributes.option_attr.shm_init_timeout
-    try:
-        dist.init_process_group(
-            "gloo",
-            init_method=f"tcp://127.0.0.1:{port}",
-            rank=attributes.my_rank,
-            world_size=attributes.n_ranks,
-            timeout=timedelta(seconds=seconds),
-        )
-    except (RuntimeError, ValueError) as error:
-        message = f"the {attributes.n_ranks} ranks did not meet at port {port} in {seconds} s: "
-        raise CallError("ranks", message + str(error).splitlines()[0]) from None
+    meet(
+        "gloo",
+        attributes.option_attr.shm_init_timeout,
+        f"the {attributes.n_ranks} ranks of InitAttr did not all meet at port {port}",
+        "start as many processes as n_ranks says, each with another my_rank",
+        init_method=f"tcp://127.0.0.1:{port}",
+        rank=attributes.my_rank,
+        world_size=attributes.n_ranks,
+    )
 
 
 def aclshmem_finalize() -> int:
