@@ -7,6 +7,7 @@ compiler, and `unsynchronised` makes such a kernel of any.
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 from bench.without_flags import without_flags
+from forked_python import run_python
 
 from tile_ir import Func
 from tile_runtime.options.pass_configs import PassConfigKey, pass_options
@@ -31,6 +33,20 @@ def script_case(script: Path, slow: Sequence[str]) -> Any:
     """A script as a case of a test; slow ones run with `--all` only."""
     marks = [pytest.mark.exhaustive] if script.stem in slow else []
     return pytest.param(script, id=script.stem, marks=marks)
+
+
+def lines_at_strict(script: Path) -> list[str]:
+    """What a script prints with all checks. It ends well, and tells of no error or warning."""
+    paths = [str(p) for p in (EXAMPLES.parent / "packages").glob("*/src")]
+    environment = {
+        **os.environ,
+        "TILE_CHECK": "strict",
+        "PYTHONPATH": os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")]),
+    }
+    done = run_python([str(script)], env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.stderr, done.stderr
+    return done.stdout.splitlines()
 
 
 def load(stem: str) -> ModuleType:

@@ -28,14 +28,20 @@ def print_table(sources: Path, pattern: str, on_npu: bool) -> int:
     return int(wrong > 0)
 
 
-def _chip(on_npu: bool) -> str:
-    """The chip kernels are compiled for, on both sides. BuildError without a device to run on."""
-    problem = npu_problem() if on_npu else None
+def require_npu() -> None:
+    """BuildError where there is none."""
+    problem = npu_problem()
     if problem is not None:
         raise BuildError(
             "no-npu", f"--device npu needs an NPU, but {problem}",
             hint="`tile-ascend doctor` says what is missing; --device sim needs none",
         )  # fmt: skip
+
+
+def _chip(on_npu: bool) -> str:
+    """The chip kernels are compiled for, on both sides. BuildError without a device to run on."""
+    if on_npu:
+        require_npu()
     with override(target="npu" if on_npu else "sim"):
         return chip_name()
 
