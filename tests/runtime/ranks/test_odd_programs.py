@@ -35,13 +35,14 @@ def clean(name: str, ranks: int, checks: int = STRICT) -> tuple[Any, ...]:
     return values
 
 
-def told(name: str, ranks: int, checks: int = STRICT) -> str:
-    """The one error of a kernel, in every schedule."""
-    kinds = set()
-    for options in schedules():
-        kinds.add(KERNELS.fault(name, ranks, *arrays(ranks), checks=checks, **options).kind)
-    (kind,) = kinds
-    return kind
+def told(name: str, ranks: int, checks: int = STRICT) -> set[str]:
+    """The kinds of the first errors of a kernel, one for each schedule.
+
+    With several threads the schedule is the machine's: of two errors either may come first."""
+    return {
+        KERNELS.fault(name, ranks, *arrays(ranks), checks=checks, **options).kind
+        for options in schedules()
+    }
 
 
 # Rank 0 gets two rows from each other rank by one word, and reads as much as it knows to be there.
@@ -67,10 +68,10 @@ add("two_adds_open", SEVERAL.format(quiet="", between=FIRST_ROW))
 def test_several_waits_on_one_word_learn_step_by_step() -> None:
     values = clean("two_adds", 2)
     np.testing.assert_array_equal(values[2][0][1], values[0][1][0])
-    assert told("two_adds_early", 2) == "race"
-    assert told("two_adds_open", 2) == "unquiet-signal"
+    assert told("two_adds_early", 2) == {"race"}
+    assert told("two_adds_open", 2) == {"unquiet-signal"}
     # Two ranks, each of which may have sent both of the first two.
-    assert told("two_adds", 3) == "race"
+    assert told("two_adds", 3) == {"race"}
 
 
 # A word that is added to in one phase, and set in the next.
@@ -97,8 +98,8 @@ def test_a_word_changes_its_role_where_all_ranks_meet() -> None:
     values = clean("roles", 3)
     np.testing.assert_array_equal(values[2][0][0], values[0][2][0])
     clean("roles_meet_once", 3)
-    assert told("roles_never_meet", 3) in ("signal-lost", "signal-reset")
-    assert told("roles_reset_late", 3) == "signal-reset"
+    assert told("roles_never_meet", 3) <= {"signal-lost", "signal-reset"}
+    assert told("roles_reset_late", 3) == {"signal-reset"}
 
 
 # So many bytes from a place that is no line's start, to the next rank.
@@ -146,8 +147,8 @@ def test_ranks_share_a_line_as_long_as_none_stores_it_whole() -> None:
     values = clean("halves", 3)
     np.testing.assert_array_equal(values[2][0][0, 8:16], values[0][2][0, :8])
     clean("elements", 3)
-    assert told("halves_meet", 3) == "race"
-    assert told("elements_in_a_line", 3) == "race"
+    assert told("halves_meet", 3) == {"race"}
+    assert told("elements_in_a_line", 3) == {"race"}
 
 
 # All ranks add to one place of rank 0; one of them does something else besides.
@@ -169,8 +170,8 @@ add("atomics_and_a_put", ATOMICS.format(type="int32_t", besides=PUT, meet=MEET))
 def test_atomics_of_ranks_go_with_each_other_and_nothing_else() -> None:
     values = clean("atomics", 3)
     np.testing.assert_array_equal(values[2][0][0], sum(values[0][r][0] for r in range(3)))
-    assert told("atomics_read_early", 3) == "race"
-    assert told("atomics_and_a_put", 3) == "race"
+    assert told("atomics_read_early", 3) == {"race"}
+    assert told("atomics_and_a_put", 3) == {"race"}
 
 
 # Rank 0 puts to ranks 1 and 2; a fence orders what follows to each of them.
@@ -196,11 +197,11 @@ add("fence_then_put", FENCED.format(after="t.Store(y, 1, 1);", where="y"))
 @pytest.mark.parametrize("checks", [DEVICE, STRICT])
 def test_a_fence_is_for_each_rank_by_itself(checks: int) -> None:
     clean("fence_two", 3, checks)
-    assert told("fence_then_put", 3, checks) == "unquiet-signal"
+    assert told("fence_then_put", 3, checks) == {"unquiet-signal"}
     if checks == DEVICE:
         clean("fence_other", 3, checks)
     else:
-        assert told("fence_other", 3, checks) == "race"
+        assert told("fence_other", 3, checks) == {"race"}
 
 
 def test_what_is_open_to_a_rank_that_is_not_told_does_not_matter() -> None:
