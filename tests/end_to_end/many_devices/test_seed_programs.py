@@ -98,6 +98,64 @@ def test_a_rank_that_is_not_there(step: int, rank: int) -> None:
     assert found.value.loc is not None and found.value.loc.line > 0
 
 
+def _rows_sent(named: bool) -> Any:
+    """Both vector cores of a block put half of the rows each, and one signal tells of both."""
+
+    @T.prim_func
+    def one_name(
+        x: T.SymmTensor((8, N), "float32"), y: T.SymmTensor((8, N), "float32"), w: T.Signals(1)
+    ) -> None:
+        with T.Kernel(1) as cid, T.Scale("device") as (r, num):
+            T.put_signal(x, y, w[0], 1, (r + 1) % num, op="add")
+            T.wait_eq(w[0], 1)
+
+    @T.prim_func
+    def no_name(
+        x: T.SymmTensor((8, N), "float32"), y: T.SymmTensor((8, N), "float32"), w: T.Signals(1)
+    ) -> None:
+        with T.Kernel(1), T.Scale("device"):
+            T.put_signal(x, y, w[0], 1, (T.rank() + 1) % T.num_ranks(), op="add")
+            T.wait_eq(w[0], 1)
+
+    return one_name if named else no_name
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_launch_without_names_is_text_of_the_whole_block(named: bool) -> None:
+    values = torch.randn(3, 8, N)
+    compiled = compile(_rows_sent(named), pass_configs=ORDERED_CONFIGS)
+    for seed, delivery in schedules(4):
+        with override(check="strict", delivery=delivery), Ranks(3, seed=seed) as world:
+            y = world.zeros((8, N), torch.float32)
+            world.launch(compiled, world.of(values), y, world.signals(1))
+            found = torch.stack([*y])
+        assert torch.equal(found, values.roll(1, 0))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_number_of_ranks_that_the_launch_has_not(count: int) -> None:
+    """Not an assertion of the kernel's, which has none; at the line of T.Scale."""
+
+    @T.prim_func
+    def kernel(x: T.SymmTensor((N,), "float32"), y: T.SymmTensor((N,), "float32")) -> None:
+        with T.Kernel(1), T.Scale("device", 2) as (r, num):
+            T.put(x, y, (r + 1) % num)
+            T.barrier()
+
+    compiled = compile(kernel, pass_configs=ORDERED_CONFIGS)
+    with override(check="strict"), Ranks(count) as world:
+        given = [world.zeros(N, torch.float32) for _ in range(2)]
+        if count == 2:
+            world.launch(compiled, *given)
+            return
+        with pytest.raises(SimulationError) as found:
+            world.launch(compiled, *given)
+    line = next(n for n, text in enumerate(Path(__file__).read_text().splitlines(), 1)
+                if 'T.Scale("device", 2)' in text)  # fmt: skip
+    assert found.value.slug == "scale-size" and found.value.loc is not None
+    assert found.value.loc.line == line and 'T.Scale("device", 2)' in found.value.message
+
+
 def test_arguments_that_are_missing_or_none() -> None:
     compiled = compile(_reached(0), pass_configs=ORDERED_CONFIGS)
     with Ranks(2) as world:
@@ -125,8 +183,9 @@ def test_a_number_of_elements_that_the_call_decides(count: int) -> None:
     with override(check="strict"), Ranks(2) as world:
         y = world.zeros(N, torch.float32)
         if count > N:
-            with pytest.raises(SimulationError, match="more elements of x than there are"):
+            with pytest.raises(SimulationError, match="more elements of x than there are") as found:
                 world.launch(compiled, world.of(values), y, count)
+            assert found.value.slug == "copy-extent"
             return
         world.launch(compiled, world.of(values), y, count)
         for rank in range(2):

@@ -32,7 +32,7 @@ _Run = tuple[Region, Expr, Expr]
 def run_of(name: str, side: Region | Load, count: Expr) -> Region:
     """The first `count` elements of a region, or those from an element on. Raises Fault where
     there are not so many, and where they are no box; where only a run knows how many there are,
-    the kernel asserts it."""
+    the kernel asserts it (`copy-extent`)."""
     match side:
         case Load():
             run, end, size = _from_element(name, side, count)
@@ -40,7 +40,8 @@ def run_of(name: str, side: Region | Load, count: Expr) -> Region:
             run, end, size = _of_region(name, side, count)
     if constant_value(simplify(size - end)) is None:
         message = f"{name}: more elements of {side.buffer.name} than there are"
-        given = {"condition": Scalar(binary("<=", end, size)), "msg": message}
+        enough = Scalar(binary("<=", end, size))
+        given = {"condition": enough, "msg": message, "slug": "copy-extent"}
         current(f"T.{name}").emit_pending(build_op(OPS["device_assert"], given, name), step=True)
     return run
 

@@ -59,8 +59,8 @@ class Frame:
 @dataclass(frozen=True, slots=True)
 class KernelFrame(Frame):
     """A launch over `sizes` blocks, the first dimension the fastest. `threads` is how many vector
-    cores a block has, None for the form that yields the lane too; `counts` is what the script says
-    of them. `second` is the second number of
+    cores a block has, None for the form that yields the lane too where two names take its values;
+    `counts` is what the script says of them. `second` is the second number of
     `T.Kernel(n, 2)`, which is the vector cores of a block, or where two indices are asked for
     those of the grid. `cluster` neighbouring blocks have one index together."""
 
@@ -85,7 +85,7 @@ class KernelFrame(Frame):
         sizes, threads = self.sizes, self.threads
         if self.second is not None and names is not None and len(names) == 2:
             sizes, threads = (*sizes, Const(self.second)), 2
-        elif len(sizes) == 1 and threads is None and names is not None and len(names) == 1:
+        elif len(sizes) == 1 and threads is None and len(names or ()) < 2:
             threads = 2
         lanes = len(sizes) == 1 and threads is None
         expected = 2 if lanes else len(sizes)

@@ -100,10 +100,11 @@ class ScaleFrame(Frame):
         if self.level == "device":
             if self.count is not None:
                 told = (
-                    f"{self.spelling()[:-1]}, {self.count}) is launched on other numbers of ranks"
+                    f"{self.spelling()[:-1]}, {self.count}): the launch has another number of "
+                    "ranks; leave the number out to take all"
                 )
                 enough = Scalar(equal(RANKS, Const(self.count)))
-                assertion = {"condition": enough, "msg": told}
+                assertion = {"condition": enough, "msg": told, "slug": "scale-size"}
                 trace.emit_pending(build_op(OPS["device_assert"], assertion, "Scale"))
             return rank(), num_ranks()
         if trace.header is None:

@@ -320,7 +320,7 @@ class Machine:
                 if not self.scalar(op, "condition", core):
                     told = f": {op.attr('msg')}" if op.attr("msg") else ""
                     message = f"{core.name}: the condition does not hold{told}"
-                    raise self.error("assertion", message, core)
+                    raise self.error(op.attr("slug"), message, core)
             case Effect.DUMP:
                 count = self.scalar(op, "size", core)
                 values = self.read(op.region("buffer"), core).reshape(-1)[:count]

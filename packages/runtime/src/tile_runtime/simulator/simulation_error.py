@@ -101,6 +101,7 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     """The error for a fault of the kernel whose emitted C++ is in `source`."""
     lines = source.read_text().splitlines() if source.is_file() else []
     loc = python_place(lines, fault.line, func) if _same_file(fault.file, source) else None
+    fault = _with_asserted(fault, loc, func)
     placed = _words_by_index(_with_python_places(fault.text, source, lines, func), func)
     text = _in_the_language(placed, func)
     ours = _same_file(fault.file, source)
@@ -112,6 +113,18 @@ def simulation_error(fault: Fault, source: Path, func: Func) -> SimulationError:
     hint = _hint(fault, func) or None
     notes = (*calls_to(loc, func.expansions), *_where_made(fault, source, lines, func))
     return SimulationError(fault, message, loc or func.loc, hint, func.sources, notes)
+
+
+def _with_asserted(fault: Fault, loc: Loc | None, func: Func) -> Fault:
+    """Report an assertion that the language inserted as the rule that it checks."""
+    if fault.kind != "assertion" or loc is None:
+        return fault
+    ops = (s for s in walk(func.launch.body) if isinstance(s, Op))
+    for op in (op for op in ops if op.opdef.effect is Effect.ASSERT):
+        here = (op.loc.file, op.loc.line) == (loc.file, loc.line)
+        if here and op.attr("slug") != fault.kind and op.attr("msg") in fault.text:
+            return replace(fault, kind=op.attr("slug"), text=op.attr("msg"))
+    return fault
 
 
 def simulation_warning(fault: Fault, source: Path, func: Func) -> Diagnostic:
