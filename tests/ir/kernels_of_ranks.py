@@ -18,6 +18,7 @@ OPTIONS = pass_options(
 N = 256
 collectives = example_kernels.load("distributed/collectives")
 ag_gemm = example_kernels.load("distributed/ag_gemm").ag_gemm.__wrapped__
+gemm_ar = example_kernels.load("distributed/gemm_ar").gemm_ar.__wrapped__
 gemm_rs = example_kernels.load("distributed/gemm_rs").gemm_rs.__wrapped__
 
 
@@ -198,6 +199,7 @@ def examples(ranks: int) -> dict[str, Func]:
         "all_reduce": reduced(ranks, 1000, 3),
         "broadcast": spread(1000, 3),
         "ag_gemm": ag_gemm(ranks, 200, 300, 130, rows=64, columns=128, depth=64, blocks=3),
+        "gemm_ar": gemm_ar(ranks, 70, 200, 130, rows=32, columns=64, depth=64, blocks=3),
         "gemm_rs": gemm_rs(ranks, 70, 200, 130, rows=32, columns=64, depth=64, blocks=3),
     }
     return {name: final(func) for name, func in made.items()}
