@@ -61,7 +61,7 @@ def worker(rank, meet):
     assert not dist.is_initialized()
     plain = torch.ones(1, N, dtype=torch.int8)
     shift(N, 0)(plain, plain.clone())  # one device again
-    sys.stdout.write(f"rank {rank} has {int(total)}\n")  # one write: processes share this pipe
+    sys.stdout.write(f"rank {rank} has {int(total)}\\n")  # one write: processes share this pipe
 
 meet = multiprocessing.Barrier(COUNT)
 processes = [multiprocessing.Process(target=worker, args=(rank, meet)) for rank in range(COUNT)]
