@@ -166,7 +166,7 @@ def test_words_begin_anew_at_their_end_and_after_failures() -> None:
     kept.calls[device] = kept_words.LAST_CALL - 1
     assert torch.equal(kernel(x), expected) and kept.calls[device] == kept_words.LAST_CALL
     assert torch.equal(kernel(x), expected) and kept.calls[device] == 1
-    kept.forget(device)
+    kept.begin_anew()
     assert torch.equal(kernel(x), expected) and kept.calls[device] == 1
 
 

@@ -62,6 +62,61 @@ def gather(ranks: int, signalled: bool = True) -> T.PrimFunc:
     return kernel
 
 
+def total_of_ranks(ranks: int) -> T.PrimFunc:
+    """y = the sum of x over all ranks, by slots and words that the kernel keeps between calls."""
+
+    @T.prim_func
+    def total(
+        X: T.Tensor((N,), "float32"),
+        slots: T.SymmTensor((2, ranks, N), "float32"),
+        sent: T.Signals(ranks),
+        Y: T.Tensor((N,), "float32"),
+        step: T.int32,
+    ):
+        with T.Kernel(1, threads=1), T.Scale("device") as (r, num):
+            part, total = T.alloc_shared((N,), "float32"), T.alloc_shared((N,), "float32")
+            T.copy(X, part)
+            for s in T.serial(num):
+                T.put_signal(part, slots[step % 2, r, :], sent[r], step, (r + s) % num)
+            T.tile.fill(total, 0.0)
+            for s in T.serial(num):
+                T.wait_ge(sent[s], step)
+                T.copy(slots[step % 2, s, :], part)
+                T.tile.add(total, total, part)
+            T.copy(total, Y)
+
+    call = T.Task(total)("x", "slots", "sent", "y", "step")
+    return T.megakernel([call], inputs=["x"], outputs=["y"], step="step")
+
+
+@T.prim_func
+def refused(x: T.Tensor((N,), "float32")) -> None:
+    with T.Kernel(1, threads=1):
+        T.device_assert(T.rank() != 1, "not on rank 1")
+
+
+def go_on(transport: str) -> None:
+    """A launch that rank 1 does not come to, and further ones after `recover`."""
+    rank, count = dist.get_rank(), dist.get_world_size()
+    with init_ranks(heap_bytes=1 << 20, transport=transport) as world:
+        kernel = T.compile(total_of_ranks(count), out_idx=[-1], pass_configs=CONFIGS)
+        other = T.compile(refused, pass_configs=CONFIGS)
+        x = torch.full((N,), float(rank + 1))
+        for _ in range(2):
+            assert (world.launch(kernel, x) == count * (count + 1) / 2).all()
+        assert world.result is not None and world.result.findings == ((),) * count
+        try:
+            world.launch(other if rank == 1 else kernel, x)
+        except TileError as error:
+            say(f"{transport}:failed", str(error).splitlines()[0])
+        found = [] if world.result is None else [len(each) for each in world.result.findings]
+        assert found == ([0, 1] if rank == 1 else []), found
+        world.recover()
+        for _ in range(2):
+            assert (world.launch(kernel, x) == count * (count + 1) / 2).all()
+    say(f"{transport}:kept", "goes on")
+
+
 def say(what: str, text: str) -> None:
     """One line, in one piece."""
     sys.stdout.write(f"{what}, rank {dist.get_rank()}: {text}\n")
@@ -97,7 +152,8 @@ if __name__ == "__main__":
     dist.init_process_group("gloo")
     for each in sys.argv[1:]:
         try:
-            main(*each.split(":"))
+            transport, what = each.split(":")
+            go_on(transport) if what == "kept" else main(transport, what)
         except (TileError, ValueError) as error:
             say(each, str(error).splitlines()[0])
     os._exit(0)  # the group may have lost a member

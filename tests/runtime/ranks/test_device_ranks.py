@@ -45,6 +45,23 @@ def send_round(n: int = N) -> T.PrimFunc:
     return kernel
 
 
+def kept_round() -> T.PrimFunc:
+    """The same, with memory that the kernel keeps."""
+
+    @T.prim_func
+    def send(
+        x: T.Tensor((N,), "float32"), landed: T.SymmTensor((2, N), "float32"),
+        arrived: T.Signals(1), y: T.Tensor((N,), "float32"), step: T.int32,
+    ) -> None:  # fmt: skip
+        with T.Kernel(1, threads=1), T.Scale("device") as (r, num):
+            T.put_signal(x, landed[step % 2, :], arrived[0], step, (r + 1) % num)
+            T.wait_ge(arrived[0], step)
+            T.copy(landed[step % 2, :], y)
+
+    call = T.Task(send)("x", "landed", "arrived", "y", "step")
+    return T.megakernel([call], inputs=["x"], outputs=["y"], step="step")
+
+
 @pytest.fixture
 def shmem(
     machine: NpuDouble, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -118,6 +135,23 @@ def test_the_calls_of_the_library_in_their_order(shmem: ShmemDouble, machine: Np
         "core.finalize()",
         "dist.destroy_process_group()",
     ]
+
+
+def test_what_a_kernel_keeps_lies_on_the_heap(shmem: ShmemDouble, machine: NpuDouble) -> None:
+    """Also where it is called again, and after `recover` it begins anew."""
+    with init_ranks(heap_bytes=HEAP, backend="hccl") as world:
+        x, y = torch.randn(N), torch.zeros(N)
+        kernel = T.compile(kept_round(), pass_configs=CONFIGS)
+        assert world.result is None
+        for number in (1, 2, 1):
+            world.launch(kernel, x, y)
+            world.barrier()
+            kept = world.kept(kernel.kept)
+            assert [*kept.calls.values()] == [number] and torch.equal(y, x)
+            if number == 2:
+                world.recover()
+        names = [made.name for made in world.made]
+    assert names == ["symmetric_0", "symmetric_1"]
 
 
 def test_a_rank_of_two_takes_the_id_of_the_first(shmem: ShmemDouble) -> None:

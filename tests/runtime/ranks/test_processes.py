@@ -65,8 +65,12 @@ def test_two_processes_and_what_goes_wrong_with_them() -> None:
     that is killed."""
     told = _told(
         "shared:fine", "shared:asymmetric", "shared:silent", "shared:raise", "messages:silent",
-        "messages:raise", "messages:fine", "shared:kill",
+        "messages:raise", "messages:fine", "shared:kept", "messages:kept", "shared:kill",
     )  # fmt: skip
+    for transport in ("shared", "messages"):
+        failed = [own[f"{transport}:failed"] for own in told]
+        assert "rank 1 failed: " in failed[0] and "not on rank 1" in failed[1]
+        assert all(own[f"{transport}:kept"] == "goes on" for own in told)
     for own in told:
         assert own["shared:fine"] == own["messages:fine"] == "equal to gloo on 2 ranks"
         asymmetric = own["shared:asymmetric"]

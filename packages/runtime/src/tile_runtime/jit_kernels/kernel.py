@@ -20,12 +20,13 @@ from tile_runtime.jit_kernels.kernel_sources import KernelSources
 from tile_runtime.jit_kernels.no_gradient import without_gradient, written_without_gradient
 from tile_runtime.jit_kernels.prove import prove, wants_proof
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
-from tile_runtime.launcher.kept_words import KeptWords, Symmetric
+from tile_runtime.launcher.kept_words import KeptWords
 from tile_runtime.launcher.recording_modes import in_forward_mode
 from tile_runtime.launcher.remember_call import Repeat
 from tile_runtime.launcher.run_watchers import RECORDERS
 from tile_runtime.launcher.signature import KernelParam, Param
 from tile_runtime.launcher.tensor_memory import REGISTER
+from tile_runtime.launcher.this_rank import THIS_RANK
 
 if TYPE_CHECKING:
     from torch._ops import OpOverload
@@ -145,9 +146,10 @@ class JITKernel(KernelSources):
         """What launches it."""
         return self._launch
 
-    def kept_by(self, symmetric: Symmetric) -> KeptWords:
-        """What it keeps from call to call on ranks that make symmetric tensors so."""
-        return KeptWords(self._built.signature, symmetric)
+    @property
+    def kept(self) -> KeptWords:
+        """What it keeps from call to call on one device."""
+        return self._kept
 
     @property
     def binder(self) -> ArgumentBinder:
@@ -169,10 +171,13 @@ class JITKernel(KernelSources):
         if not self._kept:
             self._launch(call)
             return
+        rank = THIS_RANK.get()
+        kept = self._kept if rank is None else rank.kept(self._kept)
         try:
-            self._launch(self._kept.next_call(call))
+            self._launch(kept.next_call(call))
         except TileError:
-            self._kept.forget(call.device)
+            if rank is None:  # those of ranks begin anew when all of them know
+                kept.begin_anew()
             raise
 
     def tensor_bytes(self, call: Bound) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from tile_ir import INT32
+from tile_ir import INT32, CallError
 from tile_runtime.launcher.signature import Dim, ScalarParam, Signature, TensorParam, evaluate
 from tile_runtime.launcher.torch_dtypes import TORCH_DTYPES
 
@@ -71,9 +71,16 @@ class KeptWords:
         each = zip(self._places, held, shapes, strict=True)
         return any(p.dtype is INT32 and tuple(w[0].shape) != shape for (_, p), w, shape in each)
 
-    def forget(self, device: torch.device) -> None:
-        """A run that failed left them somewhere: begin anew."""
-        self._words.pop(device, None)
+    def on_ranks(self, symmetric: Symmetric) -> KeptWords:
+        """The same for ranks that make symmetric tensors so."""
+        return KeptWords(self._signature, symmetric)
+
+    def begin_anew(self) -> None:
+        """Set all words back to 0 and count calls from 1: a run that failed left them somewhere."""
+        for words in self._words.values():
+            for tensor in (t for each in words for t in each):
+                tensor.zero_()
+        self.calls.clear()
 
     def _known(self, call: Bound) -> dict[str, int]:
         """Sizes of the call by name, and its scalars."""
@@ -88,6 +95,10 @@ class KeptWords:
         dtype = TORCH_DTYPES[param.dtype.name]
         if param.symmetric and self._symmetric is not None:
             return tuple(self._symmetric(shape, dtype))
+        if param.symmetric and device.type != "cpu":
+            message = f"what this kernel keeps in `{param.name}` is memory that other ranks reach"
+            hint = "make it with init_ranks, and run the kernel with its `launch`"
+            raise CallError("ranks", message, hint=hint)
         return [torch.zeros(shape, dtype=dtype, device=device) for _ in range(ranks)]
 
     def _given(

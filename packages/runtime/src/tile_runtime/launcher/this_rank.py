@@ -6,11 +6,14 @@ The vendor's library makes a process a rank for all it launches; so does its sta
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from tile_runtime.launcher.bind_arguments import Bound
+    from tile_runtime.launcher.kept_words import KeptWords
 
 
 class OneOfMany(Protocol):
@@ -19,5 +22,18 @@ class OneOfMany(Protocol):
     def run(self, launch: Any, call: Bound) -> None:
         """Run a call of what a device has loaded."""
 
+    def kept(self, alone: KeptWords) -> KeptWords:
+        """Return what a kernel keeps from call to call here, of what it keeps on one device."""
+
 
 THIS_RANK: ContextVar[OneOfMany | None] = ContextVar("tile_this_rank", default=None)
+
+
+@contextmanager
+def as_rank(rank: OneOfMany) -> Iterator[None]:
+    """Let this process be the rank for the calls inside."""
+    token = THIS_RANK.set(rank)
+    try:
+        yield
+    finally:
+        THIS_RANK.reset(token)

@@ -16,6 +16,7 @@ import torch
 from tile_ir import CallError
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
+from tile_runtime.launcher.bind_arguments import Bound
 from tile_runtime.ranks.group_ranks import GroupRanks, SymmetricSpace
 from tile_runtime.ranks.rank_group import RankGroup
 
@@ -67,12 +68,14 @@ class DeviceRanks(GroupRanks):
     def give_up(self, message: str) -> None:
         """Nothing: what waits on a device ends by the time limit of the driver."""
 
-    def launch(self, kernel: JITKernel, *arguments: Any) -> Any:
-        """Put a kernel into the current stream of this rank, and do not wait; all ranks have to."""
+    def _check_target(self, kernel: JITKernel) -> None:
         if isinstance(kernel.launcher, SimulatorLaunch):
             message = f"`{kernel.prim_func.name}` is for the simulator, and these ranks are NPUs"
             raise CallError("ranks", message, hint="compile it with TILE_TARGET=npu")
-        return kernel(*map(self.own, arguments))
+
+    def run(self, launch: Any, call: Bound) -> None:
+        """Put a call into the current stream of this rank, and do not wait."""
+        launch(call)
 
 
 def choose_local_device() -> None:

@@ -12,7 +12,11 @@ import torch
 
 from tile_ir import CallError
 from tile_runtime.jit_kernels.kernel import JITKernel
+from tile_runtime.launcher.bind_arguments import Bound
+from tile_runtime.launcher.kept_words import KeptWords
+from tile_runtime.launcher.this_rank import as_rank
 from tile_runtime.ranks.rank_group import RankGroup
+from tile_runtime.ranks.result import RankRun
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
 
 ALIGNED = 256
@@ -40,10 +44,13 @@ class SymmetricSpace:
 
 class GroupRanks(ABC):
     """This process as rank `rank` of `count`. Symmetric tensors are made by all together, in one
-    order and of equal sizes; `launch` runs a kernel on the device of this rank."""
+    order and of equal sizes; `launch` runs a kernel on the device of this rank. `result` has the
+    findings of the latest launch on this rank, None on an NPU, which reports none."""
 
     def __init__(self, group: RankGroup) -> None:
         self.group = group
+        self.result: RankRun | None = None
+        self._kept: dict[KeptWords, KeptWords] = {}
         self.made: list[SymmetricTensor] = []
         self._words: list[SymmetricTensor] = []
 
@@ -77,9 +84,30 @@ class GroupRanks(ABC):
     def _instances(self, count: int, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
         """New memory of so many elements, by rank; of those that are not reached, any."""
 
-    @abstractmethod
     def launch(self, kernel: JITKernel, *arguments: Any) -> Any:
-        """Run a kernel on this rank; all ranks have to."""
+        """Run a kernel on this rank; all ranks have to. An NPU gets it in the current stream, and
+        nothing waits for it. Raises what a call of the kernel raises, and CallError `rank-failed`
+        where another simulated rank has given up."""
+        self._check_target(kernel)
+        with as_rank(self):
+            return kernel(*map(self.own, arguments))
+
+    @abstractmethod
+    def _check_target(self, kernel: JITKernel) -> None:
+        """Raise CallError for a kernel that is not compiled for the device of this rank."""
+
+    @abstractmethod
+    def run(self, launch: Any, call: Bound) -> None:
+        """Run a call of what the device of this rank has loaded."""
+
+    def kept(self, alone: KeptWords) -> KeptWords:
+        """Return what a kernel keeps from call to call on these ranks, of what it keeps alone."""
+        return self._kept.setdefault(alone, alone.on_ranks(self._own_zeros))
+
+    def _own_zeros(
+        self, shape: int | Sequence[int], dtype: torch.dtype
+    ) -> tuple[torch.Tensor, ...]:
+        return (self.zeros(shape, dtype)[self.rank],)
 
     @property
     def _alone(self) -> int | None:
@@ -100,7 +128,11 @@ class GroupRanks(ABC):
         """Let all others end that wait for this rank in a kernel."""
 
     def recover(self) -> None:
-        """Go on after launches that failed, once all ranks know; a collective act."""
+        """Go on after launches that failed, once all ranks know; a collective act. Words of
+        `signals` are 0 again, and what kernels keep between calls begins anew."""
+        self.barrier()
+        for kept in self._kept.values():
+            kept.begin_anew()
         self.reset_signals()
 
     def settled_vote(self, own: Any) -> list[Any]:

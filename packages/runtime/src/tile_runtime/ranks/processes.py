@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import os
 import socket
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,11 +15,12 @@ from tile_runtime.devices.choose_device import current_device
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.bind_arguments import Bound
-from tile_runtime.launcher.kept_words import KeptWords
 from tile_runtime.ranks.group_ranks import GroupRanks, same_everywhere
 from tile_runtime.ranks.living_ranks import locked
 from tile_runtime.ranks.rank_group import RankGroup, rank_group
+from tile_runtime.ranks.result import findings_of, result_of
 from tile_runtime.ranks.shared_heap import MOST_RANKS, PAGE, SharedHeap, mapped, new_file
+from tile_runtime.simulator.simulation_error import SimulationError
 
 HEAP_BYTES = 256 << 20
 
@@ -36,7 +36,6 @@ class ProcessRanks(GroupRanks):
     def __init__(self, group: RankGroup, heap: SharedHeap) -> None:
         super().__init__(group)
         self.heap = heap
-        self._kept: dict[JITKernel, KeptWords] = {}
         group.failure = lambda: heap.failure
 
     def __enter__(self) -> ProcessRanks:
@@ -75,41 +74,29 @@ class ProcessRanks(GroupRanks):
             for memory in self.heap.maps
         )
 
-    def launch(self, kernel: JITKernel, *arguments: Any) -> Any:
-        """Run a kernel on this rank; all ranks have to. Raises what a call of the kernel raises,
-        and CallError `rank-failed` where another rank has given up."""
-        launcher = kernel.launcher
-        if not isinstance(launcher, SimulatorLaunch):
+    def _check_target(self, kernel: JITKernel) -> None:
+        if not isinstance(kernel.launcher, SimulatorLaunch):
             message = f"`{kernel.prim_func.name}` is for an NPU, and ranks are simulated here"
             raise CallError("ranks", message, hint="set TILE_TARGET=sim")
-        call = kernel.binder.bind(tuple(self.own(a) for a in arguments))
-        kept = self._kept.setdefault(kernel, kernel.kept_by(self._own_zeros))
-        if kept:
-            call = kept.next_call(call)
-        self.run(launcher, call)
-        return call.outputs[0] if len(call.outputs) == 1 else call.outputs
-
-    def _own_zeros(
-        self, shape: int | Sequence[int], dtype: torch.dtype
-    ) -> tuple[torch.Tensor, ...]:
-        return (self.zeros(shape, dtype)[self.rank],)
 
     def run(self, launch: SimulatorLaunch, call: Bound) -> None:
         """Run a call on this rank; raises as `launch`."""
         rank, *words = self.heap.words
+        self.result = None
         try:
             launch.run_process(call, self.made, (self.count, rank, *words))
         except TileError as error:
             self._raise_failure()
+            if isinstance(error, SimulationError):
+                self.result = result_of(self.count, findings_of(error), own=rank)
             self.heap.give_up(str(error))
             raise
+        self.result = result_of(self.count, launch.warnings(), own=rank)
         if self.heap.messages is not None and self.heap.given_up is not None:
             self._raise_failure()
             raise CallError("rank-failed", f"rank {self.rank} failed: {self.heap.message}")
 
     def recover(self) -> None:
-        """Go on after launches that failed, once all ranks know: words of `signals` are 0 again; a
-        collective act."""
         failure, self.group.failure = self.group.failure, lambda: None
         try:
             self.heap.settle()
@@ -118,7 +105,7 @@ class ProcessRanks(GroupRanks):
             self.group.barrier()
         finally:
             self.group.failure = failure
-        self.reset_signals()
+        super().recover()
 
     def _raise_failure(self) -> None:
         text = self.heap.failure

@@ -18,7 +18,7 @@ from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.kept_words import KeptWords
 from tile_runtime.launcher.run_watchers import RECORDERS
-from tile_runtime.ranks.result import RankRun, result_of
+from tile_runtime.ranks.result import RankRun, findings_of, result_of
 from tile_runtime.ranks.symmetric_tensor import WORDS_APART, SymmetricTensor
 from tile_runtime.simulator.rank_times import RankTimes
 from tile_runtime.simulator.simulation_error import SimulationError
@@ -45,7 +45,7 @@ class Ranks:
     topology: str = "a2"
     result: RankRun | None = field(default=None, repr=False)
     _made: list[SymmetricTensor] = field(default_factory=list)
-    _kept: dict[JITKernel, KeptWords] = field(default_factory=dict, repr=False)
+    _kept: dict[KeptWords, KeptWords] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.count, int) or not 0 < self.count <= MOST_RANKS:
@@ -124,7 +124,8 @@ class Ranks:
                 named = self._named(kernel.binder, arguments)
                 self.result = self._run(launcher, calls, named, links)
             except TileError:
-                self._kept.pop(kernel, None)
+                for kept in self._kept.values():
+                    kept.begin_anew()
                 raise
         for recorded in RECORDERS.get():
             recorded(kernel, calls[0], given[0])
@@ -133,7 +134,7 @@ class Ranks:
 
     def _with_kept(self, kernel: JITKernel, calls: Sequence[Bound]) -> Sequence[Bound]:
         """The calls with what the kernel keeps between them, as long as these ranks last."""
-        kept = self._kept.setdefault(kernel, kernel.kept_by(self.zeros))
+        kept = self._kept.setdefault(kernel.kept, kernel.kept.on_ranks(self.zeros))
         return kept.next_calls(calls) if kept else calls
 
     def _run(
@@ -146,8 +147,7 @@ class Ranks:
         try:
             launcher.run_ranks(calls, memory, links)
         except SimulationError as error:
-            found = ((each.fault.rank, each.diagnostic) for each in (error, *error.others))
-            self.result = result_of(self.count, found)
+            self.result = result_of(self.count, findings_of(error))
             raise
         return result_of(self.count, launcher.warnings(), launcher.rank_times())
 
