@@ -113,7 +113,7 @@ def test_processes_become_ranks_by_shmem(tmp_path: Path) -> None:
         env={**os.environ, "TILE_TARGET": "sim", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
         check=False,
     )
     assert found.returncode == 0, found.stderr
