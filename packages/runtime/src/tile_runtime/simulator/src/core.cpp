@@ -59,9 +59,9 @@ void Core::begin()
     cube = CubeState{};
     compare_mask[0] = compare_mask[1] = 0;
     vector_registers = VectorRegisters{};
-    if (flags_used) {
+    if (flags_set != 0) {
         std::memset(static_cast<void*>(flags), 0, sizeof(flags));
-        flags_used = false;
+        flags_set = 0;
     }
     for (CrossFlag& flag : cross) {
         flag = CrossFlag{};

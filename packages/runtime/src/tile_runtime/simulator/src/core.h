@@ -106,7 +106,7 @@ public:
     uint32_t feature_matrix[2] = {0, 0};  // height, width for 3D loads
     uint8_t feature_pads[4] = {0, 0, 0, 0};
     Flag flags[pipe_count][pipe_count][event_ids];
-    bool flags_used = false;
+    uint32_t flags_set = 0;  // of `flags`
     CrossFlag cross[cross_flags];
 
     // Where the core waits for a cross-core flag; waiting_id < 0 when it does not.

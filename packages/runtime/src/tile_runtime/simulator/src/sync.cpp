@@ -144,7 +144,6 @@ Flag& flag_of(Core& core, const Event& event, int64_t id, Use use)
     if (id >= documented_event_ids && core.device_checks) {
         report_event_id(core, id, use);
     }
-    core.flags_used = true;
     return core.flags[int(event.source)][int(event.target)][id];
 }
 
@@ -164,6 +163,7 @@ void set_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
             text_of("%s: flag %s id %lld is already set (at %s:%u) and nothing waited for it since", use.api,
                 event.name, static_cast<long long>(id), flag.at.file, flag.at.line));
     }
+    core.flags_set += flag.set ? 0 : 1;
     flag = {true, core.site.file != nullptr ? core.site : use.at};
     if (OrderChecks* order = core.block.order()) {
         order->set_flag(core, event.source, event.target, int(id), use);
@@ -189,6 +189,7 @@ void wait_flag(AscendC::HardEvent hard_event, int64_t id, Use use)
                 use.api, event.name, static_cast<long long>(id), event.name, static_cast<long long>(id)));
         return;
     }
+    core.flags_set -= flag.set ? 1 : 0;
     flag.set = false;
     if (OrderChecks* order = core.block.order()) {
         order->wait_flag(core, event.source, event.target, int(id), use);
@@ -237,7 +238,7 @@ void data_sync_barrier(Use use)
 
 void check_flags_at_exit(Core& core)
 {
-    if (!core.device_checks || !core.flags_used) {
+    if (!core.device_checks || core.flags_set == 0) {
         return;
     }
     for (const Event& event : events) {
