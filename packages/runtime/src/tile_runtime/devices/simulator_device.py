@@ -135,15 +135,19 @@ class SimulatorLaunch:
         memory: Sequence[SymmetricMemory],
         links: LinkTable = A2_LINKS,
         process: tuple[int, ...] | None = None,
+        earlier: Any = None,
     ) -> None:
         """Run one call on each of several simulated devices, all together, to the end of the last.
-        Raises SimulationError as a call on one does. `links` connect them, on the time model."""
+        Raises SimulationError as a call on one does. `links` connect them, on the time model.
+        `earlier` is the WordHistory of the launcher for the launches on these devices."""
         self._configure()
         first, *others = calls
         symmetric = [(m.name, m.bytes, tuple(t.data_ptr() for t in m.instances)) for m in memory]
         values, fresh = [c.values for c in calls], [self._fresh(c) for c in calls]
         timing = timing_of(self._target, links=links) if switch("time") else None
-        error, text = self._kernel.run_ranks(values, first.sizes, fresh, symmetric, timing, process)
+        error, text = self._kernel.run_ranks(
+            values, first.sizes, fresh, symmetric, timing, process, earlier
+        )
         self._finish(first, error, text)
         for call in others:
             if set(self._fresh(call)).intersection(call.returned):

@@ -37,6 +37,13 @@ class LaunchError:
     def rank(self) -> int:
         """Whose block it is, in a launch over several ranks; else -1."""
 
+class WordHistory:
+    """What launches on the same ranks have signalled, for a later one on them."""
+
+    def __init__(self) -> None: ...
+    def forget(self) -> None:
+        """All ranks have met."""
+
 class Kernel:
     """A loaded kernel library; closed when the object dies.
 
@@ -125,10 +132,12 @@ class Kernel:
         allocations: Sequence[tuple[str, int, tuple[int, ...]]] = (),
         timing: dict[str, float] | None = ...,
         process: tuple[int, ...] | None = ...,
+        earlier: WordHistory | None = ...,
     ) -> tuple[LaunchError | None, str]:
         """Simulates one launch over as many ranks as `values` has tuples, each with the values of
         its own; sizes are those of every rank. `allocations` is the memory that ranks reach of each
-        other: its name, its bytes, and where it lies on each rank. `timing` is as in `set_options`."""
+        other: its name, its bytes, and where it lies on each rank. `timing` is as in `set_options`,
+        and `earlier` has what the launches before have signalled."""
 
 class Torch:
     """What of torch a remembered call needs: types of plain tensors, the plainest first; `empty`,

@@ -285,9 +285,21 @@ Outcome Kernel::enter(Cells& cells, void* stream, const RunOptions& options) con
     return result;
 }
 
+WordHistory::WordHistory() : words_(simulator->new_words()) {}
+
+WordHistory::~WordHistory()
+{
+    simulator->delete_words(words_);
+}
+
+void WordHistory::forget()
+{
+    simulator->forget_words(words_);
+}
+
 Outcome Kernel::run_ranks(const std::vector<py::tuple>& values, const py::tuple& byte_sizes,
     const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations,
-    const std::optional<py::dict>& timing, const std::optional<Process>& process) const
+    const std::optional<py::dict>& timing, const std::optional<Process>& process, const WordHistory* earlier) const
 {
     if (!simulated_) {
         throw std::invalid_argument("ranks of one process are simulated");
@@ -316,6 +328,7 @@ Outcome Kernel::run_ranks(const std::vector<py::tuple>& values, const py::tuple&
     const std::optional<TileTiming> constants = timing ? std::optional(constants_of(*timing)) : std::nullopt;
     options.timing = constants ? &*constants : nullptr;
     options.processes = process ? &others : nullptr;
+    options.words = earlier != nullptr && !process ? earlier->words() : nullptr;
     const py::gil_scoped_release release;
     simulator->clear();
     simulator->set_buffers(buffers.data(), buffers.size());

@@ -32,6 +32,21 @@ struct LaunchError {
     std::string repr() const;
 };
 
+// What launches on the same ranks have signalled, for a later one on them.
+class WordHistory {
+public:
+    WordHistory();
+    ~WordHistory();
+    WordHistory(const WordHistory&) = delete;
+    WordHistory& operator=(const WordHistory&) = delete;
+    // All ranks have met.
+    void forget();
+    TileWords* words() const { return words_; }
+
+private:
+    TileWords* words_;
+};
+
 // What a run leaves: its error, and the text the kernel printed.
 using Outcome = std::pair<std::optional<LaunchError>, std::string>;
 
@@ -110,12 +125,14 @@ public:
     // The same for all ranks of a launch at once, each with values of its own; sizes are of all. `allocations`: memory
     // that ranks reach of each other, as (name, bytes, bases by rank); `timing`: constants of the time
     // model.
+    // `earlier`, unless each rank has a process: the launches before, or null.
     // `process`, where each rank has a process of its own and the values are those of this one: how many ranks there are,
     // and what TileProcesses holds.
     using Process = std::tuple<uint32_t, uint32_t, uintptr_t, uint32_t, uintptr_t, uintptr_t, uintptr_t>;
     Outcome run_ranks(const std::vector<py::tuple>& values, const py::tuple& byte_sizes,
         const std::vector<py::tuple>& fresh, const std::vector<py::tuple>& allocations,
-        const std::optional<py::dict>& timing, const std::optional<Process>& process) const;
+        const std::optional<py::dict>& timing, const std::optional<Process>& process,
+        const WordHistory* earlier) const;
 
     // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread, or None.
     static py::object timeline();

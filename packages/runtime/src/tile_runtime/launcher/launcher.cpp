@@ -29,6 +29,8 @@ PYBIND11_MODULE(_tile_launcher, module)
         .def_readonly("rank", &LaunchError::rank)
         .def("__repr__", &LaunchError::repr);
 
+    py::class_<WordHistory>(module, "WordHistory").def(py::init<>()).def("forget", &WordHistory::forget);
+
     const auto unwritten = [](const Kernel&, uintptr_t base, uint64_t bytes) {
         const TileUnwritten found = Kernel::unwritten(reinterpret_cast<const void*>(base), bytes);
         return py::make_tuple(found.count, found.first, found.end);
@@ -51,7 +53,8 @@ PYBIND11_MODULE(_tile_launcher, module)
             py::arg("fresh") = py::tuple(), py::arg("stream") = 0)
         .def("run_ranks", &Kernel::run_ranks, py::arg("values"), py::arg("byte_sizes"),
             py::arg("fresh") = std::vector<py::tuple>(), py::arg("allocations") = std::vector<py::tuple>(),
-            py::arg("timing") = py::none(), py::arg("process") = py::none());
+            py::arg("timing") = py::none(), py::arg("process") = py::none(),
+            py::arg("earlier") = static_cast<const WordHistory*>(nullptr));
 
     py::class_<Torch, std::shared_ptr<Torch>>(module, "Torch")
         .def(py::init<py::tuple, py::object, py::object, py::object, py::tuple, py::object>(), py::kw_only(), py::arg("types"),

@@ -83,7 +83,10 @@ struct Simulator {
           clear(library.find<decltype(tile_simulator_clear)>("tile_simulator_clear")),
           begin_ranks(library.find<decltype(tile_simulator_begin_ranks)>("tile_simulator_begin_ranks")),
           next_rank(library.find<decltype(tile_simulator_next_rank)>("tile_simulator_next_rank")),
-          end_ranks(library.find<decltype(tile_simulator_end_ranks)>("tile_simulator_end_ranks"))
+          end_ranks(library.find<decltype(tile_simulator_end_ranks)>("tile_simulator_end_ranks")),
+          new_words(library.find<decltype(tile_simulator_new_words)>("tile_simulator_new_words")),
+          forget_words(library.find<decltype(tile_simulator_forget_words)>("tile_simulator_forget_words")),
+          delete_words(library.find<decltype(tile_simulator_delete_words)>("tile_simulator_delete_words"))
     {
         library.find<decltype(tile_simulator_guard)>("tile_simulator_guard")();
     }
@@ -102,6 +105,9 @@ struct Simulator {
     decltype(tile_simulator_begin_ranks)* begin_ranks;
     decltype(tile_simulator_next_rank)* next_rank;
     decltype(tile_simulator_end_ranks)* end_ranks;
+    decltype(tile_simulator_new_words)* new_words;
+    decltype(tile_simulator_forget_words)* forget_words;
+    decltype(tile_simulator_delete_words)* delete_words;
 };
 
 }  // namespace tile_launcher

@@ -15,6 +15,7 @@ from tile_ir.costs.links import TOPOLOGIES, LinkTable
 from tile_ir.switches import override
 from tile_runtime.devices.simulator_device import SimulatorLaunch
 from tile_runtime.jit_kernels.kernel import JITKernel
+from tile_runtime.launcher import native
 from tile_runtime.launcher.bind_arguments import ArgumentBinder, Bound
 from tile_runtime.launcher.kept_words import KeptWords
 from tile_runtime.launcher.run_watchers import RECORDERS
@@ -46,6 +47,7 @@ class Ranks:
     result: RankRun | None = field(default=None, repr=False)
     _made: list[SymmetricTensor] = field(default_factory=list)
     _kept: dict[KeptWords, KeptWords] = field(default_factory=dict, repr=False)
+    _earlier: Any = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.count, int) or not 0 < self.count <= MOST_RANKS:
@@ -66,6 +68,7 @@ class Ranks:
     ) -> None:
         self._made.clear()
         self._kept.clear()
+        self._earlier = None
 
     @property
     def times(self) -> RankTimes | None:
@@ -144,8 +147,10 @@ class Ranks:
         memory: Sequence[SymmetricTensor],
         links: LinkTable,
     ) -> RankRun:
+        if self._earlier is None:
+            self._earlier = native.launcher().WordHistory()
         try:
-            launcher.run_ranks(calls, memory, links)
+            launcher.run_ranks(calls, memory, links, earlier=self._earlier)
         except SimulationError as error:
             self.result = result_of(self.count, findings_of(error))
             raise
@@ -157,7 +162,10 @@ class Ranks:
         return [replace(made, name=names.get(id(made), made.name)) for made in self._made]
 
     def barrier(self) -> None:
-        """Wait for what has been launched: nothing is left to wait for."""
+        """Wait for what has been launched on all ranks: each launch from now on is ordered after
+        it. Without a barrier, the launches of one rank are ordered, and those of two are not."""
+        if self._earlier is not None:
+            self._earlier.forget()
 
     def _check(self, name: str, argument: Any) -> None:
         """Raise CallError unless an argument of a launch has one for each rank, or is for all."""

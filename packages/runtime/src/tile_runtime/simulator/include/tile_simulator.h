@@ -54,6 +54,8 @@ enum TileChecks : uint32_t {
 // words so far `apart`, and 1 + the number of a rank that has given up. The words are shared by all processes, or kept up
 // to date by messages.
 struct TileMessages;
+// What launches over ranks have left in words: signals that a later one may overtake.
+struct TileWords;
 
 struct TileProcesses {
     uint32_t rank;
@@ -78,6 +80,7 @@ struct TileOptions {
     uint32_t delivery;         // TileDelivery
     uint32_t node_ranks;       // ranks of a node, which reach those of others over RoCE; 0: all are one node
     const TileProcesses* processes = nullptr;  // null: all ranks are of this process
+    TileWords* words = nullptr;  // of the launches before on the same ranks; null: each stands alone
 };
 
 // The error of a launch: of all blocks that failed, the first of the first to start. Strings live until the next launch
@@ -117,6 +120,10 @@ int tile_simulator_run(const char* kernel_name, uint32_t blocks, void (*entry)(v
 void tile_simulator_begin_ranks(uint32_t ranks, const TileSymmetric* memory, size_t count);
 void tile_simulator_next_rank(void);
 int tile_simulator_end_ranks(void);
+// For TileOptions::words, of ranks whose symmetric memory stays where it is. To forget them: all ranks have met since.
+TileWords* tile_simulator_new_words(void);
+void tile_simulator_forget_words(TileWords* words);
+void tile_simulator_delete_words(TileWords* words);
 // Messages between processes that share no memory: `sockets` lead to the others (-1: to itself), `instances` are `bytes`
 // of each rank, its own memory and a picture of the others'. Whoever gives up is told in `given_up` and `text`. Served by
 // a thread until the end, which waits so long at most for the others to end as well.

@@ -9,6 +9,7 @@
 #include "launch.h"
 #include "rank_messages.h"
 #include "thread_pool.h"
+#include "word_history.h"
 
 namespace tile_simulator {
 namespace {
@@ -84,6 +85,9 @@ int run_launch(const char* kernel_name, uint32_t blocks, std::vector<RankEntry> 
         ThreadPool::instance().run(launch, threads - 1);
     }
     launch.finish();
+    if (launch.failed() && now.options.words != nullptr) {
+        now.options.words->forget();
+    }
     now.output += launch.collect_output();
     for (Fault& warning : launch.take_others()) {
         now.warnings.push_back(std::move(warning));

@@ -32,6 +32,12 @@ public:
         return std::lower_bound(entries_.begin(), entries_.end(), block,
             [](const Entry& entry, uint32_t wanted) { return entry.block < wanted; });
     }
+    // Whether one of [block, end) has a clock.
+    bool knows_any(uint32_t block, uint32_t end) const
+    {
+        const auto found = from(block);
+        return found != entries_.end() && found->block < end;
+    }
     // Of a block behind all that have one.
     void append(uint32_t block, Clock clock) { entries_.push_back({block, std::move(clock)}); }
     void reserve(size_t count) { entries_.reserve(count); }

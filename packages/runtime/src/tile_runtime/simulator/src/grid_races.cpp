@@ -27,6 +27,17 @@ std::tuple<std::string, uint32_t, std::string, uint32_t> places(const Access& fi
 
 }  // namespace
 
+ForeignPointer GridRaces::known_by(uint32_t first, uint32_t end) const
+{
+    ForeignPointer all;
+    for (auto taken = taken_.lower_bound(first); taken != taken_.end() && taken->first < end; ++taken) {
+        for (const TakenOver& each : taken->second.by) {
+            all = joined(all, each.known(each.latest()));
+        }
+    }
+    return all;
+}
+
 void GridRaces::add(uint32_t block, OrderChecks& order, bool alone)
 {
     stored_.push_back(std::move(order.stored_bytes()));

@@ -28,6 +28,8 @@ public:
     void add(uint32_t block, OrderChecks& order, bool alone);
     // Compares what was added, and forgets it.
     void compare(const Launch& launch);
+    // What blocks [first, end) have learned of others, of those that were added.
+    ForeignPointer known_by(uint32_t first, uint32_t end) const;
     // What conflicts, one for each pair of lines and at most as many as the launch tells. Stores of equal bytes by two
     // blocks are no conflict: they are among the redundant ones, one for each line.
     // Stores to flags in GM, each of which follows the one before (GlobalFlags::chained), are none either.

@@ -76,6 +76,7 @@ Launch::Launch(uint32_t blocks, std::vector<RankEntry> entries, const SymmetricM
       code_(code_of(entries_.front().entry)), rounds_of_ranks_(entries_.size()),
       collectives_of_ended_(entries_.size(), 0)
 {
+    signals_.follow(ranks() > 1 && ranks() <= WordHistory::most_ranks ? options_.words : nullptr);
     if (options_.timing != nullptr) {
         time_logs_.resize(blocks * entries_.size());
         sync_lines_ = std::make_shared<SyncLines>();

@@ -169,6 +169,10 @@ void Launch::finish()
         (failed_ ? others_.emplace_back() : fault_) = std::move(fault);
         failed_ = true;
     };
+    std::vector<ForeignPointer> ends;
+    for (uint32_t rank = 0; options_.words != nullptr && rank < ranks(); ++rank) {
+        ends.push_back(grid_races_.known_by(rank * blocks_, (rank + 1) * blocks_));
+    }
     grid_races_.compare(*this);
     const std::vector<Fault> redundant = grid_races_.take_redundant();
     std::vector<Fault> races = grid_races_.take_races();
@@ -184,6 +188,9 @@ void Launch::finish()
         } else {
             warnings_.try_emplace({fault.kind, fault.file, fault.line}, fault);
         }
+    }
+    if (!failed_) {
+        signals_.leave(*this, ends);
     }
 }
 

@@ -84,6 +84,8 @@ public:
     void end_wait(const Core& core, JudgedWait& wait);
     // Whether the scalar unit of the core is ordered after a store or a signal.
     bool scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const;
+    // Whether it has learned anything of a rank in this launch, or is of that rank.
+    bool scalar_knows_rank(const Core& core, uint32_t rank) const;
     // Stores to other ranks: those so far are complete for the core; for who knows the number that is returned.
     void remote_complete(const Core& core) { ++issued_[remote_of(core_index(core))]; }
     // The same of what it has given to the engine.

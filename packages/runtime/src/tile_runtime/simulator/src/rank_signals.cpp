@@ -218,6 +218,21 @@ bool OrderChecks::scalar_behind(const Core& core, const GlobalFlags::Writer& wri
     return behind(now, writer);
 }
 
+bool OrderChecks::scalar_knows_rank(const Core& core, uint32_t rank) const
+{
+    if (rank == core.block.rank()) {
+        return true;
+    }
+    const VectorClock& clock = known_[agent_of(core, Pipe::s)];
+    for (int each = 0; each < cores_per_block; ++each) {
+        const ForeignPointer& known = taken_[each].known(clock.at[handovers_of(each)]);
+        if (known != nullptr && known->knows_any(rank * blocks_, (rank + 1) * blocks_)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
 {
     Core& core = core_of(use);
@@ -266,6 +281,7 @@ void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
         launch.signals().apply(
             address, signal, launch,
             [&](const GlobalFlags::Writer& writer) { return order->scalar_behind(core, writer); },
+            [&](uint32_t rank) { return order->scalar_knows_rank(core, rank); },
             [&] { order->hand_word(core, address, signal.add, signal.by.writer, signal.by.handover); });
     }
     core.stored_to_gm = true;

@@ -33,6 +33,8 @@ bool follows(const SignalWords::Signal& later, const SignalWords::Signal& earlie
                      knows_instruction(*carried.foreign, writer.block, writer.agent, writer.number);
 }
 
+}  // namespace
+
 std::string act_of(const Launch& launch, const SignalWords::Signal& signal, const std::string& word)
 {
     const std::string does = signal.add ? text_of("adds %d to %s", signal.value, word.c_str())
@@ -41,10 +43,8 @@ std::string act_of(const Launch& launch, const SignalWords::Signal& signal, cons
         signal.use.api, signal.use.at.file, signal.use.at.line);
 }
 
-}  // namespace
-
 void SignalWords::apply(uint64_t address, const Signal& signal, const Launch& launch, const Knows& knows,
-    const std::function<void()>& tell)
+    const KnowsRank& knows_rank, const std::function<void()>& tell)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     const SymmetricMemory::Place place = launch.symmetric_memory().find(address);
@@ -57,6 +57,9 @@ void SignalWords::apply(uint64_t address, const Signal& signal, const Launch& la
     Word& word = entry->second;
     const int32_t now = load(address);
     if (fresh || word.now != now) {
+        if (earlier_ != nullptr && (!fresh || earlier_->of(address, now) == nullptr)) {
+            earlier_->forget(address);
+        }
         word = Word{};  // somebody has stored another value: what was signalled before is gone
         word.initial = now;
     }
@@ -64,6 +67,9 @@ void SignalWords::apply(uint64_t address, const Signal& signal, const Launch& la
     if (signal.by.handover != nullptr) {
         for (const uint64_t other : lines_[line]) {
             check(other, words_[other], signal, address, launch, knows);
+        }
+        if (earlier_ != nullptr && !earlier_->empty()) {
+            check_earlier(base, address, signal, launch, knows_rank);
         }
         settles = !signal.add && first_to_look_at(word, knows) == word.signals.size();
         word.settled = settles ? word.signals.size() : word.settled;
@@ -136,12 +142,17 @@ void SignalWords::check(uint64_t address, const Word& word, const Signal& signal
         fault.rank = static_cast<int32_t>(told.rank);
         fault.core = core_names[told.core];
         fault.other = (swap ? signal : earlier).use.at;
-        const std::string key =
-            text_of("%s %s:%u %s:%u", fault.kind.c_str(), fault.file.c_str(), fault.line, fault.other.file, fault.other.line);
-        const auto [entry, fresh] = found_.try_emplace(key, fault);
-        if (!fresh && fault.text < entry->second.text) {
-            entry->second = fault;
-        }
+        keep_found(std::move(fault));
+    }
+}
+
+void SignalWords::keep_found(Fault fault)
+{
+    const std::string key =
+        text_of("%s %s:%u %s:%u", fault.kind.c_str(), fault.file.c_str(), fault.line, fault.other.file, fault.other.line);
+    const auto [entry, fresh] = found_.try_emplace(key, fault);
+    if (!fresh && fault.text < entry->second.text) {
+        entry->second = std::move(fault);
     }
 }
 
@@ -299,6 +310,9 @@ void SignalWords::forget()
         word.settled = word.behind_set = 0;
     }
     judged_.forget();
+    if (earlier_ != nullptr) {
+        earlier_->forget();
+    }
 }
 
 void SignalWords::judged(std::shared_ptr<const JudgedWait> wait)

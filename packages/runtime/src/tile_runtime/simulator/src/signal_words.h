@@ -18,6 +18,7 @@
 #include "fault.h"
 #include "global_flags.h"
 #include "judged_waits.h"
+#include "word_history.h"
 
 namespace tile_simulator {
 
@@ -45,10 +46,18 @@ public:
     // Whether somebody is ordered after a signal.
     using Knows = std::function<bool(const GlobalFlags::Writer&)>;
 
+    // Whether somebody knows that a rank has begun the launch.
+    using KnowsRank = std::function<bool(uint32_t rank)>;
+
+    // Follows earlier launches on the same ranks; null: there are none.
+    void follow(WordHistory* earlier) { earlier_ = earlier; }
+    // The launch has ended, without an error: `ends` is what each rank knows at the end.
+    void leave(const Launch& launch, const std::vector<ForeignPointer>& ends);
+
     // Applies a signal to its word and calls `tell` before the word changes; notes those that it is not ordered after,
     // where it should be.
     void apply(uint64_t address, const Signal& signal, const Launch& launch, const Knows& knows,
-        const std::function<void()>& tell);
+        const KnowsRank& knows_rank, const std::function<void()>& tell);
     // What comes with a value for which a condition holds; null if nothing does. With `judged`, what it rests on, if that
     // is a sum.
     ForeignPointer knowledge(uint64_t address, const SignalCondition& condition, const Knows& knows,
@@ -94,9 +103,13 @@ private:
     static size_t first_to_look_at(const Word& word, const Knows& knows);
     void check(uint64_t address, const Word& word, const Signal& signal, uint64_t to, const Launch& launch,
         const Knows& knows);
+    // The same for signals of earlier launches to the words of a line.
+    void check_earlier(uint64_t base, uint64_t to, const Signal& signal, const Launch& launch, const KnowsRank& knows);
+    void keep_found(Fault fault);
     static void add(Word& word, const Signal& signal);
     void remember_site(const Signal& signal, size_t ranks);
 
+    WordHistory* earlier_ = nullptr;
     mutable std::mutex mutex_;
     std::unordered_map<uint64_t, Word> words_;
     std::map<uint64_t, std::vector<uint64_t>> lines_;  // addresses of words by line
@@ -104,5 +117,8 @@ private:
     std::vector<Site> sites_;
     JudgedWaits judged_;
 };
+
+// A signal in words, to a word of this name.
+std::string act_of(const Launch& launch, const SignalWords::Signal& signal, const std::string& word);
 
 }  // namespace tile_simulator
