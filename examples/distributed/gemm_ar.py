@@ -100,18 +100,24 @@ def gemm_ar(
                     T.copy(A[i * rows, at], a)
                     T.copy(B[at, j * columns], b)
                     T.gemm_v0(a, b, c, init=(k == 0))
-                T.copy(c, part)
-                T.put(part, parts[r, i * rows, j * columns], cid % num)
-                T.quiet()
-                T.signal(made[r * tiles + n], step, cid % num)
-                add_stripe(
-                    parts, made, C, summed, step, t - 1, cid, blocks, rows, stripes, total, term
-                )
-            for t in T.serial(T.max(mine - 1, 0), rounds):
-                add_stripe(parts, made, C, summed, step, t, cid, blocks, rows, stripes, total, term)
-            with T.Scope("V"):
-                for t in T.serial(T.ceildiv(tiles * stripes - cid, blocks)):
-                    T.wait_ge(summed[cid + t * blocks], step)
+                if ranks == 1:
+                    T.copy(c, C[i * rows, j * columns])
+                else:
+                    T.copy(c, part)
+                    T.put(part, parts[r, i * rows, j * columns], cid % num)
+                    T.quiet()
+                    T.signal(made[r * tiles + n], step, cid % num)
+                    add_stripe(
+                        parts, made, C, summed, step, t - 1, cid, blocks, rows, stripes, total, term
+                    )
+            if ranks > 1:
+                for t in T.serial(T.max(mine - 1, 0), rounds):
+                    add_stripe(
+                        parts, made, C, summed, step, t, cid, blocks, rows, stripes, total, term
+                    )
+                with T.Scope("V"):
+                    for t in T.serial(T.ceildiv(tiles * stripes - cid, blocks)):
+                        T.wait_ge(summed[cid + t * blocks], step)
 
     return kernel
 

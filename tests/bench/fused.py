@@ -32,9 +32,9 @@ GAIN = 1.25
 SIZES = (
     (4096, 2048, 4096), (4096, 4096, 4096), (8192, 4096, 4096), (16384, 4096, 4096),
 )  # fmt: skip
-# Links take longer than the product, and what is left of it when the last piece has come has no
-# more than a tile for each core: overlap gains less.
-BOUND_BY_LINKS = (2048, 1024, 2048)
+# Links take longer than the product, and what is left of it when the last piece has come is more
+# than a tile for each core: overlap gains less, and more with tiles of fewer rows.
+BOUND_BY_LINKS, FEWER_ROWS = (2048, 1024, 2048), 64
 REDUCED = (5416, 1408, 6144)
 # A tile for fewer cores than there are, and that one needs all that the links bring at the end.
 SMALL = (1024, 256, 8192)
@@ -55,32 +55,34 @@ class Fused:
         kernel(_zeros(m, k), _zeros(k, n))
         return float(kernel.timeline().task_microseconds)
 
-    def ag_gemm(self, size: Sequence[int], ranks: int = RANKS) -> float:
+    def ag_gemm(self, size: Sequence[int], ranks: int = RANKS, rows: int = 128) -> float:
         m, (n, k) = size[0] // ranks, size[1:]
-        kernel = self.script("distributed/ag_gemm").ag_gemm(ranks, m, n, k)
+        kernel = self.script("distributed/ag_gemm").ag_gemm(ranks, m, n, k, rows)
         with Ranks(ranks) as world:
             gathered, words = world.zeros((ranks, m, k), torch.float16), _words(world, m)
             c = [_zeros(ranks, m, n) for _ in range(ranks)]
             return _launch(world, kernel, gathered, _zeros(k, n), words, c, 1)
 
-    def gemm_rs(self, size: Sequence[int], ranks: int = RANKS) -> float:
+    def gemm_rs(self, size: Sequence[int], ranks: int = RANKS, rows: int = 128) -> float:
         m, (n, k) = size[0] // ranks, size[1:]
-        kernel = self.script("distributed/gemm_rs").gemm_rs(ranks, m, n, k)
+        kernel = self.script("distributed/gemm_rs").gemm_rs(ranks, m, n, k, rows)
         with Ranks(ranks) as world:
             parts = world.zeros((ranks, m, n), torch.float16)
-            words = world.signals(ranks * T.ceildiv(m, 128) * T.ceildiv(n, 256))
+            words = world.signals(ranks * T.ceildiv(m, rows) * T.ceildiv(n, 256))
             c = [_zeros(m, n) for _ in range(ranks)]
             return _launch(world, kernel, _zeros(ranks, m, k), _zeros(k, n), parts, words, c, 1)
 
-    def gemm_ar(self, size: Sequence[int], rows: int = 240, columns: int = 128) -> float:
+    def gemm_ar(
+        self, size: Sequence[int], rows: int = 240, columns: int = 128, ranks: int = RANKS
+    ) -> float:
         m, n, k = size
         script = self.script("distributed/gemm_ar")
-        kernel = script.gemm_ar(RANKS, m, n, k, rows, columns)
+        kernel = script.gemm_ar(ranks, m, n, k, rows, columns)
         tiles = T.ceildiv(m, rows) * T.ceildiv(n, columns)
-        with Ranks(RANKS) as world:
-            parts, c = world.zeros((RANKS, m, n), torch.float16), world.zeros((m, n), torch.float16)
-            made = world.signals(RANKS * tiles)
-            summed = world.signals(tiles * script.stripes_of(rows, BLOCKS, RANKS))
+        with Ranks(ranks) as world:
+            parts, c = world.zeros((ranks, m, n), torch.float16), world.zeros((m, n), torch.float16)
+            made = world.signals(ranks * tiles)
+            summed = world.signals(tiles * script.stripes_of(rows, BLOCKS, ranks))
             return _launch(world, kernel, _zeros(m, k), _zeros(k, n), parts, made, c, summed, 1)
 
 
@@ -135,14 +137,18 @@ def _timed(what: str, measure: Callable[[Fused], list[Row]]) -> Measurement:
     return run
 
 
-def _gathers(fused: Fused, size: Sequence[int], limit: float, more: bool = True) -> Row:
+def _gathers(
+    fused: Fused, size: Sequence[int], limit: float, more: bool = True, rows: int = 128
+) -> Row:
     apart = fused.product(*size) + all_gather(size[0] // RANKS, size[2])
-    return _gain(_title("all-gather and gemm", size), apart, fused.ag_gemm(size), limit, more)
+    together = fused.ag_gemm(size, rows=rows)
+    return _gain(_title("all-gather and gemm", size), apart, together, limit, more)
 
 
-def _scatters(fused: Fused, size: Sequence[int], limit: float) -> Row:
+def _scatters(fused: Fused, size: Sequence[int], limit: float, rows: int = 128) -> Row:
     apart = fused.product(*size) + all_sum(size[0] // RANKS, size[1], everywhere=False)
-    return _gain(_title("gemm and reduce-scatter", size), apart, fused.gemm_rs(size), limit)
+    together = fused.gemm_rs(size, rows=rows)
+    return _gain(_title("gemm and reduce-scatter", size), apart, together, limit)
 
 
 def _reduces(fused: Fused, size: Sequence[int], limit: float) -> Row:
@@ -154,7 +160,10 @@ def _alone(fused: Fused) -> list[Row]:
     """On one device: the fused kernels against the product."""
     size = 1024, 4096, 4096
     product = fused.product(*size)
-    times = {"all-gather": fused.ag_gemm(size, 1), "reduce-scatter": fused.gemm_rs(size, 1)}
+    times = {
+        "all-gather": fused.ag_gemm(size, 1), "reduce-scatter": fused.gemm_rs(size, 1),
+        "all-reduce": fused.gemm_ar(size, 128, 256, ranks=1),
+    }  # fmt: skip
     return [
         Row(f"gemm with {name} on 1 device, of gemm alone", *[time / product] * 3, "x", 1, 1.05)
         for name, time in times.items()
@@ -187,7 +196,10 @@ FUSED: dict[str, Measurement] = {
     ),
     "ranks.fused.by_links": _timed(
         "A published size that gains less.",
-        lambda f: [_gathers(f, BOUND_BY_LINKS, 1), _scatters(f, BOUND_BY_LINKS, 1)],
+        lambda f: [
+            _gathers(f, BOUND_BY_LINKS, 1.15, rows=FEWER_ROWS),
+            _scatters(f, BOUND_BY_LINKS, 1.1, rows=FEWER_ROWS),
+        ],
     ),
     "ranks.fused.small": _timed(
         "A size where overlap loses.", lambda f: [_gathers(f, SMALL, 1, more=False)]
