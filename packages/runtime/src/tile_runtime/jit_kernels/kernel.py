@@ -42,7 +42,8 @@ class JITKernel(KernelSources):
 
     `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `rebuild`
     makes the kernel anew of what `__reduce__` tells; `retrace` makes `prim_func` anew, for a kernel
-    that a factory made; `passes` are the options it was lowered with. A tuner sets `config`,
+    that a factory made, whose `name` tells the arguments; `passes` are the options it was lowered
+    with. A tuner sets `config`,
     `latency` and `ref_latency`, both in milliseconds, and `tuning`, all that it found.
     """
 
@@ -59,8 +60,10 @@ class JITKernel(KernelSources):
         rebuild: Callable[..., JITKernel],
         retrace: Callable[[], Func] | None = None,
         passes: PassOptions | None = None,
+        name: str = "",
     ) -> None:
         self.prim_func = prim_func
+        self.name = name or prim_func.name
         self.target = target
         self.generator = generator
         self.out_idx = list(out_idx)
@@ -131,8 +134,11 @@ class JITKernel(KernelSources):
             self.prim_func, self.target, self.passes, tuple(self.out_idx),
             tuple(self.workspace_idx),
         )  # fmt: skip
-        tuned = {n: getattr(self, n) for n in ("config", "latency", "ref_latency")}
-        return self._rebuild, made_of, tuned
+        return self._rebuild, made_of, self._kept_in_pickles()
+
+    def _kept_in_pickles(self) -> dict[str, Any]:
+        """What the function does not tell."""
+        return {n: getattr(self, n) for n in ("name", "config", "latency", "ref_latency")}
 
     def run_bound(self, call: Bound, inputs: tuple[Any, ...]) -> None:
         """Run, and tell those who watch runs."""
@@ -303,7 +309,7 @@ class JITKernel(KernelSources):
         return parse(path.read_text(), str(path))
 
     def __repr__(self) -> str:
-        return f"<kernel {self.prim_func.name} for {self.target.name} at {self.libpath}>"
+        return f"<kernel {self.name} for {self.target.name} at {self.libpath}>"
 
     @property
     def kernel(self) -> JITKernel:

@@ -87,7 +87,7 @@ def _kernel_lines(name: str, options: argparse.Namespace) -> Iterator[str]:
         seconds.append(time.perf_counter() - start)
     found = roofline(run)
     spent = kernel.timings
-    yield f"{kernel.prim_func.name}, source {kernel.source_hash}"
+    yield f"{kernel.name}, source {kernel.source_hash}"
     yield f"modelled  {modelled_text(line)}"
     yield (
         f"host      {statistics.median(seconds) * 1e3:.2f} ms a call on the simulator "
