@@ -16,6 +16,7 @@ from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
+from tile_runtime.jit_kernels.kernel_report import Report, report_on
 from tile_runtime.jit_kernels.kernel_sources import KernelSources
 from tile_runtime.jit_kernels.no_gradient import without_gradient, written_without_gradient
 from tile_runtime.jit_kernels.prove import prove, wants_proof
@@ -77,6 +78,7 @@ class JITKernel(KernelSources):
         self.latency: float | None = None
         self.ref_latency: float | None = None
         self.tuning: Any = None
+        self.made_up_run: int | None = None  # by which a report knows its own inputs again
         self._built = built
         self._launch = built.launch
         self._proven = built.proven
@@ -206,9 +208,14 @@ class JITKernel(KernelSources):
             prove(self.prim_func, self.lowered, self.target)
             self._proven = True
 
+    def report(self, *inputs: Any, **named: Any) -> Report:
+        """Where the time of a run with these inputs goes; a notebook shows it as a page. Without
+        inputs, of the latest run if it was timed, else of one with inputs of its own making."""
+        return report_on(self, inputs, named)
+
     def timeline(self) -> Timeline | None:
-        """The modelled timeline of the latest run, if the switch `time` was on and the kernel ran
-        on the simulator."""
+        """The modelled timeline of the latest run on this thread, if that was of this kernel, on
+        the simulator, with the switch `time` on."""
         timeline: Callable[[], Timeline | None] | None = getattr(self._launch, "timeline", None)
         return None if timeline is None else timeline()
 

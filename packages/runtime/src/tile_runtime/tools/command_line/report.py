@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tile_runtime.tools.command_line.report_text import headline, report_text, verdict_text
+    from tile_runtime.tools.report.report_text import headline, report_text, verdict_text
     from tile_runtime.tools.report.why.measures import Measures
 
     if options.diff is not None:
