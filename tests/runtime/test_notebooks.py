@@ -40,6 +40,7 @@ CELLS = (
     "doubled(128, 32)",
     "doubled(128).report(torch.ones(64))",
     "1 / 0",
+    "T.perf_report(doubled, 'n', [128, 256])",
 )  # fmt: skip
 
 
@@ -75,11 +76,13 @@ def test_a_report_is_a_page(outputs: list[Any]) -> None:
     assert "<iframe srcdoc=" in report["text/html"]
     assert "Bound by" in report["text/plain"] and "array(" not in report["text/plain"]
     timeline = shown(outputs[2])
+    curves = shown(outputs[8])
+    assert "<svg" in curves["text/html"] and "with launch" in curves["text/plain"]
     assert "<svg" in timeline["text/html"] and timeline["text/plain"].startswith("<timeline: ")
 
 
 def test_errors_show_the_cells(outputs: list[Any]) -> None:
-    overflow, dtype, index, shape, other = map(error, outputs[3:])
+    overflow, dtype, index, shape, other = map(error, outputs[3:8])
     assert overflow.splitlines()[:5] == [
         "Cell In[4], line 5",
         "    outer()",

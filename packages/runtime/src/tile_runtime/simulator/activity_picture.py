@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from tile_ir.quick_dataclasses import dataclass
+from tile_runtime.simulator.svg import document, line, round_step, text
 
 LEFT, PLOT = 118.0, 720.0
 _RIGHT, _TOP, _ROW, _BAR = 52.0, 40.0, 20.0, 15.0
@@ -48,27 +49,17 @@ def activity_picture(
     for row in rows:
         if row.group != group:
             group, y = row.group, y + 8
-            parts.append(_text(2, y + 12, group, "font-weight:600"))
+            parts.append(text(2, y + 12, group, "font-weight:600"))
         parts += _drawn(row, kinds[row.kind], y)
         y += _ROW
     width = LEFT + PLOT + _RIGHT
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
-            f'width="{width:g}" height="{height:g}" role="img" style="max-width:100%" '
-            'font-family="system-ui, Helvetica, Arial, sans-serif" font-size="12" '
-            f'fill="currentColor" aria-label="{escape(name)}">',
-            f'<rect width="{width:g}" height="{height:g}" fill="{paper}"/>',
-            *parts,
-            "</svg>",
-        ]
-    )
+    return document(width, height, name, parts, paper)
 
 
 def _drawn(row: ActivityRow, kind: ActivityKind, y: float) -> Iterator[str]:
     """The label of a row, its shares as an area, and their mean."""
     mean = f"{float(row.shares.mean()):.0%}"
-    yield _text(LEFT - 8, y + 12, row.label, "text-anchor:end")
+    yield text(LEFT - 8, y + 12, row.label, "text-anchor:end")
     yield (
         f'<rect x="{LEFT:g}" y="{y:g}" width="{PLOT:g}" height="{_BAR:g}" fill="currentColor" '
         'fill-opacity="0.06"/>'
@@ -77,7 +68,7 @@ def _drawn(row: ActivityRow, kind: ActivityKind, y: float) -> Iterator[str]:
         f'<path d="{_area(row.shares.tolist(), y + _BAR)}" fill="{kind.colour}">'
         f"<title>{escape(f'{row.group}, {row.label}: {kind.meaning}, {mean}')}</title></path>"
     )
-    yield _text(LEFT + PLOT + 6, y + 12, mean, "opacity:.75")
+    yield text(LEFT + PLOT + 6, y + 12, mean, "opacity:.75")
 
 
 def _area(shares: Sequence[float], base: float) -> str:
@@ -94,19 +85,14 @@ def _area(shares: Sequence[float], base: float) -> str:
 
 def _axis(microseconds: float, height: float) -> Iterator[str]:
     """A line and a number at round times."""
-    rough = microseconds / 8
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * s for s in (1, 2, 5, 10) if power * s >= rough)
+    step = round_step(microseconds, 8)
     digits = max(0, -math.floor(math.log10(step)))
     for number in range(int(microseconds / step) + 1):
         x = LEFT + number * step / microseconds * PLOT
-        yield (
-            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 6:g}" y2="{height - 4:g}" '
-            'stroke="currentColor" stroke-opacity="0.15"/>'
-        )
+        yield line(x, _TOP - 6, x, height - 4)
         unit = " µs" if number == 0 else ""
         words = f"{number * step:.{digits}f}{unit}"
-        yield _text(x, _TOP - 10, words, "text-anchor:middle;opacity:.75")
+        yield text(x, _TOP - 10, words, "text-anchor:middle;opacity:.75")
 
 
 def _legend(rows: Sequence[ActivityRow], kinds: Mapping[str, ActivityKind]) -> Iterator[str]:
@@ -115,9 +101,5 @@ def _legend(rows: Sequence[ActivityRow], kinds: Mapping[str, ActivityKind]) -> I
     for name, kind in kinds.items():
         if name in found:
             yield f'<rect x="{x:g}" y="3" width="10" height="10" fill="{kind.colour}"/>'
-            yield _text(x + 14, 12, kind.meaning, "opacity:.85")
+            yield text(x + 14, 12, kind.meaning, "opacity:.85")
             x += 6.1 * len(kind.meaning) + 34
-
-
-def _text(x: float, y: float, words: str, style: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" style="{style}">{escape(words)}</text>'
