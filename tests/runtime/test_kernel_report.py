@@ -90,4 +90,4 @@ def test_what_a_notebook_shows() -> None:
     assert timeline is not None and repr(timeline).startswith("<timeline: ")
     picture = parse(timeline._repr_html_()).one("svg")
     rows = [path.one("title").text for path in picture.all("path")]
-    assert any(row.startswith("vector cores, V: vector unit, ") for row in rows)
+    assert any(row.startswith("vector, V: vector unit, ") for row in rows)

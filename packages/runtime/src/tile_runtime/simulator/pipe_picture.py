@@ -21,7 +21,7 @@ PIPE_KINDS = {
     "MTE3": ActivityKind("#a37200", "stores"),
     "SDMA": ActivityKind("#b3008c", "copy engine"),
 }
-_GROUPS = (("cube cores", False), ("vector cores", True))
+_GROUPS = (("cube", False), ("vector", True))
 _STEPS = 240
 
 

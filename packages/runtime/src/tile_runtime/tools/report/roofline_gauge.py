@@ -21,7 +21,7 @@ class GaugeRow:
 @dataclass(frozen=True, slots=True)
 class RooflineGauge:
     """The share of the roofline that the run reaches, 0 to 1 but where L2 makes it more; and the
-    parts of the chip, those that need most first."""
+    parts of the chip that have something to do, those that need most first."""
 
     share: float
     rows: tuple[GaugeRow, ...]
@@ -31,7 +31,7 @@ def roofline_gauge(found: Roofline) -> RooflineGauge | None:
     """Return the gauge; None where nothing calculates and nothing moves."""
     if not found.seconds or not found.least[found.bound]:
         return None
-    parts = sorted(found.least, key=lambda part: -found.least[part])
+    parts = sorted(filter(found.least.get, found.least), key=lambda part: -found.least[part])
     rows = (
         GaugeRow(
             part, microseconds(found.least[part] * 1e6),
