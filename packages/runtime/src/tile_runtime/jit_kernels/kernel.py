@@ -16,7 +16,7 @@ from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
-from tile_runtime.jit_kernels.kernel_report import Report, report_on
+from tile_runtime.jit_kernels.kernel_report import TimedKernel
 from tile_runtime.jit_kernels.kernel_sources import KernelSources
 from tile_runtime.jit_kernels.no_gradient import without_gradient, written_without_gradient
 from tile_runtime.jit_kernels.prove import prove, wants_proof
@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     from tile_passes.explain.schedules import LoopSchedule
     from tile_runtime.jit_kernels.profiler import Profiler
     from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
-    from tile_runtime.simulator.rank_times import RankTimes
-    from tile_runtime.simulator.timeline import Timeline
 
 
-class JITKernel(KernelSources):
+class JITKernel(KernelSources, TimedKernel):
     """A compiled kernel: call it with its inputs, get its outputs.
 
     `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `rebuild`
@@ -78,7 +76,6 @@ class JITKernel(KernelSources):
         self.latency: float | None = None
         self.ref_latency: float | None = None
         self.tuning: Any = None
-        self.made_up_run: int | None = None  # by which a report knows its own inputs again
         self._built = built
         self._launch = built.launch
         self._proven = built.proven
@@ -207,23 +204,6 @@ class JITKernel(KernelSources):
         if not self._proven and wants_proof():
             prove(self.prim_func, self.lowered, self.target)
             self._proven = True
-
-    def report(self, *inputs: Any, **named: Any) -> Report:
-        """Where the time of a run with these inputs goes; a notebook shows it as a page. Without
-        inputs, of the latest run if it was timed, else of one with inputs of its own making."""
-        return report_on(self, inputs, named)
-
-    def timeline(self) -> Timeline | None:
-        """The modelled timeline of the latest run on this thread, if that was of this kernel, on
-        the simulator, with the switch `time` on."""
-        timeline: Callable[[], Timeline | None] | None = getattr(self._launch, "timeline", None)
-        return None if timeline is None else timeline()
-
-    def rank_times(self) -> RankTimes | None:
-        """The same with what is known of each rank that ran, which is one if nobody launched the
-        kernel on several."""
-        times: Callable[[], RankTimes | None] | None = getattr(self._launch, "rank_times", None)
-        return None if times is None else times()
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
         """The emitted source; with what calls it on the host in the same file, as it is compiled
