@@ -501,14 +501,20 @@ def test_the_verdict_is_three_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     said = SimpleNamespace(what="Bound by `V`", evidence="busy 90 %", do="pad <rows>", also=())
     monkeypatch.setattr("tile_runtime.tools.report.page.verdict", lambda measures: said)
     section = parse(report_page(small_run())).one("section", id="verdict")
-    assert section.one("p", class_="verdict").words() == "Bound by V" and section.one("code").text == "V"
+    assert (
+        section.one("p", class_="verdict").words() == "Bound by V"
+        and section.one("code").text == "V"
+    )
     lines = [line.words() for line in section.all("p", class_="line")]
     assert lines == ["Evidence busy 90 %", "Do pad <rows>"]
 
 
 def test_the_gauge_of_the_roofline() -> None:
     section = parse(report_page(small_run())).one("section", id="roofline")
-    meters = {m.attributes["aria-label"]: float(m.attributes["aria-valuenow"]) for m in section.all("div", role="meter")}
+    meters = {
+        m.attributes["aria-label"]: float(m.attributes["aria-valuenow"])
+        for m in section.all("div", role="meter")
+    }
     assert set(meters) == {"HBM", "matrix units", "vector units"}
     share = float(section.one("strong").text.removesuffix(" %"))
     assert abs(share - max(meters.values())) <= 0.5
