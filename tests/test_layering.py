@@ -86,7 +86,7 @@ ROOMS_OF_RUNTIME = {
     "ahead_of_time": {
         "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
     },
-    "tools.report": {"simulator", "cache", "launcher", "jit_kernels"},
+    "tools.report": {"simulator", "cache", "launcher", "jit_kernels", "scripts"},
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
         "tuning", "scripts", "ahead_of_time", "tools.report",

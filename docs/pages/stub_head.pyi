@@ -20,6 +20,7 @@ from tile_runtime import (
     do_bench as do_bench,
     enable_cache as enable_cache,
     jit as jit,
+    perf_report as perf_report,
     set_autotune_inputs as set_autotune_inputs,
 )
 

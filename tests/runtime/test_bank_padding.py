@@ -16,9 +16,9 @@ from tile_ir import KernelWarning
 from tile_ir.switches import override
 from tile_runtime import simulate
 from tile_runtime.simulator.timeline import WORK, Timeline
-from tile_runtime.tools.command_line.report_text import report_text
 from tile_runtime.tools.report.chrome_trace import chrome_trace
 from tile_runtime.tools.report.page import report_page
+from tile_runtime.tools.report.report_text import report_text
 from tile_runtime.tools.report.saved_timeline import load_run, save_run
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
 from tile_runtime.tools.report.why.bank_padding import bank_conflicts

@@ -6,6 +6,7 @@ import re
 import warnings
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -494,3 +495,30 @@ def test_numbers_with_units() -> None:
     assert binary(786432) == "768 KiB" and binary(17) == "17 bytes" and binary(3 << 20) == "3 MiB"
     assert percent(1, 3) == "33.3 %" and percent(1, 0) == "none"
     assert len(PIPES) == 8
+
+
+def test_the_verdict_is_three_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = SimpleNamespace(what="Bound by `V`", evidence="busy 90 %", do="pad <rows>", also=())
+    monkeypatch.setattr("tile_runtime.tools.report.page.verdict", lambda measures: said)
+    section = parse(report_page(small_run())).one("section", id="verdict")
+    assert (
+        section.one("p", class_="verdict").words() == "Bound by V"
+        and section.one("code").text == "V"
+    )
+    lines = [line.words() for line in section.all("p", class_="line")]
+    assert lines == ["Evidence busy 90 %", "Do pad <rows>"]
+
+
+def test_the_gauge_of_the_roofline() -> None:
+    section = parse(report_page(small_run())).one("section", id="roofline")
+    meters = {
+        m.attributes["aria-label"]: float(m.attributes["aria-valuenow"])
+        for m in section.all("div", role="meter")
+    }
+    assert set(meters) == {"HBM", "matrix units", "vector units"}
+    share = float(section.one("strong").text.removesuffix(" %"))
+    assert abs(share - max(meters.values())) <= 0.5
+    (decides,) = section.all("tr", class_="decides")
+    assert meters[decides.one("th").text] == max(meters.values())
+    empty = made_run([event("SetFlag", "MTE2", 0, 0, kind="set")])
+    assert not parse(report_page(empty)).all("section", id="roofline")

@@ -63,7 +63,7 @@ PROBE = """
   if (stall) {
     stall.click(); await frame();
     found.bar = text("selected");
-    found.chosen = document.querySelectorAll("tr.chosen").length;
+    found.marked = document.querySelectorAll("tr.chosen").length;
     document.getElementById("next").click(); await frame();
     found.next = text("details");
   }
@@ -72,16 +72,40 @@ PROBE = """
     step.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true })); await frame();
     found.step = text("details");
   }
+  const enter = (row) => row.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+  const worker = document.querySelector("#lines tbody tr[tabindex]");
+  if (worker) {
+    enter(worker); await frame();
+    found.worker = [worker.cells[0].textContent, text("selected"), worker.classList.contains("chosen")];
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true })); await frame();
+    found.unselected = document.getElementById("selection").hidden;
+  }
+  const buffer = document.querySelector("#buffers tr[tabindex]");
+  if (buffer) {
+    enter(buffer); await frame();
+    found.buffer = [[...buffer.cells].map((cell) => cell.textContent), text("details")];
+  }
+  key("Escape"); await frame();
+  found.unreachable = [...document.querySelectorAll("button, select, input, a, canvas, summary, [tabindex]")].filter((e) => e.tabIndex < 0).length;
   const chart = document.getElementById("chart"), box = chart.getBoundingClientRect();
   for (let x = 130; x < box.width; x += 7) for (let y = 30; y < box.height; y += 9) {
     const at = { clientX: box.left + x, clientY: box.top + y, bubbles: true };
     chart.dispatchEvent(new PointerEvent("pointermove", at));
     if (!document.getElementById("tip").hidden) { found.tip = text("tip"); x = y = 1e9; }
   }
-  const blocks = document.getElementById("blocks");
+  chart.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + 40, clientY: box.top + 50, bubbles: true }));
+  found.pipe = document.getElementById("tip").hidden ? "" : text("tip");
+  const blocks = document.getElementById("blocks"), core = document.getElementById("core");
   if (blocks.options.length) {
-    blocks.value = blocks.options[0].value;
-    blocks.dispatchEvent(new Event("change")); await frame();
+    key("b"); key("+"); await frame();
+    found.chosen = [text("span").split(" µs")[0]];
+    for (const option of [0, blocks.options.length - 1]) {
+      blocks.value = blocks.options[option].value;
+      blocks.dispatchEvent(new Event("change")); await frame();
+      found.chosen.push(text("span").split(" µs")[0]);
+    }
+    await new Promise((done) => setTimeout(done, 400));
+    found.address = [decodeURIComponent(location.hash.replaceAll("+", " ")), blocks.value, core.selectedOptions[0]?.textContent];
   }
   found.blocks = blocks.options.length;
   found.paper = [getComputedStyle(document.body).backgroundColor];
@@ -149,9 +173,25 @@ def test_examples(stem: str, width: int, tmp_path: Path) -> None:
     assert " on block " in found["selected"] and " on block " in found["cause"]
     assert found["selected"] != found["cause"] and found["cleared"] == "Nothing selected."
     stall = run.timeline.stalls()[0]
-    assert f":{stall.worker_line}: " in found["bar"] and found["chosen"] >= 3
+    assert f":{stall.worker_line}: " in found["bar"] and found["marked"] >= 3
     assert f"kernel.cpp:{stall.worker_line}" in found["next"]
     assert " on block " in found["step"] and " µs" in found["tip"]
+    # A line of Python selects all its instructions, from the keyboard too.
+    place, selected, chosen = found["worker"]
+    assert selected.split(":")[0] in place and chosen and found["unselected"]
+    name, memory = found["buffer"][0][1], found["buffer"][0][0]
+    assert (
+        memory in ("UB", "L1", "L0A", "L0B", "L0C", "BT")
+        and name
+        and " on block " in found["buffer"][1]
+    )
+    assert found["unreachable"] == 0
+    assert found["pipe"].startswith(f"block {block_shown(run)} ai") and "busy " in found["pipe"]
+    # Another block is shown at the same time, and the address keeps what was chosen.
+    before, everything, last = found["chosen"]
+    address, block, core = found["address"]
+    assert before == everything and f"blocks={block}" in address and f"core={core}" in address
+    assert core.startswith(f"block {block} ") and last
     assert found["blocks"] == len(set(run.timeline.events["block"])) + 1
 
 

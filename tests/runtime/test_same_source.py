@@ -236,7 +236,7 @@ def test_what_sim_tells_of_a_kernel_of_a_script(
     assert main([*command, "--scalar", "s=3", "--out", "X", "--save", f"Z={saved}"]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("X  f32[40]  min 0  max 39") and "\nZ  f32[40]" in said.out
-    assert said.err.startswith("main for Ascend910B2 with tl.ascend_auto_sync; source ")
+    assert said.err.startswith("add[block=32] for Ascend910B2 with tl.ascend_auto_sync; source ")
     import numpy as np
 
     assert (np.load(saved) == 3 * np.arange(40)).all()
@@ -253,7 +253,7 @@ def test_what_sim_tells_of_a_kernel_of_a_script(
 def test_what_bench_tells_of_a_kernel(add: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", f"{add}:add", "--scalar", "N=100000", "--scalar", "s=2"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    heads = ["main,", "modelled", "host", "memory", "compute", "roofline"]
+    heads = ["add,", "modelled", "host", "memory", "compute", "roofline"]
     assert [line.split()[0] for line in lines] == heads
     share = float(lines[-1].split()[1])
     assert 0 < share <= 100 and "HBM alone would need" in lines[-1]
@@ -274,7 +274,7 @@ def test_switches_have_their_part(
     assert main(["check", f"{script}:add"]) == 1
     said = capsys.readouterr()
     assert "sync-missing" in said.out
-    assert said.err.startswith("main for Ascend910B2 with no pass config; source ")
+    assert said.err.startswith("add for Ascend910B2 with no pass config; source ")
     monkeypatch.setenv("TILE_AUTO_SYNC", "1")
     assert main(["check", f"{script}:add"]) == 0
     said = capsys.readouterr()

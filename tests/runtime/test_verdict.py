@@ -15,8 +15,8 @@ from planted_causes import PLANTED, Planted
 from tile_ir import KernelWarning
 from tile_ir.switches import override
 from tile_runtime.simulator.timeline import WORK
-from tile_runtime.tools.command_line.report_text import report_text
 from tile_runtime.tools.report.page import report_page
+from tile_runtime.tools.report.report_text import report_text
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
 from tile_runtime.tools.report.why.core_chains import core_chains
 from tile_runtime.tools.report.why.decisive_path import decisive_path

@@ -22,9 +22,9 @@ from tile_runtime.simulator.rank_activity import SENDS, VECTOR, rank_activities,
 from tile_runtime.simulator.rank_picture import rank_picture
 from tile_runtime.simulator.rank_times import RankTimes
 from tile_runtime.simulator.timeline import PIPES
-from tile_runtime.tools.command_line.report_text import report_text
 from tile_runtime.tools.report.chrome_trace import chrome_trace
 from tile_runtime.tools.report.page import report_page
+from tile_runtime.tools.report.report_text import report_text
 from tile_runtime.tools.report.saved_timeline import load_run, save_run
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
 from tile_runtime.tools.report.why.measures import Measures

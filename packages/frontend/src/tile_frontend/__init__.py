@@ -27,7 +27,7 @@ _show_errors_plainly()
 
 _HOST_NAMES = (
     "AutoTuner", "JITKernel", "PassConfigKey", "autotune", "cache", "compile", "disable_cache",
-    "do_bench", "enable_cache", "jit", "set_autotune_inputs",
+    "do_bench", "enable_cache", "jit", "perf_report", "set_autotune_inputs",
 )  # fmt: skip
 
 

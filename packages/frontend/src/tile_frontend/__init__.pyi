@@ -21,6 +21,7 @@ from tile_runtime import (
     do_bench as do_bench,
     enable_cache as enable_cache,
     jit as jit,
+    perf_report as perf_report,
     set_autotune_inputs as set_autotune_inputs,
 )
 
@@ -1112,12 +1113,12 @@ __all__ = [
     "grid", "half", "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8",
     "isfinite", "isinf", "isnan", "jit", "log", "log10", "log2", "loop_break", "macro",
     "make_nz_layout", "make_zn_layout", "max", "max_value", "megakernel", "min", "min_value", "mma",
-    "next_power_of_2", "num_ranks", "pipe_barrier", "pow", "prim_func", "print", "printf", "put",
-    "put_async", "put_signal", "quiet", "range", "rank", "recommend_configs", "recommend_tiles",
-    "reduce", "reduce_max", "reduce_min", "reduce_sum", "reinterpret", "reinterpretcast", "reshape",
-    "round", "rsqrt", "serial", "set_autotune_inputs", "set_cross_flag", "set_deq_scale",
-    "set_flag", "shift_left", "shift_right", "sigmoid", "signal", "sin", "sqrt", "symbolic",
-    "sync_all", "tanh", "tile", "trunc", "truncdiv", "truncmod", "uint", "uint16", "uint32",
-    "uint64", "uint8", "unroll", "use_swizzle", "vectorized", "view", "wait", "wait_cross_flag",
-    "wait_eq", "wait_flag", "wait_ge", "wait_gt", "wait_le", "wait_lt", "wait_ne",
+    "next_power_of_2", "num_ranks", "perf_report", "pipe_barrier", "pow", "prim_func", "print",
+    "printf", "put", "put_async", "put_signal", "quiet", "range", "rank", "recommend_configs",
+    "recommend_tiles", "reduce", "reduce_max", "reduce_min", "reduce_sum", "reinterpret",
+    "reinterpretcast", "reshape", "round", "rsqrt", "serial", "set_autotune_inputs",
+    "set_cross_flag", "set_deq_scale", "set_flag", "shift_left", "shift_right", "sigmoid", "signal",
+    "sin", "sqrt", "symbolic", "sync_all", "tanh", "tile", "trunc", "truncdiv", "truncmod", "uint",
+    "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle", "vectorized", "view", "wait",
+    "wait_cross_flag", "wait_eq", "wait_flag", "wait_ge", "wait_gt", "wait_le", "wait_lt", "wait_ne",
 ]

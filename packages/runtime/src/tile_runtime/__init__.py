@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tile_runtime.simulator.simulation_error import Fault, SimulationError
     from tile_runtime.simulator.task_times import gain_over, task_times
     from tile_runtime.source_kernels.simulate import SimulationResult, simulate
+    from tile_runtime.tools.report.perf_report import perf_report
     from tile_runtime.tuning.autotuner import AutoTuner, autotune, set_autotune_inputs
     from tile_runtime.tuning.in_step import tune_ranks
 
@@ -54,6 +55,7 @@ _HOME = {
     "init_ranks": "ranks.processes",
     "get_cache_dir": "cache.kernel_cache",
     "jit": "jit_kernels.jit_compile",
+    "perf_report": "tools.report.perf_report",
     "set_autotune_inputs": "tuning.autotuner",
     "set_cache_dir": "cache.kernel_cache",
     "simulate": "source_kernels.simulate",
@@ -90,6 +92,7 @@ __all__ = [
     "get_cache_dir",
     "init_ranks",
     "jit",
+    "perf_report",
     "set_autotune_inputs",
     "set_cache_dir",
     "simulate",

@@ -11,6 +11,7 @@ import difflib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from tile_ir.diagnostics.script_frames import notebook_text
 from tile_ir.location import Loc
 from tile_ir.quick_dataclasses import dataclass
 
@@ -98,6 +99,17 @@ class TileError(Exception):
         self.args = (self._rendered(),)
         return self
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython prints of the error: the lines of the cells and the message."""
+        from tile_ir.switches import switch
+
+        if switch("debug"):
+            import traceback
+
+            return traceback.format_exception(self)
+        files = {d.loc.file for d in (self.diagnostic, *self.notes) if d.loc is not None}
+        return notebook_text(str(self), self.__traceback__, files).splitlines()
+
     def _rendered(self) -> str:
         return "\n".join(d.render(self.sources) for d in (self.diagnostic, *self.notes))
 
@@ -122,6 +134,10 @@ class BuildError(TileError):
 class Stopped(KeyboardInterrupt):
     """The user has interrupted a long search. Its text says what is kept, and is all there is to
     show; programs that catch interrupts catch it too."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython prints: the text alone."""
+        return str(self).splitlines()
 
 
 class OutOfBounds(Exception):

@@ -7,10 +7,8 @@ import sys
 from types import TracebackType
 
 from tile_ir.diagnostics.errors import Stopped, TileError
+from tile_ir.diagnostics.script_frames import script_frames
 from tile_ir.switches import switch
-
-# How the names of our packages begin; there may be several code generators.
-OURS = ("tile_ir.", "tile_frontend.", "tile_passes.", "tile_codegen_", "tile_runtime.")
 
 
 class _Hook:
@@ -30,16 +28,7 @@ class _Hook:
             return
         import traceback
 
-        frames, ours = [], False
-        for summary, (frame, _) in zip(
-            traceback.extract_tb(trace), traceback.walk_tb(trace), strict=True
-        ):
-            module = f"{frame.f_globals.get('__name__', '')}."
-            # Python's own part of our `with` statements is ours as well.
-            ours = module.startswith(OURS) or (ours and module.startswith("contextlib."))
-            if not ours:
-                frames.append(summary)
-        text = "".join(traceback.format_list(frames))
+        text = "".join(traceback.format_list(script_frames(trace)))
         sys.stderr.write(f"{text}{error}\n")
 
 

@@ -57,13 +57,14 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to build, and for what."""
+    """What to build, and for what. `name` decides nothing."""
 
     func: Func
     target: Target
     options: PassOptions
     device: Device
     generator: CodeGenerator
+    name: str
 
     @property
     def compiled(self) -> Func:
@@ -255,6 +256,7 @@ class _BuildSteps:
         self.timings = Timings(lower=lowering, emit=emit, compile=clock.lap())
         meta = {
             "schema": SCHEMA,
+            "name": job.name,
             "signature": self.signature.to_json(),
             "target": job.target.name,
             "language": job.generator.language,

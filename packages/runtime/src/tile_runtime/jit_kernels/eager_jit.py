@@ -17,6 +17,7 @@ from tile_runtime.jit_kernels.compile_options import CompileOptions
 from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, told_at
 from tile_runtime.jit_kernels.factory_members import compile_calls
 from tile_runtime.jit_kernels.kernel import JITKernel
+from tile_runtime.jit_kernels.kernel_name import call_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,8 @@ class EagerJit:
         options = replace(self.options, out_idx=sorted(traced.outputs) or None)
         with told_at(*place_of(self.eager.fn)):
             seconds = time.perf_counter() - started
-            kernel = self.compile_func(traced.func, options, seconds, retrace)
+            name = call_name(self.eager.fn, (), {**chosen, **constants})
+            kernel = self.compile_func(traced.func, options, seconds, retrace, name)
         places = sorted(traced.outputs)
         return _Compiled(kernel, tuple(places.index(o) for o in traced.outputs), traced.single)
 

@@ -43,6 +43,7 @@ from tile_runtime.jit_kernels.factory_calls import (
 from tile_runtime.jit_kernels.factory_members import compile_calls, members_of
 from tile_runtime.jit_kernels.front_times import append_front_times
 from tile_runtime.jit_kernels.kernel import JITKernel, printed
+from tile_runtime.jit_kernels.kernel_name import call_name
 from tile_runtime.jit_kernels.sequence_kernel import SequenceKernel
 from tile_runtime.jit_kernels.watch_kernels import announce
 from tile_runtime.launcher.signature import resolve_indices
@@ -65,7 +66,9 @@ class JITImplementation:
         retrace = functools.partial(self.func, *args, **kwargs)
         func = retrace()
         with told_at(*place_of(self.func)):
-            return compile_func(func, self.options, time.perf_counter() - started, retrace)
+            seconds = time.perf_counter() - started
+            name = call_name(self.func, args, kwargs)
+            return compile_func(func, self.options, seconds, retrace, name)
 
     def traced(self, *args: Any, **kwargs: Any) -> tuple[Any, CompileOptions]:
         """The traced kernel, and what it is compiled with."""
@@ -173,12 +176,14 @@ def compile_func(
     options: CompileOptions,
     trace_seconds: float = 0.0,
     retrace: Callable[[], Any] | None = None,
+    name: str = "",
 ) -> JITKernel:
-    """`compile` with its arguments in one value, and what the kernel object keeps of tracing."""
+    """`compile` with its arguments in one value, and what the kernel object keeps of tracing;
+    without a `name` the kernel has that of its function."""
     if isinstance(prim_func, LaunchSequence):
-        kernel: JITKernel = _sequence_kernel(prim_func, options)
+        kernel: JITKernel = _sequence_kernel(prim_func, options, name)
     else:
-        kernel = _kernel(order_of(prim_func, options), options, trace_seconds, retrace)
+        kernel = _kernel(order_of(prim_func, options, name), options, trace_seconds, retrace)
     if options.verbose:
         print_timings(kernel)
     if options.debug_root_path is not None:
@@ -186,15 +191,19 @@ def compile_func(
     return kernel
 
 
-def _sequence_kernel(sequence: LaunchSequence, options: CompileOptions) -> JITKernel:
+def _sequence_kernel(sequence: LaunchSequence, options: CompileOptions, name: str) -> JITKernel:
     """The kernel of several launches, each compiled by itself. The tensors between them, like the
     workspaces, are made by each call."""
     outputs, workspaces = indices_of(sequence, options)
     bare = replace(options, out_idx=None, workspace_idx=None)
-    launches = [_kernel(order_of(func, bare), bare) for func in sequence.funcs]
+    names = [f"{name} launch {n}" if name else "" for n in range(1, len(sequence.funcs) + 1)]
+    launches = [
+        _kernel(order_of(func, bare, of_launch), bare)
+        for func, of_launch in zip(sequence.funcs, names, strict=True)
+    ]
     made = range(sequence.declared, len(sequence.funcs[0].params))
     rebuild = functools.partial(_sequence_printed, _again(options))
-    kernel = SequenceKernel(sequence, launches, outputs, (*workspaces, *made), rebuild)
+    kernel = SequenceKernel(sequence, launches, outputs, (*workspaces, *made), rebuild, name)
     announce(kernel)
     return kernel
 
@@ -234,7 +243,7 @@ class CompileOrder:
         return printed(job.func, job.target, job.options, self.outputs, self.workspaces)
 
 
-def order_of(prim_func: Func, options: CompileOptions) -> CompileOrder:
+def order_of(prim_func: Func, options: CompileOptions, name: str = "") -> CompileOrder:
     """KernelError for what is no kernel and for arguments that do not fit it."""
     if not isinstance(prim_func, Func):
         raise KernelError(
@@ -244,7 +253,8 @@ def order_of(prim_func: Func, options: CompileOptions) -> CompileOrder:
         )
     outputs, workspaces = indices_of(prim_func, options)
     with told_at(prim_func.loc, prim_func.sources):
-        job = _job(prim_func, resolve_target(options), pass_options(options.pass_configs), options)
+        passes = pass_options(options.pass_configs)
+        job = _job(prim_func, resolve_target(options), passes, options, name)
     return CompileOrder(job, outputs, workspaces)
 
 
@@ -283,9 +293,12 @@ def compile_printed(
     return _kernel(order, options)
 
 
-def _job(func: Func, target: Target, passes: PassOptions, options: CompileOptions) -> Job:
+def _job(
+    func: Func, target: Target, passes: PassOptions, options: CompileOptions, name: str = ""
+) -> Job:
     device = device_of(options)
-    return Job(func, target, passes, device, code_generator(options.target, func.loc))
+    generator = code_generator(options.target, func.loc)
+    return Job(func, target, passes, device, generator, name or func.name)
 
 
 def _kernel(
@@ -304,7 +317,7 @@ def _kernel(
     kernel = JITKernel(
         job.func, job.target, job.generator, built, order.outputs, order.workspaces,
         job.device.device_type, replace(built.timings, trace=trace_seconds), rebuild, retrace,
-        job.options,
+        job.options, job.name,
     )  # fmt: skip
     announce(kernel)
     return kernel

@@ -16,6 +16,7 @@ from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
+from tile_runtime.jit_kernels.kernel_report import TimedKernel
 from tile_runtime.jit_kernels.kernel_sources import KernelSources
 from tile_runtime.jit_kernels.no_gradient import without_gradient, written_without_gradient
 from tile_runtime.jit_kernels.prove import prove, wants_proof
@@ -34,16 +35,15 @@ if TYPE_CHECKING:
     from tile_passes.explain.schedules import LoopSchedule
     from tile_runtime.jit_kernels.profiler import Profiler
     from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
-    from tile_runtime.simulator.rank_times import RankTimes
-    from tile_runtime.simulator.timeline import Timeline
 
 
-class JITKernel(KernelSources):
+class JITKernel(KernelSources, TimedKernel):
     """A compiled kernel: call it with its inputs, get its outputs.
 
     `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `rebuild`
     makes the kernel anew of what `__reduce__` tells; `retrace` makes `prim_func` anew, for a kernel
-    that a factory made; `passes` are the options it was lowered with. A tuner sets `config`,
+    that a factory made, whose `name` tells the arguments; `passes` are the options it was lowered
+    with. A tuner sets `config`,
     `latency` and `ref_latency`, both in milliseconds, and `tuning`, all that it found.
     """
 
@@ -60,8 +60,10 @@ class JITKernel(KernelSources):
         rebuild: Callable[..., JITKernel],
         retrace: Callable[[], Func] | None = None,
         passes: PassOptions | None = None,
+        name: str = "",
     ) -> None:
         self.prim_func = prim_func
+        self.name = name or prim_func.name
         self.target = target
         self.generator = generator
         self.out_idx = list(out_idx)
@@ -132,8 +134,11 @@ class JITKernel(KernelSources):
             self.prim_func, self.target, self.passes, tuple(self.out_idx),
             tuple(self.workspace_idx),
         )  # fmt: skip
-        tuned = {n: getattr(self, n) for n in ("config", "latency", "ref_latency")}
-        return self._rebuild, made_of, tuned
+        return self._rebuild, made_of, self._kept_in_pickles()
+
+    def _kept_in_pickles(self) -> dict[str, Any]:
+        """What the function does not tell."""
+        return {n: getattr(self, n) for n in ("name", "config", "latency", "ref_latency")}
 
     def run_bound(self, call: Bound, inputs: tuple[Any, ...]) -> None:
         """Run, and tell those who watch runs."""
@@ -204,18 +209,6 @@ class JITKernel(KernelSources):
         if not self._proven and wants_proof():
             prove(self.prim_func, self.lowered, self.target)
             self._proven = True
-
-    def timeline(self) -> Timeline | None:
-        """The modelled timeline of the latest run, if the switch `time` was on and the kernel ran
-        on the simulator."""
-        timeline: Callable[[], Timeline | None] | None = getattr(self._launch, "timeline", None)
-        return None if timeline is None else timeline()
-
-    def rank_times(self) -> RankTimes | None:
-        """The same with what is known of each rank that ran, which is one if nobody launched the
-        kernel on several."""
-        times: Callable[[], RankTimes | None] | None = getattr(self._launch, "rank_times", None)
-        return None if times is None else times()
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
         """The emitted source; with what calls it on the host in the same file, as it is compiled
@@ -308,7 +301,7 @@ class JITKernel(KernelSources):
         return parse(path.read_text(), str(path))
 
     def __repr__(self) -> str:
-        return f"<kernel {self.prim_func.name} for {self.target.name} at {self.libpath}>"
+        return f"<kernel {self.name} for {self.target.name} at {self.libpath}>"
 
     @property
     def kernel(self) -> JITKernel:

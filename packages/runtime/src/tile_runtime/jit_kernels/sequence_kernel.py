@@ -83,6 +83,7 @@ class SequenceKernel(JITKernel):
         out_idx: tuple[int, ...],
         workspace_idx: tuple[int, ...],
         rebuild: Callable[..., JITKernel],
+        name: str = "",
     ) -> None:
         self.launches = tuple(launches)
         self.sequence = sequence
@@ -92,7 +93,7 @@ class SequenceKernel(JITKernel):
         first = self.launches[0]
         super().__init__(
             sequence.joined, first.target, first.generator, built, out_idx, workspace_idx,
-            first.device_type, built.timings, rebuild, None, first.passes,
+            first.device_type, built.timings, rebuild, None, first.passes, name or sequence.name,
         )  # fmt: skip
         # What asks it for the text of one launch is told that there are several.
         self.prim_func = cast(Func, sequence)
@@ -110,8 +111,7 @@ class SequenceKernel(JITKernel):
         parts = [k.__reduce__()[1] for k in self.launches]
         name, declared = self.sequence.name, self.sequence.declared
         made_of = name, declared, parts, tuple(self.out_idx), tuple(self.workspace_idx)
-        tuned = {n: getattr(self, n) for n in ("config", "latency", "ref_latency")}
-        return self._rebuild, made_of, tuned
+        return self._rebuild, made_of, self._kept_in_pickles()
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
         """The emitted sources, one behind the other."""
@@ -151,7 +151,7 @@ class SequenceKernel(JITKernel):
 
     def __repr__(self) -> str:
         count = len(self.launches)
-        return f"<kernel {self.sequence.name} of {count} launches for {self.target.name}>"
+        return f"<kernel {self.name} of {count} launches for {self.target.name}>"
 
 
 def _written(func: Func) -> set[int]:

@@ -158,7 +158,7 @@ def input_shapes(kernel: Declared) -> list[TensorParam]:
                 "no-tensor-supply",
                 f"`{param.name}` of `{kernel.prim_func.name}` has no size or value before the call",
                 kernel.prim_func.loc,
-                "pass the inputs: input_tensors=[...] or supply_prog=...",
+                "pass the inputs: report(...), input_tensors=[...] or supply_prog=...",
                 sources=kernel.prim_func.sources,
             )
         found.append(param)

@@ -2,6 +2,7 @@
 
 #include <pybind11/stl.h>
 
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <exception>
@@ -10,6 +11,10 @@ namespace tile_launcher {
 namespace {
 
 std::unique_ptr<Simulator> simulator;
+
+// What the simulator keeps of a run is of this kernel, by its number; 0 before the first.
+thread_local uint64_t latest_run = 0;
+std::atomic<uint64_t> kernels{0};
 
 // Every byte of outputs and workspaces before the kernel writes it: NaN, or -1. What a call allocates holds anything on
 // a device: here, no number anyone expects.
@@ -173,7 +178,7 @@ Cells::Cells(size_t count)
 
 Kernel::Kernel(const std::string& path, const std::string& symbol, const std::vector<std::string>& kinds,
     std::vector<std::string> names, bool simulated)
-    : library_(path, RTLD_NOW | RTLD_LOCAL), entry_(library_.find<void(void**, void*)>(symbol)),
+    : number_(++kernels), library_(path, RTLD_NOW | RTLD_LOCAL), entry_(library_.find<void(void**, void*)>(symbol)),
       names_(std::move(names)), simulated_(simulated)
 {
     for (const std::string& kind : kinds) {
@@ -270,6 +275,7 @@ Outcome Kernel::enter(Cells& cells, void* stream, const RunOptions& options) con
     values.timing = options.timing ? &*options.timing : nullptr;
     const py::gil_scoped_release release;
     if (simulated_) {
+        latest_run = number_;
         simulator->clear();
         simulator->set_buffers(cells.buffers(), cells.buffer_count());
         simulator->set_options(&values);
@@ -330,6 +336,7 @@ Outcome Kernel::run_ranks(const std::vector<py::tuple>& values, const py::tuple&
     options.processes = process ? &others : nullptr;
     options.words = earlier != nullptr && !process ? earlier->words() : nullptr;
     const py::gil_scoped_release release;
+    latest_run = number_;
     simulator->clear();
     simulator->set_buffers(buffers.data(), buffers.size());
     simulator->set_options(&options);
@@ -345,9 +352,9 @@ Outcome Kernel::run_ranks(const std::vector<py::tuple>& values, const py::tuple&
     return result;
 }
 
-py::object Kernel::timeline()
+py::object Kernel::timeline() const
 {
-    const TileTimeline* line = simulator->timeline();
+    const TileTimeline* line = latest_run == number_ ? simulator->timeline() : nullptr;
     if (line == nullptr) {
         return py::none();
     }

@@ -134,8 +134,9 @@ public:
         const std::optional<py::dict>& timing, const std::optional<Process>& process,
         const WordHistory* earlier) const;
 
-    // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread, or None.
-    static py::object timeline();
+    // (totals, strings, events and accesses as bytes of their structs) of the latest run on this thread; None if that was
+    // of another kernel, or without a clock.
+    py::object timeline() const;
     // Of one over ranks: (totals by rank, links as (source, target, bytes, signals, busy cycles), cycles that it would
     // take if nothing between ranks took time), or None.
     static py::object rank_times();
@@ -152,6 +153,7 @@ private:
     void call(Cells& cells, void* stream, Outcome& result) const;
     static void take_outcome(Outcome& result);
 
+    uint64_t number_;  // of this object; addresses are used again
     Library library_;
     void (*entry_)(void**, void*);
     std::vector<Kind> kinds_;

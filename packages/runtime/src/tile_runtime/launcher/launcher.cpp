@@ -45,7 +45,7 @@ PYBIND11_MODULE(_tile_launcher, module)
             py::arg("vector_cores") = 48, py::arg("timing") = py::none(), py::arg("timeout") = 0.0,
             py::arg("first") = false, py::arg("starved_rank") = 0, py::arg("delivery") = int(TILE_DELIVERY_SEED),
             py::arg("node_ranks") = 0)
-        .def("timeline", [](const Kernel&) { return Kernel::timeline(); })
+        .def("timeline", &Kernel::timeline)
         .def("rank_times", [](const Kernel&) { return Kernel::rank_times(); })
         .def("others", [](const Kernel&) { return Kernel::others(); })
         .def("unwritten", unwritten, py::arg("base"), py::arg("element_bytes"))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tile_runtime.simulator.activity import amount_until, share_of_cores
 from tile_runtime.simulator.rank_overlap import transfer_ends
 from tile_runtime.simulator.rank_times import RankTimes
 from tile_runtime.simulator.timeline import PIPES, REASONS, WORK
@@ -54,7 +55,7 @@ def rank_activities(times: RankTimes, steps: int) -> Iterator[Activity]:
         )
         for kind, cores, chosen in rows:
             if chosen.any():
-                yield Activity(rank, kind, -1, _of_cores(own[cores], own[chosen], edges))
+                yield Activity(rank, kind, -1, share_of_cores(own[cores], own[chosen], edges))
         for other in range(times.ranks):
             moves = events[(source == rank) & (target == other) & (rank != other)]
             if len(moves):
@@ -75,27 +76,6 @@ def sent_together(activities: Iterable[Activity]) -> Iterator[Activity]:
             yield first
         else:
             yield replace(first, target=-1, shares=_mean([first, *others]))
-
-
-def amount_until(begin: Any, end: Any, amount: Any, edges: Any) -> Any:
-    """The sum of amounts until each edge, where each grows evenly from its begin to its end."""
-    if not len(begin):
-        return np.zeros(len(edges))
-    end = np.maximum(end, begin + 1e-6)
-    rate = amount / (end - begin)
-    at = np.concatenate([begin, end])
-    order = np.argsort(at, kind="stable")
-    at, slope = at[order], np.cumsum(np.concatenate([rate, -rate])[order])
-    height = np.concatenate([[0.0], np.cumsum(slope[:-1] * np.diff(at))])
-    return np.interp(edges, at, height, left=0.0, right=height[-1])
-
-
-def _of_cores(all_of_them: Any, works: Any, edges: Any) -> Any:
-    """The part of the cores that work."""
-    cores = len(np.unique(all_of_them["block"].astype(np.int64) * 4 + all_of_them["core"]))
-    begin, end = works["begin"], works["end"]
-    busy = np.diff(amount_until(begin, end, end - begin, edges)) / np.diff(edges)
-    return np.clip(busy / cores, 0.0, 1.0)
 
 
 def _mean(activities: Sequence[Activity]) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from tile_ir import Target
 from tile_ir.costs.timing import DEFAULT_TIMING, timing_of
 from tile_ir.quick_dataclasses import dataclass
+from tile_runtime.simulator.pipe_picture import pipe_picture
 from tile_runtime.simulator.waited_for import shares_of_waits
 
 # The last one is a queue of the engine that copies without cores.
@@ -106,6 +107,20 @@ class Timeline:
     vector_cores: int
     hbm_bandwidth: float
     paddings: Any = field(default_factory=lambda: np.zeros(0, PADDING))
+
+    def __repr__(self) -> str:
+        return f"<{self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the times, and a picture of the pipes at work."""
+        picture = pipe_picture(self.events, PIPES, WORK, self.mhz)
+        return f"<div>\n<p><b>{self._headline()}</b></p>\n{picture}\n</div>"
+
+    def _headline(self) -> str:
+        return (
+            f"timeline: {self.microseconds:.2f} us on the device, {self.task_microseconds:.2f} us "
+            f"with launch, {len(self.events):,} events"
+        )
 
     @property
     def microseconds(self) -> float:

@@ -44,7 +44,8 @@ def _listed(cache: KernelCache) -> list[str]:
     for entry in cache.entries():
         try:
             meta = json.loads((cache.kernels / entry.key / META).read_bytes())
-            name, target = meta["signature"]["name"], meta["target"]
+            name = meta.get("name") or meta["signature"]["name"]
+            target = meta["target"]
         except (OSError, ValueError, KeyError, TypeError):
             name, target = "?", "?"
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.used))

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_runtime.scripts.columns import columns
-from tile_runtime.tools.command_line.report_text import headline, verdict_text
 from tile_runtime.tools.report.number_text import cut
+from tile_runtime.tools.report.report_text import headline, verdict_text
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
 from tile_runtime.tools.report.why.between_versions import LineChange, line_changes, pipe_changes
 from tile_runtime.tools.report.why.measures import Measures

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class NamedKernel:
     """A kernel as its script compiles it: what the function leaves to the compiler is what its
-    text and its options say together. `make` gives its kernel object."""
+    text and its options say together. `name` tells the arguments of its factory; `make` gives its
+    kernel object."""
 
+    name: str
     func: Func
     target: Target
     generator: CodeGenerator
@@ -42,7 +44,7 @@ class NamedKernel:
         from tile_runtime.options.pass_configs import options_text
 
         options = options_text(self.func.automatic)
-        return f"{self.func.name} for {self.target.name} with {options}"
+        return f"{self.name} for {self.target.name} with {options}"
 
     def source_of(self, func: Func) -> str | None:
         """The source of its lowered function; None where none is emitted for its chip."""
@@ -149,6 +151,7 @@ def _of_value(
 ) -> NamedKernel:
     """What a name of a script stands for. `compiled` are the kernels the script has made."""
     from tile_runtime.jit_kernels.kernel import JITKernel
+    from tile_runtime.jit_kernels.kernel_name import call_name
 
     if isinstance(value, LaunchSequence):
         raise value.one_by_one("what this command tells")
@@ -166,7 +169,8 @@ def _of_value(
             f"{name} is a {type(value).__name__}, expected a prim_func, a kernel or a factory",
         )
     if getattr(value, "mode", None) == "eager":
-        return _of_func(*value.traced(**arguments))
+        func, options = value.traced(**arguments)
+        return _of_func(func, options, call_name(value.func, (), arguments))
     _check_arguments(value, name, arguments)
     jitted = getattr(value, "__jit_impl__", None)
     # The factory below its jit: not every command needs the kernel to be built.
@@ -178,7 +182,7 @@ def _of_value(
             "no-such-kernel", f"{name} returned a {type(result).__name__}, expected a prim_func"
         )
     if jitted is not None and isinstance(result, Func):
-        return _of_func(result, jitted.options)
+        return _of_func(result, jitted.options, call_name(jitted.func, (), arguments))
     return _of_result(result, compiled)
 
 
@@ -194,6 +198,7 @@ def _of_kernel(kernel: JITKernel) -> NamedKernel:
     from tile_passes import left_by
 
     return NamedKernel(
+        kernel.name,
         left_by(kernel.prim_func, kernel.passes),
         kernel.target,
         kernel.generator,
@@ -202,14 +207,14 @@ def _of_kernel(kernel: JITKernel) -> NamedKernel:
     )
 
 
-def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
+def _of_func(func: Func, options: CompileOptions | None = None, name: str = "") -> NamedKernel:
     """A function and the arguments of its `jit`; without these the switches alone decide."""
 
     def make() -> JITKernel:
         from tile_runtime.jit_kernels.compile_options import CompileOptions
         from tile_runtime.jit_kernels.jit_compile import compile_func
 
-        return compile_func(func, options or CompileOptions())
+        return compile_func(func, options or CompileOptions(), name=name)
 
     from tile_passes import left_by
     from tile_runtime.options.pass_configs import pass_options
@@ -222,7 +227,8 @@ def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
 
         target, passes = resolve_target(options), pass_options(options.pass_configs)
         generator = code_generator(options.target, func.loc)
-    return NamedKernel(left_by(func, passes), target, generator, passes, make)
+    named = name or func.name
+    return NamedKernel(named, left_by(func, passes), target, generator, passes, make)
 
 
 def _check_arguments(factory: Callable[..., Any], name: str, given: Mapping[str, Any]) -> None:

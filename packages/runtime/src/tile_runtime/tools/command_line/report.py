@@ -51,7 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", action="store_true", help="print the report, without a page")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace too")
     parser.add_argument("--save", type=Path, metavar="FILE", help="save the timeline too, as .npz")
-    parser.add_argument("--kernel", help="name of the kernel (default: the last that ran)")
+    parser.add_argument(
+        "--kernel",
+        help="name of the kernel, with or without its arguments (default: the last that ran)",
+    )
     parser.add_argument(
         "--blocks",
         type=_block_list,
@@ -61,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from tile_runtime.tools.command_line.report_text import headline, report_text, verdict_text
+    from tile_runtime.tools.report.report_text import headline, report_text, verdict_text
     from tile_runtime.tools.report.why.measures import Measures
 
     if options.diff is not None:
@@ -124,7 +127,7 @@ def _run_of(source: str, options: argparse.Namespace) -> TimedRun:
         timed = _last_run(Path(source), options.kernel)
     else:
         timed = load_run(Path(source))
-        if options.kernel not in (None, timed.kernel):
+        if options.kernel is not None and _named(options.kernel, [timed.kernel]) is None:
             raise _no_kernel(source, options.kernel, [timed.kernel])
     return timed
 
@@ -151,9 +154,19 @@ def _last_run(script: Path, kernel: str | None) -> TimedRun:
         )
     if kernel is None:
         return list(last.values())[-1]
-    if kernel not in last:
+    chosen = _named(kernel, list(last))
+    if chosen is None:
         raise _no_kernel(script, kernel, list(last))
-    return last[kernel]
+    return last[chosen]
+
+
+def _named(kernel: str, ran: Sequence[str]) -> str | None:
+    """Return the kernel with this name; of a function without arguments, the last that ran."""
+    from tile_runtime.jit_kernels.kernel_name import function_of
+
+    if kernel in ran:
+        return kernel
+    return next((name for name in reversed(ran) if function_of(name) == kernel), None)
 
 
 def _no_kernel(source: Path | str, kernel: str, known: list[str]) -> KernelError:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tile_ir import KernelError
 from tile_ir.quick_dataclasses import dataclass
-from tile_runtime.simulator.rank_activity import amount_until
+from tile_runtime.simulator.activity import amount_until
 from tile_runtime.simulator.timeline import CORES, KINDS, PIPES, REASONS, WORK, lost_to
 from tile_runtime.tools.report.flag_pairs import RANK_WAITS, flag_pairs, signal_pairs
 from tile_runtime.tools.report.link_tracks import link_events, link_rates

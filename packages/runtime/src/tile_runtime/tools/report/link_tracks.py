@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tile_runtime.simulator.rank_activity import amount_until
+from tile_runtime.simulator.activity import amount_until
 from tile_runtime.simulator.rank_overlap import transfer_ends
 from tile_runtime.simulator.rank_times import RankTimes
 from tile_runtime.tools.report.tracks import lanes_of

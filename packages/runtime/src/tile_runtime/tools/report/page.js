@@ -14,7 +14,7 @@ const view = { from: 0, to: 1, last: 1 };
 let rows = [];            // {top, height, track, lanes} or {top, height, title}
 let rowOfTrack = new Map();
 let event = -1;           // the selected event
-let line = -1;            // the selected line of source, an index of data.lines
+let picked = new Set();   // the selected lines of source, indices of data.lines
 let colours = {};
 let hatches = {};
 let labels = [];          // of the events drawn now
@@ -116,9 +116,30 @@ function arrange() {
   const shown = Math.max(60, Math.min(top + AXIS, 478));
   $("chart").style.height = `${shown}px`;
   $("height").style.height = `${Math.max(0, top + AXIS - shown)}px`;
-  $("rows").scrollTop = 0;
-  lookAtShown();
   draw();
+}
+
+// Another block: at the same time if it has anything there, so that blocks can be compared.
+function chooseBlock() {
+  arrange();
+  const seen = rows.some(({ runs = [] }) => runs.some((run) => {
+    const i = firstAfter(run, view.from, run[1] === MARKS ? column.begin : column.end);
+    return i < run[2] + run[3] && column.begin[i] < view.to;
+  }));
+  if (!seen) lookAtShown();
+  followBlock();
+  remember();
+}
+
+// The memory of a core of the block that is shown, of the same kind as before.
+function followBlock() {
+  const block = $("blocks").value, count = data.cores.length;
+  if (block === "all" || Math.floor($("core").value / count) === +block) return;
+  const near = +block * count + ($("core").value % count);
+  const found = [...$("core").options].map((o) => +o.value).filter((core) => Math.floor(core / count) === +block);
+  if (!found.length) return;
+  $("core").value = found.includes(near) ? near : found[0];
+  arrangeMap();
 }
 
 // From the first instruction of the rows to the end of the last, with a little room.
@@ -283,13 +304,13 @@ function drawRun(pen, row, run, k) {
     if (column.begin[i] > view.to) break;
     const x = GUTTER + (column.begin[i] - view.from) * k;
     const w = (column.end[i] - column.begin[i]) * k;
-    const mine = line >= 0 && column.line[i] === line;
+    const mine = picked.has(column.line[i]);
     const fill = paint(i);
     // Events narrower than a pixel share it; the selected ones are always drawn.
     if (w < 1 && Math.floor(x) === covered && (fill === coveredPaint || marks) && !mine) continue;
     covered = Math.floor(x);
     coveredPaint = fill;
-    pen.globalAlpha = line >= 0 && !mine ? 0.3 : 1;
+    pen.globalAlpha = picked.size && !mine ? 0.3 : 1;
     pen.fillStyle = fill;
     if (marks) {
       if (column.kind[i] === WORK) { pen.fillRect(x, top, 1, high); continue; }
@@ -365,7 +386,7 @@ function drawArrows(pen, k, scroll, height) {
   for (const a of shown) {
     const from = column.set[a], to = column.wait[a];
     pen.lineWidth = isHandover(from) || isOfRanks(to) ? 2 : 1;
-    const mine = line < 0 || column.line[from] === line || column.line[to] === line;
+    const mine = !picked.size || picked.has(column.line[from]) || picked.has(column.line[to]);
     pen.globalAlpha = mine ? 0.9 : 0.2;
     pen.strokeStyle = pen.fillStyle = event === from || event === to ? colours.focus : colours.arrow;
     const [t1, h1] = laneOf(from), [t2, h2] = laneOf(to);
@@ -435,7 +456,43 @@ function arrangeMap() {
   $("map").style.height = `${Math.max(40, top)}px`;
   $("map").hidden = !panels.length;
   $("map-empty").hidden = panels.length > 0;
+  listBuffers();
   draw();
+}
+
+// The buffers of the core with their full names, which the picture has no room for.
+function listBuffers() {
+  const buffers = new Map();
+  for (const panel of panels) for (const i of panel.lives) {
+    const key = `${panel.name} ${column["life name"][i]}`;
+    const found = buffers.get(key) || { panel, name: data.names[column["life name"][i]], begin: Infinity, end: 0, lives: [], unread: 0 };
+    found.begin = Math.min(found.begin, column["life begin"][i]);
+    found.end = Math.max(found.end, column["life end"][i]);
+    found.unread += !column["life read"][i];
+    found.lives.push(i);
+    buffers.set(key, found);
+  }
+  $("buffers").parentElement.parentElement.hidden = !buffers.size;
+  // From above to below as in the picture.
+  const sorted = [...buffers.values()].sort((a, b) => panels.indexOf(a.panel) - panels.indexOf(b.panel) || b.begin - a.begin);
+  $("buffers").replaceChildren(...sorted.map(bufferRow));
+}
+
+function bufferRow({ panel, name, begin, end, lives, unread }) {
+  const row = document.createElement("tr");
+  const first = column["life event"][lives[0]];
+  const held = lives.reduce((sum, i) => sum + column["life last"][i] - column["life first"][i], 0);
+  const texts = [panel.name, name, `${begin} to ${end}`, size(end - begin), `${lives.length}${unread ? `, ${unread} never read` : ""}`, duration(held), first >= 0 ? place(column.line[first]) : ""];
+  for (const [n, text] of texts.entries()) {
+    const cell = row.insertCell();
+    cell.textContent = text;
+    if (n > 1 && n < 6) cell.className = "number";
+  }
+  if (first >= 0) {
+    row.tabIndex = 0;
+    row.dataset.event = column.number[first];
+  }
+  return row;
 }
 
 function lifeBox(panel, i, k) {
@@ -478,8 +535,8 @@ function drawLife(pen, panel, i, k, width) {
   const [x, y, w, h] = lifeBox(panel, i, k);
   const names = data.pipes.slice(1);
   const colour = colours[names[column["life name"][i] % names.length]];
-  const mine = line >= 0 && column["life event"][i] >= 0 && column.line[column["life event"][i]] === line;
-  pen.globalAlpha = line >= 0 && !mine ? 0.35 : 0.85;
+  const mine = column["life event"][i] >= 0 && picked.has(column.line[column["life event"][i]]);
+  pen.globalAlpha = picked.size && !mine ? 0.35 : 0.85;
   pen.fillStyle = column["life read"][i] ? colour : hatches.memory;
   pen.fillRect(x, y, w, h);
   pen.globalAlpha = 1;
@@ -520,6 +577,15 @@ function eventAt(x, y) {
   return best;
 }
 
+// What a pipe is, where the pointer is on its name.
+function pipeAt(x, y) {
+  const at = y + $("rows").scrollTop - AXIS;
+  const row = x < GUTTER && y >= AXIS && rows.find((r) => r.track !== undefined && at >= r.top && at < r.top + r.height);
+  if (!row) return null;
+  const [, core, pipe] = data.tracks[row.track];
+  return [trackName(row.track), ...(data.pipeWords[`${data.cores[core].slice(0, 3)} ${data.pipes[pipe]}`] || [])];
+}
+
 function lifeAt(x, y) {
   const k = scaleX($("map").clientWidth);
   for (const panel of panels) {
@@ -544,56 +610,66 @@ function describeLife(i) {
 
 function selectEvent(i, reveal) {
   event = i;
-  line = -1;
+  picked = new Set();
   $("details").textContent = i < 0 ? "Nothing selected." : describe(i).join("; ");
-  mark(i < 0 ? -1 : column.line[i]);
+  mark(i < 0 ? [] : [column.line[i]]);
   if (i >= 0 && reveal) showEvent(i);
   selectionBar();
   draw();
 }
 
-function selectLine(index) {
-  line = index;
+// Lines of C++, which may be those of one line of Python.
+function selectLines(indices) {
+  picked = new Set(indices);
   event = -1;
-  $("details").textContent = index < 0 ? "Nothing selected." : `Line ${place(index)}`;
-  mark(index);
+  $("details").textContent = picked.size ? `Line ${placeOf(indices)}` : "Nothing of this line is drawn.";
+  mark(indices);
   selectionBar();
   draw();
 }
 
-function ofLine(index) {
-  const found = [];
-  for (let i = 0; i < column.line.length; i++) if (column.line[i] === index) found.push(i);
+function placeOf(indices) {
+  const [, , python, pythonLine] = data.lines[indices[0]];
+  return indices.length > 1 ? `${fileName(python)}:${pythonLine}` : place(indices[0]);
+}
+
+const selectedLines = () => picked.size ? [...picked] : event >= 0 ? [column.line[event]] : [];
+
+function ofLines(indices) {
+  const wanted = new Set(indices), found = [];
+  for (let i = 0; i < column.line.length; i++) if (wanted.has(column.line[i])) found.push(i);
   return found.sort((a, b) => column.begin[a] - column.begin[b]);
 }
 
 function selectionBar() {
-  const index = line >= 0 ? line : event >= 0 ? column.line[event] : -1;
-  $("selection").hidden = index < 0;
-  if (index < 0) return;
-  const all = ofLine(index);
+  const indices = selectedLines();
+  $("selection").hidden = !indices.length;
+  if (!indices.length) return;
+  const all = ofLines(indices);
   const waited = all.reduce((sum, i) => sum + column.waited[i], 0);
-  $("selected").textContent = `${place(index)}: ${all.length} events drawn, ${Math.round(waited)} cycles waited`;
+  $("selected").textContent = `${placeOf(indices)}: ${all.length} events drawn, ${Math.round(waited)} cycles waited`;
 }
 
-// The lines of the listings and tables that belong to a line of C++.
-function mark(index) {
+// The rows of listings and tables that belong to lines of C++.
+function mark(indices) {
   for (const row of document.querySelectorAll("tr.chosen")) row.classList.remove("chosen");
-  if (index < 0) return;
-  const [cpp, number, python, pythonLine] = data.lines[index];
-  for (const [file, n] of [[cpp, number], [python, pythonLine]]) {
-    if (!file) continue;
-    for (const body of document.querySelectorAll(".listing tbody")) {
-      if (body.dataset.file !== file) continue;
-      const row = body.querySelector(`tr[data-line="${n}"]`);
-      if (!row) continue;
-      row.classList.add("chosen");
-      const box = row.closest(".listing");
-      if (row.offsetTop < box.scrollTop + 30 || row.offsetTop > box.scrollTop + box.clientHeight - 30) box.scrollTop = row.offsetTop - box.clientHeight / 2;
-    }
+  const places = new Set(), cpp = new Set(indices.map((index) => `${data.lines[index][0]}:${data.lines[index][1]}`));
+  for (const index of indices) {
+    const [file, number, python, pythonLine] = data.lines[index];
+    places.add(`${file}:${number}`);
+    if (python) places.add(`${python}:${pythonLine}`);
   }
-  for (const row of document.querySelectorAll("#stalls tr[data-line]")) {
-    if (row.dataset.file === cpp && +row.dataset.line === number) row.classList.add("chosen");
+  const seen = new Set();
+  for (const row of document.querySelectorAll(".listing tr[data-line]")) {
+    if (!places.has(`${row.parentElement.dataset.file}:${row.dataset.line}`)) continue;
+    row.classList.add("chosen");
+    const box = row.closest(".listing");
+    if (seen.has(box)) continue;  // the first of a listing comes into sight
+    seen.add(box);
+    if (row.offsetTop < box.scrollTop + 30 || row.offsetTop > box.scrollTop + box.clientHeight - 30) box.scrollTop = row.offsetTop - box.clientHeight / 2;
+  }
+  for (const row of document.querySelectorAll(".lines tr[data-line]")) {
+    row.classList.toggle("chosen", (row.dataset.all ? places : cpp).has(`${row.dataset.file}:${row.dataset.line}`));
   }
 }
 
@@ -602,6 +678,7 @@ function showEvent(i) {
   if ($("blocks").value !== "all" && +$("blocks").value !== block) {
     $("blocks").value = block;
     arrange();
+    followBlock();
   }
   if (column.begin[i] < view.from || column.end[i] > view.to) {
     const span = Math.max(view.to - view.from, 1.5 * (column.end[i] - column.begin[i]));
@@ -622,12 +699,12 @@ function step(by) {
 }
 
 function nextOfLine() {
-  const index = line >= 0 ? line : event >= 0 ? column.line[event] : -1;
-  if (index < 0) return;
-  const all = ofLine(index);
+  const indices = selectedLines();
+  const all = ofLines(indices);
   if (!all.length) return;
   const at = all.indexOf(event);
   selectEvent(all[(at + 1) % all.length], true);
+  if (indices.length > 1) picked = new Set(indices);  // all of them stay selected
   const i = event;
   const span = Math.max(20 * (column.end[i] - column.begin[i]), 400 * data.scale);
   if (view.to - view.from > 4 * span) look((column.begin[i] + column.end[i] - span) / 2, (column.begin[i] + column.end[i] + span) / 2);
@@ -639,6 +716,7 @@ function look(from, to) {
   const span = Math.min(Math.max(to - from, 8 * data.scale), view.last);
   view.from = Math.min(Math.max(0, from), view.last - span);
   view.to = view.from + span;
+  remember();
   draw();
 }
 
@@ -743,19 +821,39 @@ function readAddress() {
   return wanted;
 }
 
+// The view goes into the address, so that the page shows it again when it is loaded or written anew.
+let remembered = 0;
+function remember() {
+  if (root.dataset.state !== "ready") return;  // what was not chosen is not kept
+  clearTimeout(remembered);
+  remembered = setTimeout(() => {
+    const now = new URLSearchParams();
+    if ($("theme").value) now.set("theme", $("theme").value);
+    if ($("blocks").value) now.set("blocks", $("blocks").value);
+    if ($("core").value) now.set("core", $("core").selectedOptions[0].textContent);
+    now.set("from", microseconds(view.from).toFixed(4));
+    now.set("to", microseconds(view.to).toFixed(4));
+    try { history.replaceState(null, "", `#${now}`); } catch { /* a page inside a notebook has no address */ }
+  }, 200);
+}
+
 function lookAtAddress(wanted) {
   const from = parseFloat(wanted.get("from")), to = parseFloat(wanted.get("to"));
   const ticks = (us) => us * data.mhz * data.scale;
   if (from >= 0 && to > from) look(ticks(from), ticks(to));
 }
 
-function lineIndex(file, number) {
-  return data.lines.findIndex((l) => (l[0] === file && l[1] === number) || (l[2] === file && l[3] === number));
+function linesAt(file, number) {
+  const found = [];
+  data.lines.forEach((l, i) => {
+    if ((l[0] === file && l[1] === number) || (l[2] === file && l[3] === number)) found.push(i);
+  });
+  return found;
 }
 
 function listen() {
-  $("blocks").addEventListener("change", arrange);
-  $("core").addEventListener("change", arrangeMap);
+  $("blocks").addEventListener("change", chooseBlock);
+  $("core").addEventListener("change", () => { arrangeMap(); remember(); });
   $("rows").addEventListener("scroll", draw);
   $("arrows").addEventListener("change", draw);
   $("path").addEventListener("change", draw);
@@ -770,10 +868,10 @@ function listen() {
     $("timeline").scrollIntoView();
     $("chart").focus({ preventScroll: true });
   });
-  $("theme").addEventListener("change", theme);
+  $("theme").addEventListener("change", chooseTheme);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", theme);
   new ResizeObserver(draw).observe($("rows"));
-  handle($("chart"), (x, y) => { const i = eventAt(x, y); return i < 0 ? null : describe(i); }, (x, y) => selectEvent(eventAt(x, y)));
+  handle($("chart"), (x, y) => { const i = eventAt(x, y); return i < 0 ? pipeAt(x, y) : describe(i); }, (x, y) => selectEvent(eventAt(x, y)));
   handle($("map"), (x, y) => { const i = lifeAt(x, y); return i < 0 ? null : describeLife(i); }, (x, y) => {
     const i = lifeAt(x, y);
     selectEvent(i < 0 ? -1 : column["life event"][i], true);
@@ -784,18 +882,24 @@ function listen() {
     e.preventDefault();
     if (row.dataset.event !== undefined) return selectEvent(column.number.indexOf(+row.dataset.event), true);
     const file = row.dataset.file || row.closest("tbody").dataset.file;
-    selectLine(lineIndex(file, +row.dataset.line));
+    selectLines(linesAt(file, +row.dataset.line));
   };
-  for (const id of ["stalls", "source", "critical"]) {
-    $(id).addEventListener("click", pick);
-    $(id).addEventListener("keydown", pick);
-  }
+  document.addEventListener("click", pick);
+  document.addEventListener("keydown", (e) => {
+    if (e.key === "Escape" && e.target !== $("chart") && e.target !== $("map")) selectEvent(-1);
+    pick(e);
+  });
 }
 
 function theme() {
   if ($("theme").value) root.dataset.theme = $("theme").value; else delete root.dataset.theme;
   readColours();
   draw();
+}
+
+function chooseTheme() {
+  theme();
+  remember();
 }
 
 async function start() {
@@ -805,6 +909,7 @@ async function start() {
   const wanted = readAddress();
   theme();
   arrange();
+  lookAtShown();
   lookAtAddress(wanted);
   arrangeMap();
   listen();

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from tile_runtime.jit_kernels.kernel_name import function_of
 from tile_runtime.simulator.rank_picture import rank_picture
 from tile_runtime.simulator.rank_tables import link_rows, matrix_rows, rank_rows
 from tile_runtime.tools.report.chrome_trace import blocks_of, chosen_blocks
@@ -15,6 +16,8 @@ from tile_runtime.tools.report.event_columns import as_script, drawing, events_t
 from tile_runtime.tools.report.figures import figures
 from tile_runtime.tools.report.number_text import microseconds, percent, short
 from tile_runtime.tools.report.pipe_shares import pipe_shares
+from tile_runtime.tools.report.pipe_words import pipe_words, words_of
+from tile_runtime.tools.report.roofline_gauge import roofline_gauge
 from tile_runtime.tools.report.schedule_chart import LABELS, PLOT, ROW, schedule_charts
 from tile_runtime.tools.report.source_view import source_panes, stall_rows
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
@@ -40,16 +43,24 @@ def report_page(
     everything = blocks_of(run)
     chosen = events_that_fit(run, chosen_blocks(run, blocks, len(everything)), event_limit)
     contents, columns = drawing(run, chosen)
+    shares = pipe_shares(run.timeline)
+    contents["pipeWords"] = pipe_words(shares, run.timeline.microseconds)
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters.update(
-        short=short, microseconds=microseconds, place=place_text, apart=_apart
+        short=short,
+        microseconds=microseconds,
+        place=place_text,
+        apart=_apart,
+        words=words_of,
     )
     return environment.get_template("page.html.jinja").render(
         run=run,
+        function=function_of(run.kernel),
         verdict=verdict(measures),
+        gauge=roofline_gauge(measures.roofline),
         lines=measures.lines[:LINE_LIMIT],
         line_count=len(measures.lines),
         line_work=sum(line.total for line in measures.lines),
@@ -60,7 +71,7 @@ def report_page(
         path_cycles=measures.path.cycles,
         figures=list(figures(run)),
         ranks=_ranks(run),
-        shares=pipe_shares(run.timeline),
+        shares=shares,
         percent=percent,
         stalls=stall_rows(run, STALL_LIMIT),
         stall_count=len(run.timeline.stalls()),

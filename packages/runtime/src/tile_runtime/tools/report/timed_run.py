@@ -111,7 +111,7 @@ def timed_run(kernel: JITKernel, tensor_bytes: int = 0) -> TimedRun | None:
             places[source, number] = (loc.file, loc.line)
     sources = {source: text, **func.sources}
     return TimedRun(
-        timeline, func.name, kernel.target.name, sources, places, _remarks(kernel),
+        timeline, kernel.name, kernel.target.name, sources, places, _remarks(kernel),
         kernel_facts(kernel, tensor_bytes),
         replace(times, whole=timeline) if times.ranks > 1 else None,
     )  # fmt: skip
