@@ -120,7 +120,7 @@ def read_kernel(name: str, arguments: Mapping[str, Any] | None = None) -> NamedK
             raise KernelError(
                 "no-kernel-name", f"{name} is a script", hint=f"name its kernel: {name}:kernel"
             )
-        return _of_func(_read_ir(name))
+        return named_kernel(_read_ir(name))
     from tile_runtime.jit_kernels.watch_kernels import watch_kernels
     from tile_runtime.scripts.module import load_script
 
@@ -166,7 +166,7 @@ def _of_value(
             f"{name} is a {type(value).__name__}, expected a prim_func, a kernel or a factory",
         )
     if getattr(value, "mode", None) == "eager":
-        return _of_func(*value.traced(**arguments))
+        return named_kernel(*value.traced(**arguments))
     _check_arguments(value, name, arguments)
     jitted = getattr(value, "__jit_impl__", None)
     # The factory below its jit: not every command needs the kernel to be built.
@@ -178,7 +178,7 @@ def _of_value(
             "no-such-kernel", f"{name} returned a {type(result).__name__}, expected a prim_func"
         )
     if jitted is not None and isinstance(result, Func):
-        return _of_func(result, jitted.options)
+        return named_kernel(result, jitted.options)
     return _of_result(result, compiled)
 
 
@@ -186,11 +186,12 @@ def _of_result(value: Func | JITKernel, compiled: Sequence[JITKernel]) -> NamedK
     """A function the script has compiled itself is compiled as it was there, the last time."""
     if isinstance(value, Func):
         as_compiled = [kernel for kernel in compiled if kernel.prim_func is value]
-        return _of_kernel(as_compiled[-1]) if as_compiled else _of_func(value)
-    return _of_kernel(value)
+        return kernel_as_compiled(as_compiled[-1]) if as_compiled else named_kernel(value)
+    return kernel_as_compiled(value)
 
 
-def _of_kernel(kernel: JITKernel) -> NamedKernel:
+def kernel_as_compiled(kernel: JITKernel) -> NamedKernel:
+    """A kernel as its script has compiled it."""
     from tile_passes import left_by
 
     return NamedKernel(
@@ -202,7 +203,7 @@ def _of_kernel(kernel: JITKernel) -> NamedKernel:
     )
 
 
-def _of_func(func: Func, options: CompileOptions | None = None) -> NamedKernel:
+def named_kernel(func: Func, options: CompileOptions | None = None) -> NamedKernel:
     """A function and the arguments of its `jit`; without these the switches alone decide."""
 
     def make() -> JITKernel:
