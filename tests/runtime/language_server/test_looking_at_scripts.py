@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tile_runtime.tools.language_server.hover_text import hover_text
 from tile_runtime.tools.language_server.look_at_script import look_at
 from tile_runtime.tools.language_server.quick_fixes import fixes_of, sizes_for
-from tile_runtime.tools.language_server.seen import SeenScript, as_json, from_json
+from tile_runtime.tools.language_server.seen import SeenFinding, SeenScript, as_json, from_json
 from tile_runtime.tools.language_server.syntax import syntax_mistake
 
 FACTORY = """\
@@ -128,12 +129,48 @@ def test_what_the_compiler_refuses_is_a_finding_at_its_place(tmp_path: Path) -> 
     assert fixed.strip() == "T.copy(a, B[cid * rows, 0])"
 
 
-def test_an_expression_that_a_hint_writes_out_is_a_fix(tmp_path: Path) -> None:
-    text = CALLED.replace("A[cid * rows, 0], a", "A[cid * rows], a")
-    findings = seen_of(text, tmp_path).findings
-    for finding in findings:
-        for fix in fixes_of(finding, text):
-            assert fix.text.startswith("A[")
+@pytest.mark.whole
+@pytest.mark.parametrize(
+    ("wrong", "hint", "right"),
+    [
+        ("x[i] = math.exp(x[i] - 1.0)", "write T.exp(x[i] - 1.0)", "x[i] = T.exp(x[i] - 1.0)"),
+        (
+            "T.copy(X[:, c * 3], x)",
+            "write `X[:, c * 3:c * 3 + 3]`; or not",
+            "T.copy(X[:, c * 3:c * 3 + 3], x)",
+        ),
+        (
+            "assert c == 0",
+            "write T.device_assert(c == 0, 'c == 0'), which",
+            "T.device_assert(c == 0, 'c == 0')",
+        ),
+        ('with T.Scope("X"):', 'write T.Scope("C") or not', "with T.Scope('C'):"),
+        ('x = T.alloc_ub((64,), "fp32")', 'write "float32"', "x = T.alloc_ub((64,), 'float32')"),
+        ("y = float(c)", 'write T.cast(x, "float32")', None),
+        ("x[0] = int(x[1])", 'write T.cast(x, "int32")', None),
+        ("y = max(x, 0.0)", "write T.tile.max(dst, src0, src1)", None),
+        ("y = x.max(", "write T.reduce_max(x, y)", None),
+        ("A[0] = 0.5", "write an integer, or T.cast(value, ...) to say how it rounds", None),
+        ("x[i] = x[i] + cis", "did you mean `cid`?", "x[i] = x[i] + cid"),
+        ("T.copy(A, a, relu=True)", "did you mean `enable_relu`?", None),
+        (
+            'ö = T.alloc_ub((1,), "flot16")',
+            "did you mean `float16`?",
+            'ö = T.alloc_ub((1,), "float16")',
+        ),
+    ],
+)
+def test_hints_that_say_all_of_a_change_are_fixes(wrong: str, hint: str, right: str | None) -> None:
+    body = f"    {wrong}\n" + ("        pass\n" if wrong.endswith(":") else "")
+    text = f"def kernel():\n{body}"
+    start = re.search(r"math|X.:|assert|T.Scope|.fp32|.flot|float.c|int.x|max|cis", wrong)
+    column = 5 + (start.start() if start else 0)
+    finding = SeenFinding("script.py", 2, column, "error", "slug", "no message", hint)
+    fixes = fixes_of(finding, text)
+    assert len(fixes) == (right is not None)
+    line = text.splitlines()[1]
+    fixed = [line[: f.column - 1] + f.text + line[f.end_column - 1 :] for f in fixes]
+    assert [f.strip() for f in fixed] == ([right] if right else [])
 
 
 def test_remarks_of_passes_are_warnings(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.tools.language_server.seen import SeenFactory, SeenFinding
 
 _MEANT = re.compile(r"did you mean ['`]([\w.]+)['`]\?")
-_WRITE = re.compile(r"\bwrite (?:`([^`]+)`|([\w.]+\(.*\)))")
 _QUOTED = re.compile(r"`([^`]+)`")
 # What sizes nobody has said are to begin with.
 _SIZE = 1024
@@ -70,35 +69,74 @@ def _meant(finding: SeenFinding, text: str) -> Iterator[Fix]:
 
 
 def _written(finding: SeenFinding, text: str) -> Iterator[Fix]:
-    """An expression that the hint writes out takes the place of the one of its line with the same
-    beginning. One that has names which the script does not know is a pattern, no text."""
-    hint = _WRITE.search(finding.hint)
-    new = _expression((hint[1] or hint[2]) if hint else "")
-    tree = _tree(text)
+    """What the hint writes out takes the place of the one thing of its line that it can stand
+    for."""
+    new, tree = _code_of(finding.hint), _tree(text)
     if new is None or tree is None:
         return
-    known = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    known |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    if not {n.id for n in ast.walk(new) if isinstance(n, ast.Name)} <= known:
-        return
-    old = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.expr)
-        if node.lineno == finding.line and type(node) is type(new)
-        if _beginning(node) is not None and _beginning(node) == _beginning(new)
-    ]
-    if len(old) == 1 and ast.dump(old[0]) != ast.dump(new):
-        node, words = old[0], ast.unparse(new)
-        assert node.end_lineno is not None and node.end_col_offset is not None, "parsed from text"
+    old = _stood_for(new, finding, tree, text)
+    if old is not None and ast.dump(old) != ast.dump(new) and _is_text(new, old):
+        words = ast.unparse(new)
+        assert old.end_lineno is not None and old.end_col_offset is not None, "parsed from text"
         yield Fix(
             f"Write `{words}`",
-            node.lineno,
-            _column(text, node.lineno, node.col_offset),
-            node.end_lineno,
-            _column(text, node.end_lineno, node.end_col_offset),
+            old.lineno,
+            _column(text, old.lineno, old.col_offset),
+            old.end_lineno,
+            _column(text, old.end_lineno, old.end_col_offset),
             words,
         )
+
+
+def _code_of(hint: str) -> ast.expr | None:
+    """The expression that a hint begins with: in backquotes, or as far as it is one."""
+    rest = hint.removeprefix("write ")
+    if rest == hint:
+        return None
+    quoted = re.match(r"`([^`]+)`", rest)
+    if quoted is not None:
+        return _expression(quoted[1])
+    ends = [n for n in range(len(rest), 0, -1) if n == len(rest) or rest[n - 1] == ")"]
+    found = (_expression(rest[:n]) for n in ends)
+    plain = (ast.Call, ast.Attribute, ast.Constant)
+    return next((code for code in found if isinstance(code, plain)), None)
+
+
+def _is_text(new: ast.expr, old: ast.expr | ast.Assert) -> bool:
+    """Whether code is to be written as it stands, and is no pattern with names of its own: it works
+    on what it takes the place of."""
+    if isinstance(new, ast.Call):
+        there = {ast.dump(node) for node in ast.iter_child_nodes(old)}
+        return all(isinstance(a, ast.Constant) or ast.dump(a) in there for a in new.args)
+    return _names(new) <= _names(old)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _stood_for(
+    new: ast.expr, finding: SeenFinding, tree: ast.Module, text: str
+) -> ast.expr | ast.Assert | None:
+    """The expression of the line with the same beginning, if there is one such; else the longest of
+    its kind at the place of the finding, or the assertion there."""
+    nodes = [n for n in ast.walk(tree) if isinstance(n, (ast.expr, ast.Assert))]
+    nodes = [n for n in nodes if n.lineno == finding.line]
+    same = [
+        n
+        for n in nodes
+        if type(n) is type(new) and isinstance(n, ast.expr)
+        if _beginning(n) is not None and _beginning(n) == _beginning(new)
+    ]
+    if same:
+        return same[0] if len(same) == 1 else None
+    here = [
+        n
+        for n in nodes
+        if isinstance(n, ast.Assert) or type(n) is type(new)
+        if _column(text, n.lineno, n.col_offset) == finding.column
+    ]
+    return max(here, key=lambda n: (n.end_lineno, n.end_col_offset), default=None)
 
 
 def _expression(code: str) -> ast.expr | None:
