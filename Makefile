@@ -128,7 +128,7 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel pybind11
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
 	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis \
-	  mypy ruff jedi 'pyright[nodejs]' build
+	  mypy ruff jedi 'pyright[nodejs]' build pygls
 	@$(BIN)/python -m compileall -q $(PACKAGES:%=packages/%/src)
 	@touch $@
 

@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "tile_codegen_ascendc": {"tile_ir", "jinja2"},
     "tile_runtime": {
         "tile_ir", "tile_checkers", "tile_frontend", "tile_passes", "numpy", "torch", "torch_npu", "shmem",
-        "pybind11", "jinja2", "rich", "optuna",
+        "pybind11", "jinja2", "rich", "optuna", "pygls", "lsprotocol",
     },
 }  # fmt: skip
 # Packages that the distribution of another one ships.
@@ -66,6 +66,8 @@ CATCHES_ALL = {
     "packages/frontend/src/tile_frontend/_evaluate/decorators.py": "operators of the script's own objects",
     "packages/runtime/src/tile_runtime/ahead_of_time/build_kernels.py": "calls generate_source of a project's kernels",
     "packages/runtime/src/tile_runtime/ahead_of_time/find_kernels.py": "imports files of a project",
+    "packages/runtime/src/tile_runtime/tools/language_server/factory_sizes.py": "evaluates arguments of a script",
+    "packages/runtime/src/tile_runtime/tools/language_server/look_at_script.py": "executes a script",
     "packages/runtime/src/tile_runtime/tuning/candidates.py": "calls a factory for so long, and hands on what it raises",
     "packages/runtime/src/tile_runtime/tuning/search.py": "ends processes whatever breaks a search off",
 }
@@ -91,6 +93,7 @@ ROOMS_OF_RUNTIME = {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
         "tuning", "scripts", "ahead_of_time", "tools.report",
     },
+    "tools.language_server": {"jit_kernels", "scripts", "tools.command_line"},
 }  # fmt: skip
 # The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text,
 # and kernels made of traced ones.

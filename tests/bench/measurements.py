@@ -24,6 +24,7 @@ from bench.developer import developer_lowering, developer_times, lower_and_emit
 from bench.fresh_process import first_kernel, import_frontend
 from bench.fused import FUSED
 from bench.launch_path import call_overhead, cold_start
+from bench.newcomers import NEWCOMERS
 from bench.order import memory_peaks, order_of_slots, order_quality, order_scale
 from bench.row import (
     RUNS,
@@ -267,7 +268,7 @@ ROWS: dict[str, Measurement] = {
 }
 ROWS.update(SCHEDULES)
 ROWS.update(TUNING)
-ON_REQUEST: dict[str, Measurement] = {**LONG_SCHEDULES, **FUSED}
+ON_REQUEST: dict[str, Measurement] = {**LONG_SCHEDULES, **FUSED, **NEWCOMERS}
 
 
 def measure_rows(names: Sequence[str], folder: Path) -> list[Row]:

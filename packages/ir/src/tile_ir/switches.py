@@ -70,8 +70,8 @@ SWITCHES: dict[str, Switch] = {
         Switch(
             "target",
             "auto",
-            "where kernels run",
-            ("auto", "npu", "sim"),
+            "where kernels run; with none they are compiled as far as their source, and never run",
+            ("auto", "npu", "sim", "none"),
             "TILE_BACKEND",
             (("simulator", "sim"),),
         ),

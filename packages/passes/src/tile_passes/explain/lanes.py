@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tile_ir import For, Func, Target, walk
+from tile_ir import Buffer, For, Func, Loc, Target, walk
 from tile_passes.explain.wording import page
 
 if TYPE_CHECKING:
@@ -23,14 +23,30 @@ def explain_lanes(func: Func, target: Target) -> str:
     return page(func, ["", *_lines(func, plan)], "")
 
 
-def _lines(func: Func, plan: LanePlan) -> Iterator[str]:
-    if plan.alone is not None:
-        yield f"one vector core does all the work, because {_why(plan.alone)}"
+def lanes_of_buffers(func: Func, target: Target) -> dict[Loc, str]:
+    """What each vector core has of every ub buffer, by the place of its allocation; nothing where
+    the lanes are the kernel's own."""
+    if func.launch.threads != 2:
+        return {}
+    from tile_passes.lanes.plan import plan_lanes
+
+    plan = plan_lanes(func, target)
+    return {buffer.loc: decision for buffer, decision in _decisions(func, plan)}
+
+
+def _decisions(func: Func, plan: LanePlan) -> Iterator[tuple[Buffer, str]]:
     for alloc in func.launch.allocs:
         buffer = alloc.buffer
         dims = [n for n in plan.found.sizes if not isinstance(n, For) and n.buffer is buffer]
         if dims:
-            yield f"`{buffer.name}` at line {buffer.loc.line}: {_decision(dims, plan)}"
+            yield buffer, _decision(dims, plan)
+
+
+def _lines(func: Func, plan: LanePlan) -> Iterator[str]:
+    if plan.alone is not None:
+        yield f"one vector core does all the work, because {_why(plan.alone)}"
+    for buffer, decision in _decisions(func, plan):
+        yield f"`{buffer.name}` at line {buffer.loc.line}: {decision}"
     for stmt in walk(func.launch.body):
         if isinstance(stmt, For):
             yield f"loop `{stmt.var.name}` at line {stmt.loc.line}: {_decision([stmt], plan)}"

@@ -15,6 +15,23 @@ if TYPE_CHECKING:
 def explain_memory(func: Func, target: Target) -> str:
     """For every buffer whose memory the kernel leaves open: where it lies, and the use that left no
     other place. Raises what `infer_memory` raises."""
+    file = func.loc.file
+    rows = [
+        (_place(c.buffer.name, c.buffer.loc, file), c.memory.value, why)
+        for c, why in _reasons(func, target)
+    ]
+    places, memories = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
+    lines = [f"{place:<{places}}  {memory:<{memories}}  {why}" for place, memory, why in rows]
+    return page(func, ["", *lines] if lines else (), "every buffer names its memory")
+
+
+def reasons_for_memories(func: Func, target: Target) -> dict[Loc, str]:
+    """Why each buffer whose memory the kernel leaves open lies where it does, by the place of its
+    allocation. Raises what `infer_memory` raises."""
+    return {c.buffer.loc: why for c, why in _reasons(func, target)}
+
+
+def _reasons(func: Func, target: Target) -> list[tuple[Choice, str]]:
     # Whoever asks for no explanation does not pay for the import of networkx.
     from tile_passes.analysis.memory_choice import Clash, choose_memories
     from tile_passes.analysis.memory_clash import clash_error
@@ -22,15 +39,8 @@ def explain_memory(func: Func, target: Target) -> str:
     found = choose_memories(func, target)
     if isinstance(found, Clash):
         raise clash_error(found, target).with_sources(func.sources)
-    file = func.loc.file
     by_buffer = {c.buffer: c for c in found}
-    rows = [
-        (_place(c.buffer.name, c.buffer.loc, file), c.memory.value, _why(c, by_buffer, file))
-        for c in found
-    ]
-    places, memories = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
-    lines = [f"{place:<{places}}  {memory:<{memories}}  {why}" for place, memory, why in rows]
-    return page(func, ["", *lines] if lines else (), "every buffer names its memory")
+    return [(c, _why(c, by_buffer, func.loc.file)) for c in found]
 
 
 def _why(choice: Choice, found: dict[Buffer, Choice], file: str) -> str:

@@ -16,10 +16,15 @@ NO_DEVICE = "torch_npu sees no device"
 
 def current_device(compile_flags: Sequence[str] = (), simulate: bool = False) -> Device:
     """The device the switch `target` chooses, where the caller does not ask to `simulate`;
-    `auto` is the NPU if there is one. The flags are for the compiler of an NPU.
+    `auto` is the NPU if there is one, `none` no device at all. The flags are for the
+    compiler of an NPU.
 
     Raises BuildError when an NPU is asked for and there is none.
     """
+    if switch("target") == "none":
+        from tile_runtime.devices.no_device import NoDevice
+
+        return NoDevice()
     if _simulated(simulate):
         from tile_runtime.devices.simulator_device import SimulatorDevice
 
@@ -49,7 +54,7 @@ def chip_name(simulate: bool = False) -> str:
 
 def _simulated(simulate: bool) -> bool:
     wanted = "sim" if simulate else switch("target")
-    return wanted == "sim" or (wanted == "auto" and not npu_available())
+    return wanted in ("sim", "none") or (wanted == "auto" and not npu_available())
 
 
 def npu_available() -> bool:

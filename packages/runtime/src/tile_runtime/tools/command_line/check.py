@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from tile_checkers.second_opinion import Opinion, second_opinions
 from tile_checkers.second_opinion.open_compiler import find_compiler
 from tile_ir import Automatic, Diagnostic, Func, KernelError, Phase, TileError
+from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.tools.command_line.finding_formats import Found, as_json
 from tile_runtime.tools.command_line.kernel_argument import (
+    NamedKernel,
     add_kernel_arguments,
     add_target_argument,
     parse_arguments,
@@ -50,13 +52,20 @@ def _counts(text: str) -> tuple[int, ...]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what `_checked` finds. The exit code is 1 if there is any error; what is right, or
+    """Print what `checked` finds. The exit code is 1 if there is any error; what is right, or
     could not be proven, is a warning. A second opinion has no part in that."""
     if options.second_opinion:
         find_compiler()  # before anything is compiled
-    func, found, verified, ranks = _checked(options)
+    kernel = read_kernel(options.file, parse_arguments(options.arg)).for_target(options.target)
+    try:
+        result = checked(kernel, options.ranks)
+    except TileError:
+        tell(kernel)
+        raise
+    tell(kernel, result.source)
+    func, found = result.func, result.found
     code = 1 if any(finding.severity == "error" for finding in found) else 0
-    opinions = _opinions(func, verified) if options.second_opinion else None
+    opinions = _opinions(func, result.verified) if options.second_opinion else None
     if options.json:
         more = {} if opinions is None else {"second_opinions": opinions_data(opinions)}
         print(as_json([Found(f) for f in found], func.name, "static", code, **more))
@@ -68,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     print(
         f"{func.name}: {count} finding{'' if count == 1 else 's'}"
         if count
-        else f"{func.name}: in order{_with_ranks(ranks)}"
+        else f"{func.name}: in order{_with_ranks(result.ranks)}"
     )
     if opinions:
         print(f"\n{opinions_text(opinions)}")
@@ -79,11 +88,20 @@ def _with_ranks(counts: Sequence[int]) -> str:
     return f", with {', '.join(map(str, counts))} ranks" if counts else ""
 
 
-def _checked(
-    options: argparse.Namespace,
-) -> tuple[Func, list[Diagnostic], bool, tuple[int, ...]]:
-    """The kernel as it was looked at, every finding of the verifier, `check_memory`, `check_sync`
-    and `check_ranks`, whether the verifier had none, and the numbers of ranks looked at; a kernel
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A kernel as it was looked at, what was found, whether the verifier had nothing to say, the
+    numbers of ranks looked at, and the source of a finished kernel."""
+
+    func: Func
+    found: list[Diagnostic]
+    verified: bool
+    ranks: tuple[int, ...]
+    source: str | None
+
+
+def checked(kernel: NamedKernel, ranks: Sequence[int] | None = None) -> Checked:
+    """Every finding of the verifier, `check_memory`, `check_sync` and `check_ranks`; a kernel
     without addresses goes through the pipeline before, and flags are looked at once they are final.
     What the compiler chose wrongly is told as its own mistake, not the author's."""
     from tile_checkers import check_memory, check_sync, prove_ranks
@@ -91,11 +109,10 @@ def _checked(
     from tile_runtime.jit_kernels.build import lower
     from tile_runtime.jit_kernels.prove import tell_ours
 
-    kernel = read_kernel(options.file, parse_arguments(options.arg)).for_target(options.target)
     func, target = kernel.func, kernel.target
     found = list(problems(func, target))
     verified, source = not found, None
-    ranks: tuple[int, ...] = ()
+    counts: tuple[int, ...] = ()
     try:
         if verified and func.phase < Phase.PLANNED:
             func = lower(func, target, kernel.passes)
@@ -105,16 +122,14 @@ def _checked(
             found = list(check_memory(func, target))
             if func.phase is Phase.SYNCED:
                 found += check_sync(func, target)
-                proof = prove_ranks(func, options.ranks)
-                found, ranks = [*found, *proof.findings], proof.ranks
+                proof = prove_ranks(func, ranks)
+                found, counts = [*found, *proof.findings], proof.ranks
                 source = source or kernel.source_of(func)
                 if func is not kernel.func:
                     found = tell_ours(found, kernel.func, func, target)
     except TileError as error:
         raise error.with_sources(func.sources) from None
-    finally:
-        tell(kernel, source)
-    return func, found, verified, ranks
+    return Checked(func, found, verified, counts, source)
 
 
 def _opinions(func: Func, verified: bool) -> tuple[Opinion, ...]:

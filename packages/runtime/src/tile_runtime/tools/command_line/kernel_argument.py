@@ -112,8 +112,11 @@ def names_a_kernel(name: str) -> bool:
     return bool(colon) and script.endswith(".py") and attribute.isidentifier()
 
 
-def read_kernel(name: str, arguments: Mapping[str, Any] | None = None) -> NamedKernel:
-    """The kernel a command line names; `arguments` go to a factory.
+def read_kernel(
+    name: str, arguments: Mapping[str, Any] | None = None, stands_for: Path | None = None
+) -> NamedKernel:
+    """The kernel a command line names; `arguments` go to a factory. A copy of a script may stand
+    for it.
 
     Raises KernelError if the script has no such function or it gives no kernel.
     """
@@ -122,13 +125,13 @@ def read_kernel(name: str, arguments: Mapping[str, Any] | None = None) -> NamedK
             raise KernelError(
                 "no-kernel-name", f"{name} is a script", hint=f"name its kernel: {name}:kernel"
             )
-        return _of_func(_read_ir(name))
+        return named_kernel(_read_ir(name))
     from tile_runtime.jit_kernels.watch_kernels import watch_kernels
     from tile_runtime.scripts.module import load_script
 
     script, _, attribute = name.rpartition(":")
     with watch_kernels() as compiled:
-        module = load_script(Path(script))
+        module = load_script(Path(script), stands_for)
     if not hasattr(module, attribute):
         names = [n for n, v in vars(module).items() if callable(v) or isinstance(v, Func)]
         raise KernelError(
@@ -170,7 +173,7 @@ def _of_value(
         )
     if getattr(value, "mode", None) == "eager":
         func, options = value.traced(**arguments)
-        return _of_func(func, options, call_name(value.func, (), arguments))
+        return named_kernel(func, options, call_name(value.func, (), arguments))
     _check_arguments(value, name, arguments)
     jitted = getattr(value, "__jit_impl__", None)
     # The factory below its jit: not every command needs the kernel to be built.
@@ -182,7 +185,7 @@ def _of_value(
             "no-such-kernel", f"{name} returned a {type(result).__name__}, expected a prim_func"
         )
     if jitted is not None and isinstance(result, Func):
-        return _of_func(result, jitted.options, call_name(jitted.func, (), arguments))
+        return named_kernel(result, jitted.options, call_name(jitted.func, (), arguments))
     return _of_result(result, compiled)
 
 
@@ -190,11 +193,12 @@ def _of_result(value: Func | JITKernel, compiled: Sequence[JITKernel]) -> NamedK
     """A function the script has compiled itself is compiled as it was there, the last time."""
     if isinstance(value, Func):
         as_compiled = [kernel for kernel in compiled if kernel.prim_func is value]
-        return _of_kernel(as_compiled[-1]) if as_compiled else _of_func(value)
-    return _of_kernel(value)
+        return kernel_as_compiled(as_compiled[-1]) if as_compiled else named_kernel(value)
+    return kernel_as_compiled(value)
 
 
-def _of_kernel(kernel: JITKernel) -> NamedKernel:
+def kernel_as_compiled(kernel: JITKernel) -> NamedKernel:
+    """A kernel as its script has compiled it."""
     from tile_passes import left_by
 
     return NamedKernel(
@@ -207,7 +211,7 @@ def _of_kernel(kernel: JITKernel) -> NamedKernel:
     )
 
 
-def _of_func(func: Func, options: CompileOptions | None = None, name: str = "") -> NamedKernel:
+def named_kernel(func: Func, options: CompileOptions | None = None, name: str = "") -> NamedKernel:
     """A function and the arguments of its `jit`; without these the switches alone decide."""
 
     def make() -> JITKernel:
