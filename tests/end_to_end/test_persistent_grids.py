@@ -11,7 +11,10 @@ import tile_frontend as T
 from tile_ir import KernelError
 from tile_ir.switches import override
 
-AUTO = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
+AUTO = {
+    T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
+    T.PassConfigKey.TL_ASCEND_PERSISTENT: False,
+}
 PERSISTENT = {**AUTO, T.PassConfigKey.TL_ASCEND_PERSISTENT: True}
 # Fewer blocks than the 24 cores, as many, one more, and several waves with and without a short one.
 GRIDS = (1, 23, 24, 25, 48, 77)

@@ -186,7 +186,8 @@ class Automatic(Enum):
     statements of a text that is one program, which core does which blocks, how large the tiles of a
     block are, which unit stores single elements to gm, that what lies outside of a tensor reads as
     zero and vanishes when written, or that the rows of a tensor lie behind each other: a caller may
-    pass any strides."""
+    pass any strides. And where the model finds it faster: that cores do several blocks of the grid,
+    and that rounds of a plain loop overlap."""
 
     SYNC = "sync"
     MEMORY = "memory"
@@ -197,6 +198,8 @@ class Automatic(Enum):
     STORES = "stores"
     BOUNDS = "bounds"
     STRIDES = "strides"
+    GRID = "grid"
+    ROUNDS = "rounds"
 
 
 @singledispatch

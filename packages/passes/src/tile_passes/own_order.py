@@ -14,12 +14,19 @@ from tile_ir import (
     expressions,
     walk,
     walk_expr,
+    walk_ops,
 )
+from tile_ir.opdef import Among
 
 _ORDER = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
 _INFERRED = (Memory.SHARED, Memory.FRAGMENT)
 _CROSS_FLAGS = (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG)
 _BY_HAND = (*_ORDER, *_CROSS_FLAGS)
+# What others wait for, and what is printed with the number of its block.
+_SAYS_WHEN = (
+    Effect.SYNC_ALL, Effect.SIGNAL, Effect.AWAIT_SIGNAL, Effect.ENGINE, Effect.AWAIT_ENGINE,
+    Effect.PRINT, Effect.DUMP,
+)  # fmt: skip
 
 
 def has_no_order(func: Func) -> bool:
@@ -43,11 +50,31 @@ def left_with(func: Func, more: Automatic | None = None) -> frozenset[Automatic]
     """What a function leaves to the compiler when its lanes or its cores are the compiler's: with
     them goes the order inside a core, unless the text has a flag or a barrier of its own."""
     left = func.automatic if more is None else func.automatic | {more}
+    return left if _own_pipe_order(func) else left | {Automatic.SYNC, Automatic.MEMORY}
+
+
+def _own_pipe_order(func: Func) -> bool:
     ops = [s for s in walk(func.launch.body) if isinstance(s, Op)]
     # A call of the language that is several operations brings the barriers between them.
     steps = {op.loc for op in ops if op.opdef.effect not in _ORDER}
-    own = any(op.opdef.effect in _ORDER and op.loc not in steps for op in ops)
-    return left if own else left | {Automatic.SYNC, Automatic.MEMORY}
+    return any(op.opdef.effect in _ORDER and op.loc not in steps for op in ops)
+
+
+def open_for_speed(func: Func) -> frozenset[Automatic]:
+    """What changes when work is done, and no text of a kernel speaks against: how far its rounds
+    overlap, if all order inside its block is the compiler's, and how its blocks follow each other,
+    if besides none waits for another one or says which one it is."""
+    automatic = Automatic.SYNC in func.automatic or func.launch.threads == 2
+    if not automatic or _own_pipe_order(func) or own_cross_flag(func) is not None:
+        return frozenset()
+    if any(says_when(op) for op in walk_ops(func.launch.body)):
+        return frozenset({Automatic.ROUNDS})
+    return frozenset({Automatic.ROUNDS, Automatic.GRID})
+
+
+def says_when(op: Op) -> bool:
+    """Whether something outside of its block waits for an operation, or sees when it is done."""
+    return op.opdef.effect in _SAYS_WHEN and op.opdef.among is not Among.BLOCK
 
 
 def own_cross_flag(func: Func) -> Op | None:

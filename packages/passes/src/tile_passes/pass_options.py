@@ -8,20 +8,25 @@ from pathlib import Path
 
 from tile_ir import Automatic, Func
 from tile_ir.quick_dataclasses import dataclass, replace
-from tile_passes.own_order import has_no_order, own_cross_flag
+from tile_passes.own_order import has_no_order, open_for_speed, own_cross_flag
 from tile_passes.passdef import Pass
+
+# What changes when work is done, where that is modelled faster, and never what a kernel needs.
+FOR_SPEED = frozenset({Automatic.GRID, Automatic.ROUNDS})
 
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
     """How to run a pipeline; read from the switches by whoever calls. `automatic` is what the
     function leaves to the compiler besides what its text says, and `kept` what it does not leave to
-    it; `unless_ordered` is left to it too, but in kernels with cross-core flags of their own.
+    it; `unless_ordered` is left to it too, but in kernels with cross-core flags of their own, and
+    `for_speed` where nothing in a kernel speaks against it.
     Unless `by_hand`, kernels that say nothing of their order leave it to the compiler."""
 
     skip: tuple[str, ...] = ()
     automatic: tuple[Automatic, ...] = ()
     unless_ordered: tuple[Automatic, ...] = ()
+    for_speed: tuple[Automatic, ...] = ()
     kept: tuple[Automatic, ...] = ()
     by_hand: bool = False
     stop_after: str | None = None
@@ -51,6 +56,8 @@ def left_by(func: Func, options: PassOptions) -> Func:
     if not options.by_hand and has_no_order(func):
         more = (*more, Automatic.SYNC, Automatic.MEMORY)
     func = leaving(func, more)
+    if options.for_speed:
+        func = leaving(func, open_for_speed(func).intersection(options.for_speed))
     automatic = func.automatic.difference(options.kept)
     return func if automatic == func.automatic else replace(func, automatic=automatic)
 

@@ -31,6 +31,7 @@ from tile_ir import (
 )
 from tile_ir.opdef import Among
 from tile_ir.quick_dataclasses import replace
+from tile_passes.clock.grid_times import grid_times
 from tile_passes.free_names import FreeNames
 from tile_passes.passdef import ir_pass
 
@@ -45,14 +46,19 @@ def persistent(func: Func, target: Target) -> Func:
     Needs, gives: TYPED. Idea: core `c` of `n` does the blocks `c`, `c + n`, ..., so that what runs
     at a time are neighbours of the grid, which share what they read. The loop is a pipelined one
     where all work is for one kind of core, so that a block is loaded while the one before is
-    stored. Only where the kernel leaves it to the compiler (`Automatic.BLOCKS`). Limits: not where
-    the order inside a core is the author's: what he orders ends with his block. Blocks that wait
-    for all others are an error.
+    stored. Only where the kernel asks for it (`Automatic.BLOCKS`), or leaves it to the compiler
+    (`Automatic.GRID`) and it is modelled no slower: each block that begins on a core costs a start,
+    but the chip gives blocks of different lengths to whichever core is idle. Limits: not where the
+    order inside a core is the author's: what he orders ends with his block. Blocks that wait for
+    all others are an error where he asks for it.
     """
     cores = target.cube_cores
     grid = func.launch.blocks
     count = constant_value(grid)
-    if Automatic.BLOCKS not in func.automatic or (count is not None and count <= cores):
+    asked = Automatic.BLOCKS in func.automatic
+    if not (asked or Automatic.GRID in func.automatic) or (count is not None and count <= cores):
+        return func
+    if not asked and not (Automatic.SYNC in func.automatic and grid_times(func, target).is_dealt):
         return func
     if Automatic.SYNC not in func.automatic:
         return replace(func, remarks=(*func.remarks, _ordered_by_hand(func)))

@@ -22,8 +22,9 @@ from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.merge_rows import merge_rows
 from tile_passes.merge_streams import merge_streams
 from tile_passes.narrow_block_barriers import narrow_block_barriers
+from tile_passes.overlap_rounds import overlap_rounds
 from tile_passes.parallel.serial_forms import for_want_of_room
-from tile_passes.pass_options import PassOptions, PassResult, leaving, left_by
+from tile_passes.pass_options import FOR_SPEED, PassOptions, PassResult, leaving, left_by
 from tile_passes.passdef import Pass
 from tile_passes.persistent import persistent
 from tile_passes.pipeline_across_cores import pipeline_across_cores
@@ -57,6 +58,7 @@ PIPELINE: tuple[Pass, ...] = (
     plan_workspace,
     assign_cores,
     merge_streams,
+    overlap_rounds,
     merge_rows,
     vectorize_parallel,
     guard_accesses,
@@ -79,12 +81,23 @@ PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
 
 def run_pipeline(func: Func, target: Target, options: PassOptions | None = None) -> PassResult:
     """From a traced kernel to IR that can be emitted. Where tiles of the compiler's have no room,
-    they share it with those of the user's, or some of their rows are done at a time. Each task of
-    a kernel that has tasks goes through by itself."""
+    they share it with those of the user's, or some of their rows are done at a time. What is done
+    for speed alone is left out where a kernel fails with it. Each task of a kernel that has tasks
+    goes through by itself."""
     options = options or PassOptions()
     if task_loops(func):
         return _run_tasks(func, target, options)
     func = left_by(func, options)
+    try:
+        return _run(func, target, options)
+    except KernelError:
+        plain = replace(func, automatic=func.automatic - FOR_SPEED)
+        if plain.automatic == func.automatic:
+            raise
+        return _run(plain, target, options)
+
+
+def _run(func: Func, target: Target, options: PassOptions) -> PassResult:
     try:
         found = run_passes(func, PIPELINE, target, options)
         return _in_shared_room(func, found, target, options)
@@ -100,7 +113,9 @@ def run_pipeline(func: Func, target: Target, options: PassOptions | None = None)
 def _run_tasks(func: Func, target: Target, options: PassOptions) -> PassResult:
     from tile_passes.tasks.join import joined  # most kernels have none
 
-    done = [_run_task(task, target, options) for task in tasks_of(func)]
+    # The blocks of a task are dealt out already, and its loops run beside those of other tasks.
+    of_task = replace(options, for_speed=())
+    done = [_run_task(task, target, of_task) for task in tasks_of(func)]
     records = tuple(record for result in done for record in result.records)
     if any(result.func.phase is not Phase.SYNCED for result in done):
         return PassResult(func, records)
@@ -172,9 +187,12 @@ def taken_to(func: Func, last: Pass, target: Target) -> Func:
 
 def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
     """Run named passes on any function, as `tile-ascend opt` does: naming `insert_sync` leaves the
-    order of pipes to it."""
+    order of pipes to it, and naming `persistent` asks for it unless that is left to the model."""
     check_known(names, PASSES)
-    func = leaving(func, (_ASKED_BY[n] for n in names if n in _ASKED_BY))
+    asked = {_ASKED_BY[n] for n in names if n in _ASKED_BY}
+    if Automatic.GRID in func.automatic:
+        asked.discard(Automatic.BLOCKS)
+    func = leaving(func, asked)
     return run_passes(func, [PASSES[n] for n in names], target).func
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tile_ir import Automatic, Func, Target
 from tile_passes.explain.between_cores import explain_signals, explain_streams, explain_workspaces
 from tile_passes.explain.buffers import explain_buffers
+from tile_passes.explain.grid import explain_grid
 from tile_passes.explain.lanes import explain_lanes
 from tile_passes.explain.memory import explain_memory
 from tile_passes.explain.order import draw_sync, explain_sync
@@ -18,6 +19,7 @@ from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync
 from tile_passes.merge_streams import merge_streams
 from tile_passes.pass_options import leaving
+from tile_passes.persistent import persistent
 from tile_passes.pipeline import apply_passes
 from tile_passes.pipeline_across_cores import pipeline_across_cores
 from tile_passes.place_buffers import place_buffers
@@ -30,6 +32,7 @@ EXPLANATIONS: dict[str, Callable[[Func, Target], str]] = {
     infer_memory.name: explain_memory,
     retile_blocks.name: explain_tiles,
     split_vector_lanes.name: explain_lanes,
+    persistent.name: explain_grid,
     plan_workspace.name: explain_workspaces,
     merge_streams.name: explain_streams,
     pipeline_across_cores.name: explain_stages,

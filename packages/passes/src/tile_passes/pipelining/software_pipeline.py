@@ -145,15 +145,16 @@ def pipeline_core(func: Func, target: Target) -> list[Schedule]:
     if Automatic.SYNC not in func.automatic:
         return []
     candidates = version_candidates(func)
-    # The most bytes first: their transfers take longest.
-    handed = [b for c in candidates for b in c.handed]
-    size = {a.buffer: buffer_bytes(a) for a in func.launch.allocs if a.buffer in handed}
-    handed.sort(key=size.__getitem__, reverse=True)
+    # What authors ask for first, and of that the most bytes: their transfers take longest.
+    open_ = {b: not c.loop.stages for c in candidates for b in c.handed}
+    size = {a.buffer: buffer_bytes(a) for a in func.launch.allocs if a.buffer in open_}
+    handed = sorted(open_, key=lambda b: (open_[b], -size[b]))
     versions: Mapping[Buffer, int] = that_fit(func, {}, handed, 2, target)
     found: list[Schedule] = []
     for each in candidates:
         schedule = _CorePlanner(func, each, versions, found, target).schedule()
-        versions = {**versions, **schedule.versions}
+        others = {b: n for b, n in versions.items() if b not in each.handed}
+        versions = {**others, **schedule.versions}
         found.append(schedule)
     if any(s.skewed for s in found) and overfull_memory(skew_loops(func, found, target), target):
         why = "orders of several loops need more memory"
@@ -185,7 +186,18 @@ class _CorePlanner:
             return self.of_author()
         if self.loop.stages:
             return self.of_stages(max(2, self.loop.stages))
-        best = self.of_stages(2)
+        return self.of_best_stages()
+
+    def of_best_stages(self) -> Schedule:
+        """As many as make the loop faster; one if two do not."""
+        best = replace(self.of_stages(2), short=())
+        alone = self.timed(as_written(self.iteration), {})
+        if best.times.whole >= STAGE_WORTH * alone.whole:
+            text = as_written(self.iteration)
+            why = "rounds that overlap are not faster"
+            return replace(
+                best, arrangement=text, versions={}, times=alone, text=alone, asked=1, why=why
+            )
         for stages in count(3):
             more = self.of_stages(stages)
             complete = all(more.versions.get(b, 1) == stages for b in self.given.handed)

@@ -5,45 +5,31 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 from tile_ir import (
     OPS,
-    Body,
     Buffer,
     Const,
-    Core,
     For,
     Func,
-    Load,
-    LoopKind,
     Memory,
     Op,
-    Pipe,
     Region,
     Stmt,
-    Store,
     Target,
     Var,
-    bodies,
     buffer_bytes,
     constant_value,
-    core_of,
-    pipe_of,
     replace_buffers,
     rewrite,
     simplify,
     walk,
-    walk_expr,
     walk_ops,
 )
-from tile_ir.analysis import constant_trips
-from tile_ir.costs.instruction_cost import Assumed, cost
-from tile_ir.costs.timing import DEFAULT_TIMING as TIMING
-from tile_ir.layout.geometry import REPEAT_BYTES
 from tile_ir.quick_dataclasses import dataclass, replace
-from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
+from tile_passes.clock.block_work import BlockWork
 from tile_passes.lanes.plan import plan_lanes
 from tile_passes.parallel.nest_form import is_parallel
 from tile_passes.retiling.block_axis import (
@@ -225,46 +211,6 @@ def has_room(func: Func, target: Target) -> bool:
 
 
 def _cycles(func: Func, blocks: int, target: Target) -> float:
-    """Of the busiest core, if its pipes work side by side: the longest of them, and what a block
-    waits for before the first of its results and after the last."""
-    busy: dict[tuple[Core, Pipe], float] = {}
-    for resource, cycles in _work(func.launch.body, target, 1):
-        busy[resource] = busy.get(resource, 0.0) + cycles
+    """Of the busiest core, if all blocks take as long."""
     rounds = math.ceil(blocks / target.cube_cores)
-    return rounds * (max(busy.values(), default=0.0) + TIMING.gm_load_latency)
-
-
-def _work(body: Body, target: Target, times: float) -> Iterator[tuple[tuple[Core, Pipe], float]]:
-    for stmt in body:
-        match stmt:
-            case Op() if pipe_of(stmt) is not Pipe.S:  # handovers cost what tiles hold
-                one = cost(stmt, target, Assumed(cores=target.cube_cores))
-                pipe = pipe_of(stmt)
-                yield (core_of(stmt), pipe), times * (one.done if pipe is Pipe.V else one.busy)
-            case For(kind=LoopKind.PARALLEL):
-                yield (Core.VECTOR, Pipe.V), times * _elements((stmt,), 1)
-                continue
-            case For():
-                trips = constant_trips(stmt)
-                yield from _work(stmt.body, target, times * (trips or ASSUMED_ITERATIONS))
-                continue
-        for inner in bodies(stmt):
-            yield from _work(inner, target, times)
-
-
-def _elements(body: Body, times: float) -> float:
-    """Vector instructions for statements that run for so many elements, one for each operation of
-    their expressions."""
-    total = 0.0
-    for stmt in body:
-        match stmt:
-            case For():
-                trips = constant_trips(stmt) or ASSUMED_ITERATIONS
-                total += _elements(stmt.body, times * trips)
-            case Store(buffer=buffer, value=value):
-                steps = sum(not isinstance(p, (Load, Const)) for p in walk_expr(value)) or 1
-                lanes = REPEAT_BYTES / buffer.dtype.size
-                total += steps * (TIMING.vector_latency + times / lanes)
-            case _:
-                total += sum(_elements(inner, times) for inner in bodies(stmt))
-    return total
+    return rounds * BlockWork(func, target).cycles()

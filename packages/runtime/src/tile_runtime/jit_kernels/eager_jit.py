@@ -50,13 +50,19 @@ class EagerJit:
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.eager.fn)
-        if self.options.out_idx is not None:
-            with told_at(*place_of(self.eager.fn)):
-                raise KernelError(
-                    "out-index",
-                    f"`{self.eager.fn.__name__}` is a kernel itself, which returns its outputs",
-                    hint="leave out_idx out, and return what T.empty makes",
-                )
+        # Parameters that a call leaves out, and gets back.
+        self._outputs = self._named_outputs()
+
+    def _named_outputs(self) -> tuple[str, ...]:
+        """The parameters that `out_idx` counts."""
+        asked, names = self.options.out_idx, list(self.signature.parameters)
+        places = () if asked is None else (asked,) if isinstance(asked, int) else tuple(asked)
+        for place in places:
+            if not -len(names) <= place < len(names):
+                with told_at(*place_of(self.eager.fn)):
+                    of = f"`{self.eager.fn.__name__}` has {len(names)}"
+                    raise KernelError("out-index", f"out_idx names parameter {place}, but {of}")
+        return tuple(names[place] for place in places)
 
     @property
     def func(self) -> Any:
@@ -77,7 +83,7 @@ class EagerJit:
         try:
             given, named = self._given(args, kwargs, whole=True)
             compiled, parameters = self._compiled(given, named)
-            tensors = [given[name] for name in parameters.declared]
+            tensors = [given[name] for name in parameters.declared if name not in self._outputs]
             return compiled.returned(compiled.kernel(*tensors))
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
@@ -97,14 +103,15 @@ class EagerJit:
         it. `whole`: it is a call, and no compilation, which leaves tensors out."""
         given, named = self._given(args, kwargs, whole)
         parameters, chosen, constants = self._chosen(given, named)
-        return {**chosen, **constants}, [given.get(name) for name in parameters.declared]
+        handed = [name for name in parameters.declared if name not in self._outputs]
+        return {**chosen, **constants}, [given.get(name) for name in handed]
 
     def traced(self, *args: Any, **kwargs: Any) -> tuple[Any, CompileOptions]:
         """The traced kernel of the arguments of `compile`, and what it is compiled with."""
         given, named = self._given(args, kwargs, whole=False)
         _, chosen, constants = self._chosen(given, named)
         traced = self.eager.traced(chosen, constants)
-        return traced.func, replace(self.options, out_idx=sorted(traced.outputs) or None)
+        return traced.func, replace(self.options, out_idx=self._places(traced)[0] or None)
 
     def with_pass_configs(self, configs: Mapping[Any, Any]) -> EagerJit:
         """The same with further pass configs."""
@@ -130,6 +137,8 @@ class EagerJit:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Arguments by name, and what is named besides the parameters: constants."""
         signature = self.signature
+        handed = [p for n, p in signature.parameters.items() if n not in self._outputs]
+        signature = signature.replace(parameters=handed)
         own = {n: v for n, v in kwargs.items() if n in signature.parameters}
         named = {n: v for n, v in kwargs.items() if n not in own}
         bind = signature.bind if whole else signature.bind_partial
@@ -177,13 +186,30 @@ class EagerJit:
         started = time.perf_counter()
         traced: EagerKernel = self.eager.traced(chosen, constants)
         retrace = functools.partial(_retraced, self.eager, chosen, constants)
-        options = replace(self.options, out_idx=sorted(traced.outputs) or None)
+        places, order, single = self._places(traced)
+        options = replace(self.options, out_idx=places or None)
         with told_at(*place_of(self.eager.fn)):
             seconds = time.perf_counter() - started
             name = call_name(self.eager.fn, (), {**chosen, **constants})
             kernel = self.compile_func(traced.func, options, seconds, retrace, name)
-        places = sorted(traced.outputs)
-        return _Compiled(kernel, tuple(places.index(o) for o in traced.outputs), traced.single)
+        return _Compiled(kernel, order, single)
+
+    def _places(self, traced: EagerKernel) -> tuple[list[int], tuple[int, ...], bool]:
+        """`out_idx` of the kernel, where what a call returns stands there, and whether that is one
+        tensor by itself."""
+        if not self._outputs:
+            places = sorted(traced.outputs)
+            return places, tuple(places.index(o) for o in traced.outputs), traced.single
+        if traced.outputs:
+            with told_at(*place_of(self.eager.fn)):
+                raise KernelError(
+                    "out-index",
+                    f"`{self.eager.fn.__name__}` returns its outputs, and has out_idx too",
+                    hint="leave out_idx out, or declare the outputs as parameters",
+                )
+        names = [p.name for p in traced.func.params]
+        places = [names.index(name) for name in self._outputs]
+        return places, tuple(range(len(places))), len(places) == 1
 
     def _unknown(self, name: str, parameters: Parameters) -> KernelError:
         known = ", ".join(parameters.constants) or "none"

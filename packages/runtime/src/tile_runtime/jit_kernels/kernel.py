@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tile_ir import Diagnostic, For, Func, LoopKind, Stmt, Target, TileError, print_func, walk
+from tile_ir import (
+    Automatic,
+    Diagnostic,
+    For,
+    Func,
+    LoopKind,
+    Stmt,
+    Target,
+    TileError,
+    print_func,
+    walk,
+)
 from tile_ir.code_generator import CodeGenerator
 from tile_ir.quick_dataclasses import replace
 from tile_passes import PassOptions
@@ -244,9 +255,10 @@ class JITKernel(KernelSources, TimedKernel):
         from tile_passes import left_by
         from tile_passes.explain.schedules import loop_schedules
 
-        if not any(_is_pipelined(stmt) for stmt in walk(self.prim_func.launch.body)):
-            return ()
         func = left_by(self.prim_func, self.passes)
+        pipelined = any(map(_is_pipelined, walk(func.launch.body)))
+        if not pipelined and Automatic.ROUNDS not in func.automatic:
+            return ()
         return tuple(loop_schedules(func, self.target))
 
     @property

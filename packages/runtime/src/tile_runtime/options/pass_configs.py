@@ -42,6 +42,7 @@ class PassConfigKey(str, Enum, metaclass=_AnyKey):
     TL_ASCEND_AUTO_CV_SYNC = "tl.ascend_auto_cross_core_sync"
     TL_ASCEND_AUTO_SYNC_VS = "tl.ascend_auto_sync_vs"
     TL_ASCEND_PERSISTENT = "tl.ascend_persistent"
+    TL_ASCEND_OVERLAP_LOOPS = "tl.ascend_overlap_loops"
     TL_ASCEND_RETILE = "tl.ascend_retile"
     TL_ASCEND_EXCEPTION_DUMP = "tl.ascend_exception_dump"
     TL_ASCEND_PTO_USE_PIPE_IN_CV_COPY = "tl.ascend_pto_use_pipe_in_cv_copy"
@@ -125,6 +126,11 @@ _AUTOMATIC_OF_KEY: dict[PassConfigKey, tuple[Automatic, ...]] = {
     PassConfigKey.TL_ASCEND_RETILE: (Automatic.TILES,),
     PassConfigKey.TL_ASCEND_SCALAR_STORE_TO_DMA: (Automatic.STORES,),
 }
+# What a kernel leaves to the compiler where that is faster, unless the key is False.
+_LEFT_FOR_SPEED = {
+    PassConfigKey.TL_ASCEND_PERSISTENT: Automatic.GRID,
+    PassConfigKey.TL_ASCEND_OVERLAP_LOOPS: Automatic.ROUNDS,
+}
 # What a kernel of another chip's dialect leaves to the compiler unless its key is False.
 _LEFT_BY_DIALECT = (PassConfigKey.TL_ASCEND_PERSISTENT, PassConfigKey.TL_ASCEND_RETILE)
 # Each can be forced on, whatever the script says.
@@ -134,7 +140,7 @@ _KEY_OF_SWITCH = {
     "cv_combine": PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE,
     "cv_sync": PassConfigKey.TL_ASCEND_AUTO_CV_SYNC,
 }
-_SWITCHES = frozenset({*_KEY_OF_SWITCH.values(), *_AUTOMATIC_OF_KEY})
+_SWITCHES = frozenset({*_KEY_OF_SWITCH.values(), *_AUTOMATIC_OF_KEY, *_LEFT_FOR_SPEED})
 # The order of the vector core, which newer versions make alone: here it comes with that of all.
 _MEANS = {PassConfigKey.TL_ASCEND_AUTO_SYNC_VS: PassConfigKey.TL_ASCEND_AUTO_SYNC}
 
@@ -147,6 +153,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
     skip = [name.strip() for name in switch("skip").split(",") if name.strip()]
     automatic: set[Automatic] = set()
     kept: set[Automatic] = set()
+    for_speed = dict(_LEFT_FOR_SPEED)
     chosen = {key for name, key in _KEY_OF_SWITCH.items() if switch(name)}
     for key in chosen:
         automatic.update(_AUTOMATIC_OF_KEY.get(key, ()))
@@ -163,6 +170,8 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
         by_hand |= known in PIPE_ORDER and not value
         if known in _LEFT_BY_DIALECT and not value:
             kept.update(_AUTOMATIC_OF_KEY[known])
+        if known in _LEFT_FOR_SPEED and not value:
+            del for_speed[known]
         if value:
             chosen.add(known)
             automatic.update(_AUTOMATIC_OF_KEY.get(known, ()))
@@ -176,6 +185,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
         skip=tuple(skip),
         automatic=tuple(a for a in Automatic if a in automatic),
         unless_ordered=tuple(unless_ordered),
+        for_speed=tuple(for_speed.values()),
         kept=tuple(a for a in Automatic if a in kept),
         by_hand=by_hand,
         stop_after=switch("stop_after") or None,

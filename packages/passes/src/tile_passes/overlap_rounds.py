@@ -1,0 +1,94 @@
+"""Leaves how far rounds of plain loops overlap to the model, where they load tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tile_ir import (
+    Automatic,
+    Body,
+    Core,
+    For,
+    Func,
+    LoopKind,
+    Memory,
+    Op,
+    Phase,
+    Section,
+    Stmt,
+    Target,
+    accesses,
+    bodies,
+    breaks,
+    core_of,
+    with_bodies,
+    with_statements,
+)
+from tile_ir.analysis import constant_trips
+from tile_ir.quick_dataclasses import replace
+from tile_passes.own_order import says_when
+from tile_passes.passdef import ir_pass
+
+# Loops whose rounds follow each other as the text has them.
+PLAIN = (LoopKind.SERIAL, LoopKind.PERSISTENT)
+
+
+@ir_pass(needs=Phase.TYPED)
+def overlap_rounds(func: Func, target: Target) -> Func:
+    """Make plain loops that load tiles pipelined ones, with as many stages as are best.
+
+    Needs, gives: TYPED. Idea: the next tile can be loaded while this one is worked on, whether the
+    text says so or not; `num_stages="auto"` gives what is loaded versions where there is room and
+    the loop is modelled faster with them. Only where the kernel leaves it to the compiler
+    (`Automatic.ROUNDS`). Limits: nothing where the order inside a core is the author's, where a
+    break leaves the loop, where others wait for a round of it, or around a loop with work for both
+    kinds of core, whose rounds overlap themselves.
+    """
+    if not {Automatic.SYNC, Automatic.ROUNDS} <= func.automatic:
+        return func
+    return func.with_body(_body(func.launch.body))
+
+
+def _body(body: Body) -> Body:
+    return with_statements(body, (_stmt(stmt) for stmt in body))
+
+
+def _stmt(stmt: Stmt) -> Stmt:
+    new = with_bodies(stmt, tuple(map(_body, bodies(stmt))))
+    if isinstance(new, For) and new.kind in PLAIN and _may_overlap(new):
+        return replace(new, kind=LoopKind.PIPELINED, stages=0)
+    return new
+
+
+def _may_overlap(loop: For) -> bool:
+    trips = constant_trips(loop)
+    if (trips is not None and trips < 2) or any(breaks(loop.body)):
+        return False
+    work = [*_work(loop.body, Core.EITHER, None)]
+    if any(says_when(op) for _, op, _ in work):
+        return False
+    over_both = {inner for core, _, inner in work if core is Core.CUBE} & {
+        inner for core, _, inner in work if core is Core.VECTOR
+    }
+    return over_both <= {None} and any(_loads(op) for _, op, _ in work)
+
+
+def _work(body: Body, core: Core, inner: For | None) -> Iterator[tuple[Core, Op, For | None]]:
+    """The operations of a body with their cores, and the outermost loop they are in."""
+    for stmt in body:
+        match stmt:
+            case Op():
+                yield core_of(stmt) if core is Core.EITHER else core, stmt, inner
+            case Section():
+                yield from _work(stmt.body, stmt.core, inner)
+                continue
+        around = stmt if inner is None and isinstance(stmt, For) else inner
+        for each in bodies(stmt):
+            yield from _work(each, core, around)
+
+
+def _loads(op: Op) -> bool:
+    """Whether it brings a tile from gm to a memory of the chip."""
+    read = {r.memory for r, access in accesses(op) if access.reads}
+    written = {r.memory for r, access in accesses(op) if access.writes}
+    return Memory.GM in read and not written <= {Memory.GM, Memory.VAR}
