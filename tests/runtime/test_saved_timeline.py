@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kept_cases import examples, kept_number
 
 from tile_ir import KernelError
-from tile_runtime.simulator.timeline import KINDS, REASONS
+from tile_runtime.simulator.timeline import KINDS, PIPES, REASONS
 from tile_runtime.tools.report.saved_timeline import load_run, save_run
 from tile_runtime.tools.report.timed_run import TimedRun
 from timed_runs import chance_runs, example_run, made_run, small_run
@@ -137,8 +137,8 @@ def test_mutants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("api", 99), ("file", 99), ("core", 3), ("pipe", 7), ("kind", len(KINDS)),
-        ("reason", len(REASONS)), ("source", 7),
+        ("api", 99), ("file", 99), ("core", 3), ("pipe", len(PIPES)), ("kind", len(KINDS)),
+        ("reason", len(REASONS)), ("source", len(PIPES)),
         ("cause", 8), ("begin", np.nan), ("end", -1.0), ("complete", np.inf), ("waited", -3.0),
         ("begin", 1e6),
     ],

@@ -26,7 +26,8 @@ def waiting_findings(m: Measures) -> Iterator[Cause]:
         places = cube[:1] + _places(m, lambda part: part.core == "aiv")[:1]
         yield Cause(
             "turns of cores",
-            f"cube and vector cores that take turns: the critical path goes from one to the other "
+            "cube and vector cores that take turns",
+            f"the critical path goes from one to the other "
             f"{m.path.crossings} times in {_chain(m)}, {percents(kinds['aic'] / whole)} of it on "
             f"the cube core, {percents(kinds['aiv'] / whole)} on the vector cores, and no pipe is "
             f"busy more than {percents(busiest)} of the time",
@@ -48,7 +49,8 @@ def waiting_findings(m: Measures) -> Iterator[Cause]:
     places = [place for *_, at in parts for place in at]
     yield Cause(
         "no overlap",
-        f"pipes that wait for each other: none is busy more than {percents(busiest)} of the time, "
+        "pipes that wait for each other",
+        f"none is busy more than {percents(busiest)} of the time, "
         f"and on the critical path they take turns: {turns}",
         _let_pipes_overlap(m, places),
         1 - busiest,

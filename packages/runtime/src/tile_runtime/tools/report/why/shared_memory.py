@@ -45,11 +45,11 @@ def memory_findings(m: Measures) -> Iterator[Cause]:
 
 
 def _at_its_lines(m: Measures, memory: str, share: float, change: str) -> Cause:
-    said = f"{memory}: {percents(share)} of its bandwidth is in use"
+    said = f"{percents(share)} of its bandwidth is in use"
     found = share_of_lines(m.lines, lambda key: key[1] in _TRANSFERS)
     if found:
         said += f", most at {m.line_text(found[0][0].place)}"
     if m.off_line.share >= 0.5:
         said += f"; most rows ({m.off_line.size:.0f} bytes) do not start on multiples of 512 bytes"
         change = "pad rows in global memory to multiples of 512 bytes, or give blocks whole rows"
-    return Cause(memory, said, change, share, tuple(line.place for line, _ in found[:2]))
+    return Cause(memory, memory, said, change, share, tuple(line.place for line, _ in found[:2]))

@@ -71,7 +71,8 @@ def _one_lane(m: Measures) -> Iterator[Cause]:
     if pairs and len(vector) == 1 and share >= MOSTLY_BUSY:
         yield Cause(
             "one lane",
-            "one of two vector cores: the other one of each block calculates nothing",
+            "one of two vector cores",
+            "the other one of each block calculates nothing",
             "let both work (`threads=2`, or by `vid`)",
             share,
         )
@@ -98,7 +99,8 @@ def _scalar(m: Measures) -> Cause | None:
         change = _HAND_OVER_LESS
     return Cause(
         "scalar",
-        f"the scalar unit: {percents(share)} of the critical path, most of it "
+        "the scalar unit",
+        f"{percents(share)} of the critical path, most of it "
         f"({percents(cycles / m.path.cycles)}) at {m.line_text(place)}",
         change,
         share,
@@ -108,14 +110,14 @@ def _scalar(m: Measures) -> Cause | None:
 
 def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Cause:
     """A pipe that has too much to do, by what it does."""
-    said = f"{NAMES[load.pipe]}, {how}"
+    what, said = NAMES[load.pipe], how
     if load.pipe == "S":
         line = max(m.lines, key=lambda work: work.instructions, default=None)
         if line is None:
-            return Cause("scalar", said, _HAND_OVER_LESS, share)
+            return Cause("scalar", what, said, _HAND_OVER_LESS, share)
         part = line.instructions / sum(work.instructions for work in m.lines)
         said += f"; {percents(part)} of the instructions are at {m.line_text(line.place)}"
-        return Cause("scalar", said, _HAND_OVER_LESS, share, (line.place,))
+        return Cause("scalar", what, said, _HAND_OVER_LESS, share, (line.place,))
     wanted = (load.core[:3], load.pipe)
     lines = share_of_lines(m.lines, lambda key: key == wanted)
     line, part = lines[0]
@@ -123,7 +125,7 @@ def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Cause:
     if load.pipe in ("MTE2", "MTE3"):
         bound, more, change = _transfers(m, load)
     elif load.pipe == "V" and m.banks and load.slowed >= MOSTLY_SHARED * load.busy:
-        return _banks(m, load, said, share)
+        return _banks(m, load, what, said, share)
     elif load.starting >= MOSTLY_STARTING * load.busy:
         bound, more, change = _short_instructions(load)
     elif load.pipe == "M":
@@ -133,10 +135,10 @@ def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Cause:
     else:
         bound, more, change = _PIPE_BOUNDS[load.pipe]
     places = tuple(work.place for work, of_it in lines[:3] if of_it >= 0.1)
-    return Cause(bound, said + more, change, share, places)
+    return Cause(bound, what, said + more, change, share, places)
 
 
-def _banks(m: Measures, load: PipeLoad, said: str, share: float) -> Cause:
+def _banks(m: Measures, load: PipeLoad, what: str, said: str, share: float) -> Cause:
     """Vector instructions that take long because their operands meet in a bank."""
     # Where several lines conflict, one that room helps says what to do.
     worst = next((bank for bank in m.banks if bank.changes), m.banks[0])
@@ -150,7 +152,7 @@ def _banks(m: Measures, load: PipeLoad, said: str, share: float) -> Cause:
         else "put the operands of an instruction where they do not meet: no room in UB that fits "
         "does so at that line"
     )
-    return Cause("bank conflicts", said, change, share, (worst.place,))
+    return Cause("bank conflicts", what, said, change, share, (worst.place,))
 
 
 _HAND_OVER_LESS = "hand over fewer and longer instructions: larger tiles, several rows at a time"
@@ -252,7 +254,8 @@ def _latency(m: Measures, load: PipeLoad, on_path: float) -> Cause | None:
     place = m.run.shown_place(waiting[0].place)
     return Cause(
         "latency",
-        f"the latency of {NAMES[load.pipe]}: {percents(on_path / m.path.cycles)} of the critical "
+        f"the latency of {NAMES[load.pipe]}",
+        f"{percents(on_path / m.path.cycles)} of the critical "
         f"path, {percents(share)} of that waiting for the result of the instruction before, "
         f"most at {m.line_text(place)}",
         "let each instruction do more (larger tiles, several rows at a time), or put independent "
