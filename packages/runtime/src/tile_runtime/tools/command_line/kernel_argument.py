@@ -110,8 +110,11 @@ def names_a_kernel(name: str) -> bool:
     return bool(colon) and script.endswith(".py") and attribute.isidentifier()
 
 
-def read_kernel(name: str, arguments: Mapping[str, Any] | None = None) -> NamedKernel:
-    """The kernel a command line names; `arguments` go to a factory.
+def read_kernel(
+    name: str, arguments: Mapping[str, Any] | None = None, stands_for: Path | None = None
+) -> NamedKernel:
+    """The kernel a command line names; `arguments` go to a factory. A copy of a script may stand
+    for it.
 
     Raises KernelError if the script has no such function or it gives no kernel.
     """
@@ -126,7 +129,7 @@ def read_kernel(name: str, arguments: Mapping[str, Any] | None = None) -> NamedK
 
     script, _, attribute = name.rpartition(":")
     with watch_kernels() as compiled:
-        module = load_script(Path(script))
+        module = load_script(Path(script), stands_for)
     if not hasattr(module, attribute):
         names = [n for n, v in vars(module).items() if callable(v) or isinstance(v, Func)]
         raise KernelError(

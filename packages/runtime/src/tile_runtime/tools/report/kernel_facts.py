@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 from tile_ir import Automatic, For, LoopKind, While, walk
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.explain.schedules import LoopSchedule
+from tile_runtime.tools.report.number_text import microseconds
 
 if TYPE_CHECKING:
     from tile_runtime.jit_kernels.kernel import JITKernel
@@ -28,14 +29,38 @@ class SourceLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class TriedChange:
+    """A change that was tried on the same inputs: what to write, modelled microseconds on the
+    device `before` it and `after` it, 0 where there is a `problem`. An advised one is worth it."""
+
+    change: str
+    before: float
+    after: float
+    problem: str = ""
+    advised: bool = False
+
+    @property
+    def text(self) -> str:
+        """The change and what it gives."""
+        if not self.after:
+            return f"{self.change}: {self.problem}"
+        return (
+            f"{self.change}: predicted {microseconds(self.before)} -> {microseconds(self.after)} "
+            f"({self.before / self.after:.2f}x)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class KernelFacts:
     """`tensor_bytes` are those of the tensors of the call, results included and workspaces not, 0
-    if nobody has said; `ordered` says that the order of pipes is the compiler's."""
+    if nobody has said; `ordered` says that the order of pipes is the compiler's; `tried` are the
+    changes that were tried, the fastest first."""
 
     tensor_bytes: int = 0
     ordered: bool = False
     loops: tuple[SourceLoop, ...] = ()
     schedules: tuple[LoopSchedule, ...] = ()
+    tried: tuple[TriedChange, ...] = ()
 
     def loop_around(self, file: str, line: int) -> SourceLoop | None:
         """The innermost loop a line is in."""
@@ -56,7 +81,9 @@ def _from_json(kind: Any, data: Any) -> Any:
     """Build a value of a type: a dataclass of a dictionary, a tuple of a list, or a plain value."""
     if is_dataclass(kind):
         types = get_type_hints(kind)
-        values = {f.name: _from_json(types[f.name], data[f.name]) for f in fields(kind)}
+        # Earlier versions tried nothing.
+        named = [f.name for f in fields(kind) if f.name != "tried" or f.name in data]
+        values = {name: _from_json(types[name], data[name]) for name in named}
         made: Any = kind
         return made(**values)
     if get_origin(kind) is not tuple:
