@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir.quick_dataclasses import replace
 from tile_runtime.tools.command_line.kernel_program import changes_of, program_kernel
+from tile_runtime.tools.command_line.kernel_run import timed_call
 from tile_runtime.tools.report.kernel_facts import TriedChange
 from tile_runtime.tools.report.timed_run import TimedRun
 from tile_runtime.tools.report.why.likely_changes import likely_changes
@@ -16,7 +18,7 @@ from tile_runtime.tools.report.why.measures import Measures
 from tile_runtime.tools.report.why.verdict import verdict
 from tile_runtime.tuning.advice.advise import Advice, Tried, advise
 from tile_runtime.tuning.advice.program import Program
-from tile_runtime.tuning.advice.program_trial import save_case
+from tile_runtime.tuning.advice.program_trial import copied, save_case
 
 if TYPE_CHECKING:
     from tile_runtime.jit_kernels.kernel import JITKernel
@@ -44,6 +46,20 @@ def advice_on(
             case.trials(program_kernel, apart),
             most,
         )
+
+
+def advised_call(
+    kernel: JITKernel,
+    program: Program,
+    arguments: list[Any],
+    options: argparse.Namespace,
+    most: int,
+) -> tuple[TimedRun, Advice]:
+    """One call with the clock on, and what at most so many changes would give."""
+    inputs = copied(arguments)
+    timed, results = timed_call(kernel, arguments, options)
+    advice = advice_on(timed, program, kernel, inputs, results, arguments, most)
+    return with_advice(timed, advice), advice
 
 
 def with_advice(timed: TimedRun, advice: Advice) -> TimedRun:

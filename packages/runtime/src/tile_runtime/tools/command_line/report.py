@@ -141,16 +141,11 @@ def _advised_run(source: str, kernel: JITKernel, options: argparse.Namespace) ->
     arguments = run_arguments(kernel, options)
     if options.tries <= 0:
         return timed_call(kernel, arguments, options)[0]
-    from tile_runtime.tools.command_line.advised_run import advice_on, with_advice
+    from tile_runtime.tools.command_line.advised_run import advised_call
     from tile_runtime.tools.command_line.kernel_program import kernel_program
-    from tile_runtime.tuning.advice.program_trial import copied
 
-    inputs = copied(arguments)
-    timed, results = timed_call(kernel, arguments, options)
     program = kernel_program(source, parse_arguments(options.arg))
-    return with_advice(
-        timed, advice_on(timed, program, kernel, inputs, results, arguments, options.tries)
-    )
+    return advised_call(kernel, program, arguments, options, options.tries)[0]
 
 
 def _last_run(script: Path, kernel: str | None) -> TimedRun:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tile_ir.quick_dataclasses import dataclass
-from tile_runtime.tuning.advice.program import Change, Program, apply_change
+from tile_runtime.tuning.advice.program import Change, Program, apply_change, says_of
 from tile_runtime.tuning.trial import REFUSED, TrialOutcome
 
 # A change that takes less than this part of the time away is not worth advising.
@@ -33,7 +33,7 @@ class Tried:
 
     @property
     def says(self) -> str:
-        return " and ".join(change.says for change in self.changes)
+        return says_of(self.changes)
 
 
 @dataclass(frozen=True, slots=True)

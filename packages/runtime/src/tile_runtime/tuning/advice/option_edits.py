@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from tile_runtime.tuning.advice.kernel_text import KernelText, called, calls_in, keyword
-from tile_runtime.tuning.advice.program import Edit, LineEdit
+from tile_runtime.tuning.advice.program import OPTION, Edit, LineEdit
 
 # What takes pass configs.
 _COMPILERS = ("jit", "compile", "lower", "lazy_jit")
@@ -16,7 +16,7 @@ def option_edits(text: KernelText, key: str, value: bool) -> Iterator[Edit]:
     """At most one edit: of the first decorator or call that compiles the kernel."""
     lines = _edited(text, key, value)
     if lines:
-        yield Edit(f'pass_configs={{"{key}": {value}}}', lines, "option", key)
+        yield Edit(f'"{key}": {value}', lines, OPTION, key)
 
 
 def _edited(text: KernelText, key: str, value: bool) -> tuple[LineEdit, ...]:

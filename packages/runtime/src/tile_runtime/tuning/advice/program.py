@@ -4,11 +4,14 @@ factory, and the arguments. A change gives another one; `apply_change` is the on
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tile_ir import KernelError
 from tile_ir.quick_dataclasses import dataclass, replace
+
+# The kind of a change of pass configs.
+OPTION = "option"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,13 @@ def apply_change(program: Program, change: Change) -> Program:
                     )
                 lines[edit.number - 1] = edit.new + found[len(edit.old) :]
             return replace(program, text="".join(lines))
+
+
+def says_of(changes: Sequence[Change]) -> str:
+    """What to write for changes that are made together."""
+    options = ", ".join(change.says for change in changes if change.kind == OPTION)
+    others = [change.says for change in changes if change.kind != OPTION]
+    return " and ".join([*others, *([f"pass_configs={{{options}}}"] if options else [])])
 
 
 def difference(old: Program, new: Program) -> Iterator[str]:
