@@ -33,6 +33,7 @@ def launch_findings(m: Measures) -> Iterator[Cause]:
             f"{'has' if m.chains.used == 1 else 'have'} begun",
             "give one launch more work, or join the kernel with its neighbours",
             share,
+            by_hand=True,
         )
 
 
@@ -92,7 +93,15 @@ def start_findings(m: Measures) -> Iterator[Cause]:
             "the start of blocks",
             f"{len(m.chains.blocks):,} blocks on {m.chains.cores} cores, "
             f"{m.time(each)} before each, {percents(share)} of the time",
-            f"make it persistent: {m.chains.cores} blocks that go over the tiles in a loop "
-            "(`for ... in T.Persistent(...)`), or larger tiles",
+            _deal_blocks(m),
             share,
         )
+
+
+def _deal_blocks(m: Measures) -> str:
+    loop = f"{m.chains.cores} blocks that go over the tiles in a loop"
+    if m.run.facts.ordered:
+        # One option lets the compiler do it.
+        option = 'pass_configs={"tl.ascend_persistent": True}'
+        return f"make it persistent, {loop}: one option does it, {option}"
+    return f"make it persistent, {loop} (`for ... in T.Persistent(...)`), or larger tiles"
