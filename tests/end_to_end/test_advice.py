@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from slow_kernels.corpus import CORPUS
-from slow_kernels.follow_advice import follow_advice
+
+from end_to_end.slow_kernels.corpus import CORPUS
+from end_to_end.slow_kernels.follow_advice import follow_advice
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 

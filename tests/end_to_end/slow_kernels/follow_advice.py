@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from slow_kernels.corpus import Slow
 
+from end_to_end.slow_kernels.corpus import Slow
 from tile_ir import KernelWarning
 from tile_ir.switches import override
 from tile_runtime.jit_kernels.kernel import JITKernel

@@ -76,7 +76,9 @@ def _do(m: Measures, first: Cause) -> str:
         return first.change
     best = tried[0]
     if best.advised:
-        return best.text
+        # Vector instructions in place of scalar ones are worth more than any size.
+        more = f"; by hand: {first.change}" if first.by_hand and first.bound == "scalar" else ""
+        return best.text + more
     fastest = f"the fastest is {best.text}" if best.after else "none gives the same result"
     said = (
         f"{plural(len(tried), 'change')} of sizes, loops and options tried, none helps: {fastest}"
