@@ -87,6 +87,20 @@ def test_a_script_without_a_launch_offers_nothing() -> None:
     assert possible_changes(program("kernel = 3\n", "kernel"), {"tl.some": True}) == []
 
 
+@pytest.mark.parametrize(
+    ("more", "none"),
+    [
+        ("scaled(64, 32)\n", True),
+        ("made = [scaled(64, n) for n in (16, 32)]\n", True),
+        ("if __name__ == '__main__':\n    scaled(64, 32)\n", False),
+        ("print(3)\n", False),
+        ("def main():\n    scaled(64, 32)\n", False),
+    ],
+)
+def test_scripts_that_run_kernels_when_loaded_are_left_alone(more: str, none: bool) -> None:
+    assert (possible_changes(program(SCRIPT + more), {}) == []) == none
+
+
 @pytest.mark.parametrize(("value", "near"), [(1, [2]), (2, [4, 1, 3]), (3, [6, 4, 2]), (8, [16, 4]), (9, [18])])  # fmt: skip
 def test_values_to_try(value: int, near: list[int]) -> None:
     assert next_values(value) == near

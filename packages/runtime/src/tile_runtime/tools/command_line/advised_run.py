@@ -18,7 +18,7 @@ from tile_runtime.tools.report.why.measures import Measures
 from tile_runtime.tools.report.why.verdict import verdict
 from tile_runtime.tuning.advice.advise import Advice, Tried, advise
 from tile_runtime.tuning.advice.program import Program
-from tile_runtime.tuning.advice.program_trial import copied, save_case
+from tile_runtime.tuning.advice.program_trial import SAME, copied, save_case
 
 if TYPE_CHECKING:
     from tile_runtime.jit_kernels.kernel import JITKernel
@@ -65,7 +65,8 @@ def advised_call(
 def with_advice(timed: TimedRun, advice: Advice) -> TimedRun:
     """The run with what was tried among its facts."""
     order = sorted(
-        advice.tried, key=lambda t: (t is not advice.best, t.microseconds or float("inf"))
+        (t for t in advice.tried if t.slug != SAME),
+        key=lambda t: (t is not advice.best, t.microseconds or float("inf")),
     )
     tried = tuple(_as_fact(advice, one) for one in order)
     return replace(timed, facts=replace(timed.facts, tried=tried))

@@ -145,6 +145,8 @@ def _advised_run(source: str, kernel: JITKernel, options: argparse.Namespace) ->
     from tile_runtime.tools.command_line.kernel_program import kernel_program
 
     program = kernel_program(source, parse_arguments(options.arg))
+    told = f"trying up to {options.tries} changes, each as long as a run (--tries 0: none)"
+    print(told, file=sys.stderr)
     return advised_call(kernel, program, arguments, options, options.tries)[0]
 
 

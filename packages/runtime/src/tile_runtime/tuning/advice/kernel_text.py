@@ -13,6 +13,8 @@ from tile_runtime.tuning.advice.program import LineEdit, Program
 
 Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
 
 @dataclass(frozen=True)
 class KernelText:
@@ -37,6 +39,13 @@ class KernelText:
             if isinstance(node, ast.FunctionDef) and node.name == self.program.kernel
         ]
         return found[-1] if found else None
+
+    @cached_property
+    def calls_itself(self) -> bool:
+        """Whether the script calls a function of its own when it is loaded: it may run kernels."""
+        own = {node.name for node in self.tree.body if isinstance(node, ast.FunctionDef)}
+        loaded = (node for node in self.tree.body if not isinstance(node, (*_DEFINITIONS, ast.If)))
+        return any(called(call) in own for node in loaded for call in calls_in(node))
 
     @cached_property
     def launches(self) -> list[ast.Call]:

@@ -21,9 +21,10 @@ _SERIAL = ("serial", "range")
 
 
 def possible_changes(program: Program, options: Mapping[str, bool]) -> list[Change]:
-    """All that the text offers. `options` are keys of pass configs with the values to try."""
+    """All that the text offers; nothing where trying it would run more than the kernel. `options`
+    are keys of pass configs with the values to try."""
     text = KernelText(program)
-    if text.factory is None or not text.launches:
+    if text.factory is None or not text.launches or text.calls_itself:
         return []
     found: list[Change] = [*_arguments(text), *_constants(text), *_written_sizes(text)]
     found += [*_stages(text), *_lanes(text)]
