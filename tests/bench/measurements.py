@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from bench.advice import ADVICE
 from bench.developer import developer_lowering, developer_times, lower_and_emit
 from bench.fresh_process import first_kernel, import_frontend
 from bench.fused import FUSED
@@ -268,7 +269,7 @@ ROWS: dict[str, Measurement] = {
 }
 ROWS.update(SCHEDULES)
 ROWS.update(TUNING)
-ON_REQUEST: dict[str, Measurement] = {**LONG_SCHEDULES, **FUSED, **NEWCOMERS}
+ON_REQUEST: dict[str, Measurement] = {**LONG_SCHEDULES, **FUSED, **NEWCOMERS, **ADVICE}
 
 
 def measure_rows(names: Sequence[str], folder: Path) -> list[Row]:

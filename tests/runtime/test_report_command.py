@@ -106,8 +106,11 @@ def test_text_is_what_the_page_says(
     save_run(small_run(), tmp_path / "small.npz")
     said = run(capsys, "small.npz", "-o", "page.html").splitlines()
     text = run(capsys, "small.npz", "--text")
-    assert said[1].startswith("Bound by ") and said[1] in text
-    assert parse((tmp_path / "page.html").read_text()).one("p", class_="verdict").words() == said[1]
+    assert said[1].startswith("Bound by ")
+    assert [line.split(":")[0] for line in said[2:4]] == ["  evidence", "  do"]
+    assert "\n".join(said[1:4]) in text
+    page = parse((tmp_path / "page.html").read_text()).one("section", id="verdict").words()
+    assert said[1].rstrip(".") in page and said[3].removeprefix("  do: ") in page
     assert "lines by work" in text and not (tmp_path / "report.html").exists()
 
 

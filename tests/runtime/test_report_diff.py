@@ -71,7 +71,8 @@ def test_saved_timelines_are_compared(capsys: pytest.CaptureFixture[str], tmp_pa
     said = capsys.readouterr().out
     assert said == diff_text(*runs, (str(paths[0]), str(paths[1]))) + "\n"
     for run in runs:
-        assert verdict(Measures(run)).text in said
+        found = verdict(Measures(run))
+        assert found.what in said and found.evidence in said and found.do in said
     assert "times as" in said and "new: load" in said
 
 

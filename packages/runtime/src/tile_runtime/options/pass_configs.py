@@ -194,6 +194,13 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
     )
 
 
+# Options that may make a kernel faster and leave its results as they are: a value to try of each.
+TRIED_CONFIGS = {
+    PassConfigKey.TL_ASCEND_PERSISTENT.value: True,
+    PassConfigKey.TL_ASCEND_RETILE.value: True,
+    PassConfigKey.TL_ASCEND_SCALAR_STORE_TO_DMA.value: True,
+}
+
 # What leaves the order of pipes to the compiler, and that of cores.
 PIPE_ORDER = (PassConfigKey.TL_ASCEND_AUTO_SYNC,)
 CORE_ORDER = (PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE, PassConfigKey.TL_ASCEND_AUTO_CV_SYNC)

@@ -52,8 +52,9 @@ class _ShmemLoader(Loader):
         """It is executed already."""
 
 
-def load_script(path: Path) -> ModuleType:
-    """Execute a script under its own name; its folder is importable, as when Python runs it.
+def load_script(path: Path, stands_for: Path | None = None) -> ModuleType:
+    """Execute a script under its own name; its folder is importable, as when Python runs it. A copy
+    may stand for a script at another place, whose folder and name it sees.
 
     Raises FileNotFoundError, and whatever the script raises.
     """
@@ -61,7 +62,9 @@ def load_script(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None, "a .py file has a loader"
     module = importlib.util.module_from_spec(spec)
-    folder = str(path.resolve().parent)
+    shown = path if stands_for is None else stands_for
+    module.__file__ = str(shown)
+    folder = str(shown.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
     sys.modules[path.stem] = module

@@ -39,7 +39,12 @@ _COMMAND = "from tile_runtime.tuning.worker_processes import serve; serve()"
 def run_apart(trial: Trial) -> TrialOutcome:
     """`run_trial` in another process, for as many seconds as the trial may take. A process that
     dies may have been ended by somebody else, so the trial gets a second one."""
-    return _workers().run(partial(run_trial, trial), trial.seconds)
+    return answer_apart(partial(run_trial, trial), trial.seconds)
+
+
+def answer_apart(job: Callable[[], TrialOutcome], seconds: float) -> TrialOutcome:
+    """What a job that pickles gives in another process, in so many seconds."""
+    return _workers().run(job, seconds)
 
 
 def end_workers() -> None:

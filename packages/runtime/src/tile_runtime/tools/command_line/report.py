@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tile_ir import CallError, KernelError, did_you_mean
 from tile_ir.switches import override
 from tile_runtime.scripts.module import run_script
-from tile_runtime.tools.command_line.kernel_argument import names_a_kernel
+from tile_runtime.tools.command_line.kernel_argument import names_a_kernel, parse_arguments
 from tile_runtime.tools.command_line.kernel_run import (
     add_run_arguments,
     made_kernel,
@@ -20,6 +20,7 @@ from tile_runtime.tools.command_line.kernel_run import (
 )
 
 if TYPE_CHECKING:
+    from tile_runtime.jit_kernels.kernel import JITKernel
     from tile_runtime.tools.report.timed_run import TimedRun
 
 _DESCRIPTION = """\
@@ -29,6 +30,8 @@ if wanted a Chrome trace, which opens in Perfetto.
 """
 # More would be a mistyped range.
 _MOST_BLOCKS = 65536
+# So many changes are tried unless more or fewer are asked for.
+_TRIES = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, help="the page (default: report.html, none with --text)"
     )
+    parser.add_argument(
+        "--tries", type=int, default=_TRIES, metavar="N",
+        help="changes of script.py:name to try for the verdict (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--text", action="store_true", help="print the report, without a page")
     parser.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace too")
     parser.add_argument("--save", type=Path, metavar="FILE", help="save the timeline too, as .npz")
@@ -122,7 +129,7 @@ def _run_of(source: str, options: argparse.Namespace) -> TimedRun:
 
     if names_a_kernel(source):
         kernel = made_kernel(source, options)
-        timed, _ = timed_call(kernel, run_arguments(kernel, options), options)
+        timed = _advised_run(source, kernel, options)
     elif source.endswith(".py"):
         timed = _last_run(Path(source), options.kernel)
     else:
@@ -130,6 +137,20 @@ def _run_of(source: str, options: argparse.Namespace) -> TimedRun:
         if options.kernel is not None and _named(options.kernel, [timed.kernel]) is None:
             raise _no_kernel(source, options.kernel, [timed.kernel])
     return timed
+
+
+def _advised_run(source: str, kernel: JITKernel, options: argparse.Namespace) -> TimedRun:
+    """The run of a kernel, with what changes of it give."""
+    arguments = run_arguments(kernel, options)
+    if options.tries <= 0:
+        return timed_call(kernel, arguments, options)[0]
+    from tile_runtime.tools.command_line.advised_run import advised_call
+    from tile_runtime.tools.command_line.kernel_program import kernel_program
+
+    program = kernel_program(source, parse_arguments(options.arg))
+    told = f"trying up to {options.tries} changes, each as long as a run (--tries 0: none)"
+    print(told, file=sys.stderr)
+    return advised_call(kernel, program, arguments, options, options.tries)[0]
 
 
 def _last_run(script: Path, kernel: str | None) -> TimedRun:

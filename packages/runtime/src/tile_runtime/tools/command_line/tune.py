@@ -1,4 +1,4 @@
-"""`tile-ascend tune`: what tuners found, and its export."""
+"""`tile-ascend tune`: what tuners found, and its export; a kernel made faster by advice."""
 
 from __future__ import annotations
 
@@ -7,14 +7,29 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tile_ir import KernelError
+from tile_ir import CallError, KernelError
+from tile_runtime.tools.command_line.kernel_argument import names_a_kernel
+from tile_runtime.tools.command_line.kernel_run import add_run_arguments
 
 if TYPE_CHECKING:
     from tile_runtime.tuning.results import TuningResults
 
+# So many changes are tried at each step unless more or fewer are asked for.
+_TRIES = 24
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(metavar="action", required=True)
+    parser.add_argument(
+        "--quick", metavar="KERNEL",
+        help="follow the advice of a report on script.py:name until nothing helps",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tries", type=int, default=_TRIES, metavar="N",
+        help="changes to try at each step of --quick (default: %(default)s)",
+    )  # fmt: skip
+    add_run_arguments(parser)
+    parser.set_defaults(run=run_quick)
+    actions = parser.add_subparsers(metavar="action")
     listed = actions.add_parser("ls", help="a line for each call that was tuned, the latest first")
     listed.set_defaults(run=run_ls)
     export = actions.add_parser("export", help="what was tried of one call: a table, a picture")
@@ -22,6 +37,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export.add_argument("--csv", metavar="FILE", help="a line for each configuration")
     export.add_argument("--svg", metavar="FILE", help="time against each parameter")
     export.set_defaults(run=run_export)
+
+
+def run_quick(options: argparse.Namespace) -> int:
+    if options.quick is None:
+        raise CallError(
+            "kernel-arguments", "nothing to tune",
+            hint="tile-ascend tune --quick script.py:factory, or tile-ascend tune ls",
+        )  # fmt: skip
+    from tile_runtime.tools.command_line.quick_tune import quick_tune
+
+    if not names_a_kernel(options.quick):
+        raise CallError(
+            "kernel-arguments", f"{options.quick!r} is no kernel, expected script.py:name"
+        )
+    for line in quick_tune(options.quick, options):
+        print(line, flush=True)
+    return 0
 
 
 def run_ls(options: argparse.Namespace) -> int:

@@ -4,12 +4,25 @@ them, who orders its pipes, and the bytes of the tensors it was called with.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from tile_ir import Automatic, For, LoopKind, While, walk
+from tile_ir import (
+    Automatic,
+    For,
+    Func,
+    LoopKind,
+    Memory,
+    Target,
+    While,
+    buffer_bytes,
+    constant_value,
+    walk,
+)
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.explain.schedules import LoopSchedule
+from tile_runtime.tools.report.number_text import microseconds
 
 if TYPE_CHECKING:
     from tile_runtime.jit_kernels.kernel import JITKernel
@@ -28,14 +41,50 @@ class SourceLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """Bytes of a memory of a core that the kernel uses, and those that there are."""
+
+    memory: str
+    used: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True)
+class TriedChange:
+    """A change that was tried on the same inputs: what to write, modelled microseconds on the
+    device `before` it and `after` it, 0 where there is a `problem`. An advised one is worth it."""
+
+    change: str
+    before: float
+    after: float
+    problem: str = ""
+    advised: bool = False
+
+    @property
+    def text(self) -> str:
+        """The change and what it gives."""
+        if not self.after:
+            return f"{self.change}: {self.problem}"
+        return (
+            f"{self.change}: predicted {microseconds(self.before)} -> {microseconds(self.after)} "
+            f"({self.before / self.after:.2f}x)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class KernelFacts:
     """`tensor_bytes` are those of the tensors of the call, results included and workspaces not, 0
-    if nobody has said; `ordered` says that the order of pipes is the compiler's."""
+    if nobody has said; `ordered` says that the order of pipes is the compiler's, and `dealt` that
+    it deals the blocks out to the cores; `tried` are the changes that were tried, fastest first.
+    """
 
     tensor_bytes: int = 0
     ordered: bool = False
     loops: tuple[SourceLoop, ...] = ()
     schedules: tuple[LoopSchedule, ...] = ()
+    tried: tuple[TriedChange, ...] = ()
+    dealt: bool = False
+    rooms: tuple[Room, ...] = ()
 
     def loop_around(self, file: str, line: int) -> SourceLoop | None:
         """The innermost loop a line is in."""
@@ -52,11 +101,16 @@ def facts_from_json(data: dict[str, Any]) -> KernelFacts:
     return found
 
 
+# What earlier versions have not saved.
+_LATER = ("tried", "dealt", "rooms")
+
+
 def _from_json(kind: Any, data: Any) -> Any:
     """Build a value of a type: a dataclass of a dictionary, a tuple of a list, or a plain value."""
     if is_dataclass(kind):
         types = get_type_hints(kind)
-        values = {f.name: _from_json(types[f.name], data[f.name]) for f in fields(kind)}
+        named = [f.name for f in fields(kind) if f.name not in _LATER or f.name in data]
+        values = {name: _from_json(types[name], data[name]) for name in named}
         made: Any = kind
         return made(**values)
     if get_origin(kind) is not tuple:
@@ -69,9 +123,34 @@ def _from_json(kind: Any, data: Any) -> Any:
 
 def kernel_facts(kernel: JITKernel, tensor_bytes: int) -> KernelFacts:
     """Of a kernel, called with tensors of so many bytes."""
-    func = kernel.prim_func
-    ordered = Automatic.SYNC in func.automatic or Automatic.SYNC in kernel.passes.automatic
-    return KernelFacts(tensor_bytes, ordered, tuple(_loops(kernel)), kernel.loop_schedules)
+    lowered = kernel.lowered
+    return KernelFacts(
+        tensor_bytes,
+        Automatic.SYNC in lowered.automatic,
+        tuple(_loops(kernel)),
+        kernel.loop_schedules,
+        dealt=_is_dealt(kernel.prim_func, lowered),
+        rooms=tuple(_rooms(lowered, kernel.target)),
+    )
+
+
+def _is_dealt(traced: Func, lowered: Func) -> bool:
+    """Whether the compiler launches fewer blocks than the grid of the text has."""
+    grid, launched = (constant_value(f.launch.blocks) for f in (traced, lowered))
+    if grid is None or launched is None:
+        return Automatic.BLOCKS in lowered.automatic
+    return launched < grid
+
+
+def _rooms(lowered: Func, target: Target) -> Iterator[Room]:
+    used: dict[Memory, int] = {}
+    for alloc in lowered.launch.allocs:
+        if alloc.address is not None:
+            memory = alloc.buffer.memory
+            end = alloc.address + buffer_bytes(alloc)
+            used[memory] = max(used.get(memory, 0), end)
+    for memory, end in used.items():
+        yield Room(memory.value, end, target.capacity[memory])
 
 
 def _loops(kernel: JITKernel) -> list[SourceLoop]:

@@ -34,9 +34,12 @@ def report_text(run: TimedRun) -> str:
 
 
 def verdict_text(measures: Measures) -> str:
-    """The verdict, and what else holds the run back, a sentence a line."""
+    """The verdict in three lines, and what else holds the run back, a sentence a line."""
     found = verdict(measures)
-    return "\n".join([found.text, *(f"  {sentence}" for sentence in found.also)])
+    lines = [f"{found.what}."]
+    lines += [f"  evidence: {found.evidence}."] if found.evidence else []
+    lines += [f"  do: {found.do}"] if found.do else []
+    return "\n".join([*lines, *(f"  {sentence}" for sentence in found.also)])
 
 
 def _parts(run: TimedRun) -> Iterator[str]:
@@ -45,6 +48,10 @@ def _parts(run: TimedRun) -> Iterator[str]:
     yield verdict_text(measures)
     if run.ranks is not None:
         yield f"\n{run.ranks.ranks} ranks, {run.ranks.times_text()}\n\n{tables_text(run.ranks)}"
+    tried = run.facts.tried
+    if tried:
+        yield f"\nchanges tried ({len(tried)}), each on the same inputs:"
+        yield "\n".join(f"  {change.text}" for change in tried)
     if not measures.lines:
         return
     whole = sum(line.total for line in measures.lines)

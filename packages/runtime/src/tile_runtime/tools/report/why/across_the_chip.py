@@ -27,11 +27,13 @@ def launch_findings(m: Measures) -> Iterator[Cause]:
     if share >= MOSTLY_LAUNCH:
         yield Cause(
             "launch",
-            f"launching: {microseconds(start)} of {microseconds(line.task_microseconds)} go by "
+            "launching",
+            f"{microseconds(start)} of {microseconds(line.task_microseconds)} go by "
             f"before the {plural(m.chains.used, 'core')} it starts "
             f"{'has' if m.chains.used == 1 else 'have'} begun",
             "give one launch more work, or join the kernel with its neighbours",
             share,
+            by_hand=True,
         )
 
 
@@ -51,7 +53,8 @@ def idle_findings(m: Measures) -> Iterator[Cause]:
         most = f"; that block's core spends most at {m.line_text(places[0])}" if places else ""
         yield Cause(
             "imbalance",
-            f"one core: block {chains.blocks[longest]} takes {m.time(spans[longest])}, the mean of "
+            "one core",
+            f"block {chains.blocks[longest]} takes {m.time(spans[longest])}, the mean of "
             f"{plural(count, 'block')} {m.time(mean)}, and {percents(idle)} of the cores' time is "
             f"idle{most}",
             "deal the work out evenly: split what the long block does over several, or give out "
@@ -62,7 +65,8 @@ def idle_findings(m: Measures) -> Iterator[Cause]:
     elif unused >= on_used:
         yield Cause(
             "few blocks",
-            f"idle cores: {plural(count, 'block')} on {chains.cores} cores",
+            "idle cores",
+            f"{plural(count, 'block')} on {chains.cores} cores",
             "cut the work into more blocks: smaller tiles, or the reduction split over blocks",
             idle,
         )
@@ -71,7 +75,8 @@ def idle_findings(m: Measures) -> Iterator[Cause]:
         left = count - (rounds - 1) * chains.cores
         yield Cause(
             "last round",
-            f"the last round: {plural(count, 'block')} on {chains.cores} cores take {rounds} "
+            "the last round",
+            f"{plural(count, 'block')} on {chains.cores} cores take {rounds} "
             f"rounds, and the last one keeps {plural(left, 'core')} busy",
             f"choose tiles that give a multiple of {chains.cores} blocks, or many more of them",
             idle,
@@ -85,9 +90,18 @@ def start_findings(m: Measures) -> Iterator[Cause]:
         each = m.chains.gaps / (len(chain) - 1)
         yield Cause(
             "block starts",
-            f"the start of blocks: {len(m.chains.blocks):,} blocks on {m.chains.cores} cores, "
+            "the start of blocks",
+            f"{len(m.chains.blocks):,} blocks on {m.chains.cores} cores, "
             f"{m.time(each)} before each, {percents(share)} of the time",
-            f"make it persistent: {m.chains.cores} blocks that go over the tiles in a loop "
-            "(`for ... in T.Persistent(...)`), or larger tiles",
+            _deal_blocks(m),
             share,
         )
+
+
+def _deal_blocks(m: Measures) -> str:
+    loop = f"{m.chains.cores} blocks that go over the tiles in a loop"
+    if m.run.facts.ordered:
+        # One option lets the compiler do it.
+        option = 'pass_configs={"tl.ascend_persistent": True}'
+        return f"make it persistent, {loop}: one option does it, {option}"
+    return f"make it persistent, {loop} (`for ... in T.Persistent(...)`), or larger tiles"

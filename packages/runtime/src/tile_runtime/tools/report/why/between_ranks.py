@@ -27,7 +27,7 @@ def rank_findings(m: Measures) -> Iterator[Cause]:
     if share < MUCH_EXPOSED:
         return
     says = (
-        f"what goes between ranks: {microseconds(times.exposed_microseconds)} of "
+        f"{microseconds(times.exposed_microseconds)} of "
         f"{microseconds(times.microseconds)} would not be there if links took no time"
     )
     (source, target), busiest = max(times.links.items(), key=lambda e: e[1].busy_microseconds)
@@ -47,7 +47,7 @@ def rank_findings(m: Measures) -> Iterator[Cause]:
         )
     else:
         change = "signal less often: one word for several pieces, and no barrier where a word does"
-    yield Cause("links", says, change, share, places)
+    yield Cause("links", "what goes between ranks", says, change, share, places)
 
 
 def _senders(m: Measures, times: RankTimes) -> tuple[Place, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+import numpy as np
+
 from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.tools.report.number_text import cut, microseconds
 from tile_runtime.tools.report.roofline import Roofline, roofline
@@ -13,7 +15,7 @@ from tile_runtime.tools.report.why.bank_padding import BankConflict, bank_confli
 from tile_runtime.tools.report.why.core_chains import CoreChains, core_chains
 from tile_runtime.tools.report.why.decisive_path import DecisivePath, decisive_path
 from tile_runtime.tools.report.why.line_work import LineWork, line_work
-from tile_runtime.tools.report.why.pipe_loads import PipeLoad, pipe_loads
+from tile_runtime.tools.report.why.pipe_loads import PipeLoad, gm_runs, load_of, pipe_loads
 
 # A line of source in a sentence is cut beyond this.
 _LONGEST_TEXT = 60
@@ -22,10 +24,11 @@ _LONGEST_TEXT = 60
 @dataclass(frozen=True, slots=True)
 class OffLine:
     """Transfers of which not all rows start on a line of L2: their share of the bytes that a core
-    moves, and the bytes of a row in the mean."""
+    moves, the bytes of a row in the mean, and whether transfers have several rows."""
 
     share: float
     size: float
+    strided: bool
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,23 @@ class Measures:
         moved = sum(load.moved for load in self.loads)
         runs = sum(load.runs for load in self.loads)
         return OffLine(
-            sum(load.off_line for load in self.loads) / max(moved, 1), moved / max(runs, 1)
+            sum(load.off_line for load in self.loads) / max(moved, 1),
+            moved / max(runs, 1),
+            runs > sum(load.count for load in self.loads if load.moved),
         )
+
+    def load_at(self, place: Place, load: PipeLoad) -> PipeLoad:
+        """What one line of source has of the load of a pipe."""
+        line = self.run.timeline
+        mine = np.isin(line.events["block"], self.chains.blocks[self.chains.last])
+        keys = line.events["file"].astype(np.int64) << 32 | line.events["line"]
+        wanted = [
+            key
+            for key in np.unique(keys[mine]).tolist()
+            if self.run.shown_place(self.run.cpp_place(key >> 32, key & 0xFFFFFFFF)) == place
+        ]
+        some = mine & np.isin(keys, wanted)
+        return load_of(line, self.run.soc, gm_runs(line), some, load.core, load.pipe)
 
     def decisive(self, pipes: Iterable[tuple[str, str]]) -> float:
         """Share of the critical path that these kinds of core and pipes have."""

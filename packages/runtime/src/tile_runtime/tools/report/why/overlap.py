@@ -11,6 +11,7 @@ from tile_runtime.tools.report.timed_run import Place, place_text
 from tile_runtime.tools.report.why.decisive_path import PathPart
 from tile_runtime.tools.report.why.finding import Cause, percents
 from tile_runtime.tools.report.why.measures import Measures
+from tile_runtime.tools.report.why.room_for_tiles import larger_tiles
 
 # Both kinds of core have at least this share of the critical path where they take turns.
 BOTH_KINDS = 0.15
@@ -26,7 +27,8 @@ def waiting_findings(m: Measures) -> Iterator[Cause]:
         places = cube[:1] + _places(m, lambda part: part.core == "aiv")[:1]
         yield Cause(
             "turns of cores",
-            f"cube and vector cores that take turns: the critical path goes from one to the other "
+            "cube and vector cores that take turns",
+            f"the critical path goes from one to the other "
             f"{m.path.crossings} times in {_chain(m)}, {percents(kinds['aic'] / whole)} of it on "
             f"the cube core, {percents(kinds['aiv'] / whole)} on the vector cores, and no pipe is "
             f"busy more than {percents(busiest)} of the time",
@@ -48,9 +50,10 @@ def waiting_findings(m: Measures) -> Iterator[Cause]:
     places = [place for *_, at in parts for place in at]
     yield Cause(
         "no overlap",
-        f"pipes that wait for each other: none is busy more than {percents(busiest)} of the time, "
+        "pipes that wait for each other",
+        f"none is busy more than {percents(busiest)} of the time, "
         f"and on the critical path they take turns: {turns}",
-        _let_pipes_overlap(m, places),
+        _let_pipes_overlap(m, places, shares[0][0][0]),
         1 - busiest,
         tuple(places),
     )
@@ -88,12 +91,17 @@ def _let_cores_overlap(m: Measures, places: list[Place]) -> str:
     )
 
 
-def _let_pipes_overlap(m: Measures, places: list[Place]) -> str:
+def _let_pipes_overlap(m: Measures, places: list[Place], core: str) -> str:
     loop = _loop(m, places)
     if not m.run.facts.ordered:
         return (
             "give each tile two slots and let flags order them, one for each slot, not barriers; "
             "or leave the order to the compiler and use T.Pipelined"
+        )
+    if loop is None and m.run.facts.dealt:
+        return (
+            "the compiler deals the blocks out in a pipelined loop already: more rounds of it "
+            f"(smaller tiles), or {larger_tiles(m, 'aiv', 'V')}"
         )
     if loop is None:
         return (
@@ -106,8 +114,8 @@ def _let_pipes_overlap(m: Measures, places: list[Place]) -> str:
             "tile while it works on this one"
         )
     return (
-        f"{_name(loop)} has num_stages={loop.stages}: try num_stages={loop.stages + 1}, larger "
-        "tiles, or more rounds of it in each block"
+        f"{_name(loop)} is pipelined with num_stages={loop.stages}: try num_stages="
+        f"{loop.stages + 1}, more rounds of it in each block, or {larger_tiles(m, core, 'S')}"
     )
 
 

@@ -6,7 +6,7 @@ Sums over the blocks of that core; who waited for whom is in `decisive_path`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from tile_runtime.simulator.timeline import (
 )
 from tile_runtime.tools.report.why.core_chains import CoreChains
 
+# Of every event the runs of bytes in gm, and whether some are off the lines of L2.
+GmRuns: TypeAlias = "tuple[Any, Any]"
 # What starting an instruction of a pipe costs, by the constant of the time model; the engine takes
 # no time of the core.
 _START = {
@@ -57,31 +59,41 @@ def _start(costs: Mapping[str, float], pipe: str) -> float:
 
 def pipe_loads(timeline: Timeline, chains: CoreChains, soc: str) -> list[PipeLoad]:
     """Every pipe that worked on the core that ends last, the busiest first."""
-    target = TARGETS.get(soc)
-    costs = timing_of(target) if target else timing_of(TARGETS["Ascend910B2"])
     events = timeline.events
     mine = np.isin(events["block"], chains.blocks[chains.last])
-    runs, off_line = _runs(timeline)
+    in_gm = gm_runs(timeline)
     found = [_scalar(events[mine & (events["core"] == n)], name) for n, name in enumerate(CORES)]
-    working = mine & (events["kind"] == WORK)
-    for core, name in enumerate(CORES):
-        for number, pipe in enumerate(PIPES):
-            of_pipe = np.flatnonzero(
-                working & (events["core"] == core) & (events["pipe"] == number)
-            )
-            if pipe == "S" or not len(of_pipe):
-                continue
-            e = events[of_pipe]
-            moved = e["bytes"].astype(np.int64)
-            busy = cycles_covered(e)
-            found.append(
-                PipeLoad(
-                    name, pipe, busy, min(busy, _start(costs, pipe) * len(e)),
-                    float(e["slowed"].sum()), len(e), int(moved.sum()), int(runs[of_pipe].sum()),
-                    int(moved[off_line[of_pipe]].sum()), float(e["slowed"][e["peer"] > 0].sum()),
-                )
-            )  # fmt: skip
+    for name in CORES:
+        for pipe in PIPES:
+            if pipe != "S":
+                found.append(load_of(timeline, soc, in_gm, mine, name, pipe))
     return sorted((load for load in found if load.busy > 0), key=lambda load: -load.busy)
+
+
+def load_of(
+    timeline: Timeline, soc: str, in_gm: GmRuns, some: Any, core: str, pipe: str
+) -> PipeLoad:
+    """What some of the events, by a mask, have of a pipe of a core."""
+    events = timeline.events
+    found = np.flatnonzero(
+        some
+        & (events["kind"] == WORK)
+        & (events["core"] == CORES.index(core))
+        & (events["pipe"] == PIPES.index(pipe))
+    )
+    if not len(found):
+        return PipeLoad(core, pipe, 0.0)
+    target = TARGETS.get(soc)
+    costs = timing_of(target) if target else timing_of(TARGETS["Ascend910B2"])
+    runs, off_line = in_gm
+    e = events[found]
+    moved = e["bytes"].astype(np.int64)
+    busy = cycles_covered(e)
+    return PipeLoad(
+        core, pipe, busy, min(busy, _start(costs, pipe) * len(e)),
+        float(e["slowed"].sum()), len(e), int(moved.sum()), int(runs[found].sum()),
+        int(moved[off_line[found]].sum()), float(e["slowed"][e["peer"] > 0].sum()),
+    )  # fmt: skip
 
 
 def _scalar(events: Any, core: str) -> PipeLoad:
@@ -94,7 +106,7 @@ def _scalar(events: Any, core: str) -> PipeLoad:
     return PipeLoad(core, "S", busy, busy - elements, count=int(scalar.sum()))
 
 
-def _runs(timeline: Timeline) -> tuple[Any, Any]:
+def gm_runs(timeline: Timeline) -> GmRuns:
     """Of every event the runs of bytes it touches in gm, and whether some start inside a line."""
     runs = np.zeros(len(timeline.events), np.int64)
     off_line = np.zeros(len(timeline.events), bool)

@@ -16,7 +16,7 @@ from tile_runtime.tools.report.why.across_the_chip import (
     start_findings,
 )
 from tile_runtime.tools.report.why.between_ranks import rank_findings
-from tile_runtime.tools.report.why.finding import Cause, percents
+from tile_runtime.tools.report.why.finding import Cause, percents, plural
 from tile_runtime.tools.report.why.measures import Measures
 from tile_runtime.tools.report.why.shared_memory import memory_findings
 from tile_runtime.tools.report.why.within_a_core import core_findings
@@ -24,36 +24,66 @@ from tile_runtime.tools.report.why.within_a_core import core_findings
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`bound` is the cause in a word or two, `text` the sentence, `places` the lines it is about;
-    `also` are sentences about what else holds the run back."""
+    """`bound` is the cause in a word or two. Three lines say it: `what` binds the run and how far
+    it is from the roofline, the `evidence`, and what to `do`; the last two are empty where nothing
+    ran. `places` are the lines of source it is about; `also` are sentences about what else holds
+    the run back."""
 
     bound: str
-    text: str
+    what: str
+    evidence: str = ""
+    do: str = ""
     places: tuple[Place, ...] = ()
     also: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The three lines as one sentence."""
+        if not self.evidence:
+            return f"{self.what}."
+        return f"{self.what}: {self.evidence}: {self.do}."
 
 
 def verdict(m: Measures) -> Verdict:
     """Why a run took its time."""
     line = m.run.timeline
     if not len(line.events):
-        return Verdict("nothing", "Nothing ran: no core has executed an instruction.")
+        return Verdict("nothing", "Nothing ran: no core has executed an instruction")
     if not math.isfinite(line.totals["cycles"]):
         return Verdict(
             "hang",
             "Would hang on the chip: blocks wait for others that no core is free to run; launch no "
-            f"more of them than the {m.chains.cores} cores.",
+            f"more of them than the {m.chains.cores} cores",
         )
     found = _found(m)
     if not found:
-        return Verdict("nothing", "Nothing worked: cores only waited and set flags.")
+        return Verdict("nothing", "Nothing worked: cores only waited and set flags")
     first, others = found[0], found[1:]
     return Verdict(
         first.bound,
-        f"Bound by {first.says}; {_distance(m)}: {first.change}.",
+        f"Bound by {first.what}, {_distance(m)}",
+        first.evidence,
+        _do(m, first),
         first.places,
-        tuple(_sentence(f) for f in others),
+        tuple(f"Then by {f.what}: {f.evidence}: {f.change}." for f in others),
     )
+
+
+def _do(m: Measures, first: Cause) -> str:
+    """What was tried and helps; where nothing does, that, and what no trial can tell."""
+    tried = m.run.facts.tried
+    if not tried:
+        return first.change
+    best = tried[0]
+    if best.advised:
+        # Vector instructions in place of scalar ones are worth more than any size.
+        more = f"; by hand: {first.change}" if first.by_hand and first.bound == "scalar" else ""
+        return best.text + more
+    fastest = f"the fastest is {best.text}" if best.after else "none gives the same result"
+    said = (
+        f"{plural(len(tried), 'change')} of sizes, loops and options tried, none helps: {fastest}"
+    )
+    return f"{said}; by hand: {first.change}" if first.by_hand else said
 
 
 def _found(m: Measures) -> list[Cause]:
@@ -75,7 +105,3 @@ def _distance(m: Measures) -> str:
     if roof.share > 1:
         return f"beyond the roofline ({roof.bound} alone: {least}), as L2 holds what it wrote last"
     return f"at {percents(roof.share)} of the roofline ({roof.bound} alone: {least})"
-
-
-def _sentence(finding: Cause) -> str:
-    return f"Then by {finding.says}: {finding.change}."

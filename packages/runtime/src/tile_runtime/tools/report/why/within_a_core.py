@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_runtime.tools.report.number_text import binary
+from tile_runtime.tools.report.timed_run import Place
 from tile_runtime.tools.report.why.finding import Cause, percents
 from tile_runtime.tools.report.why.line_work import LineWork, share_of_lines
 from tile_runtime.tools.report.why.measures import Measures
 from tile_runtime.tools.report.why.overlap import waiting_findings
 from tile_runtime.tools.report.why.pipe_loads import PipeLoad
+from tile_runtime.tools.report.why.room_for_tiles import larger_tiles
 
 # A pipe that is busy, or on the critical path, for this share of the time decides it.
 MOSTLY_BUSY = 0.7
@@ -71,7 +73,8 @@ def _one_lane(m: Measures) -> Iterator[Cause]:
     if pairs and len(vector) == 1 and share >= MOSTLY_BUSY:
         yield Cause(
             "one lane",
-            "one of two vector cores: the other one of each block calculates nothing",
+            "one of two vector cores",
+            "the other one of each block calculates nothing",
             "let both work (`threads=2`, or by `vid`)",
             share,
         )
@@ -95,48 +98,50 @@ def _scalar(m: Measures) -> Cause | None:
             "them, read ahead of the loop"
         )
     else:
-        change = _HAND_OVER_LESS
+        change = _hand_over_less(m, "aiv")
     return Cause(
         "scalar",
-        f"the scalar unit: {percents(share)} of the critical path, most of it "
+        "the scalar unit",
+        f"{percents(share)} of the critical path, most of it "
         f"({percents(cycles / m.path.cycles)}) at {m.line_text(place)}",
         change,
         share,
         (place,),
+        by_hand=bool(remark),
     )
 
 
 def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Cause:
     """A pipe that has too much to do, by what it does."""
-    said = f"{NAMES[load.pipe]}, {how}"
+    what, said = NAMES[load.pipe], how
     if load.pipe == "S":
         line = max(m.lines, key=lambda work: work.instructions, default=None)
         if line is None:
-            return Cause("scalar", said, _HAND_OVER_LESS, share)
+            return Cause("scalar", what, said, _hand_over_less(m, load.core), share)
         part = line.instructions / sum(work.instructions for work in m.lines)
         said += f"; {percents(part)} of the instructions are at {m.line_text(line.place)}"
-        return Cause("scalar", said, _HAND_OVER_LESS, share, (line.place,))
+        return Cause("scalar", what, said, _hand_over_less(m, load.core), share, (line.place,))
     wanted = (load.core[:3], load.pipe)
     lines = share_of_lines(m.lines, lambda key: key == wanted)
     line, part = lines[0]
     said += f", above all ({percents(part)} of it) at {m.line_text(line.place)}"
     if load.pipe in ("MTE2", "MTE3"):
-        bound, more, change = _transfers(m, load)
+        bound, more, change = _transfers(m, m.load_at(line.place, load))
     elif load.pipe == "V" and m.banks and load.slowed >= MOSTLY_SHARED * load.busy:
-        return _banks(m, load, said, share)
+        return _banks(m, load, what, said, share)
     elif load.starting >= MOSTLY_STARTING * load.busy:
-        bound, more, change = _short_instructions(load)
+        bound, more, change = _short_instructions(m, load)
     elif load.pipe == "M":
-        bound, more, change = "cube pipe", "", _less_of_products(load)
+        bound, more, change = "cube pipe", "", _less_of_products(m, load)
     elif load.pipe == "V":
         bound, more, change = "vector pipe", "", _less_vector_work(line)
     else:
         bound, more, change = _PIPE_BOUNDS[load.pipe]
     places = tuple(work.place for work, of_it in lines[:3] if of_it >= 0.1)
-    return Cause(bound, said + more, change, share, places)
+    return Cause(bound, what, said + more, change, share, places)
 
 
-def _banks(m: Measures, load: PipeLoad, said: str, share: float) -> Cause:
+def _banks(m: Measures, load: PipeLoad, what: str, said: str, share: float) -> Cause:
     """Vector instructions that take long because their operands meet in a bank."""
     # Where several lines conflict, one that room helps says what to do.
     worst = next((bank for bank in m.banks if bank.changes), m.banks[0])
@@ -150,10 +155,14 @@ def _banks(m: Measures, load: PipeLoad, said: str, share: float) -> Cause:
         else "put the operands of an instruction where they do not meet: no room in UB that fits "
         "does so at that line"
     )
-    return Cause("bank conflicts", said, change, share, (worst.place,))
+    return Cause("bank conflicts", what, said, change, share, (worst.place,))
 
 
-_HAND_OVER_LESS = "hand over fewer and longer instructions: larger tiles, several rows at a time"
+def _hand_over_less(m: Measures, core: str) -> str:
+    return f"hand over fewer and longer instructions: {larger_tiles(m, core, 'S', _SEVERAL)}"
+
+
+_SEVERAL = ", several rows at a time"
 _PIPE_BOUNDS = {
     "MTE1": (
         "L1 loads", "",
@@ -170,7 +179,7 @@ _PIPE_BOUNDS = {
 }  # fmt: skip
 
 
-def _short_instructions(load: PipeLoad) -> tuple[str, str, str]:
+def _short_instructions(m: Measures, load: PipeLoad) -> tuple[str, str, str]:
     mean = load.busy / load.count
     more = (
         f"; its {load.count:,} instructions take {mean:.0f} cycles in the mean, "
@@ -179,14 +188,16 @@ def _short_instructions(load: PipeLoad) -> tuple[str, str, str]:
     return (
         f"short instructions ({load.pipe})",
         more,
-        "work on more elements with each of them: larger tiles, several rows at a time",
+        "work on more elements with each of them: "
+        + larger_tiles(m, load.core, load.pipe, _SEVERAL),
     )
 
 
-def _less_of_products(load: PipeLoad) -> str:
+def _less_of_products(m: Measures, load: PipeLoad) -> str:
     if load.starting <= 0.2 * load.busy:
         return "it is near its peak: only fewer products, or narrower operands, help"
-    return "larger tiles in L0 make longer products, narrower operands quicker ones"
+    larger = larger_tiles(m, load.core, load.pipe)
+    return f"make longer products: {larger}; narrower operands make quicker ones"
 
 
 def _less_vector_work(line: LineWork) -> str:
@@ -208,24 +219,21 @@ def _transfers(m: Measures, load: PipeLoad) -> tuple[str, str, str]:
         return (
             f"small {name}",
             more,
-            "move more with each copy: larger tiles, several rows at a time",
+            "move more with each copy: " + larger_tiles(m, load.core, load.pipe, _SEVERAL),
         )
+    if size < _LINE and load.runs > load.count:
+        more = f"; its rows are short ({size:.0f} bytes)"
+        return f"short rows ({name})", more, "take longer rows: tiles that are wider than high"
     if load.off_line >= MOSTLY_OFF_LINE * load.moved:
-        more = f"; most of its rows ({size:.0f} bytes) do not start on multiples of {_LINE} bytes"
-        return (
-            f"unaligned {name}", more,
-            f"pad rows in global memory to multiples of {_LINE} bytes, or give blocks whole rows",
-        )  # fmt: skip
+        return f"unaligned {name}", *_off_line(load, size)
     if load.between_ranks >= MOSTLY_SHARED * load.busy:
         more = f"; {percents(load.between_ranks / load.busy)} of that because a link is slower than"
         more += " a core"
         return name, more, "send to several ranks at a time, from different cores, or fewer bytes"
     if load.slowed >= MOSTLY_SHARED * load.busy:
         more = f"; {percents(load.slowed / load.busy)} of that because all cores share HBM and L2"
-        return name, more, "move fewer bytes: larger tiles use each byte for more work"
-    if size < _LINE and load.runs > load.count:
-        more = f"; its rows are short ({size:.0f} bytes)"
-        return f"short rows ({name})", more, "take longer rows: tiles that are wider than high"
+        larger = larger_tiles(m, load.core, load.pipe)
+        return name, more, f"move fewer bytes, using each for more work: {larger}"
     total = m.run.timeline.totals["read_bytes" if load.pipe == "MTE2" else "write_bytes"]
     tensors = m.run.facts.tensor_bytes
     if load.pipe == "MTE2" and tensors and total > 1.5 * tensors:
@@ -233,12 +241,26 @@ def _transfers(m: Measures, load: PipeLoad) -> tuple[str, str, str]:
         return (
             name,
             more,
-            "larger tiles use each byte for more work; keep what comes again on the core",
+            "keep what comes again on the core, or use each byte for more work: "
+            + larger_tiles(m, load.core, load.pipe),
         )
     return (
         name,
         "",
         "a core moves no faster: more cores, a narrower type, or more work for each byte",
+    )
+
+
+def _off_line(load: PipeLoad, size: float) -> tuple[str, str]:
+    """What is said of transfers that begin inside a line of L2, of several rows or of one piece."""
+    if load.runs > load.count:
+        return (
+            f"; most of its rows ({size:.0f} bytes) do not start on multiples of {_LINE} bytes",
+            f"pad rows in global memory to multiples of {_LINE} bytes, or give blocks whole rows",
+        )
+    return (
+        f"; most of its pieces ({size:.0f} bytes) do not start on multiples of {_LINE} bytes",
+        f"let each copy begin at a multiple of {_LINE} bytes: tiles of as many elements",
     )
 
 
@@ -249,14 +271,19 @@ def _latency(m: Measures, load: PipeLoad, on_path: float) -> Cause | None:
     share = sum(p.cycles for p in waiting) / on_path
     if share < MUCH_LATENCY:
         return None
-    place = m.run.shown_place(waiting[0].place)
+    lines: dict[Place, float] = {}
+    for part in waiting:
+        here = m.run.shown_place(part.place)
+        lines[here] = lines.get(here, 0.0) + part.cycles
+    place = max(lines, key=lambda at: lines[at])
     return Cause(
         "latency",
-        f"the latency of {NAMES[load.pipe]}: {percents(on_path / m.path.cycles)} of the critical "
+        f"the latency of {NAMES[load.pipe]}",
+        f"{percents(on_path / m.path.cycles)} of the critical "
         f"path, {percents(share)} of that waiting for the result of the instruction before, "
         f"most at {m.line_text(place)}",
-        "let each instruction do more (larger tiles, several rows at a time), or put independent "
-        "work between two that depend on each other",
+        f"let each instruction do more ({larger_tiles(m, load.core, load.pipe, _SEVERAL)}), or put "
+        "independent work between two that depend on each other",
         on_path / m.path.cycles,
         (place,),
     )
