@@ -169,15 +169,14 @@ def versions_of(
     }
 
 
-def loaded_tiles(iteration: Iteration, workspaces: Set[Buffer]) -> set[Buffer]:
-    """The buffers on chip that an iteration fills from tensors alone, none of them a workspace."""
+def loaded_tiles(iteration: Iteration) -> set[Buffer]:
+    """The buffers on chip that an iteration fills from gm and from nothing else."""
     filled: set[Buffer] = set()
     other: set[Buffer] = set()
     for unit in iteration.units:
-        read = {a.buffer for a in unit.accesses if not a.writes}
-        tensors = {b for b in read if b.memory is Memory.GM}
-        plain = bool(tensors) and read == tensors and not tensors & workspaces
-        (filled if plain else other).update(a.buffer for a in unit.accesses if a.writes)
+        read = {a.buffer.memory for a in unit.accesses if not a.writes}
+        loads = read == {Memory.GM}
+        (filled if loads else other).update(a.buffer for a in unit.accesses if a.writes)
     return {b for b in filled - other if b.memory is not Memory.GM}
 
 

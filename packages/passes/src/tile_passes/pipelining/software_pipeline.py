@@ -120,7 +120,7 @@ def _stages(
     loop = iteration.loop
     scratch = {a.buffer for a in func.launch.allocs if a.scratch}
     declared = frozenset(b for b, by_author in ours.items() if by_author)
-    loaded = loaded_tiles(iteration, ours.keys())
+    loaded = loaded_tiles(iteration)
     counts = range(max(1, loop.stages - 1) if loop.stages else MOST_BEHIND, 0, -1)
     overfull = None
     for ahead, most in product((True, False), counts):
