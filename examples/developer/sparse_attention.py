@@ -2,7 +2,8 @@
 
 Keys and values are one latent row of D numbers a position, and R numbers of rotated key beside it,
 shared by all heads (as in mla.py). The lists come from an indexer (lightning_indexer.py); rows
-are fetched one by one, and then are a tile as any other.
+are fetched one by one, and then are a tile as any other. A round goes from the vector cores to the
+cube core and back twice: it takes four stages until none of them waits for another.
 """
 
 import math
@@ -56,7 +57,7 @@ def sparse_attention(
             T.tile.fill(total, 0.0)
             T.tile.fill(peak, -1e30)
             T.copy(Q[cid, :, :], q)
-            for n in T.Pipelined(chosen // block_N, num_stages=2):
+            for n in T.Pipelined(chosen // block_N, num_stages=4):
                 T.copy(indices[cid, n * block_N : (n + 1) * block_N], row)
                 for i in T.serial(block_N):
                     T.copy(KV[row[i], :], rows[i, :])

@@ -12,6 +12,7 @@ from tile_passes.adopt_scratch import adopt_scratch
 from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
 from tile_passes.deepen_products import deepen_products
+from tile_passes.distribute_loops import distribute_loops
 from tile_passes.driver import check_known, run_passes
 from tile_passes.guard_accesses import guard_accesses
 from tile_passes.infer_memory import infer_memory
@@ -65,6 +66,7 @@ PIPELINE: tuple[Pass, ...] = (
     stage_scalar_stores,
     deepen_products,
     lower_tile_ops,
+    distribute_loops,
     pipeline_across_cores,
     insert_cross_core_sync,
     split_cube_vector,

@@ -49,6 +49,7 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.liveness import Liveness, liveness
 from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.side_by_side import fit_side_by_side
+from tile_passes.pipelining.dependence_graph import Iteration
 from tile_passes.pipelining.modulo_schedule import Arrangement
 
 # The buffer with its versions, and the number of the one that is accessed.
@@ -166,6 +167,17 @@ def versions_of(
         for b in fresh
         if b in behind
     }
+
+
+def loaded_tiles(iteration: Iteration) -> set[Buffer]:
+    """The buffers on chip that an iteration fills from gm and from nothing else."""
+    filled: set[Buffer] = set()
+    other: set[Buffer] = set()
+    for unit in iteration.units:
+        read = {a.buffer.memory for a in unit.accesses if not a.writes}
+        loads = read == {Memory.GM}
+        (filled if loads else other).update(a.buffer for a in unit.accesses if a.writes)
+    return {b for b in filled - other if b.memory is not Memory.GM}
 
 
 def that_fit(

@@ -13,7 +13,7 @@ versions of buffers (`plan_versions`), and check that these have room; `skew_loo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, product
 
 from tile_ir import (
     Automatic,
@@ -39,6 +39,7 @@ from tile_passes.clock.occupancy import times_of_work
 from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.pipelining.assign_stages import assign_stages
 from tile_passes.pipelining.dependence_graph import (
+    Iteration,
     Unit,
     dependence_graph,
     owners,
@@ -53,6 +54,7 @@ from tile_passes.pipelining.plan_versions import (
     Candidates,
     fits,
     fresh_buffers,
+    loaded_tiles,
     overfull_memory,
     that_fit,
     version_candidates,
@@ -86,27 +88,6 @@ def pipeline_cores(func: Func, loop: For, target: Target) -> Stages | OneStage:
     """Plan the stages of a loop over both kinds of core, or say why it has one."""
     if not {Automatic.SYNC, Automatic.CROSS} <= func.automatic:
         return OneStage("the order of the pipes or of the cores is the author's", loop.loc)
-    # "auto": as many as their modelled times need, and fewer where these do not fit.
-    for most in [max(1, loop.stages - 1)] if loop.stages else range(MOST_BEHIND, 0, -1):
-        found = _stages(func, loop, most, target)
-        if isinstance(found, Stages):
-            break
-    return found
-
-
-def _unmovable(loop: For) -> OneStage | None:
-    """What keeps all statements of a loop in their order, if anything does."""
-    for leaving in breaks(loop.body):
-        return OneStage("a break leaves the loop", leaving.loc)
-    for op in walk_ops(loop.body):
-        if op.opdef.effect in (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG):
-            return OneStage("both kinds of core work on it, each waiting for the other", op.loc)
-        if op.opdef.effect is not Effect.DATA:
-            return OneStage(f"{op.opdef.name} stays where it is written", op.loc)
-    return None
-
-
-def _stages(func: Func, loop: For, most: int, target: Target) -> Stages | OneStage:
     steps: list[Step] = []
     for stmt in loop.body:
         found = steps_of(stmt)
@@ -122,21 +103,52 @@ def _stages(func: Func, loop: For, most: int, target: Target) -> Stages | OneSta
     live = liveness(func.launch.allocs, func.launch.body)
     own = fresh_buffers(func, live, loop)
     fresh = [*ours, *(a.buffer for a in func.launch.allocs if a.buffer in own)]
-    iteration = dependence_graph(func, loop, steps, fresh)
+    return _stages(func, dependence_graph(func, loop, steps, fresh), fresh, ours, target)
+
+
+def _stages(
+    func: Func,
+    iteration: Iteration,
+    fresh: Sequence[Buffer],
+    ours: Mapping[Buffer, bool],
+    target: Target,
+) -> Stages | OneStage:
+    """As many stages as the modelled times need, and fewer where the versions do not fit. A tile
+    that stages share and that is loaded is loaded ahead, if there is room for one version more:
+    that comes before more iterations in flight, as a load that waits for the last stage delays
+    each of them."""
+    loop = iteration.loop
     scratch = {a.buffer for a in func.launch.allocs if a.scratch}
-    arrangement = assign_stages(iteration, ours.keys(), scratch, most, target)
-    if isinstance(arrangement, OneStage):
-        return arrangement
-    versions = versions_of(arrangement, fresh, ours.keys())
-    versions = {b: n for b, n in versions.items() if n > 1}
     declared = frozenset(b for b, by_author in ours.items() if by_author)
-    stages = Stages(iteration, arrangement, versions, declared)
-    overfull = overfull_memory(skew_loops(func, [stages], target), target)
-    if overfull:
-        memory, size = overfull
-        room = f"{size} bytes of {memory.value}, which has {target.capacity[memory]}"
-        return OneStage(f"the versions of more stages take {room}", loop.loc)
-    return stages
+    loaded = loaded_tiles(iteration)
+    counts = range(max(1, loop.stages - 1) if loop.stages else MOST_BEHIND, 0, -1)
+    overfull = None
+    for ahead, most in product((True, False), counts):
+        arrangement = assign_stages(iteration, ours.keys(), scratch, most, target)
+        if isinstance(arrangement, OneStage):
+            return arrangement
+        least = versions_of(arrangement, fresh, ours.keys())
+        versions = {b: n + (ahead and b in loaded) for b, n in least.items() if n > 1}
+        stages = Stages(iteration, arrangement, versions, declared)
+        overfull = overfull_memory(skew_loops(func, [stages], target), target)
+        if overfull is None:
+            return stages
+    assert overfull is not None, "one count of stages is tried at least"
+    memory, size = overfull
+    room = f"{size} bytes of {memory.value}, which has {target.capacity[memory]}"
+    return OneStage(f"the versions of more stages take {room}", loop.loc)
+
+
+def _unmovable(loop: For) -> OneStage | None:
+    """What keeps all statements of a loop in their order, if anything does."""
+    for leaving in breaks(loop.body):
+        return OneStage("a break leaves the loop", leaving.loc)
+    for op in walk_ops(loop.body):
+        if op.opdef.effect in (Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG):
+            return OneStage("both kinds of core work on it, each waiting for the other", op.loc)
+        if op.opdef.effect is not Effect.DATA:
+            return OneStage(f"{op.opdef.name} stays where it is written", op.loc)
+    return None
 
 
 def pipeline_core(func: Func, target: Target) -> list[Schedule]:
