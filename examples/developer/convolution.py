@@ -2,7 +2,8 @@
 operand, and are made on the way from l1 to the registers of the cube core (im2col).
 
 Channels lie in groups of 16, each a plane of its own (the layout NC1HWC0); zeros fill the last one.
-The weights of all groups stay in l1; a tile of positions loads the rows that its windows see.
+Weights lie in fractals of 16 x 16 (the layout FRACTAL_Z). A block makes a tile of positions of one
+image and outputs, plane by plane: it loads the rows that its windows see, and the weights of them.
 """
 
 import math
@@ -18,18 +19,25 @@ import tile_frontend as T
 
 C0 = 16
 
+CONFIGS = {
+    T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
+    T.PassConfigKey.TL_ASCEND_PERSISTENT: True,
+}
 
-@T.jit(out_idx=[-1], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+
+@T.jit(out_idx=[-1], pass_configs=CONFIGS)
 def convolution(
     B: int, channels: int, height: int, width: int, outputs: int, size: int, stride: int, pad: int,
-    block_M: int, dtype: str = "float16", accum: str = "float32", cores: int = 24,
+    block_M: int, block_N: int, dtype: str = "float16", accum: str = "float32",
 ) -> T.PrimFunc:  # fmt: skip
     """Square kernels of `size`, with `pad` zeros on every side."""
     planes = T.cdiv(channels, C0)
-    columns = size * size * C0
+    taps = size * size
+    columns = taps * C0
+    block_K = size * C0  # of a row of the kernel
     down, across = ((n + 2 * pad - size) // stride + 1 for n in (height, width))
     positions = down * across
-    tiles = T.cdiv(positions, block_M)
+    m_tiles, n_tiles = T.cdiv(positions, block_M), T.cdiv(outputs, block_N)
     # A tile is loaded from where a row of windows begins, as far above it as padding is, and where
     # the first window of that row begins a fractal of 16.
     above = T.cdiv(pad, stride)
@@ -40,30 +48,29 @@ def convolution(
     @T.prim_func
     def kernel(
         X: T.Tensor((B, planes, height * width, C0), dtype),
-        W: T.Tensor((planes * columns, outputs), dtype),
+        W: T.Tensor((n_tiles * block_N // C0, planes * taps, C0, C0), dtype),
         Y: T.Tensor((B, positions, outputs), dtype),
     ) -> None:
-        with T.Kernel(cores, threads=2, is_npu=True) as cid:
-            x = T.alloc_shared((planes, rows * width, C0), dtype)
-            w = T.alloc_shared((planes * columns, outputs), dtype)
-            windows = T.alloc_fragment((block_M, columns), dtype)
-            weights = T.alloc_fragment((columns, outputs), dtype)
-            y = T.alloc_fragment((block_M, outputs), accum)
-            T.copy(W, w)
-            for t in T.Pipelined(T.ceildiv(B * tiles - cid, cores), num_stages=2):
-                tile = cid + t * cores
-                image, first = tile // tiles, tile % tiles * block_M
-                top = 0 if rows == height else T.max(first // across - above, 0) // step * step
-                for g in T.serial(planes):
-                    T.copy(X[image, g, top * stride * width, 0], x[g, :, :])
-                for g in T.Pipelined(planes, num_stages=2):
+        with T.Kernel(B * m_tiles * n_tiles, threads=2, is_npu=True) as cid:
+            image = cid // (m_tiles * n_tiles)
+            first, column = cid // n_tiles % m_tiles * block_M, cid % n_tiles * block_N
+            top = 0 if rows == height else T.max(first // across - above, 0) // step * step
+            x = T.alloc_shared((rows * width, C0), dtype)
+            w = T.alloc_shared((columns, block_N), dtype)
+            windows = T.alloc_fragment((block_M, block_K), dtype)
+            weights = T.alloc_fragment((block_K, block_N), dtype)
+            y = T.alloc_fragment((block_M, block_N), accum)
+            for g in T.Pipelined(planes, num_stages=2):
+                T.copy(X[image, g, top * stride * width, 0], x)
+                T.copy(W[column // C0, g * taps, 0, 0], w, nz=True)
+                for k in T.Pipelined(size, num_stages=3):
                     T.tile.im2col(
-                        windows, x[g, :, :], (rows, width), (size, size), (stride, stride), (1, 1),
-                        (pad, pad, pad, pad), first - top * across, 0, block_M, columns,
+                        windows, x, (rows, width), (size, size), (stride, stride), (1, 1),
+                        (pad, pad, pad, pad), first - top * across, k * block_K, block_M, block_K,
                     )  # fmt: skip
-                    T.copy(w[g * columns : (g + 1) * columns, :], weights)
-                    T.mma(windows, weights, y, init=(g == 0))
-                T.copy(y, Y[image, first : first + block_M, :])
+                    T.copy(w[k * block_K : (k + 1) * block_K, :], weights)
+                    T.mma(windows, weights, y, init=(g == 0 and k == 0))
+            T.copy(y, Y[image, first : first + block_M, column : column + block_N])
 
     return kernel
 
@@ -73,6 +80,14 @@ def in_groups(image: torch.Tensor) -> torch.Tensor:
     count, channels, height, width = image.shape
     image = torch.nn.functional.pad(image, (0, 0, 0, 0, 0, -channels % C0))
     return image.reshape(count, -1, C0, height * width).mT.contiguous()
+
+
+def in_fractals(weights: torch.Tensor, block_N: int) -> torch.Tensor:
+    """[outputs, channels, size, size] as fractals [outputs / 16, rows / 16, 16, 16], whose rows are
+    those of a window; zeros fill the last tile of outputs."""
+    matrix = in_groups(weights).flatten(1)
+    matrix = torch.nn.functional.pad(matrix, (0, 0, 0, -len(matrix) % block_N))
+    return matrix.reshape(len(matrix) // C0, C0, -1, C0).permute(0, 2, 3, 1).contiguous()
 
 
 def main() -> None:
@@ -88,9 +103,9 @@ def main() -> None:
             f"convolution {B}x{channels}x{height}x{width} by {outputs} kernels of {size} float16",
             lambda B=B, channels=channels, height=height, width=width, outputs=outputs, size=size,
             stride=stride, pad=pad: convolution(
-                B, channels, height, width, outputs, size, stride, pad, 64
+                B, channels, height, width, outputs, size, stride, pad, 64, 64
             ),
-            [in_groups(x), in_groups(w).flatten(1).T.contiguous()],
+            [in_groups(x), in_fractals(w, 64)],
             torch.nn.functional.conv2d(x.float(), w.float(), stride=stride, padding=pad)
             .flatten(2).mT,
             tolerance=1e-3,

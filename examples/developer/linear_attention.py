@@ -37,11 +37,8 @@ def linear_attention(
             s = T.alloc_shared((chunk, chunk), accum)
             p = T.alloc_shared((chunk, chunk), dtype)
             weights = T.alloc_shared((chunk, chunk), dtype)
-            wide = T.alloc_shared((D, D), accum)
-            narrow = T.alloc_shared((D, D), dtype)
             before = T.alloc_shared((D, D), dtype)
 
-            T.tile.fill(narrow, 0.0)
             for n in T.Pipelined(S // chunk, num_stages=2):
                 T.copy(Q[batch, head, n * chunk : (n + 1) * chunk, :], q)
                 T.copy(K[batch, head, n * chunk : (n + 1) * chunk, :], k)
@@ -53,12 +50,11 @@ def linear_attention(
                 T.copy(s, p)
                 T.copy(p, weights)
                 T.gemm_v0(weights, v, result, init=True)
-                T.copy(narrow, before)
-                T.gemm_v0(q, before, result)
+                if n > 0:
+                    T.gemm_v0(q, before, result)
                 T.copy(result, Output[batch, head, n * chunk : (n + 1) * chunk, :])
                 T.gemm_v0(k, v, state, transpose_A=True, init=(n == 0))
-                T.copy(state, wide)
-                T.copy(wide, narrow)
+                T.copy(state, before)
 
     return attention
 

@@ -11,8 +11,13 @@ from report import run_and_report
 
 import tile_frontend as T
 
+CONFIGS = {
+    T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
+    T.PassConfigKey.TL_ASCEND_PERSISTENT: True,
+}
 
-@T.jit(out_idx=[2, 3], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
+
+@T.jit(out_idx=[2, 3], pass_configs=CONFIGS)
 def route(
     tokens: int, D: int, experts: int, K: int, rows: int, block_K: int, dtype: str = "float16",
     accum: str = "float32",

@@ -94,10 +94,12 @@ def small() -> dict[str, Func]:
         "attention_latent": of("mla", "latent_attention", 1, 16, 70, 64, 16, 16, 32),
         "attention_sparse": of("sparse_attention", "sparse_attention", 2, 16, 96, 64, 16, 48, 16),
         "attention_linear": of("linear_attention", "linear_attention", 1, 2, 96, 32, 32),
-        "indexer": of("lightning_indexer", "lightning_indexer", 16, 2, 64, 32, 16, 16, 32),
+        "indexer": of(
+            "lightning_indexer", "lightning_indexer", 32, 2, 64, 32, 16, 16, 32, 16, cores=1
+        ),
         "grouped_gemm": of("grouped_gemm", "grouped_gemm", 40, 3, 64, 48, 16, 32, 32),
         "w4a8_gemm": of("w4a8_gemm", "w4a8_gemm", 32, 64, 128, 32, 64, 64),
-        "convolution": of("convolution", "convolution", 1, 32, 5, 6, 16, 3, 1, 1, 16),
+        "convolution": of("convolution", "convolution", 1, 32, 5, 6, 16, 3, 1, 1, 16, 16),
         "routing": of("top_k_routing", "route", 20, 64, 32, 4, 16, 32),
     }
 

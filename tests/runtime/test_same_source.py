@@ -61,7 +61,8 @@ EXAMPLE_ARGUMENTS: dict[str, tuple[Path, dict[str, Any]]] = {
     "sparse_attention": (DEVELOPER / "sparse_attention.py",
                          dict(tokens=3, H=16, S=50, D=128, R=64, chosen=32, block_N=32)),
     "lightning_indexer": (DEVELOPER / "lightning_indexer.py",
-                          dict(tokens=32, H=2, S=256, D=64, chosen=32, block_M=32, block_N=128)),
+                          dict(tokens=32, H=2, S=256, D=64, chosen=32, block_M=32, block_N=128,
+                               block_H=64)),
     "latent_attention": (DEVELOPER / "mla.py",
                          dict(B=1, H=32, S=70, D=512, R=64, block_H=32, block_N=64)),
     "linear_attention": (DEVELOPER / "linear_attention.py", dict(B=1, H=2, S=64, D=64, chunk=32)),
@@ -72,7 +73,7 @@ EXAMPLE_ARGUMENTS: dict[str, tuple[Path, dict[str, Any]]] = {
                   dict(M=64, N=64, K=128, block_M=64, block_N=64, block_K=64)),
     "convolution": (DEVELOPER / "convolution.py",
                     dict(B=1, channels=16, height=9, width=9, outputs=64, size=2, stride=1, pad=0,
-                         block_M=64)),
+                         block_M=64, block_N=64)),
     "route": (DEVELOPER / "top_k_routing.py",
               dict(tokens=20, D=128, experts=64, K=6, rows=32, block_K=128)),
 }  # fmt: skip

@@ -127,7 +127,8 @@ class OpDef:
     that what is asked for exists between. `axes` says which dimensions of the operands run along
     together, so that the operation on a part of them is that part of its result; every record
     declares it. `scratch_elsewhere`: other implementations of the language need working memory.
-    `staged` operations may write into what they read, as lowering writes elsewhere first.
+    `staged` operations may write into what they read, as lowering writes elsewhere first. `of_rows`
+    names the operation that does it for each row of matrices, with the same operands.
     """
 
     name: str
@@ -165,6 +166,7 @@ class OpDef:
     axes: AxesRule | None = None
     scratch_elsewhere: bool = False
     staged: bool = False
+    of_rows: str = ""
     among: Among = Among.LAUNCH
 
     @property

@@ -23,7 +23,7 @@ from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.quick_dataclasses import replace
 from tile_ir.verification.phases import PLAIN_LOOPS
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.gemm import tiles_of
+from tile_passes.lowering.gemm import tiles_of, widest_slots
 from tile_passes.lowering.generated import behind_all, mark_generated, reads_element
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.lowering.turns import has_turns, turns_in
@@ -43,6 +43,7 @@ def lower_tile_ops(func: Func, target: Target) -> Func:
     """
     func = in_pieces(func, target)
     builder = Builder.for_func(func, target)
+    builder = replace(builder, widest_slots=widest_slots(func, builder))
     body = _body(func.launch.body, launch_ranges(func), builder, func)
     if body is func.launch.body:
         return func

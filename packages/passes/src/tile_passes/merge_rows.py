@@ -23,6 +23,7 @@ from tile_ir import (
     Op,
     Phase,
     Region,
+    Section,
     Slice,
     Stmt,
     Target,
@@ -35,12 +36,20 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges, launch_ranges, ranges_inside, with_ranges
 from tile_ir.ops.rules import elements_bound
-from tile_ir.quick_dataclasses import dataclass
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.generated import behind_all, mark_generated
 from tile_passes.lowering.one_operation import lower_op
 from tile_passes.parallel.nest import Unsuitable
-from tile_passes.parallel.row_loops import RowLoop, divisors, elements_of_rows, merged, row_loop
+from tile_passes.parallel.row_loops import (
+    RowLoop,
+    divisors,
+    each_row_apart,
+    elements_of_rows,
+    merged,
+    of_all_rows,
+    row_loop,
+)
 from tile_passes.parallel.temporaries import SCRATCH_BYTES
 from tile_passes.passdef import ir_pass
 
@@ -52,14 +61,24 @@ def merge_rows(func: Func, target: Target) -> Func:
     Needs, gives: TYPED. Idea: `for h: sub(x[h, :], x[h, :], m[h])` waits for the scalar unit in
     every round; the vector unit reads `m` itself, one block for each row. Iterations must keep to
     their rows, so that each operation may run over all rows before the next; results are the same
-    bit by bit. Limits: loops of elementwise operations and barriers whose scalars lie in one run;
-    all others stay as they are.
+    bit by bit. So are those of operations that have a form for all rows (`of_rows`): these leave
+    the loop, and the others stay in one. Limits: loops of elementwise operations and barriers whose
+    scalars lie in one run, or, where the order is the compiler's, of vector operations of which
+    some have such a form; all others stay as they are.
     """
     merger = _Merger(func, target, Builder.for_func(func, target))
     body = merger.body(func.launch.body, launch_ranges(func))
     if body is func.launch.body:
         return func
     return func.with_body(body, allocs=(*func.launch.allocs, *merger.allocs))
+
+
+def _out_of_section(loop: For) -> tuple[For, Section | None]:
+    """The loop with the body of the only section in it, which is then around the loop."""
+    match loop.body:
+        case (Section() as section,):
+            return replace(loop, body=section.body), section
+    return loop, None
 
 
 @dataclass(eq=False)
@@ -75,12 +94,14 @@ class _Merger:
 
     def stmt(self, stmt: Stmt, known: Ranges) -> Body:
         if isinstance(stmt, For) and stmt.kind in (LoopKind.SERIAL, LoopKind.UNROLL):
-            try:
-                steps = self.rows(stmt, known)
-            except Unsuitable:
-                pass
-            else:
-                return behind_all(self.func, mark_generated(self.func, steps), stmt.loc)
+            loop, section = _out_of_section(stmt)
+            for form in (self.rows, self.row_forms):
+                try:
+                    steps = form(loop, known)
+                except Unsuitable:
+                    continue
+                steps = behind_all(self.func, mark_generated(self.func, steps), stmt.loc)
+                return (replace(section, body=steps),) if section else steps
         inside = ranges_inside(stmt, known)
         return (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)
 
@@ -106,6 +127,23 @@ class _Merger:
         self.allocs += allocs
         return (*before, *steps_of_rows)
 
+    def row_forms(self, loop: For, known: Ranges) -> Body:
+        """Operations that have a form for all rows in that form, and the others in loops of their
+        own. Raises Unsuitable."""
+        found = RowLoop(loop, ())
+        runs = each_row_apart(loop, self.func.launch.allocs)
+        if Automatic.SYNC not in self.func.automatic:
+            raise Unsuitable("the order of the operations is the author's")
+        steps: list[Stmt] = []
+        for run in runs:
+            if not run[0].opdef.of_rows:
+                steps.append(replace(loop, body=tuple(run)))
+                continue
+            for op in (of_all_rows(one, found) for one in run):
+                self._check(op, found, known)
+                steps.append(op)
+        return tuple(steps)
+
     def _column(self, like: Region, allocs: list[Alloc]) -> Region:
         """A run of the compiler's own, as long as the elements of the rows."""
         unit = BLOCK_BYTES // like.dtype.size
@@ -120,7 +158,7 @@ class _Merger:
         problem = check_op(op, self.target)
         if problem is not None:
             raise Unsuitable(problem.message)
-        needed = sum(s.elements * s.dtype.size for s in op.opdef.scratch(op))
+        needed = sum(s.needed * s.dtype.size for s in op.opdef.scratch(op))
         free = self.target.capacity[Memory.UB] - self.builder.user_bytes.get(Memory.UB, 0)
         if needed and needed + SCRATCH_BYTES > free:
             raise Unsuitable("the blocks of the scalars do not fit")

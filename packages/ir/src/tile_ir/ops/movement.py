@@ -58,6 +58,7 @@ _MOVED_BY: dict[Path, tuple[Core, Pipe]] = {
     (Memory.L1, Memory.L0B): (Core.CUBE, Pipe.MTE1),
     (Memory.L1, Memory.BT): (Core.CUBE, Pipe.MTE1),
     (Memory.L0C, Memory.GM): (Core.CUBE, Pipe.FIX),
+    (Memory.L0C, Memory.L1): (Core.CUBE, Pipe.FIX),
 }
 # Between cores, by way of gm: the compiler provides the workspace.
 THROUGH_WORKSPACE = {(Memory.UB, Memory.L1), (Memory.L0C, Memory.UB)}
@@ -73,7 +74,9 @@ _CONVERTED_IN_UB = {
 
 # Which of them turn a matrix, clamp at zero, or fill what is not there.
 TRANSPOSING = {(Memory.L1, Memory.L0A), (Memory.L1, Memory.L0B)}
-CLAMPING = {(Memory.L0C, Memory.GM), (Memory.L0C, Memory.UB)}
+CLAMPING = {(Memory.L0C, Memory.GM), (Memory.L0C, Memory.UB), (Memory.L0C, Memory.L1)}
+# Which of them always narrow: accumulators are wider than the operands of products.
+NARROWING = {(Memory.L0C, Memory.L1)}
 PADDING = {(Memory.GM, Memory.UB)}
 
 ANYWHERE = frozenset(Memory) - {Memory.VAR}
@@ -143,7 +146,7 @@ def converts(way: Path, dtype: DType, to: DType, target: Target) -> bool:
     """Whether a path may change the type so: what passes through ub as casts do, results of the
     cube as their fixpipe, between the cores as one of the two or both; others never."""
     if dtype == to:
-        return True
+        return way not in NARROWING
     if way == (Memory.UB, Memory.UB) and (dtype.name, to.name) in DEQUANTIZING:
         return True
     if way == (Memory.UB, Memory.UB) and (dtype.name, to.name) in target.conversions:
@@ -202,7 +205,7 @@ def _copy_direction(op: Op, target: Target) -> Problem | None:
     if transpose and direction not in TRANSPOSING:
         return Problem("copy-option", "copy: transpose is only for l1 to l0a or l0b", "transpose")
     if relu and direction not in CLAMPING:
-        message = "copy: enable_relu is only for l0c to gm or ub"
+        message = "copy: enable_relu is only for l0c to gm, ub or l1"
         return Problem("copy-option", message, "enable_relu")
     if pad is not None and direction not in PADDING:
         return Problem("copy-option", "copy: pad_value is only for gm to ub", "pad_value")
@@ -223,7 +226,7 @@ def route(direction: tuple[Memory, Memory]) -> str | None:
         case (_, Memory.L0C):
             return "only products reach l0c: begin with init=True, add tiles on the vector cores"
         case (Memory.L0C, _):
-            return "products leave l0c for gm or ub"
+            return "products leave l0c for gm, ub or l1"
     return None
 
 
@@ -232,6 +235,8 @@ def _copy_dtypes(op: Op, target: Target) -> Problem | None:
     between the cores as these."""
     src, dst = op.region("src"), op.region("dst")
     if src.dtype == dst.dtype:
+        if _direction(op) in NARROWING:
+            return _not_narrowed(op)
         return None if src.dtype.whole_bytes else _packed_copy(op, target)
     direction = _direction(op)
     ends = product(possible(src.memory), possible(dst.memory))
@@ -250,6 +255,14 @@ def _copy_dtypes(op: Op, target: Target) -> Problem | None:
         "dst",
         hint,
     )
+
+
+def _not_narrowed(op: Op) -> Problem:
+    src, dst = op.region("src"), op.region("dst")
+    message = f"copy: src `{src.buffer.name}` and dst `{dst.buffer.name}` are {src.dtype}, but "
+    message += "accumulators reach l1 as types of 16 bits"
+    hint = f"allocate `{dst.buffer.name}` as float16 or bfloat16, or copy through gm"
+    return Problem("dtype-mismatch", message, "dst", hint)
 
 
 # Copies that move the bytes of elements that share some. What turns matrices of them is the load of
@@ -678,6 +691,34 @@ COPY_L0C_GM = _movement(
 )
 
 
+def _whole_columns_of_fractals(op: Op, target: Target) -> Problem | None:
+    """dst ends with a column of fractals, or with its matrix."""
+    dst = op.region("dst")
+    last, size = dst.dims[-1], dst.buffer.shape[-1]
+    end = simplify(last.offset + last.extent)
+    terms, start = linear_form(end)
+    width = k0_elements(dst.dtype)
+    whole = all(n % width == 0 for n in (start, *terms.values()))
+    if whole or constant_value(simplify(end - size)) == 0:
+        return None
+    message = f"copy: a part of `{dst.buffer.name}` ends inside a fractal of {width} columns, "
+    message += "which the copy from l0c fills to its end"
+    hint = f"end parts at multiples of {width} columns"
+    return Problem("fractal-alignment", message, "dst", hint)
+
+
+COPY_L0C_L1 = _movement(
+    "copy_l0c_l1",
+    "accumulator to an l1 matrix, narrowing and clamping at zero on request",
+    "Fixpipe",
+    (Memory.L0C, Memory.L1),
+    attrs=(AttrDef("enable_relu", bool, False),),
+    meaning=_leave_l0c,
+    dtype_rule=_copy_dtypes,
+    shape_rule=all_rules(same_size, _whole_columns_of_fractals),
+)
+
+
 def _one_matrix_cleared(op: Op, target: Target) -> Problem | None:
     """One matrix of several is cleared at a time."""
     if all(is_constant(e, 1) for e in op.region("dst").extents[:-2]):
@@ -747,6 +788,7 @@ MOVEMENTS = (
         dtype_rule=_copy_dtypes,
     ),
     COPY_L0C_GM,
+    COPY_L0C_L1,
     OpDef(
         name="copy_ub_ub",
         family="movement",

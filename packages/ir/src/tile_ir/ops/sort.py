@@ -11,7 +11,7 @@ from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT32, UINT32
 from tile_ir.expr import Expr, constant_value
-from tile_ir.layout.geometry import element_count
+from tile_ir.layout.geometry import element_count, is_contiguous
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op, Region
@@ -46,6 +46,10 @@ MAX_LISTS = 4
 PAIR_BYTES = 8
 # Runs of 32 grow four times as long by each merge: 2048 is the last length that is merged again.
 MAX_SORTED = 8192
+# Elements of scratch beyond which rows that are sorted at a time are no faster.
+ROWS_SCRATCH = 8192
+# Elements of which the sorting instruction makes pairs in a cycle (docs/time_model.md).
+SORTED_A_CYCLE = 0.8
 
 
 def _whole_groups(region: Region) -> int:
@@ -111,6 +115,56 @@ def _topk_uses(op: Op) -> Mapping[str, Expr]:
 def _sort_scratch(op: Op) -> tuple[Scratch, ...]:
     """Pairs twice, to merge from one to the other; floats, whatever is sorted."""
     return (Scratch(Memory.UB, FLOAT32, 4 * _whole_groups(op.region("src"))),)
+
+
+def _matrix(region: Region) -> tuple[int, int]:
+    """Rows and columns of a region that is a matrix of known sizes; else 0 of both."""
+    sizes = [constant_value(e) for e in region.extents if constant_value(e) != 1]
+    if len(sizes) > 2 or not all(isinstance(n, int) for n in sizes):
+        return 0, 0
+    rows, columns = ([1, 1] + [int(n or 0) for n in sizes])[-2:]
+    return rows, columns
+
+
+def _sortable_rows(op: Op, target: Target) -> Problem | None:
+    """src is a matrix without gaps, of rows of whole blocks and at most 8192 elements, all of which
+    count; dst has K pairs a row, which are whole blocks."""
+    (rows, columns), (of_dst, pairs) = _matrix(op.region("src")), _matrix(op.region("dst"))
+    kept = _number(op, "K")
+    fits = rows == of_dst > 0 and pairs == 2 * kept and _number(op, "actual_num") == columns
+    whole_blocks = columns % 8 == 0 and pairs % 8 == 0 and 0 < kept <= columns <= MAX_SORTED
+    if fits and whole_blocks and all(is_contiguous(op.region(name)) for name in ("src", "dst")):
+        return None
+    message = f"topk_rows: src has {shape_text(op.region('src'))} and dst "
+    message += f"{shape_text(op.region('dst'))}, expected rows of whole blocks without gaps"
+    return Problem("sort-size", message, "src")
+
+
+def _number(op: Op, name: str) -> int:
+    """The value of a scalar that is known; else -1."""
+    value = op.operand(name)
+    found = constant_value(value) if isinstance(value, Expr) else None
+    return -1 if found is None else int(found)
+
+
+def _topk_rows(op: Op, dst: Any, src: Any, count: Any, actual: Any, _scratch: Any) -> Any:
+    rows, columns = _matrix(op.region("src"))
+    found = [_sorted_pairs(row, columns)[: int(count)] for row in src.reshape(rows, columns)]
+    return np.stack(found).reshape(dst.shape)
+
+
+def _rows_scratch(op: Op) -> tuple[Scratch, ...]:
+    """Pairs twice, of as many rows as are worth sorting at a time, or at least of one."""
+    rows, columns = _matrix(op.region("src"))
+    one = 4 * (-(-columns // GROUP) * GROUP)
+    at_once = max(1, min(rows, ROWS_SCRATCH // one))
+    return (Scratch(Memory.UB, FLOAT32, one * at_once, one),)
+
+
+def _rate_of_rows(op: Op) -> tuple[float, float]:
+    """Elements a cycle: the groups are sorted, and of each as many as are kept merged."""
+    rate = SORTED_A_CYCLE / (1 + 2 * min(GROUP, _number(op, "K")) / GROUP)
+    return rate, rate
 
 
 def _pair_elements(region: Region) -> int:
@@ -291,6 +345,26 @@ OPS = (
         ),
         meaning=_topk,
         uses=_topk_uses,
+        of_rows="topk_rows",
+    ),
+    replace(
+        SORT,
+        name="topk_rows",
+        namespace=None,
+        doc="rows of dst = the first K (value, index) pairs of each row of src, largest first; "
+        "what topk of one row after another means",
+        operands=(
+            destination("dst", UB, FLOAT32),
+            source("src"),
+            scalar("K"),
+            scalar("actual_num"),
+            scratch_operand(),
+        ),
+        meaning=_topk_rows,
+        uses=None,
+        shape_rule=_sortable_rows,
+        scratch=_rows_scratch,
+        rate=_rate_of_rows,
     ),
     OpDef(
         name="sort32",

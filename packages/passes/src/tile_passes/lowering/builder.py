@@ -42,7 +42,8 @@ class Builder:
     """Collects what lowering adds to one function. Names never clash with the user's.
 
     `turns` counts what takes slots in turn in the innermost loop around the operation, by the
-    operations that do (`lowering.turns`).
+    operations that do (`lowering.turns`). `widest_slots` are the bytes of the widest slot of all
+    products of the function, by memory.
     """
 
     target: Target
@@ -53,6 +54,7 @@ class Builder:
     allocs: list[Alloc] = field(default_factory=list)
     shared: dict[tuple[str, Memory, DType], Buffer] = field(default_factory=dict)
     turns: Mapping[Op, Expr] = field(default_factory=dict)
+    widest_slots: Mapping[Memory, int] = field(default_factory=dict)
     remarks: list[Diagnostic] = field(default_factory=list)
     # Sizes in which the matrices of l0a and l0b are used, all over the function.
     register_sizes: dict[Buffer, set[tuple[Expr, ...]]] = field(default_factory=dict)

@@ -47,6 +47,7 @@ _MOVEMENT = {
     (Memory.L1, Memory.L0B): "copy_l1_l0b",
     (Memory.L1, Memory.BT): "copy_l1_bt",
     (Memory.L0C, Memory.GM): "copy_l0c_gm",
+    (Memory.L0C, Memory.L1): "copy_l0c_l1",
 }
 # The same of an update of gm, by its name.
 _UPDATE = {

@@ -14,6 +14,7 @@ from tile_ir import (
     DType,
     Expr,
     For,
+    Func,
     If,
     KernelError,
     LoopKind,
@@ -28,6 +29,7 @@ from tile_ir import (
     k0_elements,
     round_up,
     simplify,
+    walk_ops,
 )
 from tile_ir import Memory as M
 from tile_ir.analysis import Ranges
@@ -35,7 +37,8 @@ from tile_ir.ops.cube import is_tile_product, matrix_sizes, takes_bias
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.lowering.alignment import check_fractals
 from tile_passes.lowering.builder import Builder
-from tile_passes.lowering.region_parts import part_along, with_dim
+from tile_passes.lowering.region_parts import part_along
+from tile_passes.lowering.turns import SLOTS
 
 # One tile of k is at most this many elements: longer ones gain nothing but wait longer to start.
 LONGEST_TILE = 128
@@ -74,6 +77,21 @@ def tiles_of(op: Op, builder: Builder) -> int:
     t = _tiling(op, builder)
     tiles = t.steps + bool(t.tail)
     return tiles if t.steps <= MOST_WRITTEN_OUT else round_up(tiles, t.slots)
+
+
+def widest_slots(func: Func, builder: Builder) -> dict[Memory, int]:
+    """Bytes of the widest slot of each memory, over all products that take slots in turn."""
+    found = {M.L0A: 0, M.L0B: 0}
+    for op in walk_ops(func.launch.body):
+        if not is_tile_product(op) or matrix_sizes(op) is None:
+            continue
+        t, dtype = _tiling(op, builder), op.region("A").dtype
+        if t.slots == SLOTS:
+            unit = _unit(dtype)
+            for memory, rows, columns in ((M.L0A, t.m, t.k0), (M.L0B, t.k0, t.n)):
+                size = dtype.bytes_of(round_up(rows, unit) * round_up(columns, unit))
+                found[memory] = max(found[memory], size)
+    return found
 
 
 def fits_one_tile(op: Op, columns: int, builder: Builder) -> bool:
@@ -115,7 +133,7 @@ def _tiling(op: Op, builder: Builder) -> _Tiling:
     if op.region("A").memory is M.L0A:
         tile_k = round_up(k, unit)
         return _Tiling(m, n, tile_k, 2, k // tile_k, k % tile_k)
-    for slots in (2, 1):
+    for slots in (SLOTS, 1):
         fits = min(
             dtype.elements_in(room[M.L0A]) // (slots * rows),
             dtype.elements_in(room[M.L0B]) // (slots * columns),
@@ -146,8 +164,22 @@ class _Gemm:
         # None where the left operand is in l0a already (`wide_products`).
         self.l0a: Buffer | None = None
         if op.region("A").memory is not M.L0A:
-            self.l0a = builder.scratch("gemm_a", Memory.L0A, dtype, (t.slots, t.m, t.k0), op.loc)
-        self.l0b = builder.scratch("gemm_b", Memory.L0B, dtype, (t.slots, t.k0, t.n), op.loc)
+            rows = self.rows_of_slot(M.L0A, t.m, t.k0)
+            self.l0a = builder.scratch("gemm_a", Memory.L0A, dtype, (t.slots, rows, t.k0), op.loc)
+        rows = self.rows_of_slot(M.L0B, t.k0, t.n)
+        self.l0b = builder.scratch("gemm_b", Memory.L0B, dtype, (t.slots, rows, t.n), op.loc)
+
+    def rows_of_slot(self, memory: Memory, rows: int, columns: int) -> int:
+        """Rows of the matrix that a slot holds, and as many more as let the slots of all products
+        start at the same bytes: else the second slot of a narrow product would lie in the first one
+        of a wide product, and wait for it."""
+        dtype, unit = self.op.region("A").dtype, _unit(self.op.region("A").dtype)
+        row = dtype.bytes_of(round_up(columns, unit))
+        widest = self.b.widest_slots.get(memory, 0)
+        if self.t.slots < SLOTS or row * round_up(rows, unit) >= widest:
+            return rows
+        more = round_up(-(-widest // row), unit)
+        return more if self.t.slots * more * row <= _room(self.b)[memory] else rows
 
     def build(self) -> Body:
         t = self.t
@@ -183,8 +215,8 @@ class _Gemm:
         transpose_a, transpose_b = op.attr("transpose_A"), op.attr("transpose_B")
         a = part_along(op.region("A"), -2 if transpose_a else -1, k, Const(size))
         w = part_along(op.region("B"), -1 if transpose_b else -2, k, Const(size))
-        dst_a = a if self.l0a is None else _slot(self.l0a, slot, -1, size)
-        dst_b = _slot(self.l0b, slot, -2, size)
+        dst_a = a if self.l0a is None else _slot(self.l0a, slot, self.t.m, size)
+        dst_b = _slot(self.l0b, slot, size, self.t.n)
         load = () if self.l0a is None else (b.op("copy_l1_l0a", (a, dst_a), loc, transpose_a),)
         first = binary("and", self.init, equal(index, 0))
         operands = (dst_a, dst_b, op.region("C"), first)
@@ -196,6 +228,6 @@ class _Gemm:
         )
 
 
-def _slot(buffer: Buffer, slot: Expr, dim: int, size: int) -> Region:
-    whole = with_dim(Region.whole(buffer), 0, Slice(slot, Const(1)))
-    return with_dim(whole, dim, Slice(Const(0), Const(size)))
+def _slot(buffer: Buffer, slot: Expr, rows: int, columns: int) -> Region:
+    dims = (Slice(slot, Const(1)), Slice(Const(0), Const(rows)), Slice(Const(0), Const(columns)))
+    return Region(buffer, dims)

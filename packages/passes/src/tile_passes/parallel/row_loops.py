@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 
 from tile_ir import (
     BLOCK_BYTES,
@@ -12,6 +13,7 @@ from tile_ir import (
     Body,
     Buffer,
     Const,
+    Core,
     Effect,
     Expr,
     For,
@@ -25,6 +27,7 @@ from tile_ir import (
     Var,
     accesses,
     constant_value,
+    core_of,
     element_offset,
     is_contiguous,
     linear_form,
@@ -64,7 +67,22 @@ def row_loop(loop: For, allocs: Sequence[Alloc]) -> RowLoop:
     return found
 
 
-def _operations(body: Body) -> Iterator[Op]:
+def each_row_apart(loop: For, allocs: Sequence[Alloc]) -> list[list[Op]]:
+    """The operations of a loop on rows, in runs of those that have a form for all rows and those
+    that have none. Every run may be done for all rows before the next begins. Raises Unsuitable
+    where no operation has one, or where an iteration may touch the row of another one."""
+    ops = tuple(_operations(loop.body, lambda op: core_of(op) is Core.VECTOR))
+    if not any(op.opdef.of_rows for op in ops):
+        raise Unsuitable("no operation has a form for all rows")
+    _check_rows(RowLoop(loop, ops), allocs)
+    return [list(run) for _, run in groupby(ops, key=lambda op: bool(op.opdef.of_rows))]
+
+
+def _elementwise(op: Op) -> bool:
+    return op.opdef.elementwise
+
+
+def _operations(body: Body, fits: Callable[[Op], bool] = _elementwise) -> Iterator[Op]:
     names: dict[Var, Expr] = {}
     for original in body:
         stmt = map_own_expressions(original, partial(substitute, values=names))
@@ -72,7 +90,7 @@ def _operations(body: Body) -> Iterator[Op]:
             case Let(var=var, value=value):
                 names[var] = value
             case Op() if stmt.opdef.effect is Effect.BARRIER or (
-                stmt.opdef.effect is Effect.DATA and stmt.opdef.elementwise
+                stmt.opdef.effect is Effect.DATA and fits(stmt)
             ):
                 yield stmt
             case _:
@@ -185,6 +203,12 @@ def merged(op: Op, found: RowLoop, reciprocal: dict[Load, Region]) -> Op:
     opdef = OPS[form.by_row]
     filled = (*operands, *(None for _ in opdef.operands[len(operands) :]))
     return Op(opdef, filled, (), op.loc)
+
+
+def of_all_rows(op: Op, found: RowLoop) -> Op:
+    """The form of an operation for all rows. Raises Unsuitable."""
+    operands = tuple(_matrix(o, op, found) if isinstance(o, Region) else o for o in op.operands)
+    return replace(op, opdef=OPS[op.opdef.of_rows], operands=operands)
 
 
 def _matrix(region: Region, op: Op, found: RowLoop) -> Region:

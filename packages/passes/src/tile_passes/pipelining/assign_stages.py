@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Set
 
-from tile_ir import Buffer, Target
+from tile_ir import Buffer, Memory, Target
 from tile_ir.costs.timing import DEFAULT_TIMING
 from tile_passes.clock.occupancy import times_of_statement
 from tile_passes.graphs import nx
@@ -73,10 +73,11 @@ def _iterations_behind(
     graph, units = iteration.graph, iteration.units
     times = {u: times_of_statement(u.stmts[0], u.core, target) for u in units}
     interval = initiation_interval(graph, times)
+    own = workspaces | _own_parts(iteration)
     handovers = {
         (a, b)
         for a, b, buffer in graph.edges(data="buffer")
-        if a.core is not b.core and buffer in workspaces
+        if a.core is not b.core and buffer in own
     }
     behind: dict[Pair, int] = {}
     for at, source in enumerate(units):
@@ -95,3 +96,15 @@ def _iterations_behind(
             elif arrives:
                 behind[source, unit] = max(1, math.ceil(max(arrives) / interval))
     return behind
+
+
+def _own_parts(iteration: Iteration) -> Set[Buffer]:
+    """Tensors of which each iteration writes and reads a part of its own: they hand values over as
+    workspaces do, and need no versions."""
+    found = {buffer for _, _, buffer in iteration.graph.edges(data="buffer") if buffer is not None}
+    shared = {
+        buffer
+        for _, _, data in iteration.graph.edges(data=True)
+        if data["distance"] and (buffer := data["buffer"]) is not None
+    }
+    return {buffer for buffer in found - shared if buffer.memory is Memory.GM}

@@ -34,7 +34,7 @@ from tile_ir import (
     variables_of,
     walk,
 )
-from tile_ir.analysis import apart, launch_ranges, regions_of
+from tile_ir.analysis import Ranges, apart, launch_ranges, loop_range, regions_of
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 from tile_passes.streams.items import Step
@@ -142,7 +142,7 @@ def _meeting(
     inside = {s.var for s in walk(loop.body) if isinstance(s, (For, Let))} | {loop.var}
     # Both vector cores run the text at a time, each with its own number.
     outside = variables_in(loop.body) - inside - ({func.launch.lane} if several else set())
-    known = launch_ranges(func)
+    known = _with_loops((loop,), launch_ranges(func))
     values = {var: let.value for var, let in anywhere.items()}
     # By whether the second is later: what has one value in both.
     same = frozenset(outside | {loop.var}), frozenset(outside)
@@ -158,6 +158,15 @@ def _meeting(
         )
 
     return meet
+
+
+def _with_loops(body: Body, known: Ranges) -> Ranges:
+    """The intervals with those of the variables of all loops in a body."""
+    found = dict(known)
+    for stmt in walk(body):
+        if isinstance(stmt, For):
+            found[stmt.var] = loop_range(stmt, found)
+    return found
 
 
 def _without_unused(steps: Sequence[Step]) -> tuple[Step, ...]:

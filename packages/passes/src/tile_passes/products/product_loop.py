@@ -16,6 +16,7 @@ from tile_ir import (
     For,
     Func,
     Let,
+    Load,
     LoopKind,
     Op,
     Region,
@@ -157,23 +158,30 @@ def _with_values(stmt: Stmt, values: Values) -> Op:
 
 
 def _fills(operand: Loaded) -> bool:
-    """Whether the load fills the matrix with rows and columns that lie side by side."""
+    """Whether the load fills the matrix along k with rows and columns that lie side by side. Across
+    k it may load fewer than the matrix holds, as many in every iteration."""
     src, dst = operand.load.region("src"), operand.load.region("dst")
     if not dst.is_whole() or len(dst.dims) != 2 or len(src.dims) < 2:
         return False
     if any(s.stride != 1 for s in src.dims) or dst.static_extents() is None:
         return False
-    return [_size(src, d) for d in (-2, -1)] == [_size(dst, d) for d in (-2, -1)]
+    across = -3 - operand.k_dim
+    cut = constant_value(src.dims[across].extent) is None
+    same = (operand.k_dim,) if cut else (-2, -1)
+    return all(_size(src, d) == _size(dst, d) for d in same)
 
 
 def _group(operand: Loaded, loop: For, depth: int, definitions: Values) -> int:
     """In groups of how many rounds what a round loads follows what the one before it did; 0: all of
     them."""
-    offsets = [resolved(s.offset, definitions) for s in operand.load.region("src").dims]
-    if any(map(reads_memory, offsets)):
+    dims = operand.load.region("src").dims
+    offsets = [resolved(s.offset, definitions) for s in dims]
+    # The loop writes only l1 and l0c: what its offsets read elsewhere stays as it is.
+    if any(_reads_by_iteration(offset, loop.var) for offset in offsets):
         return 1
     along = offsets.pop(operand.k_dim)
-    if any(_step(offset, loop.var) != 0 for offset in offsets):
+    across = resolved(dims[-3 - operand.k_dim].extent, definitions)
+    if any(_step(offset, loop.var) != 0 for offset in (*offsets, across)):
         return 1
     turned = [e for e in walk_expr(along) if _is_remainder(e) and loop.var in walk_expr(e)]
     if not turned:
@@ -188,6 +196,11 @@ def _group(operand: Loaded, loop: For, depth: int, definitions: Values) -> int:
     if loop.var in terms:
         return 1
     return gcd(constant_value(number.right) or 1, start, *terms.values())
+
+
+def _reads_by_iteration(expr: Expr, var: Var) -> bool:
+    """Whether an expression reads memory at a place that depends on the iteration."""
+    return any(isinstance(e, Load) and var in walk_expr(e) for e in walk_expr(expr))
 
 
 def _is_remainder(expr: Expr) -> bool:

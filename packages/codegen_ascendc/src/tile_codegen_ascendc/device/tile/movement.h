@@ -237,6 +237,28 @@ __aicore__ inline void copy_l0c_gm(const AscendC::GlobalTensor<To>& dst, const A
     AscendC::Fixpipe<To, From, AscendC::CFG_ROW_MAJOR>(dst, src, params);
 }
 
+// The accumulator tile at `src` (l0c, `l0c_rows` rows per column of fractals) into an l1 matrix of `l1_rows` rows, in
+// whole columns of fractals.
+template <class To, class From>
+__aicore__ inline void copy_l0c_l1(const AscendC::LocalTensor<To>& dst, const AscendC::LocalTensor<From>& src,
+    uint32_t rows, uint32_t columns, uint32_t l1_rows, uint32_t l0c_rows, bool relu, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t fractal = 16;
+    AscendC::FixpipeParamsV220 params;
+    params.nSize = static_cast<uint16_t>(ceil_to(columns, fractal));
+    params.mSize = static_cast<uint16_t>(rows);
+    params.srcStride = static_cast<uint16_t>(l0c_rows);
+    params.dstStride = static_cast<uint32_t>(l1_rows * fractal * sizeof(To) / kBlockBytes);
+    params.reluEn = relu;
+    params.quantPre = Same<To, half>::value ? QuantMode_t::F322F16 : QuantMode_t::F322BF16;
+    params.ndNum = 1;
+    params.srcNdStride = 0;
+    params.dstNdStride = 0;
+    params.unitFlag = 0;
+    AscendC::Fixpipe<To, From, AscendC::CFG_NZ>(dst, src, params);
+}
+
 }  // namespace tile
 
 #endif

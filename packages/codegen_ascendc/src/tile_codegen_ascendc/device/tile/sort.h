@@ -140,6 +140,83 @@ __aicore__ inline void sort_pairs(const AscendC::LocalTensor<T>& dst, const Asce
     }
 }
 
+// Rows of `columns` elements, whole blocks, with so many elements between the rows of each side.
+__aicore__ inline void copy_whole_blocks(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
+    uint32_t rows, uint32_t columns, uint32_t dst_gap, uint32_t src_gap)
+{
+    constexpr uint32_t block = kBlockBytes / sizeof(float);
+    AscendC::DataCopyParams params;
+    params.blockCount = static_cast<uint16_t>(rows);
+    params.blockLen = static_cast<uint16_t>(columns / block);
+    params.srcStride = static_cast<uint16_t>(src_gap / block);
+    params.dstStride = static_cast<uint16_t>(dst_gap / block);
+    AscendC::DataCopy(dst, src, params);
+}
+
+// The numbers of the elements of a row, `columns` of them, for each of `rows` rows; `columns` is a multiple of 32.
+__aicore__ inline void count_rows(const AscendC::LocalTensor<float>& dst, uint32_t rows, uint32_t columns)
+{
+    count_up(dst, columns);
+    for (uint32_t done = 1; done < rows; done *= 2) {
+        AscendC::PipeBarrier<PIPE_V>();
+        copy_ub_ub(dst[done * columns], dst, minimum(done, rows - done) * columns);
+    }
+}
+
+// The sorted groups of `rows` rows of `pairs` pairs in the first half of `scratch` merged row by row, in one of both
+// halves, which are `half` pairs apart; of each row the first `kept` are wanted. Rows do not wait for each other.
+__aicore__ inline AscendC::LocalTensor<float> merge_rows(
+    const AscendC::LocalTensor<float>& scratch, uint32_t half, uint32_t rows, uint32_t pairs, uint32_t kept)
+{
+    auto from = scratch;
+    auto to = scratch[half * kFloatsPerPair];
+    for (uint32_t length = kSortGroup; length < pairs; length *= kMergeLists) {
+        const bool whole = pairs % (kMergeLists * length) == 0;
+        const uint32_t at_once = whole ? rows * pairs : pairs;
+        for (uint32_t start = 0; start < rows * pairs; start += at_once) {
+            merge_runs(to[start * kFloatsPerPair], from[start * kFloatsPerPair], length, at_once, kept);
+        }
+        AscendC::PipeBarrier<PIPE_V>();
+        const auto merged = to;
+        to = from;
+        from = merged;
+    }
+    return from;
+}
+
+// Of every row of `columns` elements the first `kept` pairs (value, number in the row as a value), without gaps between
+// the rows of either. `scratch`, of `room` floats, holds the pairs of some rows twice: so many are sorted at a time.
+__aicore__ inline void sort_rows(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
+    uint32_t count, uint32_t columns, uint32_t kept, const AscendC::LocalTensor<float>& scratch, uint32_t room,
+    Site site = Site::here())
+{
+    SiteScope scope(site);
+    const uint32_t padded = ceil_to(columns, kSortGroup);
+    const uint32_t rows = columns == 0 ? 0 : count / columns;
+    const uint32_t most = room / (2 * kFloatsPerPair * padded);
+    for (uint32_t first = 0; first < rows; first += most) {
+        const uint32_t now = minimum(most, rows - first);
+        const auto values = scratch[most * padded * kFloatsPerPair];
+        const auto index = values[most * padded];
+        if (first != 0) {
+            AscendC::PipeBarrier<PIPE_V>();
+        }
+        count_rows(index, now, padded);
+        if (padded != columns) {
+            AscendC::Duplicate(values, float_from_bits(0xff800000u), static_cast<int32_t>(now * padded));
+            AscendC::PipeBarrier<PIPE_V>();
+            copy_whole_blocks(values, src[first * columns], now, columns, padded - columns, 0);
+        }
+        AscendC::PipeBarrier<PIPE_V>();
+        sort_groups(scratch, padded != columns ? values : src[first * columns],
+            index.template ReinterpretCast<uint32_t>(), now * padded / kSortGroup);
+        AscendC::PipeBarrier<PIPE_V>();
+        const auto sorted = merge_rows(scratch, most * padded, now, padded, kept);
+        copy_whole_blocks(dst[first * kept * kFloatsPerPair], sorted, now, kept * kFloatsPerPair, 0,
+            (padded - kept) * kFloatsPerPair);
+    }
+}
+
 // Pairs (value, bits of the index) of all `count` elements, a multiple of 32. `scratch` holds them twice.
 template <class Index>
 __aicore__ inline void sort_labelled(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
