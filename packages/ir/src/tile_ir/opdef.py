@@ -127,7 +127,8 @@ class OpDef:
     that what is asked for exists between. `axes` says which dimensions of the operands run along
     together, so that the operation on a part of them is that part of its result; every record
     declares it. `scratch_elsewhere`: other implementations of the language need working memory.
-    `staged` operations may write into what they read, as lowering writes elsewhere first.
+    `staged` operations may write into what they read, as lowering writes elsewhere first. Regions
+    of ub `inside_blocks` may start anywhere, and their elements lie apart.
     """
 
     name: str
@@ -165,6 +166,7 @@ class OpDef:
     axes: AxesRule | None = None
     scratch_elsewhere: bool = False
     staged: bool = False
+    inside_blocks: bool = False
     among: Among = Among.LAUNCH
 
     @property
