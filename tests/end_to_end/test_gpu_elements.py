@@ -213,7 +213,8 @@ def test_stored_elements_take_the_type_of_the_tile(dtype: str, to: str) -> None:
             for i, j in T.Parallel(8, 32):
                 B[3, i, j] = A[i, j]
 
-    x = (torch.randn(8, 32) * 40).to(getattr(torch, dtype))
+    # Beyond int8, torch and the chip convert differently.
+    x = (torch.randn(8, 32) * 40).clamp(-120, 120).to(getattr(torch, dtype))
     found = compile(k, out_idx=1)(x)
     assert torch.equal(found, x.to(found.dtype).expand(4, 8, 32))
 

@@ -12,7 +12,18 @@ from tile_ir import DTYPES, Func
 
 from .kernel_batch import KernelBatch, interpreted
 
-SIZES = ((1, 1), (1, 100), (2, 8), (5, 33), (16, 64), (17, 65), (33, 130), (40, 16))
+SIZES = (
+    (1, 1),
+    (1, 100),
+    (2, 8),
+    (5, 33),
+    (16, 64),
+    (17, 65),
+    (33, 130),
+    (40, 16),
+    (1, 2500),
+    (3, 1100),
+)
 
 
 def kernel(

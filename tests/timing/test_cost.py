@@ -49,7 +49,6 @@ UNKNOWN = {
     ("reduce_sum_experiment", 3): _COUNT,
     ("column_expand_div", 3): _BANKS,
     ("column_expand_div", 5): _BANKS,
-    ("cumsum", 4): _BANKS,
     ("mul_add_dst", 3): _BANKS,
     ("mul_add_dst", 4): _BANKS,
     ("transpose", 4): "a square is one instruction however far its rows lie apart",

@@ -128,7 +128,8 @@ class OpDef:
     together, so that the operation on a part of them is that part of its result; every record
     declares it. `scratch_elsewhere`: other implementations of the language need working memory.
     `staged` operations may write into what they read, as lowering writes elsewhere first. `of_rows`
-    names the operation that does it for each row of matrices, with the same operands.
+    names the operation that does it for each row of matrices, with the same operands. Regions of ub
+    `inside_blocks` may start anywhere, and their elements lie apart.
     """
 
     name: str
@@ -167,6 +168,7 @@ class OpDef:
     scratch_elsewhere: bool = False
     staged: bool = False
     of_rows: str = ""
+    inside_blocks: bool = False
     among: Among = Among.LAUNCH
 
     @property

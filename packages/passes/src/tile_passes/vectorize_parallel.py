@@ -23,13 +23,9 @@ from tile_ir import (
     Stmt,
     Store,
     Target,
-    as_expr,
     bodies,
     buffers_of,
     conjunction,
-    map_expressions,
-    simplify,
-    substitute,
     walk,
     with_bodies,
     with_statements,
@@ -54,14 +50,15 @@ from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.inner_loops import rounds_outside
+from tile_passes.parallel.joined_stores import joined_stores
 from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, domain_of, leaves
 from tile_passes.parallel.nest_form import (
-    LEAST_PART,
     MOST_DIMENSIONS,
     is_loop_of_lines,
     is_parallel,
     takes_element_of_row,
 )
+from tile_passes.parallel.parts_of_rows import parts_of_rows
 from tile_passes.parallel.private_values import (
     as_kept,
     kept_in,
@@ -80,8 +77,10 @@ from tile_passes.parallel.serial_forms import (
 )
 from tile_passes.parallel.shared_room import busy_bytes
 from tile_passes.parallel.statement_order import in_statement_order
+from tile_passes.parallel.target_order import in_target_order
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.tile_steps import most_extents
+from tile_passes.parallel.vector_statement import VectorStatement
 from tile_passes.passdef import ir_pass
 
 
@@ -159,6 +158,9 @@ class _Vectorizer:
             )
         except Unsuitable as problem:
             self.temporaries.let_go()
+            if len(loop.body) == 1 and is_parallel(loop.body[0]):
+                inside = self.body(loop.body, {**known, loop.var: loop_range(loop, known)})
+                return (replace(loop, kind=LoopKind.SERIAL, body=inside),)
             serial = serial_nest(loop)
             check_scalar_unit(serial, problem.reason)
             self.remarks.append(stays_scalar(problem.loc or loop.loc, problem))
@@ -166,6 +168,7 @@ class _Vectorizer:
             self.temporaries.let_go()
             return steps
         self.remarks += remarks
+        parts = joined_stores(parts, self.temporaries.room)
         found: list[Stmt] = []
         for number, leaf in enumerate(parts):
             found.extend(self.leaf(leaf, known, parts[:number]))
@@ -224,6 +227,7 @@ class _Vectorizer:
 
     def leaf(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """One statement of a nest. Dimensions beyond those of a tile are serial loops around it."""
+        leaf = in_target_order(leaf)
         if len(leaf.loops) > MOST_DIMENSIONS:
             outer, *rest = leaf.loops
             inside = {**known, outer.var: loop_range(outer, known)}
@@ -321,7 +325,10 @@ class _Vectorizer:
         except NoRoom:
             raise
         except Unsuitable as problem:
-            return self.attempts.with_gathers(store, leaf.loops, inside, problem)
+            other = self.attempts.otherwise(store, leaf.loops, inside, problem)
+            if not isinstance(other, VectorStatement):
+                return other
+            found = other
         if not found.conditions:
             return found.steps
         odd = Unsuitable(f"{'it' if by_cases else 'the rows'} may start inside a block of 32 bytes")
@@ -358,24 +365,11 @@ class _Vectorizer:
         Unsuitable."""
         outer, *inner = leaf.loops
         trips = constant_trips(outer) or 1
-        least = 2 if inner else LEAST_PART
-        for count in (n for n in range(trips // 2, least - 1, -1) if trips % n == 0):
-            made = len(self.temporaries.allocs)
-            part, row = (self.builder.scalar(outer.var.name) for _ in range(2))
-            place = simplify(outer.start + part * count + row)
-            several = replace(outer, var=row, start=as_expr(0), stop=as_expr(count))
-            (moved,) = map_expressions((store,), partial(substitute, values={outer.var: place}))
-            assert isinstance(moved, Store)
-            loop = For(part, as_expr(0), as_expr(trips // count), LoopKind.SERIAL, (), outer.loc)
-            inside = {**known, part: loop_range(loop, known)}
-            try:
-                steps = self.vector(moved, Leaf((several, *inner), (), moved), inside)
-            except Unsuitable:  # fewer rows have room, and may start at whole blocks
-                self.temporaries.forget_since(made)
-                continue
+        found = parts_of_rows(leaf, known, self.vector, self.temporaries)
+        if found is not None:
             if inner:  # of lines, instructions take parts in any case
-                self.remarks.append(in_pieces(store, count, trips, problem, self.func))
-            return [replace(loop, body=tuple(steps))]
+                self.remarks.append(in_pieces(store, found[0], trips, problem, self.func))
+            return found[1]
         if not inner:
             raise problem
         steps = self.rows(store, leaf, known)

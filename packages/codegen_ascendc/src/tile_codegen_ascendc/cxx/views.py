@@ -21,6 +21,7 @@ from tile_ir import (
     constant_value,
     element_count,
     element_offset,
+    is_contiguous,
     linear_form,
     matrix_view,
     simplify,
@@ -113,6 +114,14 @@ class RegionView:
     def last_pitch(self) -> str:
         """Distance of rows of the last two dimensions, whatever their extents."""
         return self.cxx(trailing_matrix(self.region).pitch)
+
+    @property
+    def lines(self) -> str:
+        """Arguments `rows, columns` of the last two dimensions, or of all elements in one run."""
+        if is_contiguous(self.region):
+            return f"1, {self.count}"
+        view = trailing_matrix(self.region)
+        return f"{self.cxx(view.rows)}, {self.cxx(view.columns)}"
 
     @property
     def rows(self) -> str:

@@ -21,6 +21,7 @@
 #include "tile/bits.h"
 #include "tile/select.h"
 #include "tile/gather.h"
+#include "tile/lanes.h"
 #include "tile/sort.h"
 #include "tile/reduce.h"
 #include "tile/sync_block.h"

@@ -116,7 +116,7 @@ def machine_form(op: Op, target: Target) -> tuple[Diagnostic, ...]:
     """Vector operands run through consecutive elements from a 32-byte boundary, or through rows in
     the steps of an instruction."""
     found: list[Diagnostic] = []
-    for operand in op.operands:
+    for operand in () if op.opdef.inside_blocks else op.operands:
         if not isinstance(operand, Region) or operand.memory is not Memory.UB:
             continue
         name = operand.buffer.name

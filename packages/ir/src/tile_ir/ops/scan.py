@@ -80,6 +80,9 @@ def _additions(op: Op) -> int:
     rows, columns = largest_matrix(src)
     if scanned_axis(op) == 0 and len(src.dims) > 1:
         return rows * (3 if src.dtype is FLOAT16 else 1)
+    pieces = -(-columns // CHUNK)
+    if rows * -(-pieces // SIDE) <= -(-rows // SIDE) * pieces:  # a piece beside each other
+        return rows * -(-pieces // SIDE) * CHUNK
     return columns + SIDE
 
 

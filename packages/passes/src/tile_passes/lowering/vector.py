@@ -34,8 +34,9 @@ def lower_vector_op(op: Op, known: Ranges, builder: Builder) -> Body:
 
 
 def _whole(op: Op, builder: Builder) -> Body:
-    """An operation that handles rows itself: its regions only have to start at whole blocks."""
-    for region in builder.regions(op):
+    """An operation that handles rows itself: its regions only have to start at whole blocks, if
+    even that."""
+    for region in () if op.opdef.inside_blocks else builder.regions(op):
         check_alignment(op, region, builder)
     return (op,)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tile_ir import Body, Buffer, For, LoopKind, Memory, Stmt, Store, cast, loads, walk
-from tile_ir.analysis import Ranges, loop_range
+from tile_ir.analysis import Ranges, constant_trips, loop_range
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
@@ -13,6 +13,9 @@ from tile_passes.parallel.narrow_integers import fitted
 from tile_passes.parallel.nest import Domain, Unsuitable, domain_of
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.vector_statement import VectorStatement
+
+# Elements of a row that an instruction takes in less time than are gathered.
+LEAST_ROW = 64
 
 
 def elements_read(body: Body) -> frozenset[Buffer]:
@@ -36,6 +39,7 @@ class Attempts:
         known: Ranges,
         by_element: bool = False,
         by_gather: bool = False,
+        slowly: bool = False,
         build: Callable[[VectorStatement], object] = VectorStatement.build,
     ) -> VectorStatement:
         """The steps with rows between operations packed, or else with rows at whole blocks. Raises
@@ -45,7 +49,15 @@ class Attempts:
         reason: Unsuitable | None = None
         for dense in (True, False) if len(domain.vars) == 2 else (True,):
             statement = VectorStatement(
-                store, domain, known, self.temporaries, self.trial, dense, by_element, by_gather
+                store,
+                domain,
+                known,
+                self.temporaries,
+                self.trial,
+                dense,
+                by_element,
+                by_gather,
+                slowly,
             )
             made = len(self.temporaries.allocs)
             try:
@@ -56,6 +68,39 @@ class Attempts:
                 self.temporaries.forget_since(made)
         assert reason is not None, "at least one attempt was made"
         raise reason
+
+    def otherwise(
+        self, store: Store, loops: tuple[For, ...], known: Ranges, problem: Unsuitable
+    ) -> VectorStatement | list[Stmt]:
+        """The store where plain operations on all of it fail for a reason: by long rows, with
+        gathers, or with operations that move element by element. Raises Unsuitable."""
+        rows = self.row_by_row(store, loops, known)
+        if rows is not None:
+            return rows
+        try:
+            return self.with_gathers(store, loops, known, problem)
+        except Unsuitable as last:
+            try:
+                return self.statement(store, domain_of(loops), known, slowly=True)
+            except Unsuitable as slow:
+                raise (last if last.cure is not None else slow) from None
+
+    def row_by_row(self, store: Store, loops: tuple[For, ...], known: Ranges) -> list[Stmt] | None:
+        """The store for one long row after another, where no element of these is gathered: a row
+        moves at once, by whatever index it is found. None where that is not so."""
+        if len(loops) != 2 or (constant_trips(loops[1]) or 0) < LEAST_ROW:
+            return None
+        made = len(self.temporaries.allocs)
+        here = {**known, loops[0].var: loop_range(loops[0], known)}
+        try:
+            found = self.statement(store, domain_of(loops[1:]), here)
+        except Unsuitable:
+            found = None
+        if found is not None and not found.conditions:
+            return [replace(loops[0], kind=LoopKind.SERIAL, body=tuple(found.steps))]
+        self.temporaries.give_back_all()
+        self.temporaries.forget_since(made)
+        return None
 
     def with_gathers(
         self, store: Store, loops: tuple[For, ...], known: Ranges, problem: Unsuitable
@@ -71,8 +116,9 @@ class Attempts:
             try:
                 domain = domain_of(loops[outside:])
                 found = self.statement(store, domain, here, by_gather=True)
-            except Unsuitable:
+            except Unsuitable as reason:
                 found = None
+                problem = reason if reason.cure is not None else problem
             if found is not None and not found.conditions:
                 steps = found.steps
                 for loop in reversed(loops[:outside]):
@@ -92,7 +138,8 @@ class Attempts:
         if not self.may_be_copied(store):
             return []
         try:
-            steps = self.statement(store, domain_of(()), known, build=stored_by_copy).steps
+            place = domain_of(())
+            steps = self.statement(store, place, known, slowly=True, build=stored_by_copy).steps
         except Unsuitable:
             return []
         self.temporaries.give_back_all()
@@ -106,7 +153,8 @@ class Attempts:
         for outside in range(len(loops)):
             try:
                 domain = domain_of(loops[outside:])
-                steps = self.statement(store, domain, known, build=stored_by_copy).steps
+                found = self.statement(store, domain, known, slowly=True, build=stored_by_copy)
+                steps = found.steps
             except Unsuitable:
                 continue
             for outer in loops[:outside]:

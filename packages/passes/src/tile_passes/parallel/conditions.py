@@ -92,6 +92,8 @@ def demand_inside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> No
         for part in walk_expr(side):
             if not isinstance(part, Load) or not variables_in(part, domain):
                 continue
+            if s.by_gather and _surely_inside(s, part):
+                continue
             region = access(part.buffer, part.indices, domain).region
             for along, size in zip(region.dims, part.buffer.shape, strict=True):
                 last = simplify(along.offset + (_most(s, along.extent) - 1) * along.stride - size)
@@ -101,6 +103,14 @@ def demand_inside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> No
                         f"the condition may keep an element outside `{part.buffer.name}` "
                         "from being read"
                     )
+
+
+def _surely_inside(s: VectorSteps, e: Load) -> bool:
+    """Whether an element is one of its buffer's, whatever the values of the variables are."""
+    return all(
+        interval(index, s.known).low >= 0 and interval(simplify(index - size), s.known).high < 0
+        for index, size in zip(e.indices, e.buffer.shape, strict=True)
+    )
 
 
 def _most(s: VectorSteps, extent: Expr) -> Expr:

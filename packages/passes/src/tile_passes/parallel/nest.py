@@ -77,12 +77,14 @@ class Leaf:
 
 
 class Unsuitable(Exception):
-    """Why something cannot be a vector operation; the text completes «stays a loop: …»."""
+    """Why something cannot be a vector operation; the text completes «stays a loop: …». One with a
+    `cure` is final: no instruction does it, and another text is better."""
 
-    def __init__(self, reason: str, loc: Loc | None = None) -> None:
+    def __init__(self, reason: str, loc: Loc | None = None, cure: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.loc = loc
+        self.cure = cure
 
 
 def domain_of(loops: tuple[For, ...]) -> Domain:

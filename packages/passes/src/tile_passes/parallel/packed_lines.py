@@ -3,7 +3,7 @@ bytes: no broadcast reaches them, but the matrix is one run, whose elements know
 
 from __future__ import annotations
 
-from tile_ir import BLOCK_BYTES, INT32, Const, DType, Expr, Region, constant_value, substitute
+from tile_ir import BLOCK_BYTES, INT32, Const, DType, Expr, Region, Var, constant_value, substitute
 from tile_ir.analysis import Interval
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.vector_steps import VectorSteps
@@ -22,13 +22,7 @@ def is_packed(s: VectorSteps, dtype: DType, domain: Domain) -> bool:
 
 def counted_line(s: VectorSteps, e: Expr, domain: Domain) -> Region:
     """An integer made of one variable, for all elements of the matrix."""
-    run = _run(s, domain)
-    (place,) = run.vars
-    row = place // domain.extents[1]
-    column = place - row * domain.extents[1]
-    values = dict(
-        zip(domain.vars, (domain.starts[0] + row, domain.starts[1] + column), strict=True)
-    )
+    run, values = run_of(s, domain)
     found = s.typed(substitute(e, values), INT32, run, None)
     assert isinstance(found, Region), "it follows a variable"
     return found
@@ -47,10 +41,14 @@ def picked_line(s: VectorSteps, vector: Region, line: Domain, domain: Domain) ->
     return tile
 
 
-def _run(s: VectorSteps, domain: Domain) -> Domain:
-    """All elements of a matrix, one after another."""
+def run_of(s: VectorSteps, domain: Domain) -> tuple[Domain, dict[Var, Expr]]:
+    """All elements of a matrix, one after another, and the variables as their places tell them."""
     place = s.temporaries.builder.scalar("place")
     rows, columns = (constant_value(e) or 0 for e in domain.extents)
     s.sizes[place] = rows * columns
     s.known = {**s.known, place: Interval(0, max(rows * columns - 1, 0))}
-    return Domain((place,), (Const(0),), (Const(rows * columns),))
+    row = place // domain.extents[1]
+    column = place - row * domain.extents[1]
+    steps = (domain.starts[0] + row, domain.starts[1] + column)
+    values = dict(zip(domain.vars, steps, strict=True))
+    return Domain((place,), (Const(0),), (Const(rows * columns),)), values

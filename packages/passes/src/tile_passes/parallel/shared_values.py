@@ -51,6 +51,11 @@ class SharedValues:
         self.kept.add(tile.buffer)
         self.left[tile.buffer] = self.wanted(e)
 
+    def keep_for_good(self, e: Expr, domain: Domain, tile: Region) -> None:
+        """The tile holds the value until the statement is done."""
+        self.keep(e, domain, tile)
+        self.left[tile.buffer] = 1 << 30
+
     def take(self, e: Expr, domain: Domain) -> Region | None:
         """The value for one place, if there is a tile with it."""
         tile = self.tiles.get((e, domain))

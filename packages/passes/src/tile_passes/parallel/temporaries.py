@@ -105,6 +105,20 @@ class Temporaries:
         self.hold(buffer)
         return buffer
 
+    def room(self, dtype: DType, sizes: tuple[int, ...], loc: Loc) -> Buffer:
+        """A tile until the end of the nest, with rows at whole blocks. Raises NoRoom."""
+        buffer = self.apart_in_banks(dtype, sizes, loc).buffer
+        self.hold(buffer)
+        return buffer
+
+    def apart_in_banks(self, dtype: DType, sizes: tuple[int, ...], loc: Loc) -> Region:
+        """A tile whose rows start in other banks than the rows before them: an odd number of blocks
+        apart. Raises NoRoom."""
+        unit = BLOCK_BYTES // dtype.size
+        blocks = -(-max(sizes[-1], 1) // unit) | 1
+        buffer = self._buffer(dtype, (*sizes[:-1], blocks * unit), loc)
+        return Region(buffer, tuple(Slice(Const(0), Const(n)) for n in sizes))
+
     def hold(self, buffer: Buffer) -> None:
         """Keep a tile until `let_go`."""
         self.taken.remove(buffer)

@@ -53,7 +53,8 @@ COPY_DEFAULTS: tuple[AttrValue, ...] = (False, False, None)
 class TileSteps:
     """Collects steps. `dense` says that matrices between operations have no gaps between their
     rows; `conditions` must hold at run time for the steps to be legal. What no operation reaches is
-    carried by the scalar unit (`by_element`) or gathered (`by_gather`)."""
+    carried by the scalar unit (`by_element`) or gathered (`by_gather`). Operations that move
+    element by element are taken where all else fails (`slowly`)."""
 
     def __init__(
         self,
@@ -65,10 +66,11 @@ class TileSteps:
         dense: bool,
         by_element: bool = False,
         by_gather: bool = False,
+        slowly: bool = False,
     ) -> None:
         self.store, self.domain, self.known = store, domain, known
         self.temporaries, self.trial, self.dense = temporaries, trial, dense
-        self.by_element, self.by_gather = by_element, by_gather
+        self.by_element, self.by_gather, self.slowly = by_element, by_gather, slowly
         self.loc: Loc = store.loc
         self.steps: list[Stmt] = []
         self.conditions: list[Expr] = []
@@ -139,6 +141,8 @@ class TileSteps:
         except KernelError as error:
             odd = error.slug == "operand-alignment"
             raise Unsuitable((odd and _told_of_gaps(op)) or error.message) from None
+        if not self.slowly and any(isinstance(s, Store) for s in walk(lowered)):
+            raise Unsuitable(f"{op.opdef.name} of `{_tile_of(op)}` goes element by element")
         rows = {s.var for s in walk(lowered) if isinstance(s, For)}
         for part in walk_ops(lowered):
             problem = check_op(part, self.trial.target)
@@ -146,7 +150,7 @@ class TileSteps:
                 raise Unsuitable(problem.message)
             for region in self.trial.regions(part) if rows else ():
                 self.demand_whole_blocks(op, region, rows)
-        for operand in op.operands:
+        for operand in () if op.opdef.inside_blocks else op.operands:
             if isinstance(operand, Region) and operand.memory is Memory.UB:
                 self.demand_alignment(operand)
         self.steps.append(op)
@@ -217,6 +221,12 @@ def check_inside(region: Region) -> None:
         room = constant_value(simplify(size - s.offset - (s.extent - 1) * s.stride))
         if (low is not None and low < 0) or (room is not None and room <= 0):
             raise Unsuitable(f"it reaches outside `{region.buffer.name}`")
+
+
+def _tile_of(op: Op) -> str:
+    """The name of the tile that an operation is about."""
+    named = (o for o in op.operands if isinstance(o, Region) and o.memory is Memory.UB)
+    return next((r.buffer.name for r in named), op.opdef.name)
 
 
 def _told_of_gaps(op: Op) -> str | None:

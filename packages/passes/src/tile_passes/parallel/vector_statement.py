@@ -42,6 +42,8 @@ from tile_ir.ops.cast import conversion_steps
 from tile_passes.analysis.memory_demands import bare_load
 from tile_passes.parallel.accesses import access, reads, variables_in
 from tile_passes.parallel.against_lines import against_line, is_column, line_of
+from tile_passes.parallel.among_others import among_others
+from tile_passes.parallel.apart_in_gm import in_blocks, lies_apart
 from tile_passes.parallel.by_element import gathered, reachable, scattered
 from tile_passes.parallel.choices import choice, leaves_a_side
 from tile_passes.parallel.index_vectors import divided, holds, is_progression, progression
@@ -102,6 +104,9 @@ class VectorStatement(VectorSteps):
     # Destinations -------------------------------------------------------------------------------
 
     def _into_ub(self, dst: Region) -> None:
+        if self.by_gather and not reachable(self, dst.buffer, self.store.indices, self.domain):
+            among_others(self, dst)
+            return
         value = self.typed(self.store.value, dst.dtype, self.domain, dst)
         if isinstance(value, Expr):
             self.emit("fill", dst, cast(value, dst.dtype))
@@ -118,6 +123,8 @@ class VectorStatement(VectorSteps):
             tile = self.tile(dst.dtype, self.domain)
             self.emit("fill", tile, cast(value, dst.dtype))
             value = tile
+        if self.by_gather and lies_apart(dst):
+            value = in_blocks(self, value)
         self.copy(value, dst)
 
     def _into_cube(self, dst: Region) -> None:
@@ -206,7 +213,7 @@ class VectorStatement(VectorSteps):
         if self.by_element and not reachable(self, e.buffer, e.indices, domain):
             return gathered(self, e, domain)
         if self.by_gather and not reachable(self, e.buffer, e.indices, domain):
-            return picked(self, e, domain)
+            return picked(self, e, domain, into)
         found = access(e.buffer, e.indices, domain).region
         check_inside(found)
         if found.memory is Memory.UB:

@@ -31,6 +31,10 @@ class VectorSteps(TileSteps, ABC):
     def spread(self, vector: Region, line: Domain, domain: Domain) -> Region:
         """The values of a line of the domain, repeated over all of it."""
 
+    @abstractmethod
+    def convert(self, value: Region, dtype: DType, domain: Domain, into: Region | None) -> Region:
+        """The values in another type."""
+
     def is_scalar(self, e: Expr, domain: Domain) -> bool:
         """Whether the scalar unit computes the expression once for all elements."""
         return not variables_in(e, domain) and not any(map(is_foreign, walk_expr(e)))

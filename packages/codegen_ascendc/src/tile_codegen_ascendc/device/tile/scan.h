@@ -6,6 +6,7 @@ namespace tile {
 
 constexpr uint32_t kScanSide = 16;   // rows that are turned at once
 constexpr uint32_t kScanChunk = 64;  // columns that are turned at once, a power of two of an even power
+constexpr uint8_t kScanRowsOfRepeat = 4;  // rows of kScanSide words in one repeat
 
 // Row number `step` from the first one, or from the last one.
 template <bool reverse>
@@ -133,13 +134,108 @@ __aicore__ inline void running_sums_of_group(const AscendC::LocalTensor<T>& dst,
     }
 }
 
-// dst[r, c] = the sum of src[r, 0] to src[r, c]. `scratch` holds two chunks and a row of sums.
+// What goes before each of the kScanSide sums of `totals`, one row of a square: their running sums from `carry` on,
+// which becomes the last of them, one for each row of a repeat. `scratch` has room for three squares.
+template <bool reverse, class W>
+__aicore__ inline void scan_totals(const AscendC::LocalTensor<W>& before, const AscendC::LocalTensor<W>& totals,
+    const AscendC::LocalTensor<W>& carry, const AscendC::LocalTensor<W>& scratch)
+{
+    constexpr uint32_t size = kScanSide * kScanSide;
+    const auto square = scratch;
+    const auto column = scratch[size];
+    const auto row = scratch[2 * size];
+    AscendC::Duplicate(square, static_cast<W>(0), static_cast<int32_t>(size));
+    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::DataCopy(square, totals, kScanSide);
+    AscendC::PipeBarrier<PIPE_V>();
+    transpose(column, square, kScanSide, kScanSide, kScanSide, kScanSide);
+    AscendC::PipeBarrier<PIPE_V>();
+    const auto first = column[scan_row<reverse>(0, kScanSide) * kScanSide];
+    AscendC::Add(first, first, carry, static_cast<int32_t>(kScanSide));
+    auto from = column;
+    auto to = square;
+    for (uint32_t distance = 1; distance < kScanSide; distance *= 2) {
+        const uint32_t shift = distance * kScanSide;
+        AscendC::PipeBarrier<PIPE_V>();
+        if constexpr (reverse) {
+            AscendC::Add(to, from, from[shift], static_cast<int32_t>(size - shift));
+            AscendC::DataCopy(to[size - shift], from[size - shift], shift);
+        } else {
+            AscendC::Add(to[shift], from[shift], from, static_cast<int32_t>(size - shift));
+            AscendC::DataCopy(to, from, shift);
+        }
+        const auto last = from;
+        from = to;
+        to = last;
+    }
+    // After an even number of steps the sums are in `column`; those before each are a row behind.
+    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::DataCopy(square[reverse ? 0 : kScanSide], column[reverse ? kScanSide : 0], size - kScanSide);
+    AscendC::DataCopy(square[scan_row<reverse>(0, kScanSide) * kScanSide], carry, kScanSide);
+    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::DataCopy(carry, column[scan_row<reverse>(kScanSide - 1, kScanSide) * kScanSide], kScanSide);
+    transpose(row, square, kScanSide, kScanSide, kScanSide, kScanSide);
+    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::Copy(before, row, static_cast<uint64_t>(kScanSide), kScanRowsOfRepeat,
+        {1, 1, kScanSide / (kBlockBytes / sizeof(W)), 0});
+}
+
+// Running sums of one row: chunks of kScanSide pieces, which are turned and summed at once, and then what goes before
+// each piece is added to it.
+template <bool reverse, class T, class W>
+__aicore__ inline void running_sums_of_run(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    const AscendC::LocalTensor<W>& scratch, uint32_t columns)
+{
+    constexpr uint32_t size_of_chunk = kScanSide * kScanChunk;
+    const auto chunk = scratch;
+    const auto turned = scratch[size_of_chunk];
+    const auto carry = scratch[2 * size_of_chunk];
+    const auto before = chunk[3 * kScanSide * kScanSide];
+    const uint32_t chunks = (columns + size_of_chunk - 1) / size_of_chunk;
+    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::Duplicate(carry, static_cast<W>(0), static_cast<int32_t>(kScanSide));
+    for (uint32_t step = 0; step < chunks; ++step) {
+        const uint32_t start = scan_row<reverse>(step, chunks) * size_of_chunk;
+        const uint32_t size = minimum(columns - start, size_of_chunk);
+        AscendC::PipeBarrier<PIPE_V>();
+        if (size < size_of_chunk) {
+            AscendC::Duplicate(chunk, static_cast<W>(0), static_cast<int32_t>(size_of_chunk));
+            AscendC::PipeBarrier<PIPE_V>();
+        }
+        convert(chunk, src[start], size);
+        AscendC::PipeBarrier<PIPE_V>();
+        transpose(turned, chunk, kScanSide, kScanChunk, kScanSide, kScanChunk);
+        AscendC::PipeBarrier<PIPE_V>();
+        scan_turned<reverse>(turned, chunk);
+        scan_totals<reverse>(
+            before, turned[scan_row<reverse>(kScanChunk - 1, kScanChunk) * kScanSide], carry, chunk);
+        AscendC::PipeBarrier<PIPE_V>();
+        constexpr uint8_t blocks = kRepeatBytes / kBlockBytes;
+        AscendC::Add(turned, turned, before, static_cast<uint64_t>(kScanRowsOfRepeat * kScanSide),
+            static_cast<uint8_t>(kScanChunk / kScanRowsOfRepeat), {1, 1, 1, blocks, blocks, 0});
+        AscendC::PipeBarrier<PIPE_V>();
+        transpose(chunk, turned, kScanChunk, kScanSide, kScanChunk, kScanSide);
+        AscendC::PipeBarrier<PIPE_V>();
+        convert(dst[start], chunk, size);
+    }
+}
+
+// dst[r, c] = the sum of src[r, 0] to src[r, c]. `scratch` holds two chunks and a row of sums. Few long rows are summed
+// one after another, many short ones kScanSide at a time.
 template <bool reverse, class T, class W>
 __aicore__ inline void running_sums_of_rows(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
     const AscendC::LocalTensor<W>& scratch, uint32_t rows, uint32_t columns, uint32_t dst_pitch, uint32_t src_pitch,
     Site site = Site::here())
 {
     SiteScope scope(site);
+    const uint32_t pieces = (columns + kScanChunk - 1) / kScanChunk;
+    const uint32_t groups = (rows + kScanSide - 1) / kScanSide;
+    if (rows * ((pieces + kScanSide - 1) / kScanSide) <= groups * pieces) {
+        for (uint32_t row = 0; row < rows; ++row) {
+            running_sums_of_run<reverse>(dst[row * dst_pitch], src[row * src_pitch], scratch, columns);
+        }
+        return;
+    }
     for (uint32_t row = 0; row < rows; row += kScanSide) {
         running_sums_of_group<reverse>(dst[row * dst_pitch], src[row * src_pitch], scratch,
             minimum(rows - row, kScanSide), columns, dst_pitch, src_pitch);

@@ -5,8 +5,8 @@
 namespace tile {
 
 // dst[c, r] = src[r, c]; both sizes are multiples of 16. One instruction turns the blocks of 16 rows that stand one
-// below the other in a column of blocks: a block of 16-bit elements gives 16 rows of one block, a block of 32-bit
-// elements 8 rows of two.
+// below the other in a column of blocks, or beside each other in 16 rows: a block of 16-bit elements gives 16 rows of
+// one block, a block of 32-bit elements 8 rows of two.
 template <class T>
 __aicore__ inline void transpose(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src, uint32_t rows,
     uint32_t columns, uint32_t dst_pitch, uint32_t src_pitch, Site site = Site::here())
@@ -18,19 +18,27 @@ __aicore__ inline void transpose(const AscendC::LocalTensor<T>& dst, const Ascen
     constexpr uint32_t per_row = side / block;  // blocks of a row of the result
     const auto to = as_bits(dst);
     const auto from = as_bits(src);
-    for (uint32_t column = 0; column < columns; column += block) {
-        for (uint32_t row = 0; row < rows; row += side * kMaxRepeats) {
+    // Repeats go down the rows or along them, whichever way has more.
+    const bool down = rows / side >= columns / block;
+    const uint32_t steps = down ? rows / side : columns / block;
+    const uint32_t lines = down ? columns / block : rows / side;
+    const uint32_t dst_step = down ? per_row : dst_pitch;
+    const uint32_t src_step = down ? side * src_pitch / block : 1;
+    for (uint32_t line = 0; line < lines; ++line) {
+        for (uint32_t step = 0; step < steps; step += kMaxRepeats) {
+            const uint32_t row = (down ? step : line) * side;
+            const uint32_t column = (down ? line : step) * block;
             AscendC::LocalTensor<U> target[side];
             AscendC::LocalTensor<U> source[side];
             for (uint32_t i = 0; i < side; ++i) {
                 source[i] = from[(row + i) * src_pitch + column];
                 target[i] = to[(column + i / per_row) * dst_pitch + row + i % per_row * block];
             }
-            const uint32_t repeats = minimum((rows - row) / side, kMaxRepeats);
+            const uint32_t repeats = minimum(steps - step, kMaxRepeats);
             AscendC::TransDataTo5HDParams parameters;
             parameters.repeatTimes = static_cast<uint8_t>(repeats);
-            parameters.dstRepStride = static_cast<uint16_t>(repeats == 1 ? 0 : per_row);
-            parameters.srcRepStride = static_cast<uint16_t>(repeats == 1 ? 0 : side * src_pitch / block);
+            parameters.dstRepStride = static_cast<uint16_t>(repeats == 1 ? 0 : dst_step);
+            parameters.srcRepStride = static_cast<uint16_t>(repeats == 1 ? 0 : src_step);
             AscendC::TransDataTo5HD<U>(target, source, parameters);
         }
     }

@@ -1,0 +1,100 @@
+"""Boxes of what is read in an order of its own: those of tensors in gm come to ub as they lie, and
+bytes, which nothing gathers, are widened."""
+
+from __future__ import annotations
+
+import math
+
+from tile_ir import (
+    FLOAT16,
+    ZERO,
+    Const,
+    DType,
+    Expr,
+    Load,
+    Memory,
+    Region,
+    Slice,
+    constant_value,
+    element_count,
+    is_contiguous,
+    linear_form,
+    simplify,
+)
+from tile_ir.analysis import interval
+from tile_passes.lowering.alignment import starts_at_blocks
+from tile_passes.parallel.accesses import variables_in
+from tile_passes.parallel.nest import Domain, Unsuitable
+from tile_passes.parallel.vector_steps import VectorSteps
+
+# How many elements may be loaded for each one that is read.
+MOST_FOR_ONE = 16
+
+
+def in_a_box(s: VectorSteps, e: Load, domain: Domain) -> Load:
+    """The same elements of a tile in ub that can be gathered from; the access itself where it
+    reads one. Raises Unsuitable."""
+    narrow = e.dtype.size == 1
+    if e.buffer.memory is Memory.UB and not narrow:
+        return e
+    box, indices = _box_around(s, e, domain)
+    if box.memory is Memory.UB and not starts_at_blocks(box, s.trial.target):
+        box = Region.whole(e.buffer)
+        indices = e.indices
+    tile = box
+    if box.memory is Memory.GM:
+        tile = _tile_for(s, box, e)
+        s.copy(box, tile)
+    if narrow:
+        wide = _tile_for(s, box, e, FLOAT16)
+        s.emit("cast", wide, tile, None, attrs=("cast_none",))
+        s.release(tile)
+        tile = wide
+    return Load(tile.buffer, indices)
+
+
+def varying_part(e: Expr, domain: Domain) -> tuple[Expr, Expr]:
+    """What of a sum differs from element to element, and what is the same for all."""
+    terms, constant = linear_form(e)
+    varying: Expr = ZERO
+    rest: Expr = Const(constant)
+    for atom, factor in terms.items():
+        if variables_in(atom, domain):
+            varying = varying + atom * factor
+        else:
+            rest = rest + atom * factor
+    return simplify(varying), simplify(rest)
+
+
+def _box_around(s: VectorSteps, e: Load, domain: Domain) -> tuple[Region, tuple[Expr, ...]]:
+    """The least box with all elements that are read, and the indices from its corner on."""
+    dims, indices = [], []
+    for index, size in zip(e.indices, e.buffer.shape, strict=True):
+        varying, rest = varying_part(index, domain)
+        found = interval(varying, s.known)
+        room = constant_value(size)
+        if math.isfinite(found.low) and math.isfinite(found.high):
+            first, last = int(found.low), int(found.high)
+            corner, most = constant_value(rest), constant_value(size)
+            if corner is not None:
+                first = max(first, -corner)
+            if corner is not None and most is not None:
+                last = min(last, most - 1 - corner)
+            dims.append(Slice(simplify(rest + first), Const(last - first + 1)))
+            indices.append(simplify(varying - first))
+        elif room is not None:
+            dims.append(Slice(ZERO, Const(room)))
+            indices.append(index)
+        else:
+            raise Unsuitable(f"an index of `{e.buffer.name}` has no bound known at compile time")
+    box = Region(e.buffer, tuple(dims))
+    read = math.prod(s.sizes[v] for v in domain.vars)
+    if (constant_value(element_count(box)) or 0) > MOST_FOR_ONE * max(read, 256):
+        raise Unsuitable(f"elements of `{e.buffer.name}` are read far apart")
+    return box, tuple(indices)
+
+
+def _tile_for(s: VectorSteps, box: Region, e: Load, dtype: DType | None = None) -> Region:
+    sizes = tuple(constant_value(x) or 1 for x in box.extents)
+    packed = box.memory is Memory.UB and is_contiguous(box)
+    return s.temporaries.take(dtype or e.dtype, box.extents, sizes, packed, s.loc)
