@@ -58,6 +58,8 @@ def persistent(func: Func, target: Target) -> Func:
     asked = Automatic.BLOCKS in func.automatic
     if not (asked or Automatic.GRID in func.automatic) or (count is not None and count <= cores):
         return func
+    if not asked and count is None:
+        return func  # what callers compute from its size, as room in gm, must not branch on it
     if not asked and not (Automatic.SYNC in func.automatic and grid_times(func, target).is_dealt):
         return func
     if Automatic.SYNC not in func.automatic:

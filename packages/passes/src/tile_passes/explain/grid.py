@@ -25,6 +25,8 @@ def _line(func: Func, target: Target) -> str:
     asked = {Automatic.GRID, Automatic.BLOCKS} & func.automatic
     if not asked or Automatic.SYNC not in func.automatic:
         return f"{many}, each started when a core falls idle: their order is not the compiler's"
+    if count is None:
+        return f"{many}, each started when a core falls idle"
     times = grid_times(func, target)
     return (
         f"{many}, each started when a core falls idle: they take different times, and dealt out in "
