@@ -24,7 +24,9 @@ from tile_ir import (
     Func,
     KernelError,
     LoopKind,
+    Memory,
     Target,
+    accesses,
     breaks,
     buffer_bytes,
     walk,
@@ -139,6 +141,19 @@ def _stages(
     return OneStage(f"the versions of more stages take {room}", loop.loc)
 
 
+def _loaded_by_author(loop: For) -> set[Buffer]:
+    """Find the tiles that a loop loads from tensors of the author. A tile from a workspace of the
+    compiler was handed over by the other core: stages between cores take the room first."""
+    return {
+        written.buffer
+        for op in walk_ops(loop.body)
+        for read, access in accesses(op)
+        if access.reads and read.memory is Memory.GM and read.buffer.loc != op.loc
+        for written, other in accesses(op)
+        if other.writes
+    }
+
+
 def _unmovable(loop: For) -> OneStage | None:
     """What keeps all statements of a loop in their order, if anything does."""
     for leaving in breaks(loop.body):
@@ -223,7 +238,8 @@ class _CorePlanner:
         handed = self.given.handed
         all_versions = that_fit(self.func, self.versions, handed, stages, self.target)
         versions = {b: all_versions[b] for b in handed if b in all_versions}
-        short = tuple(b for b in handed if b in self.given.loaded and versions.get(b, 1) < stages)
+        loaded = self.given.loaded & _loaded_by_author(self.loop)
+        short = tuple(b for b in handed if b in loaded and versions.get(b, 1) < stages)
         text = as_written(self.iteration)
         times = self.timed(text, versions)
         fixed = _unmovable(self.loop)
