@@ -239,16 +239,6 @@ def test_an_output_that_is_returned_twice() -> None:
         k(torch.randn(16))
 
 
-def test_wrong_uses_are_errors_of_values() -> None:
-    with pytest.raises(ValueError, match="which returns its outputs"):
-
-        @jit(out_idx=[0])
-        def k(A):
-            A: T.Tensor((16,), T.float32)
-            with T.Kernel(1) as bx:
-                A[0] = 0.0
-
-
 def test_text_above_the_launch() -> None:
     """Constants in numbers, branches and shapes; the launch beside another context."""
 

@@ -256,15 +256,6 @@ class TestMistakes:
         with pytest.raises(KernelError, match="is made by T.empty, but not returned"):
             k(torch.zeros(16))
 
-    def test_out_idx_of_a_kernel_that_returns(self) -> None:
-        with pytest.raises(KernelError, match="which returns its outputs"):
-
-            @jit(out_idx=[0])
-            def k(A):
-                A: T.Tensor((16,), T.float32)
-                with T.Kernel(1) as bx:
-                    A[0] = 0.0
-
     def test_arguments_that_do_not_fit(self) -> None:
         with pytest.raises(KernelError, match="missing a required argument"):
             matmul(torch.zeros(4, 4).half())

@@ -20,7 +20,8 @@ from tile_runtime import Ranks
 
 PIECE = 1024  # elements of 4 bytes
 MOST = 1024 * PIECE
-CONFIGS = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
+# The published copies take turns in one tile.
+CONFIGS = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True, "tl.ascend_overlap_loops": False}
 
 
 @T.jit(pass_configs=CONFIGS)

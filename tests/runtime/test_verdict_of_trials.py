@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tile_runtime.tools.command_line.report_text import report_text
 
 from tile_runtime.tools.report.kernel_facts import Room, TriedChange
+from tile_runtime.tools.report.report_text import report_text
 from tile_runtime.tools.report.saved_timeline import load_run, save_run
 from tile_runtime.tools.report.timed_run import TimedRun
 from tile_runtime.tools.report.why.likely_changes import likely_changes

@@ -275,7 +275,7 @@ def copy_option():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.copy(A, a, enable_relu=True)
-            #                        ^ copy-option: copy: enable_relu is only for l0c to gm or ub
+            #                        ^ copy-option: copy: enable_relu is only for l0c to gm, ub or l1
 
 
 def reduce_axis():
