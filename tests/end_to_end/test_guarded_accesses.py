@@ -89,6 +89,49 @@ def test_an_element_that_is_none_is_zero() -> None:
 
 
 @jit
+def elements_of_rows(X, At, rows: int, dtype: str):
+    N, D, M = T.const("N D M")
+    X: T.Tensor((N, D), dtype)
+    At: T.Tensor((M,), "int32")
+    Y = T.empty((3, M, D), dtype)
+    with T.Kernel(T.ceildiv(M, rows), threads=128) as bx:
+        s = T.alloc_shared((rows, D), dtype)
+        at = T.alloc_shared((rows,), "int32")
+        T.copy(At[bx * rows], at)
+        for i, j in T.Parallel(rows, D):
+            s[i, j] = X[at[i] + 1, D - 1 - j]
+        T.copy(s, Y[0, bx * rows, 0])
+        for i, j in T.Parallel(rows, D):
+            s[i, j] = X[at[j % rows], at[i]]
+        T.copy(s, Y[1, bx * rows, 0])
+        for i, j in T.Parallel(rows, D):
+            s[i, j] = X[i + j - 3, j * 2 - i]
+        T.copy(s, Y[2, bx * rows, 0])
+    return Y
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "bfloat16"])
+def test_gathered_elements_outside_are_zero(dtype: str) -> None:
+    """Indices from memory, in one dimension and both, and from the text, before and behind."""
+    rows, count, width = 16, 32, 48
+    x = torch.randint(1, 100, (50, width)).to(getattr(torch, dtype))
+    at, _ = indices(count, 50)
+    y = elements_of_rows(x, at, rows, dtype)
+
+    def element(r: int, c: int) -> float:
+        return x[r, c].item() if 0 <= r < 50 and 0 <= c < width else 0
+
+    for m in range(count):
+        i, here = m % rows, at[m // rows * rows :].tolist()
+        expected = [
+            [element(here[i] + 1, width - 1 - j) for j in range(width)],
+            [element(here[j % rows], here[i]) for j in range(width)],
+            [element(i + j - 3, j * 2 - i) for j in range(width)],
+        ]
+        assert y[:, m].tolist() == expected
+
+
+@jit
 def scores_of_gathered(Q, X, At, size: int):
     H, D, N, M = T.const("H D N M")
     Q: T.Tensor((H, D), "float16")

@@ -7,6 +7,7 @@ from dataclasses import field
 from functools import partial
 
 from tile_ir import (
+    Automatic,
     Body,
     Buffer,
     Diagnostic,
@@ -116,7 +117,9 @@ class _Vectorizer:
         self.builder = Builder.for_func(self.func, self.target)
         trial = Builder.for_func(self.func, self.target)
         self.temporaries = Temporaries(self.builder)
-        self.attempts = Attempts(self.temporaries, trial, elements_read(self.func.launch.body))
+        read = elements_read(self.func.launch.body)
+        outside = Automatic.BOUNDS in self.func.automatic
+        self.attempts = Attempts(self.temporaries, trial, read, outside)
         self.values = EarlierValues.of(self.func)
         self.private = private_variables(self.func.launch.body)
 

@@ -26,11 +26,12 @@ def elements_read(body: Body) -> frozenset[Buffer]:
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """For one function. `trial` is a builder of which trials of lowering rules use up names and
-    scratch; it is forgotten. `elements_read`: see there."""
+    scratch; it is forgotten. `elements_read`: see there. `zero_outside`: see `TileSteps`."""
 
     temporaries: Temporaries
     trial: Builder
     elements_read: frozenset[Buffer]
+    zero_outside: bool = False
 
     def statement(
         self,
@@ -58,6 +59,7 @@ class Attempts:
                 by_element,
                 by_gather,
                 slowly,
+                self.zero_outside,
             )
             made = len(self.temporaries.allocs)
             try:

@@ -27,6 +27,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import interval
 from tile_passes.lowering.alignment import starts_at_blocks
+from tile_passes.parallel.elements_outside import held_inside, zero_elsewhere
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.packed_lines import is_packed, run_of
 from tile_passes.parallel.staged_boxes import in_a_box, varying_part
@@ -51,6 +52,13 @@ def picked(s: VectorSteps, e: Load, domain: Domain, into: Region | None = None) 
     if math.prod(s.sizes[v] for v in s.domain.vars) < LEAST_LINE:
         raise Unsuitable(f"fewer than {LEAST_LINE} elements of `{name}` are read")
     _check_ends(e, domain)
+    inside, test = held_inside(s, e, domain)
+    if test is None:
+        return _gathered(s, e, domain, into)
+    return zero_elsewhere(s, _gathered(s, inside, domain, None), test, domain, into)
+
+
+def _gathered(s: VectorSteps, e: Load, domain: Domain, into: Region | None) -> Region:
     table = in_a_box(s, e, domain)
     if into is not None and (table.dtype is not e.dtype or not _takes_whole(s, into)):
         into = None

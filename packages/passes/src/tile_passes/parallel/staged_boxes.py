@@ -76,9 +76,9 @@ def _box_around(s: VectorSteps, e: Load, domain: Domain) -> tuple[Region, tuple[
         if math.isfinite(found.low) and math.isfinite(found.high):
             first, last = int(found.low), int(found.high)
             corner, most = constant_value(rest), constant_value(size)
-            if corner is not None:
+            if corner is not None and not s.zero_outside:
                 first = max(first, -corner)
-            if corner is not None and most is not None:
+            if corner is not None and most is not None and not s.zero_outside:
                 last = min(last, most - 1 - corner)
             dims.append(Slice(simplify(rest + first), Const(last - first + 1)))
             indices.append(simplify(varying - first))

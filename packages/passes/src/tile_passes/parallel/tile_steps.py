@@ -54,7 +54,8 @@ class TileSteps:
     """Collects steps. `dense` says that matrices between operations have no gaps between their
     rows; `conditions` must hold at run time for the steps to be legal. What no operation reaches is
     carried by the scalar unit (`by_element`) or gathered (`by_gather`). Operations that move
-    element by element are taken where all else fails (`slowly`)."""
+    element by element are taken where all else fails (`slowly`). Elements outside of tensors are 0
+    (`zero_outside`), or a mistake."""
 
     def __init__(
         self,
@@ -67,10 +68,12 @@ class TileSteps:
         by_element: bool = False,
         by_gather: bool = False,
         slowly: bool = False,
+        zero_outside: bool = False,
     ) -> None:
         self.store, self.domain, self.known = store, domain, known
         self.temporaries, self.trial, self.dense = temporaries, trial, dense
         self.by_element, self.by_gather, self.slowly = by_element, by_gather, slowly
+        self.zero_outside = zero_outside
         self.loc: Loc = store.loc
         self.steps: list[Stmt] = []
         self.conditions: list[Expr] = []
