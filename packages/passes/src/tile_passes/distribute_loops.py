@@ -114,7 +114,10 @@ def _parts(func: Func, loop: For, names: FreeNames, new: dict[Buffer, Buffer]) -
     kind = LoopKind.PIPELINED if trips > 1 else loop.kind
     stages = max(OVERLAP, loop.stages) if trips > 1 else loop.stages
     parts: list[Stmt] = []
-    for (_, core), units in groupby(sorted(places, key=places.__getitem__), places.__getitem__):
+    # Parts with one number are independent of each other: they go in the order of the text.
+    first = list(dict.fromkeys(places.values()))
+    in_order = sorted(places, key=lambda unit: (places[unit][0], first.index(places[unit])))
+    for (_, core), units in groupby(in_order, places.__getitem__):
         var = replace(loop.var, name=names.fresh(loop.var.name)) if parts else loop.var
         turn = simplify(var - loop.start)
         stmts = tuple(s for unit in units for s in unit.stmts)

@@ -33,17 +33,28 @@ def given_order(iteration: Iteration) -> Arrangement:
 
 
 def _said(loop: For) -> dict[Stmt, Given]:
-    """What is given for the statement that each of these was made of: they stand in its order, at
-    its place in the text."""
+    """What is given for the statement that each of these was made of: they stand in its order, and
+    at places in its text."""
     found: dict[Stmt, Given] = {}
     at = 0
     for stmt in loop.body:
         if isinstance(stmt, Let):
             continue
-        later = (i for i in range(at, len(loop.given)) if loop.given[i].loc == stmt.loc)
-        at = next(later, at)
+        at = _around(stmt.loc, loop.given, at)
         found[stmt] = loop.given[at]
     return found
+
+
+def _around(loc: Loc, given: tuple[Given, ...], at: int) -> int:
+    """Which statement of the text, from `at` on, has this place in it: the one that begins last of
+    those that begin no later. What was made of a nest is at places inside the nest."""
+    begin = {
+        i: (given[i].loc.line, given[i].loc.column)
+        for i in range(at, len(given))
+        if given[i].loc.file == loc.file
+    }
+    before = [i for i, place in begin.items() if place <= (loc.line, loc.column)]
+    return max(before, key=begin.__getitem__, default=at)
 
 
 def _of(unit: Unit, said: dict[Stmt, Given]) -> Given:
