@@ -440,3 +440,24 @@ def test_every_exponent_of_two_is_a_normal_number() -> None:
     assert math.isclose(
         powers_of_two(torch.full((2, 64), 10.0))[0][0, 0].item(), 1024.0, rel_tol=1e-6
     )
+
+
+def test_conditions_in_rounds_inside_a_nest_hold() -> None:
+    """What a branch leaves alone keeps the value it has from before the rounds."""
+
+    @T.prim_func
+    def k(A: T.Tensor((16, 35), "int32"), B: T.Tensor((16, 32), "int32")):
+        with T.Kernel(1, threads=128) as bx:
+            b = T.alloc_shared((16, 32), "int32")
+            for i, j in T.Parallel(16, 32):
+                m = T.alloc_var("int32")
+                m = 5
+                for n in T.serial(3):
+                    if A[i, j] < 0:
+                        m = m + A[i, j + n]
+                b[i, j] = m
+            T.copy(b, B)
+
+    a = torch.randint(-3, 4, (16, 35), dtype=torch.int32)
+    sums = a[:, :32] + a[:, 1:33] + a[:, 2:34]
+    assert torch.equal(compile(k, out_idx=[1])(a), torch.where(a[:, :32] < 0, sums + 5, 5))

@@ -140,8 +140,9 @@ class Temporaries:
         self.give_back_all()
 
     def unset(self, before: Iterable[Stmt]) -> frozenset[Buffer]:
-        """The tiles that statements of a nest have not written."""
-        return frozenset(a.buffer for a in self.allocs) - written_buffers(tuple(before))
+        """The tiles of this nest that its statements have not written; those of a nest around it
+        hold values."""
+        return frozenset(self.held) - written_buffers(tuple(before))
 
     def forget_since(self, count: int) -> None:
         """Tiles beyond the first `count` were made for an attempt that failed."""
