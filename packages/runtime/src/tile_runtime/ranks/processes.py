@@ -91,10 +91,10 @@ class ProcessRanks(GroupRanks):
                 self.result = result_of(self.count, findings_of(error), own=rank)
             self.heap.give_up(str(error))
             raise
-        self.result = result_of(self.count, launch.warnings(), own=rank)
         if self.heap.messages is not None and self.heap.given_up is not None:
             self._raise_failure()
             raise CallError("rank-failed", f"rank {self.rank} failed: {self.heap.message}")
+        self.result = result_of(self.count, launch.warnings(), own=rank)
 
     def recover(self) -> None:
         failure, self.group.failure = self.group.failure, lambda: None
