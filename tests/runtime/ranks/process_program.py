@@ -105,7 +105,7 @@ def go_on(transport: str) -> None:
         for _ in range(2):
             assert (world.launch(kernel, x) == count * (count + 1) / 2).all()
         assert world.result is not None and world.result.findings == ((),) * count
-        world.barrier()  # a rank that fails at once would end the launch before on slower ones
+        dist.barrier()  # a rank that fails at once would end what slower ones do together before
         try:
             world.launch(other if rank == 1 else kernel, x)
         except TileError as error:
