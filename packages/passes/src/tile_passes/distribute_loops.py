@@ -22,9 +22,9 @@ from tile_ir import (
     Var,
     breaks,
     map_expressions,
+    resolved,
     rewrite,
     simplify,
-    substitute,
     walk_ops,
 )
 from tile_ir.analysis import constant_trips
@@ -121,7 +121,8 @@ def _parts(func: Func, loop: For, names: FreeNames, new: dict[Buffer, Buffer]) -
         var = replace(loop.var, name=names.fresh(loop.var.name)) if parts else loop.var
         turn = simplify(var - loop.start)
         stmts = tuple(s for unit in units for s in unit.stmts)
-        body = _named(stmts, {**values, loop.var: var}, {b: (own[b], turn) for b in ours})
+        renamed = {} if var is loop.var else {loop.var: var}
+        body = _named(stmts, values | renamed, {b: (own[b], turn) for b in ours})
         section = Section(core, body, body[0].loc)
         parts.append(replace(loop, var=var, kind=kind, stages=stages, body=(section,)))
     return tuple(parts)
@@ -129,13 +130,8 @@ def _parts(func: Func, loop: For, names: FreeNames, new: dict[Buffer, Buffer]) -
 
 def _named(stmts: Body, values: dict[Var, Expr], version: dict[Buffer, Version]) -> Body:
     """Statements without the definitions of the loop, of these versions of workspaces."""
-    spelled = map_expressions(stmts, partial(_spelled, values=values))
+    spelled = map_expressions(stmts, partial(resolved, values=values))
     return rewrite(spelled, lambda s: own_in_version(s, version))
-
-
-def _spelled(expr: Expr, values: dict[Var, Expr]) -> Expr:
-    new = substitute(expr, values)
-    return new if new == expr else _spelled(new, values)
 
 
 def _places(iteration: Iteration) -> dict[Unit, Place] | None:
