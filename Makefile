@@ -46,13 +46,13 @@ else
 	@echo "SKIPPED conformance: PEER is not set; use make conformance PEER=<checkout of tilelang-ascend>"
 endif
 
-timing: setup ## model every published measurement, some minutes; the table goes to docs/time_model.md
+timing: setup ## model every published measurement, some minutes; the table goes to docs/hardware/time_model.md
 	$(BIN)/python tests/timing/compare.py --full --write
 
 docs: setup ## write the type stubs, generated pages and outputs, then check all documents
 	$(BIN)/python docs/stubs.py
 	$(BIN)/python docs/generate.py
-	$(BIN)/python docs/generate.py kernels.md
+	$(BIN)/python docs/generate.py use/kernels.md
 	$(PYTEST) tests/docs
 
 vendor-check: setup ## type-check emitted sources: HEADERS=<folder of CANN headers>, SHMEM=<folder of the SHMEM library>

@@ -5,8 +5,8 @@ generated comes from the sources as a whole, by a file of `pages/`; in other pag
 `<!-- generated: NAME -->` and `<!-- end -->` does.
 
 Pages of measurements and their pictures take minutes, and change with every schedule: they are
-written when named, `python docs/generate.py kernels.md "pictures of seeing_ranks.md"`, and those of
-kernels.md are checked where all tests are run.
+written when named, `python docs/generate.py use/kernels.md "pictures of seeing_ranks.md"`, and those of
+use/kernels.md are checked where all tests are run.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MARKED = re.compile(r"(<!-- generated: (?P<name>[\w ]+) -->\n).*?(<!-- end -->)"
 # Written by the program that measures, not from the sources.
 MEASURED = re.compile(r"<!-- measured: [\w ]+ -->\n.*?<!-- end -->", re.S)
 PAGES: dict[str, Callable[[], str]] = {
-    "language.md": language_page,
-    "map.md": map_page,
-    "passes.md": passes_page,
-    "ops.md": ops_page,
-    "switches.md": switches_page,
+    "language/reference.md": language_page,
+    "internals/map.md": map_page,
+    "internals/passes.md": passes_page,
+    "language/ops.md": ops_page,
+    "use/switches.md": switches_page,
 }
 # With the pictures they show.
-MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {"kernels.md": kernel_files}
+MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {"use/kernels.md": kernel_files}
 # By the page that shows them, which people write.
 MEASURED_PICTURES: dict[str, Callable[[], dict[str, str]]] = {
     "pictures of seeing_ranks.md": rank_pictures
@@ -47,14 +47,14 @@ MEASURED_PICTURES: dict[str, Callable[[], dict[str, str]]] = {
 
 def written_pages() -> list[Path]:
     """The pages people write."""
-    mine = (p for p in sorted(DOCS.glob("*.md")) if p.name not in (*PAGES, *MEASURED_PAGES))
-    return [ROOT / "README.md", *mine, *sorted(DOCS.glob("*/*.md"))]
+    generated = {DOCS / name for name in (*PAGES, *MEASURED_PAGES)}
+    return [ROOT / "README.md", *(p for p in sorted(DOCS.rglob("*.md")) if p not in generated)]
 
 
 def current_text(path: Path) -> str:
     """A page as it should be now. Raises BlockError if one of its blocks does not do as it says."""
-    if path.parent == DOCS and path.name in PAGES:
-        make = PAGES[path.name]
+    make = PAGES.get(path.relative_to(DOCS).as_posix()) if path.is_relative_to(DOCS) else None
+    if make:
         return make()
     text = MARKED.sub(lambda m: m[1] + PARTS[m["name"]]() + m[3], path.read_text())
     return run_document(text, path.name)

@@ -22,13 +22,13 @@ minutes, and writes this page and its pictures anew. -->
 
 # Kernels
 
-The [examples in developer style](../examples/developer) name no memory, core, flag or barrier.
-Times are modelled ([time model](time_model.md)) on {SOC}, from the start of the first block to the
+The [examples in developer style](../../examples/developer) name no memory, core, flag or barrier.
+Times are modelled ([time model](../hardware/time_model.md)) on {SOC}, from the start of the first block to the
 end of the last, at sizes that keep all cores busy and run in seconds. L2 starts empty: in so few
 microseconds much of the time goes into the first reading of the operands, and starting the cores
 is part of it.
 
-![All kernels under the roofline of the chip](pictures/roofline.svg)
+![All kernels under the roofline of the chip](../pictures/roofline.svg)
 
 * **bound by**: of HBM, matrix and vector units the one that needs most time for the work alone:
   each operand once through HBM, each product at the 16-bit peak, each element of a vector
@@ -43,12 +43,12 @@ PARTS = """\
 How much of the time each pipe is busy, in percent; mean over the cores that take part. What no
 pipe fills is waiting: `tile-ascend report` of a kernel says for what ([reports](reports.md)).
 
-![How busy each pipe is](pictures/pipes.svg)
+![How busy each pipe is](../pictures/pipes.svg)
 """
 GPU = """\
 ## Written as for a GPU
 
-The [examples as for a GPU](../examples/gpu), with tiles, grids and threads of a GPU. What the
+The [examples as for a GPU](../../examples/gpu), with tiles, grids and threads of a GPU. What the
 compiler makes of them is said in [coming from GPUs](coming_from_gpus.md); the columns are those of
 the first table. Times of several launches are added up.
 """
@@ -60,7 +60,7 @@ def kernel_files() -> dict[str, str]:
     kernels = list(measured(CASES, FOLDER))
     foreign = list(measured(GPU_CASES, GPU_FOLDER))
     return {
-        "kernels.md": _page(kernels, foreign),
+        "use/kernels.md": _page(kernels, foreign),
         "pictures/roofline.svg": roofline_picture(kernels),
         "pictures/pipes.svg": pipes_picture(kernels),
     }
@@ -80,7 +80,7 @@ def _page(kernels: list[Measured], foreign: list[Measured]) -> str:
 def _row(k: Measured, folder: str) -> tuple[str, ...]:
     line = k.roofline
     return (
-        f"[{cell(k.case.name)}](../examples/{folder}/{k.case.script}.py)",
+        f"[{cell(k.case.name)}](../../examples/{folder}/{k.case.script}.py)",
         k.case.size,
         f"{k.microseconds:.1f}",
         line.bound,

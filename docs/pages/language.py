@@ -103,7 +103,7 @@ def language_page() -> str:
         NOTE,
         "# Language\n",
         f"{INTRODUCTION}{general};\nand when it is compiled, {compiled}. What each says:\n"
-        "[errors.md](errors.md).\n",
+        "[errors](../use/errors.md).\n",
         contents(),
     ]
     for group, names in GROUPS.items():
@@ -205,7 +205,7 @@ def example_lines() -> dict[str, list[tuple[str, str]]]:
     for name, line, function in named_lines(text):
         found.setdefault(name, []).append((line, refused.get(function, "")))
     docs = path.parents[1]
-    for page in (docs.parent / "README.md", *sorted(docs.glob("*.md"))):
+    for page in (docs.parent / "README.md", *sorted(docs.rglob("*.md"))):
         for b in blocks(page.read_text()):
             script = not b.name or b.name.endswith(".py")
             if b.language == "python" and b.action in ("run", "file") and script:

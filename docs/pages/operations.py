@@ -1,5 +1,5 @@
 """An operation of the op table as a section of a page, and ops.md: the operations that no script
-writes. Those of the language are in language.md."""
+writes. Those of the language are in the reference."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def ops_page() -> str:
         NOTE,
         "# Operations made by passes\n",
         "What `lower_tile_ops` and the language make of the operations that scripts write, which\n"
-        "are in [language.md](language.md). All come from the op table, `tile_ir.OPS`, one record\n"
+        "are in [the language](reference.md). All come from the op table, `tile_ir.OPS`, one record\n"
         "per operation; `tile-ascend ops NAME` prints one.\n",
         table(
             ("operation", "what it does"),

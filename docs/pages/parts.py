@@ -55,7 +55,9 @@ def module_table() -> str:
     whole = import_table().bases
     for module, names in import_table().modules.items():
         found = [code(n) for n in names if not n.startswith("__")] or [code(n) for n in names]
-        parts = "all of [the language](language.md)" if module in whole else "modules only"
+        parts = (
+            "all of [the language](../language/reference.md)" if module in whole else "modules only"
+        )
         rows.append((code(module), ", ".join(found) or parts))
     return table(("module", "has"), rows)
 

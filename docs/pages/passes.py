@@ -36,8 +36,8 @@ def passes_page() -> str:
         summary, _, rest = doc.partition("\n")
         parts.append(
             f"## {p.name}\n\n{summary}\n\n{definition(rest)}\n"
-            f"[source](../{path.relative_to(ROOT)}), "
-            f"[tests](../tests/passes/{p.name})\n"
+            f"[source](../../{path.relative_to(ROOT)}), "
+            f"[tests](../../tests/passes/{p.name})\n"
         )
     return "\n".join(parts)
 

@@ -56,7 +56,7 @@ def map_page() -> str:
 
 
 def file_link(path: Path, base: Path) -> str:
-    return f"[{path.relative_to(base)}](../{path.relative_to(ROOT)})"
+    return f"[{path.relative_to(base)}](../../{path.relative_to(ROOT)})"
 
 
 def other_files(source: Path) -> list[tuple[str, list[Path]]]:

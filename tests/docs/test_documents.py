@@ -56,24 +56,24 @@ def test_measured_pages_are_current() -> None:
 
 def test_every_developer_example_is_measured() -> None:
     """At a size of its own, on a page that has a row and pictures for it."""
-    page = (generate.DOCS / "kernels.md").read_text()
+    page = (generate.DOCS / "use/kernels.md").read_text()
     scripts = {p.stem for p in kernel_times.FOLDER.glob("*.py")}
     assert {c.script for c in kernel_times.CASES} == scripts
-    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page)
+    pictures = re.findall(r"!\[[^\]]*\]\(\.\./([^)]+)\)", page)
     assert len(pictures) == 2
     for case in kernel_times.CASES:
-        row = f"| [{case.name}](../examples/developer/{case.script}.py) | {case.size} | "
+        row = f"| [{case.name}](../../examples/developer/{case.script}.py) | {case.size} | "
         assert row in page, f"{case.name}: run `make docs`"
         for picture in pictures:
             assert f">{case.name}</text>" in (generate.DOCS / picture).read_text(), case.name
 
 
 def test_every_example_as_for_a_gpu_is_measured() -> None:
-    page = (generate.DOCS / "kernels.md").read_text()
+    page = (generate.DOCS / "use/kernels.md").read_text()
     scripts = {p.stem for p in kernel_times.GPU_FOLDER.glob("*.py")}
     assert {c.script for c in kernel_times.GPU_CASES} == scripts
     for case in kernel_times.GPU_CASES:
-        row = f"| [{case.name}](../examples/gpu/{case.script}.py) | {case.size} | "
+        row = f"| [{case.name}](../../examples/gpu/{case.script}.py) | {case.size} | "
         assert row in page, f"{case.name}: run `make docs`"
 
 
@@ -128,7 +128,7 @@ def test_the_readme_names_every_command() -> None:
 
 def test_words_of_the_glossary_stand_where_it_says() -> None:
     """Every word of a pass has a name in the code, and a file that defines it."""
-    page = generate.DOCS / "glossary.md"
+    page = generate.DOCS / "language/glossary.md"
     named = re.findall(r"`(\w+)` in \[[^]]*\]\(([^)]+)\) \|$", page.read_text(), re.M)
     assert len(named) > 40
     definition = r"^ *(class |def |)%s\b *[(:=]"
@@ -154,17 +154,22 @@ def test_make_targets_that_pages_name_exist() -> None:
 def test_generated_pages_have_everything() -> None:
     """A generator that finds nothing would also be current."""
     texts = {page: make() for page, make in generate.PAGES.items()}
-    home = {o: "ops.md" if o.namespace is None else "language.md" for o in OPS.values()}
+    home = {
+        o: "language/ops.md" if o.namespace is None else "language/reference.md"
+        for o in OPS.values()
+    }
     assert [
         o.name for o, page in home.items() if f"### {language_name(o)}\n" not in texts[page]
     ] == []
-    assert all(f"## {p}\n" in texts["passes.md"] for p in PASSES)
-    assert all(s.variable in texts["switches.md"] for s in SWITCHES.values())
+    assert all(f"## {p}\n" in texts["internals/passes.md"] for p in PASSES)
+    assert all(s.variable in texts["use/switches.md"] for s in SWITCHES.values())
     # An installation leaves `.egg-info` beside the package; the map shows the package.
-    assert all(f": `tile_{p}`\n" in texts["map.md"] for p in source_map.PACKAGES)
+    assert all(f": `tile_{p}`\n" in texts["internals/map.md"] for p in source_map.PACKAGES)
     modules = [p for p in ROOT.glob("packages/*/src/**/*.py") if p.read_text().startswith('"""')]
     assert [
-        p for p in modules if f"({Path('..') / p.relative_to(ROOT)})" not in texts["map.md"]
+        p
+        for p in modules
+        if f"({Path('../..') / p.relative_to(ROOT)})" not in texts["internals/map.md"]
     ] == []
 
 

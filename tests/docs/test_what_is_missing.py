@@ -61,15 +61,15 @@ CLAIMS: tuple[tuple[str, str, Callable[[], bool]], ...] = (
     (
         "README.md",
         "What compiles and launches for a real NPU has not run on one "
-        "([what is unproven](docs/npu.md#unproven)).",
+        "([what is unproven](docs/use/npu.md#unproven)).",
         only_a_device_can_tell,
     ),
     (
-        "docs/coming_from_tilelang.md",
-        "* 8-bit floats, and code for A5 chips: kernels are [checked for them](hardware/a5.md), not emitted.",
+        "docs/use/coming_from_tilelang.md",
+        "* 8-bit floats, and code for A5 chips: kernels are [checked for them](../hardware/a5.md), not emitted.",
         no_small_floats_and_no_code_for_a5,
     ),
-    ("docs/ir.md", "it is kept and changes nothing yet", layouts_change_nothing),
+    ("docs/internals/ir.md", "it is kept and changes nothing yet", layouts_change_nothing),
 )
 
 
@@ -123,7 +123,9 @@ def test_every_operation_becomes_something(name: str) -> None:
 
 
 def test_the_page_of_the_language_has_no_empty_block() -> None:
-    assert not re.search(r"^```\w+\n\s*```$", (generate.DOCS / "language.md").read_text(), re.M)
+    assert not re.search(
+        r"^```\w+\n\s*```$", (generate.DOCS / "language/reference.md").read_text(), re.M
+    )
 
 
 @pytest.mark.parametrize(

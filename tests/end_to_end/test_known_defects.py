@@ -1,5 +1,5 @@
 """Defects other compilers of this language have
-(docs/coming_from_tilelang.md#what-differs-on-purpose), each with the right behaviour: tests
+(docs/use/coming_from_tilelang.md#what-differs-on-purpose), each with the right behaviour: tests
 of one number in their names belong to one defect. All kernels run at `strict`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names, lets, scalar variables and stores (docs/rules/kernels.md#statements)."""
+"""Names, lets, scalar variables and stores (docs/language/rules_of_kernels.md#statements)."""
 
 import pytest
 

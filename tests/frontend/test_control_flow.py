@@ -1,4 +1,4 @@
-"""Loops and conditions (docs/rules/kernels.md#loops)."""
+"""Loops and conditions (docs/language/rules_of_kernels.md#loops)."""
 
 import pytest
 

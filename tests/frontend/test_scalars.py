@@ -1,4 +1,4 @@
-"""Scalar expressions and functions (docs/rules/kernels.md#scalar-functions)."""
+"""Scalar expressions and functions (docs/language/rules_of_kernels.md#scalar-functions)."""
 
 import math
 

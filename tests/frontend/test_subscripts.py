@@ -1,4 +1,4 @@
-"""Element loads and slices (docs/rules/kernels.md#subscripts)."""
+"""Element loads and slices (docs/language/rules_of_kernels.md#subscripts)."""
 
 import tile_frontend as T
 from tile_ir import Op, Region

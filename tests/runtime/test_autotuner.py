@@ -78,7 +78,7 @@ def test_a_call_with_all_tunables_is_not_tuned() -> None:
 
 
 def test_a_tuned_kernel_is_not_mistaken_for_another() -> None:
-    """docs/coming_from_tilelang.md#what-differs-on-purpose: the memo of upstream forgets the
+    """docs/use/coming_from_tilelang.md#what-differs-on-purpose: the memo of upstream forgets the
     tunables."""
     factory = tuned()
     best = factory(N)

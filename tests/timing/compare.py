@@ -1,6 +1,6 @@
 """Runs the cases and prints every published value beside the modelled one.
 
-`--full` takes those too that run for minutes; `--write` puts the table into docs/time_model.md.
+`--full` takes those too that run for minutes; `--write` puts the table into docs/hardware/time_model.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from misses import LIMIT, reason  # noqa: E402
 from modelled import Compared, compare, median_error, rank_correlation  # noqa: E402
 from regimes import regime_lines  # noqa: E402
 
-PAGE = _HERE.parents[1] / "docs" / "time_model.md"
+PAGE = _HERE.parents[1] / "docs/hardware/time_model.md"
 BEGIN, END = "<!-- measured: timing -->", "<!-- end -->"
 
 

@@ -1,7 +1,7 @@
 """Which published rows fixed a constant of the time model, and the pages that calibrate it: rows of all others check.
 
 Constants by their names in tile_ir/costs/timing.py. What a row did not fix has its source in words. fit_constants.py finds a
-constant from its rows; docs/time_model.md says what a row leaves open.
+constant from its rows; docs/hardware/time_model.md says what a row leaves open.
 """
 
 from __future__ import annotations

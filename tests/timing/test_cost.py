@@ -265,7 +265,7 @@ def test_what_a_record_says_is_asked_for() -> None:
 def test_a_store_of_parts_of_blocks_reads_the_rest_first(
     pitch: int, rows: int, columns: int, in_part: bool
 ) -> None:
-    """docs/time_model.md: it has arrived after both latencies."""
+    """docs/hardware/time_model.md: it has arrived after both latencies."""
     tile = tile_ir.parse(STORE.format(pitch=pitch, rows=rows, columns=columns), "store.tir")
     (store,) = walk_ops(tile.launch.body)
     load = DEFAULT_TIMING.gm_load_latency if in_part else 0

@@ -1,4 +1,4 @@
-"""The errors that stand beside modelled times are those of docs/time_model.md, of the regime a launch belongs to."""
+"""The errors that stand beside modelled times are those of docs/hardware/time_model.md, of the regime a launch belongs to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regimes import REGIMES
 
 from tile_runtime.simulator.time_error import MEDIAN_ERRORS, error_bar, modelled_text
 
-PAGE = Path(__file__).parents[2] / "docs" / "time_model.md"
+PAGE = Path(__file__).parents[2] / "docs/hardware/time_model.md"
 
 
 def published_errors() -> dict[str, float]:

@@ -1,5 +1,5 @@
 """Parts of buffers and tensors that may leave their row: of these the simulator is told
-(docs/checks.md). What leaves its buffer is seen without being told."""
+(docs/use/checks.md). What leaves its buffer is seen without being told."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ def Pipelined(
     """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
     handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and
       what
-    would wait is worked on a round later (docs/pipelined_loops.md). `num_stages="auto"`: of the
+    would wait is worked on a round later (docs/language/pipelined_loops.md). `num_stages="auto"`: of the
     numbers that fit, the one that the time model finds fastest.
 
     `order` and `stage` say it for each statement of the body, names aside: its place in the new
@@ -763,7 +763,7 @@ def recommend_tiles(
       and
     results. Sizes are multiples of 16, of 32 for int8; `block_K` divides K where it can. The
       same
-    arguments give the same tiles. The rates are those of docs/time_model.md.
+    arguments give the same tiles. The rates are those of docs/hardware/time_model.md.
 
     Raises Fault for sizes below 1, a type no product takes, and chips without a known clock."""
 

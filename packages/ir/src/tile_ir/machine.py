@@ -60,7 +60,7 @@ CORE_OF_MEMORY = {
     Memory.BT: Core.CUBE,
 }
 
-# What an open memory may turn out to be (docs/rules/cores.md#open-memories). Tiles that only the
+# What an open memory may turn out to be (docs/language/rules_of_cores.md#open-memories). Tiles that only the
 # vector cores use are in ub, whichever allocator the kernel calls.
 CHOICES_OF_OPEN = {
     Memory.SHARED: frozenset({Memory.UB, Memory.L1}),
@@ -90,7 +90,7 @@ CORE_OF_PIPE = {
 
 
 class Layout(Enum):
-    """Order of elements in an L1 matrix (docs/rules/operations.md#layouts)."""
+    """Order of elements in an L1 matrix (docs/language/rules_of_operations.md#layouts)."""
 
     ZN = "zn"
     NZ = "nz"

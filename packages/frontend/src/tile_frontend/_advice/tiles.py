@@ -31,7 +31,7 @@ def recommend_tiles(
     l1, those with the shortest modelled time on `target` (the chip of the switch `soc` unless
     named), for a kernel that deals its tiles out to all cube cores and overlaps loads, products and
     results. Sizes are multiples of 16, of 32 for int8; `block_K` divides K where it can. The same
-    arguments give the same tiles. The rates are those of docs/time_model.md.
+    arguments give the same tiles. The rates are those of docs/hardware/time_model.md.
 
     Raises Fault for sizes below 1, a type no product takes, and chips without a known clock.
     """

@@ -1,5 +1,5 @@
 """Build `T.tile.softmax_flash_v2`, a step of an online softmax, as several operations
-(docs/rules/operations.md#online-softmax)."""
+(docs/language/rules_of_operations.md#online-softmax)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sides of a copy of which one may be on another rank (docs/rules/ranks.md)."""
+"""The sides of a copy of which one may be on another rank (docs/language/rules_of_ranks.md)."""
 
 from __future__ import annotations
 

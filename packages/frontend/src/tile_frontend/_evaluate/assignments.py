@@ -1,5 +1,5 @@
 """Evaluate assignments: lets, stores, names of buffers, tuples
-(docs/rules/kernels.md#statements)."""
+(docs/language/rules_of_kernels.md#statements)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What an operation costs on a chip: the one estimate that passes and hints ask for.
 
-It is the simulator's clock (docs/time_model.md) without a run: from the record of the operation,
+It is the simulator's clock (docs/hardware/time_model.md) without a run: from the record of the operation,
 its operands and the constants of `timing`. What only a run knows has a default in `Assumed`; where
 the size of a region is not known, the whole buffer counts. Not here: what operations wait for, and
 bytes of one bank that are asked for at a time.
@@ -29,7 +29,7 @@ from tile_ir.traversal import loads
 
 # Families whose lanes come together in fewer.
 _SUMS = ("reduce", "repeat_reduce")
-# Requests to L2 have one of these sizes (docs/time_model.md#how-a-launch-is-replayed).
+# Requests to L2 have one of these sizes (docs/hardware/time_model.md#how-a-launch-is-replayed).
 _REQUEST_BYTES = (128, 256, 512)
 
 

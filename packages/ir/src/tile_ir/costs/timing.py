@@ -1,7 +1,7 @@
 """Constants of the time model of a chip, each with its source.
 
 Cycles are those of the core clock; rates are bytes per cycle and core; bandwidths are GB/s of the
-whole chip. docs/hardware/timing.md has the published values; docs/time_model.md says which
+whole chip. docs/hardware/timing.md has the published values; docs/hardware/time_model.md says which
 measurement fixes the others.
 """
 
@@ -22,7 +22,7 @@ FULL_RATE = (128.0, 64.0)
 class TimingTable:
     """What the simulator's clock knows of a chip, beside core counts, clock and size of L2.
 
-    "fixed by" names the measurement of docs/time_model.md a constant was read from.
+    "fixed by" names the measurement of docs/hardware/time_model.md a constant was read from.
     """
 
     # Depth of a pipe's queue (vendor's page on constraints: 32).

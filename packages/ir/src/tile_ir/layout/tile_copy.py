@@ -1,6 +1,6 @@
 """Tile copies: which dimensions of the two sides correspond, and what of the tiles exists.
 
-Pure functions of regions, by docs/rules/copies.md; extents are in elements.
+Pure functions of regions, by docs/language/rules_of_copies.md; extents are in elements.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...]:
 def clamped_dims(region: Region) -> tuple[int, ...]:
     """The dimensions in which a tile is cut at the edge of its gm tensor: rows and columns, which
     are the last dimension and the one before it that is not one long
-    (docs/rules/copies.md#edges). The rank whose instance it is has no edge."""
+    (docs/language/rules_of_copies.md#edges). The rank whose instance it is has no edge."""
     if region.memory is not Memory.GM:
         return ()
     first, last = int(is_symmetric(region.buffer)), len(region.dims) - 1
@@ -164,7 +164,7 @@ class Clipped:
 
 
 def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
-    """The effect of `copy` by docs/rules/copies.md#edges: cut at the edge of the gm tensor, with
+    """The effect of `copy` by docs/language/rules_of_copies.md#edges: cut at the edge of the gm tensor, with
     the rest of a part of ub padded, and that of a part of an l1 matrix zeroed."""
     pairs = match_copy(src, dst)
     exists = binary(

@@ -1,5 +1,5 @@
 """One value per row or per column against a whole matrix, and the raw block broadcast
-(docs/rules/operations.md#rows-against-a-matrix)."""
+(docs/language/rules_of_operations.md#rows-against-a-matrix)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements picked by offset, by index or by pattern (docs/rules/operations.md#gathering)."""
+"""Elements picked by offset, by index or by pattern (docs/language/rules_of_operations.md#gathering)."""
 
 from __future__ import annotations
 

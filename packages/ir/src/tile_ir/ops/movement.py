@@ -84,7 +84,7 @@ ANYWHERE = frozenset(Memory) - {Memory.VAR}
 
 def directions(target: Target) -> Mapping[Path, tuple[Core, Pipe]]:
     """The copies that are one movement on a chip, with the core and pipe that run them
-    (docs/rules/copies.md#directions): those with a record below for which the chip has a path."""
+    (docs/language/rules_of_copies.md#directions): those with a record below for which the chip has a path."""
     return {path: found for path, found in _MOVED_BY.items() if path in target.paths}
 
 
@@ -114,7 +114,7 @@ def loads_l1(op: Op) -> bool:
 
 def cast_mode_of_copy(source_dtype: DType, dtype: DType, target: Target) -> str:
     """The mode of the cast that a UB to UB copy is which changes the type: to the nearest
-    (docs/rules/copies.md#conversion)."""
+    (docs/language/rules_of_copies.md#conversion)."""
     modes = target.conversions.get((source_dtype.name, dtype.name), ())
     return "cast_none" if modes == ("NONE",) else "cast_rint"
 
@@ -631,7 +631,7 @@ def _load_clip(op: Op) -> Clipped:
 
 def is_fractals(region: Region) -> bool:
     """Whether a region of gm is whole fractals of a matrix that is stored in NZ order: [columns of
-    fractals, rows of fractals, 16, elements of 32 bytes] (docs/rules/copies.md#fractals)."""
+    fractals, rows of fractals, 16, elements of 32 bytes] (docs/language/rules_of_copies.md#fractals)."""
     fractal = (FRACTAL_ROWS, k0_elements(region.dtype))
     return (
         Memory.GM in possible(region.memory)

@@ -1,4 +1,4 @@
-"""Reductions along one axis (docs/rules/operations.md#reductions); `broadcast` has the inverse."""
+"""Reductions along one axis (docs/language/rules_of_operations.md#reductions); `broadcast` has the inverse."""
 
 from __future__ import annotations
 

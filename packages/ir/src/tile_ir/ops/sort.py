@@ -1,4 +1,4 @@
-"""Sorting to (value, index) pairs, largest value first (docs/rules/operations.md#sorting).
+"""Sorting to (value, index) pairs, largest value first (docs/language/rules_of_operations.md#sorting).
 
 Pairs lie interleaved. `sort` and `topk` give the index as a value of the element type; `sort32`
 keeps the bits of the index it is given. Of equal values the one with the lower index comes first.
@@ -48,7 +48,7 @@ PAIR_BYTES = 8
 MAX_SORTED = 8192
 # Elements of scratch beyond which rows that are sorted at a time are no faster.
 ROWS_SCRATCH = 8192
-# Elements of which the sorting instruction makes pairs in a cycle (docs/time_model.md).
+# Elements of which the sorting instruction makes pairs in a cycle (docs/hardware/time_model.md).
 SORTED_A_CYCLE = 0.8
 
 

@@ -50,7 +50,7 @@ _ATOM = _UNARY + 1
 
 @text_of.register(Func)
 def print_func(func: Func) -> str:
-    """The function in the textual form of docs/ir.md."""
+    """The function in the textual form of docs/internals/ir.md."""
     return _Printer(func).text()
 
 

@@ -1,5 +1,5 @@
 """Memory of gm that a kernel keeps from call to call: words in which its blocks count up, and what
-ranks reach of each other. Nothing sets it back (docs/megakernels.md)."""
+ranks reach of each other. Nothing sets it back (docs/use/megakernels.md)."""
 
 from __future__ import annotations
 

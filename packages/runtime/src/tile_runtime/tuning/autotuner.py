@@ -3,7 +3,7 @@
 Stands above `@jit`. A call that gives all tunable arguments is an ordinary call. Otherwise each
 configuration is compiled, compared with the reference if there is one, and timed: on an NPU by its
 events, else by the model of the simulator (see `profiler`). What was found is kept on disk under
-everything it depends on, so the next process compiles the winner only (docs/tuning.md).
+everything it depends on, so the next process compiles the winner only (docs/use/tuning.md).
 
 A kernel is remembered under the configuration it was made with, because the configuration goes into
 the call of the jitted factory: no call gets the kernel of another one.

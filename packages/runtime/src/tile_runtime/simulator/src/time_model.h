@@ -1,4 +1,4 @@
-// Replays what the cores of a launch did on a model of the chip (docs/time_model.md): in-order pipes with queues,
+// Replays what the cores of a launch did on a model of the chip (docs/hardware/time_model.md): in-order pipes with queues,
 // flags, barriers, cross-core counters, blocks on physical cores, and transfers that share L2 and HBM.
 //
 // Scalar units and pipes run ahead of the present until they need a transfer or a flag that is not there yet; only

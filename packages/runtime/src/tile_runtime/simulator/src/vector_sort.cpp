@@ -17,7 +17,7 @@ constexpr uint32_t group = 32;  // scores one repeat of Sort32 sorts
 constexpr uint32_t most_lists = 4;
 constexpr const char* names[most_lists] = {"src1", "src2", "src3", "src4"};
 
-// Cycles for so many pairs (docs/time_model.md#vector-pipe).
+// Cycles for so many pairs (docs/hardware/time_model.md#vector-pipe).
 uint64_t sort_work(uint64_t pairs)
 {
     return (5 * pairs + 3) / 4;
