@@ -12,6 +12,7 @@ from tile_ir import (
     For,
     If,
     Let,
+    Load,
     Stmt,
     Store,
     Var,
@@ -56,9 +57,10 @@ def _sides(leaf: Leaf, known: Ranges, written: frozenset[object]) -> list[Leaf] 
     found: list[Leaf] = []
     for condition, body in sides:
         loops, rest = _narrowed(leaf.loops, condition)
-        if rest is not None:
+        same_for_all = () if rest is None else tuple(operands("and", rest))
+        if any(_varies(part, leaf.loops) for part in same_for_all):
             return None
-        guards = (*leaf.guards, *_have_rounds(loops, leaf.loops, known))
+        guards = (*leaf.guards, *same_for_all, *_have_rounds(loops, leaf.loops, known))
         plain = _without_names(body)
         if plain is None:
             return None
@@ -68,6 +70,12 @@ def _sides(leaf: Leaf, known: Ranges, written: frozenset[object]) -> list[Leaf] 
                 return None
             found += parts
     return found
+
+
+def _varies(condition: Expr, loops: Sequence[For]) -> bool:
+    """Whether a condition differs from element to element, or may by what it reads."""
+    variables = {loop.var for loop in loops}
+    return any(p in variables or isinstance(p, Load) for p in walk_expr(condition))
 
 
 def _without_names(body: Body) -> list[Stmt] | None:

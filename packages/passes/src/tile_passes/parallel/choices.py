@@ -80,20 +80,25 @@ def _room(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Reg
 def _part_read(s: VectorSteps, e: Select, domain: Domain) -> tuple[Expr, Expr, Domain] | None:
     """The side for all elements, and the other one with the part of the domain that has it; None
     where both are better computed for all. Raises Unsuitable where they cannot be."""
-    problem: Unsuitable | None = None
-    try:
-        demand_inside(s, (e.then, e.orelse, e.condition), domain)
-    except Unsuitable as found:
-        problem = found
+    problem = _outside(s, (e.then, e.orelse, e.condition), domain)
     if problem is None and not any(_loads(side, domain) for side in (e.then, e.orelse)):
         return None
     sides = (e.orelse, e.then, e.condition), (e.then, e.orelse, negated(e.condition))
     for whole, other, condition in sorted(sides, key=lambda side: _loads(side[0], domain)):
         part = part_of(domain, condition)
-        if part is not None and (problem is None or not _loads(whole, domain, None)):
+        if part is not None and (problem is None or _outside(s, (whole,), domain) is None):
             return whole, other, part
     if problem is not None:
         raise problem
+    return None
+
+
+def _outside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> Unsuitable | None:
+    """Why not all elements of some expressions may be read; None where they may."""
+    try:
+        demand_inside(s, sides, domain)
+    except Unsuitable as problem:
+        return problem
     return None
 
 

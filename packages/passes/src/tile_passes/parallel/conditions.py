@@ -7,21 +7,27 @@ import math
 from tile_ir import (
     COMPARISONS,
     FLOAT32,
+    INT32,
+    INT64,
     UINT8,
     Binary,
+    Cast,
     Expr,
     Load,
     Region,
     Unary,
+    cast,
     ceildiv,
     computed_in,
     constant_value,
     element_count,
     linear_form,
+    maximum,
+    minimum,
     simplify,
     walk_expr,
 )
-from tile_ir.analysis import interval
+from tile_ir.analysis import at_least_by_cases, interval
 from tile_passes.parallel.accesses import access, variables_in
 from tile_passes.parallel.index_vectors import holds
 from tile_passes.parallel.nest import Domain, Unsuitable
@@ -56,6 +62,7 @@ def _comparison(s: VectorSteps, e: Binary, domain: Domain) -> Region:
     op, left, right = e.op, e.left, e.right
     if s.is_scalar(left, domain):
         op, left, right = MIRRORED[op], right, left
+    left, right = _in_int32(s, left, right, domain)
     dtype = computed_in(op, left.dtype, right.dtype)
     wide = COMPARED_AS.get(dtype, dtype)
     if wide.is_integer and op in ORDER_BY and all(holds(FLOAT32, e, s) for e in (left, right)):
@@ -86,6 +93,22 @@ def _comparison(s: VectorSteps, e: Binary, domain: Domain) -> Region:
     return mask
 
 
+def _in_int32(s: VectorSteps, left: Expr, right: Expr, domain: Domain) -> tuple[Expr, Expr]:
+    """The sides of a comparison of integers of 64 bits in 32 bits, which has instructions, where
+    the right one is the same for all elements: it is brought next to the values that the left one
+    may have, and compares with these as before."""
+    if INT64 not in (left.dtype, right.dtype) or not s.is_scalar(right, domain):
+        return left, right
+    if not (left.dtype.is_integer and right.dtype.is_integer):
+        return left, right
+    found, (low, high) = interval(left, s.known), INT32.limits()
+    if not (low < found.low and found.high < high):
+        return left, right
+    inner = left.operand if isinstance(left, Cast) and left.operand.dtype is INT32 else left
+    near = maximum(minimum(cast(right, INT64), int(found.high) + 1), int(found.low) - 1)
+    return cast(inner, INT32), cast(near, INT32)
+
+
 def demand_inside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> None:
     """All elements are read before one side is chosen, so none may lie outside its buffer."""
     for side in sides:
@@ -96,9 +119,10 @@ def demand_inside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> No
                 continue
             region = access(part.buffer, part.indices, domain).region
             for along, size in zip(region.dims, part.buffer.shape, strict=True):
-                last = simplify(along.offset + (_most(s, along.extent) - 1) * along.stride - size)
-                inside = interval(along.offset, s.known).low >= 0
-                if not inside or interval(last, s.known).high >= 0:
+                extents = dict.fromkeys((along.extent, _most(s, along.extent)))
+                behind = (size - 1 - along.offset - (n - 1) * along.stride for n in extents)
+                inside = at_least_by_cases(along.offset, s.known, ()) >= 0
+                if not inside or all(at_least_by_cases(b, s.known, ()) < 0 for b in behind):
                     raise Unsuitable(
                         f"the condition may keep an element outside `{part.buffer.name}` "
                         "from being read"
