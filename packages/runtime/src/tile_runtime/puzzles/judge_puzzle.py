@@ -44,10 +44,7 @@ def judge_puzzle(puzzle: Puzzle, path: Path) -> PuzzleVerdict:
         given = load_script(puzzle.answer)
         module = load_script(path)
         return _judged(puzzle, given, module)
-    except TileError as error:
-        kind = FINDING if isinstance(error, SimulationError) else REFUSED
-        return PuzzleVerdict(kind, str(error), error.slug)
-    except Exception as error:  # the file is the learner's: it may raise anything
+    except (Exception, SystemExit) as error:  # the file is the learner's: it may raise anything
         return PuzzleVerdict(BROKEN, _python_error(error, path), type(error).__name__)
 
 
@@ -60,17 +57,21 @@ def _judged(puzzle: Puzzle, given: ModuleType, module: ModuleType) -> PuzzleVerd
     runs: list[TimedRun] = []
     for sizes in (puzzle.sizes, *puzzle.hidden):
         timed = sizes is puzzle.sizes
+        shown = ", ".join(f"{name}={value!r}" for name, value in sizes.items())
         with (
             override(time=timed, **_SWITCHES),
             watch_timed_runs(runs.append),
             warnings.catch_warnings(record=True) as told,
         ):
             warnings.simplefilter("always")
-            wrong = _wrong(given, factory, sizes)
+            try:
+                wrong = _wrong(given, factory, sizes)
+            except TileError as error:
+                kind = FINDING if isinstance(error, SimulationError) else REFUSED
+                return PuzzleVerdict(kind, f"for {shown}:\n{error}", error.slug)
         if timed:
             remarks += dict.fromkeys(str(w.message) for w in told)
         if wrong:
-            shown = ", ".join(f"{name}={value!r}" for name, value in sizes.items())
             return PuzzleVerdict(WRONG, "\n".join((f"for {shown}: {wrong}", *remarks)))
     return _timed(puzzle, runs, remarks)
 
@@ -119,13 +120,13 @@ def _why(run: TimedRun) -> list[str]:
 def _hole_in(tree: ast.Module) -> int | None:
     """The line of a `...` that stands as a statement."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            if node.value.value is ...:
+        match node:
+            case ast.Expr(value=ast.Constant(value=value)) if value is ...:
                 return node.lineno
     return None
 
 
-def _python_error(error: Exception, path: Path) -> str:
+def _python_error(error: BaseException, path: Path) -> str:
     """The error and the line of the file that raised it."""
     if isinstance(error, SyntaxError):
         return f"{path}:{error.lineno}: {type(error).__name__}: {error.msg}"

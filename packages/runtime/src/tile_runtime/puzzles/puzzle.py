@@ -3,7 +3,7 @@
 A file in `answers/` has three marks, each a comment on a line of its own:
 
 * `# your part` and `# end of your part` enclose an answer. The learner's file has instead the lines
-  of it that begin with `#|`, or a single `...`.
+  of it that begin with `#:`, or a single `...`.
 * `# for the judge` ends the learner's file. Behind it stand `HIDDEN`, the sizes that the page does
   not show, and `HINTS`, one sentence or two each.
 """
@@ -21,14 +21,14 @@ from tile_ir.quick_dataclasses import dataclass
 
 ANSWERS = Path(__file__).parent / "answers"
 _PART = re.compile(r"^( *)# your part$\n(.*?)^ *# end of your part$\n", re.MULTILINE | re.DOTALL)
-_GIVEN = re.compile(r"^ *#\| ?", re.MULTILINE)
+_GIVEN = re.compile(r"^ *#: ?", re.MULTILINE)
 _JUDGE = "# for the judge\n"
-_MAIN = '''
+_MAIN = """
 if __name__ == "__main__":  # `python {file}` runs your kernel; print what you want to see
     data = inputs(**SIZES)
     print({call})
     print(reference(*data))
-'''
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ WRONG = "wrong"  # the result is not that of the reference
 SLOW = "slow"  # right, but above the limit of time
 LATE = "late"  # the judge stopped it
 RIGHT = "right"
+KINDS = (UNFINISHED, BROKEN, REFUSED, FINDING, WRONG, SLOW, LATE, RIGHT)
 
 
 @dataclass(frozen=True, slots=True)

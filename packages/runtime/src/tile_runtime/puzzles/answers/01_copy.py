@@ -3,10 +3,10 @@
 You learn: a kernel is a grid of blocks, a block works on a tile in on-chip memory, and `T.copy`
 moves tiles in and out.
 
-Task: Y = X for a vector of N half-precision numbers. `T.Kernel(n, threads=2)` starts n blocks, and
-`cid` is the number of the block. A block copies BLOCK numbers: gm -> tile -> gm. `X[start]` as an
-operand of `T.copy` means the tile that starts there. Where the last tile hangs over the end of the
-vector, `T.copy` moves only what is inside.
+Task: Y = X for a vector of N half-precision numbers. `T.Kernel(n, threads=2)` starts n blocks,
+and `cid` is the number of the block. A block copies BLOCK numbers: gm -> tile -> gm. `X[start]`
+as an operand of `T.copy` means the tile that starts there. Where the last tile hangs over the end
+of the vector, `T.copy` moves only what is inside.
 
     x = T.alloc_shared((BLOCK,), "float16")   # a tile
     T.copy(source, destination)

@@ -1,7 +1,7 @@
 """Puzzle 02: multiply two vectors and clip the result.
 
-You learn: `T.Parallel` computes every element of a tile, and the compiler makes vector instructions
-of it.
+You learn: `T.Parallel` computes every element of a tile, and the compiler makes vector
+instructions of it.
 
 Task: Y = min(max(A * B, 0), 6) for vectors of N float32 numbers. Load both tiles, compute in a
 `T.Parallel` loop, store the result:

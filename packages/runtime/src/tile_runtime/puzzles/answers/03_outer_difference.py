@@ -2,9 +2,9 @@
 
 You learn: tiles of two dimensions, and operands that repeat along a dimension.
 
-Task: Y[i, j] = A[i] - B[j] for A of M and B of N float32 numbers. The grid has two dimensions here:
-`bx` counts tiles along N, `by` along M. In `T.Parallel(ROWS, COLUMNS)` an operand may use only one
-of the indices; the compiler repeats it along the other one.
+Task: Y[i, j] = A[i] - B[j] for A of M and B of N float32 numbers. The grid has two dimensions
+here: `bx` counts tiles along N, `by` along M. In `T.Parallel(ROWS, COLUMNS)` an operand may use
+only one of the indices; the compiler repeats it along the other one.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
 answer takes.

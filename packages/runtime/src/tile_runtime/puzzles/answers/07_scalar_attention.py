@@ -7,8 +7,8 @@ Task: each row has a query Q[b], N keys K[b, :] and N values V[b, :], all float3
 
     Y[b] = sum over j of softmax(Q[b] * K[b, :])[j] * V[b, j]
 
-in one pass over K and V: besides the sum of puzzle 06 keep a second one, that of exp(...) * V, and
-shrink both by exp(old - new). Divide at the end. Keys beyond the end must get no weight.
+in one pass over K and V: besides the sum of puzzle 06 keep a second one, that of exp(...) * V,
+and shrink both by exp(old - new). Divide at the end. Keys beyond the end must get no weight.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
 answer takes.

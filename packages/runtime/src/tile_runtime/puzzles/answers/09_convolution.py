@@ -1,10 +1,11 @@
 """Puzzle 09: a convolution of one dimension.
 
-You learn: windows that overlap. A vector instruction reads from addresses that are multiples of 32
-bytes, so the compiler moves a shifted window element by element; a load from gm can start anywhere.
+You learn: windows that overlap. A vector instruction reads from addresses that are multiples of
+32 bytes, so the compiler moves a shifted window element by element; a load from gm can start
+anywhere.
 
-Task: Y[i, j] = sum over t < TAPS of X[i, j + t] * W[t], for float32 X of M x N; what lies beyond the
-end of a row counts as zero. `W[t]` of a tile is a number that multiplies a whole tile.
+Task: Y[i, j] = sum over t < TAPS of X[i, j + t] * W[t], for float32 X of M x N; what lies beyond
+the end of a row counts as zero. `W[t]` of a tile is a number that multiplies a whole tile.
 
     for t in T.serial(TAPS): ...
 

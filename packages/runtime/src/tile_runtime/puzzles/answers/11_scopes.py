@@ -2,17 +2,18 @@
 
 You learn: the memories of a core and what each is for, and which core runs a statement.
 
-From here on you write what the compiler chose before. A block has a cube core, with the memories L1
-(tiles of operands) and L0C (results of products), and two vector cores, each with a unified buffer
-(UB). `with T.Scope("C")` runs on the cube core, `with T.Scope("V")` on both vector cores; `vid` is 0
-on one and 1 on the other. The only way from L0C to a UB is gm: here the workspace `room`.
+From here on you write what the compiler chose before. A block has a cube core, with the memories
+L1 (tiles of operands) and L0C (results of products), and two vector cores, each with a unified
+buffer (UB). `with T.Scope("C")` runs on the cube core, `with T.Scope("V")` on both vector cores;
+`vid` is 0 on one and 1 on the other. The only way from L0C to a UB is gm: here the workspace
+`room`.
 
     T.alloc_L1(shape, dtype)   T.alloc_L0C(shape, dtype)   T.alloc_ub(shape, dtype)
 
-Task: C = max(A @ B, 0) for A of M x 64 and B of 64 x 128, half precision in, float32 out. The cube
-core multiplies 32 rows of A with B and stores them to `room`; each vector core takes 16 of these
-rows, applies `T.tile.relu(dst, src)` and stores them to C. Flags are not your task yet: both
-options below leave them to the compiler.
+Task: C = max(A @ B, 0) for A of M x 64 and B of 64 x 128, half precision in, float32 out. The
+cube core multiplies 32 rows of A with B and stores them to `room`; each vector core takes 16 of
+these rows, applies `T.tile.relu(dst, src)` and stores them to C. Flags are not your task yet:
+both options below leave them to the compiler.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
 answer takes.

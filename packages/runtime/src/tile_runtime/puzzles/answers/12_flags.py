@@ -2,15 +2,16 @@
 
 You learn: a core has pipes that run at the same time; a flag makes one wait for another.
 
-`T.copy` from gm runs on the pipe "mte2", vector operations on "v", `T.copy` to gm on "mte3". Within
-a pipe instructions start in program order. Between pipes nothing is ordered unless you do it:
+`T.copy` from gm runs on the pipe "mte2", vector operations on "v", `T.copy` to gm on "mte3".
+Within a pipe instructions start in program order. Between pipes nothing is ordered unless you do
+it:
 
     T.set_flag("mte2", "v", 0)     # on mte2: event 0 happens when all before it is complete
     T.wait_flag("mte2", "v", 0)    # v waits for event 0 and clears it
     T.pipe_barrier("v")            # what follows on v starts when all before it on v is complete
 
-Task: Y = X * 2 + 1. The statements below are right, but nothing orders them. Add flags and a barrier
-until the simulator finds nothing. Every event that is set must be waited for.
+Task: Y = X * 2 + 1. The statements below are right, but nothing orders them. Add flags and a
+barrier until the simulator finds nothing. Every event that is set must be waited for.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
 answer takes.
@@ -52,10 +53,10 @@ def flags(M, N):
                 T.set_flag("v", "mte3", 0)
                 T.wait_flag("v", "mte3", 0)
                 T.copy(x, Y[row, 0])
-                #| T.copy(X[row, 0], x)
-                #| T.tile.mul(x, x, 2.0)
-                #| T.tile.add(x, x, 1.0)
-                #| T.copy(x, Y[row, 0])
+                #: T.copy(X[row, 0], x)
+                #: T.tile.mul(x, x, 2.0)
+                #: T.tile.add(x, x, 1.0)
+                #: T.copy(x, Y[row, 0])
                 # end of your part
 
     return kernel
@@ -65,7 +66,7 @@ def flags(M, N):
 HIDDEN = ({"M": 32, "N": 64}, {"M": 96, "N": 520})
 HINTS = (
     "Read each finding: it names two lines and the pipes they run on. Put the flag between them.",
-    "The load and the multiplication: set_flag and wait_flag of (\"mte2\", \"v\", 0).",
-    "Multiplication and addition are both on v: T.pipe_barrier(\"v\") between them.",
-    "The addition and the store: set_flag and wait_flag of (\"v\", \"mte3\", 0).",
+    'The load and the multiplication: set_flag and wait_flag of ("mte2", "v", 0).',
+    'Multiplication and addition are both on v: T.pipe_barrier("v") between them.',
+    'The addition and the store: set_flag and wait_flag of ("v", "mte3", 0).',
 )

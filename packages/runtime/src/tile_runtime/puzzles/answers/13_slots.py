@@ -3,11 +3,11 @@
 You learn: double buffering. While the vector unit works on one slot, the next tile is loaded into
 the other one, and flags in both directions keep the pipes apart.
 
-Task: Y = exp(X), tile by tile. The code below is right and slow: it has one slot, so each load waits
-for the store of the tile before. Give `x` two slots, `x[k % 2, :, :]`, with an event id for each.
-For each slot a flag ("mte2", "v", slot) says *filled*, ("v", "mte3", slot) says *computed*, and
-("mte3", "mte2", slot) says *free again*. Slots start free: set that flag for each slot before the
-loop, and wait for it after the loop, so that no event is left set.
+Task: Y = exp(X), tile by tile. The code below is right and slow: it has one slot, so each load
+waits for the store of the tile before. Give `x` two slots, `x[k % 2, :, :]`, with an event id for
+each. For each slot a flag ("mte2", "v", slot) says *filled*, ("v", "mte3", slot) says *computed*,
+and ("mte3", "mte2", slot) says *free again*. Slots start free: set that flag for each slot before
+the loop, and wait for it after the loop, so that no event is left set.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.2 times what the
 answer takes.
@@ -57,21 +57,21 @@ def slots(tiles):
                     T.set_flag("mte3", "mte2", slot)
                 for s in T.serial(2):
                     T.wait_flag("mte3", "mte2", s)
-            #| x = T.alloc_ub((ROWS, COLUMNS), "float32")
-            #| with T.Scope("V"):
-            #|     T.set_flag("mte3", "mte2", 0)
-            #|     for k in T.serial(tiles):
-            #|         row = ((cid * 2 + vid) * tiles + k) * ROWS
-            #|         T.wait_flag("mte3", "mte2", 0)
-            #|         T.copy(X[row, 0], x)
-            #|         T.set_flag("mte2", "v", 0)
-            #|         T.wait_flag("mte2", "v", 0)
-            #|         T.tile.exp(x, x)
-            #|         T.set_flag("v", "mte3", 0)
-            #|         T.wait_flag("v", "mte3", 0)
-            #|         T.copy(x, Y[row, 0])
-            #|         T.set_flag("mte3", "mte2", 0)
-            #|     T.wait_flag("mte3", "mte2", 0)
+            #: x = T.alloc_ub((ROWS, COLUMNS), "float32")
+            #: with T.Scope("V"):
+            #:     T.set_flag("mte3", "mte2", 0)
+            #:     for k in T.serial(tiles):
+            #:         row = ((cid * 2 + vid) * tiles + k) * ROWS
+            #:         T.wait_flag("mte3", "mte2", 0)
+            #:         T.copy(X[row, 0], x)
+            #:         T.set_flag("mte2", "v", 0)
+            #:         T.wait_flag("mte2", "v", 0)
+            #:         T.tile.exp(x, x)
+            #:         T.set_flag("v", "mte3", 0)
+            #:         T.wait_flag("v", "mte3", 0)
+            #:         T.copy(x, Y[row, 0])
+            #:         T.set_flag("mte3", "mte2", 0)
+            #:     T.wait_flag("mte3", "mte2", 0)
             # end of your part
 
     return kernel
@@ -80,7 +80,7 @@ def slots(tiles):
 # for the judge
 HIDDEN = ({"tiles": 1}, {"tiles": 5})
 HINTS = (
-    "x = T.alloc_ub((2, ROWS, COLUMNS), \"float32\"), and slot = k % 2 in the loop.",
+    'x = T.alloc_ub((2, ROWS, COLUMNS), "float32"), and slot = k % 2 in the loop.',
     "Replace `x` by `x[slot, :, :]` and the event id 0 by `slot` everywhere in the loop.",
-    "Set (\"mte3\", \"mte2\", s) for s in T.serial(2) before the loop; wait for both after it.",
+    'Set ("mte3", "mte2", s) for s in T.serial(2) before the loop; wait for both after it.',
 )

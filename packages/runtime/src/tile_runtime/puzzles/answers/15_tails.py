@@ -1,11 +1,11 @@
 """Puzzle 15: tails.
 
-You learn: what a tile holds where it hangs over the end of a tensor, and what a reduction makes of
-it.
+You learn: what a tile holds where it hangs over the end of a tensor, and what a reduction makes
+of it.
 
-Task: Y[i] = the largest number of row i of X. The code below is right when M is a multiple of ROWS
-and the numbers are positive. Find out what is wrong otherwise: the number of blocks, and what
-`T.copy` puts beyond the end of a row unless `pad_value=` says something else.
+Task: Y[i] = the largest number of row i of X. The code below is right when M is a multiple of
+ROWS and the numbers are positive. Find out what is wrong otherwise: the number of blocks, and
+what `T.copy` puts beyond the end of a row unless `pad_value=` says something else.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
 answer takes.
@@ -42,14 +42,14 @@ def tails(M, N):
                 T.copy(X[row, 0], x, pad_value=-T.infinity("float32"))
                 T.reduce_max(x, y, dim=1)
                 T.copy(y, Y[row])
-        #| with T.Kernel(M // ROWS, is_npu=True) as (cid, vid):
-        #|     x = T.alloc_ub((ROWS // 2, COLUMNS), "float32")
-        #|     y = T.alloc_ub((ROWS // 2,), "float32")
-        #|     with T.Scope("V"):
-        #|         row = cid * ROWS + vid * (ROWS // 2)
-        #|         T.copy(X[row, 0], x)
-        #|         T.reduce_max(x, y, dim=1)
-        #|         T.copy(y, Y[row])
+        #: with T.Kernel(M // ROWS, is_npu=True) as (cid, vid):
+        #:     x = T.alloc_ub((ROWS // 2, COLUMNS), "float32")
+        #:     y = T.alloc_ub((ROWS // 2,), "float32")
+        #:     with T.Scope("V"):
+        #:         row = cid * ROWS + vid * (ROWS // 2)
+        #:         T.copy(X[row, 0], x)
+        #:         T.reduce_max(x, y, dim=1)
+        #:         T.copy(y, Y[row])
         # end of your part
 
     return kernel
@@ -60,5 +60,5 @@ HIDDEN = ({"M": 64, "N": 500}, {"M": 75, "N": 512}, {"M": 1, "N": 1})
 HINTS = (
     "M // ROWS leaves the last rows out; T.ceildiv(M, ROWS) does not.",
     "Without pad_value the tile holds zeros beyond the end, and zero is larger than what is there.",
-    "pad_value=-T.infinity(\"float32\") is smaller than any number.",
+    'pad_value=-T.infinity("float32") is smaller than any number.',
 )

@@ -2,11 +2,11 @@
 
 You learn: both vector cores of a block run the same text; `vid` tells them apart.
 
-Task: Y[i, j] = X[i, j] * W[j]. Below, both vector cores do the same rows. The result is right, but
-the work is done twice, and the simulator reports the second store. Give each vector core half of
-the rows.
+Task: Y[i, j] = X[i, j] * W[j]. Below, both vector cores do the same rows. The result is right,
+but the work is done twice, and the simulator reports the second store. Give each vector core half
+of the rows.
 
-Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
+Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.2 times what the
 answer takes.
 """
 
@@ -15,7 +15,7 @@ import torch
 import tile_frontend as T
 
 SIZES = {"M": 768, "N": 1024}
-LIMIT = 15
+LIMIT = 13.5
 TOLERANCE = 0.0
 ROWS = 32
 
@@ -45,15 +45,15 @@ def lanes(M, N):
                 for i in T.serial(ROWS // 2):
                     T.tile.mul(x[i, :], x[i, :], w)
                 T.copy(x, Y[row, 0])
-            #| x = T.alloc_ub((ROWS, N), "float32")
-            #| w = T.alloc_ub((N,), "float32")
-            #| with T.Scope("V"):
-            #|     row = cid * ROWS
-            #|     T.copy(W, w)
-            #|     T.copy(X[row, 0], x)
-            #|     for i in T.serial(ROWS):
-            #|         T.tile.mul(x[i, :], x[i, :], w)
-            #|     T.copy(x, Y[row, 0])
+            #: x = T.alloc_ub((ROWS, N), "float32")
+            #: w = T.alloc_ub((N,), "float32")
+            #: with T.Scope("V"):
+            #:     row = cid * ROWS
+            #:     T.copy(W, w)
+            #:     T.copy(X[row, 0], x)
+            #:     for i in T.serial(ROWS):
+            #:         T.tile.mul(x[i, :], x[i, :], w)
+            #:     T.copy(x, Y[row, 0])
             # end of your part
 
     return kernel

@@ -3,12 +3,12 @@
 You learn: starting a block costs time. A launch with one block for each core, each of which goes
 over many tiles, pays once, and loads what all tiles share once.
 
-Task: Y[i, j] = X[i, j] + B[i % ROWS, j]: a table B of ROWS x N is added to every tile of ROWS rows.
-Below, each tile has a block, which loads B anew. Start CORES blocks, load B once in each, and let
-each vector core go over the tiles lane, lane + LANES, lane + 2 * LANES, ..., where `lane` is
-cid * 2 + vid. The options keep the compiler from doing this by itself. Pipeline the loop.
+Task: Y[i, j] = X[i, j] + B[i % ROWS, j]: a table B of ROWS x N is added to every tile of ROWS
+rows. Below, each tile has a block, which loads B anew. Start CORES blocks, load B once in each,
+and let each vector core go over the tiles lane, lane + LANES, lane + 2 * LANES, ..., where `lane`
+is cid * 2 + vid. The options keep the compiler from doing this by itself. Pipeline the loop.
 
-Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
+Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.04 times what the
 answer takes.
 """
 
@@ -17,7 +17,7 @@ import torch
 import tile_frontend as T
 
 SIZES = {"tiles": 480, "N": 512}
-LIMIT = 18
+LIMIT = 14.5
 TOLERANCE = 0.0
 ROWS, CORES = 8, 24
 LANES = 2 * CORES
@@ -60,16 +60,16 @@ def persistent(tiles, N):
                     T.copy(X[row, 0], x)
                     T.tile.add(y, x, b)
                     T.copy(y, Y[row, 0])
-        #| with T.Kernel(T.ceildiv(tiles, 2), is_npu=True) as (cid, vid):
-        #|     x = T.alloc_ub((ROWS, N), "float32")
-        #|     y = T.alloc_ub((ROWS, N), "float32")
-        #|     b = T.alloc_ub((ROWS, N), "float32")
-        #|     with T.Scope("V"):
-        #|         row = (cid * 2 + vid) * ROWS
-        #|         T.copy(B, b)
-        #|         T.copy(X[row, 0], x)
-        #|         T.tile.add(y, x, b)
-        #|         T.copy(y, Y[row, 0])
+        #: with T.Kernel(T.ceildiv(tiles, 2), is_npu=True) as (cid, vid):
+        #:     x = T.alloc_ub((ROWS, N), "float32")
+        #:     y = T.alloc_ub((ROWS, N), "float32")
+        #:     b = T.alloc_ub((ROWS, N), "float32")
+        #:     with T.Scope("V"):
+        #:         row = (cid * 2 + vid) * ROWS
+        #:         T.copy(B, b)
+        #:         T.copy(X[row, 0], x)
+        #:         T.tile.add(y, x, b)
+        #:         T.copy(y, Y[row, 0])
         # end of your part
 
     return kernel

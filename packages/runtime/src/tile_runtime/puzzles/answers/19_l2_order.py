@@ -1,16 +1,18 @@
 """Puzzle 19: the order of tiles and the L2 cache.
 
-You learn: blocks that run at the same time share what they load if they work on neighbouring tiles.
+You learn: blocks that run at the same time share what they load if they work on neighbouring
+tiles.
 
 Task: C = A @ B with one block for each tile of C. Below, consecutive blocks go down a column of
 tiles, so the 24 blocks that run together load 24 different bands of A. Change two things:
 
 * Renumber the tiles so that they form a compact patch: `T.use_swizzle(cid, M, N, K, BLOCK_M,
-  BLOCK_N, off=PANEL, dir=1)` maps `cid` to a tile number, row * n_tiles + column, in panels of PANEL
-  columns.
-* Tiles of a patch ask for the same bytes at the same time, and all wait for HBM. Let each tile begin
-  elsewhere along K and go once around: step (k + start) % k_tiles in place of k, where `start` is
-  (row + column) * (k_tiles // PANEL). Then one block brings a piece and the others find it in L2.
+  BLOCK_N, off=PANEL, dir=1)` maps `cid` to a tile number, row * n_tiles + column, in panels of
+  PANEL columns.
+* Tiles of a patch ask for the same bytes at the same time, and all wait for HBM. Let each tile
+  begin elsewhere along K and go once around: step (k + start) % k_tiles in place of k, where
+  `start` is (row + column) * (k_tiles // PANEL). Then one block brings a piece and the others
+  find it in L2.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.05 times what the
 answer takes.
@@ -57,11 +59,11 @@ def l2_order(M, N, K):
                 T.copy(A[row * BLOCK_M, step * BLOCK_K], a)
                 T.copy(B[step * BLOCK_K, column * BLOCK_N], b)
                 T.gemm_v0(a, b, c, init=(k == 0))
-            #| row, column = cid % m_tiles, cid // m_tiles
-            #| for k in T.Pipelined(k_tiles, num_stages=2):
-            #|     T.copy(A[row * BLOCK_M, k * BLOCK_K], a)
-            #|     T.copy(B[k * BLOCK_K, column * BLOCK_N], b)
-            #|     T.gemm_v0(a, b, c, init=(k == 0))
+            #: row, column = cid % m_tiles, cid // m_tiles
+            #: for k in T.Pipelined(k_tiles, num_stages=2):
+            #:     T.copy(A[row * BLOCK_M, k * BLOCK_K], a)
+            #:     T.copy(B[k * BLOCK_K, column * BLOCK_N], b)
+            #:     T.gemm_v0(a, b, c, init=(k == 0))
             # end of your part
             T.copy(c, C[row * BLOCK_M, column * BLOCK_N])
 

@@ -3,9 +3,9 @@
 You learn: to read a verdict on time. What no vector instruction can do stays a loop on the scalar
 unit, one element after the other; the compiler says why, and what it would need to know.
 
-Task: Y = X % 1440, the minute of the day, for int32 minutes X between 0 and 600000. The kernel below
-is right and slow. `puzzles check` prints what binds it and the remark of the compiler at the line.
-Tell the compiler what you know about the numbers.
+Task: Y = X % 1440, the minute of the day, for int32 minutes X between 0 and 600000. The kernel
+below is right and slow. `puzzles check` prints what binds it and the remark of the compiler at
+the line. Tell the compiler what you know about the numbers.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
 answer takes.
@@ -39,8 +39,8 @@ def slow_kernel(M, N):
             # your part
             for i, j in T.Parallel(ROWS, N):
                 x[i, j] = T.min(T.max(x[i, j], 0), 600_000) % 1440
-            #| for i, j in T.Parallel(ROWS, N):
-            #|     x[i, j] = x[i, j] % 1440
+            #: for i, j in T.Parallel(ROWS, N):
+            #:     x[i, j] = x[i, j] % 1440
             # end of your part
             T.copy(x, Y[cid * ROWS, 0])
 

@@ -2,13 +2,13 @@
 
 You learn: memory that several devices share, a put that arrives later, and a signal that says so.
 
-The launch runs on R devices at the same time. A `T.SymmTensor` has an instance on each device, and
-`T.put_signal(source, destination, word, 1, peer)` writes to the instance of the device `peer`; when
-the bytes have arrived, it adds 1 to the word there. `T.wait_ge(word, 1)` waits until the word of
-this device has reached 1.
+The launch runs on R devices at the same time. A `T.SymmTensor` has an instance on each device,
+and `T.put_signal(source, destination, word, 1, peer)` writes to the instance of the device
+`peer`; when the bytes have arrived, it adds 1 to the word there. `T.wait_ge(word, 1)` waits until
+the word of this device has reached 1.
 
-Task: on each device Y = X + the X of the device before it, of N float32 numbers. The code below puts
-the tile to the next device, and adds whatever lies in `landed` at once. Add what is missing.
+Task: on each device Y = X + the X of the device before it, of N float32 numbers. The code below
+puts the tile to the next device, and adds whatever lies in `landed` at once. Add what is missing.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
 answer takes.
@@ -50,9 +50,9 @@ def two_devices(R, N):
                 T.copy(X, x)
                 T.wait_ge(arrived[0], 1)
                 T.copy(landed, other)
-                #| T.put_signal(X, landed, arrived[0], 1, (r + 1) % num)
-                #| T.copy(X, x)
-                #| T.copy(landed, other)
+                #: T.put_signal(X, landed, arrived[0], 1, (r + 1) % num)
+                #: T.copy(X, x)
+                #: T.copy(landed, other)
                 # end of your part
                 T.tile.add(x, x, other)
                 T.copy(x, Y)
