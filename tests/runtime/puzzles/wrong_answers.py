@@ -226,7 +226,7 @@ WRONG_ANSWERS = (
         "17",
         ("a serial loop", "slow", "us are allowed",
          ("T.Pipelined(tiles, num_stages=2)", "T.serial(tiles)")),
-        ("barriers", "finding", "sync",
+        ("a barrier of all pipes", "slow", "us are allowed",
          ("T.copy(X[row, 0], x)", "T.copy(X[row, 0], x)\n                    T.barrier_all()")),
         ("the tile itself is stored", "wrong", "element", ("T.copy(y, Y[row, 0])", "T.copy(x, Y[row, 0])")),
         ("one tile too few", "finding", "nothing writes", ("T.Pipelined(tiles,", "T.Pipelined(tiles - 1,")),

@@ -8,7 +8,7 @@ wrong. The result may be right on every run here, and would be wrong on some run
 Read the finding, follow both of its lines, and mend the flag. Do not add barriers: the limit is
 tight.
 
-Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.2 times what the
+Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.1 times what the
 answer takes.
 """
 
@@ -17,7 +17,7 @@ import torch
 import tile_frontend as T
 
 SIZES = {"tiles": 10}
-LIMIT = 17
+LIMIT = 15
 TOLERANCE = 1e-6
 ROWS, COLUMNS, CORES = 4, 1024, 24
 

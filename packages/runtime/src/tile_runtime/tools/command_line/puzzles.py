@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -123,15 +122,14 @@ def _check(options: argparse.Namespace) -> int:
     if verdict.right:
         print(f"next: {_next(all_puzzles(), progress)}")
     elif before.hints < len(puzzle.hints):
-        print(f"stuck? tile-ascend puzzles hint {puzzle.number}", file=sys.stderr)
+        print(f"stuck? tile-ascend puzzles hint {puzzle.number}")
     return code
 
 
 def _told(puzzle: Puzzle, verdict: PuzzleVerdict) -> int:
     """Print a verdict; the exit code."""
     if not verdict.right:
-        print(f"puzzle {puzzle.number}: {verdict.kind}", file=sys.stderr)
-        print(verdict.text, file=sys.stderr)
+        print(f"puzzle {puzzle.number}: {verdict.kind}\n{verdict.text}")
         return 1
     print(
         f"puzzle {puzzle.number}: right, {verdict.microseconds:.1f} us modelled "
