@@ -11,7 +11,9 @@ it:
     T.pipe_barrier("v")            # what follows on v starts when all before it on v is complete
 
 Task: Y = X * 2 + 1. The statements below are right, but nothing orders them. Add flags and a
-barrier until the simulator finds nothing. Every event that is set must be waited for.
+barrier until the simulator finds nothing. Every event that is set must be waited for. The
+findings also offer to leave the order to the compiler, which is what you would do elsewhere; here
+it is the lesson.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
 answer takes.
