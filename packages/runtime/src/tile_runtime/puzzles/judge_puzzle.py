@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tile_ir import TileError
+from tile_ir import KernelWarning, TileError
 from tile_ir.switches import override
 from tile_runtime.puzzles.compare_results import first_difference
 from tile_runtime.puzzles.puzzle import Puzzle
@@ -83,7 +83,7 @@ def _judged(puzzle: Puzzle, given: ModuleType, module: ModuleType) -> PuzzleVerd
                 kind = FINDING if isinstance(error, SimulationError) else REFUSED
                 return PuzzleVerdict(kind, f"for {shown}:\n{error}", error.slug)
         if timed:
-            remarks += dict.fromkeys(str(w.message) for w in told)
+            remarks += dict.fromkeys(_remark(w) for w in told if w.category is KernelWarning)
         if wrong:
             return PuzzleVerdict(WRONG, "\n".join((f"for {shown}: {wrong}", *remarks)))
     return _timed(puzzle, runs, remarks)
@@ -128,6 +128,11 @@ def _why(run: TimedRun) -> list[str]:
     if said.evidence:
         lines += [f"  evidence: {said.evidence}", f"  do: {said.do}"]
     return lines
+
+
+def _remark(told: warnings.WarningMessage) -> str:
+    """A remark of the compiler or a warning of the simulator, with its line."""
+    return f"{Path(told.filename).name}:{told.lineno}: {told.message}"
 
 
 def _hole_in(tree: ast.Module) -> int | None:
