@@ -4,6 +4,7 @@ reason, and the command leads from one to the next."""
 import ast
 import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,17 @@ def test_a_wrong_answer_fails_for_the_right_reason(wrong: WrongAnswer, tmp_path:
     verdict = judge_puzzle(puzzle, path)
     assert verdict.kind == wrong.kind, verdict.text
     assert wrong.words in verdict.text
+
+
+@pytest.mark.parametrize("number", ["01", "10", "22"])
+def test_a_file_runs_by_itself(
+    number: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    puzzle = PUZZLES[number]
+    path = tmp_path / puzzle.file
+    path.write_text(answers_text(puzzle))
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out.count("tensor(") >= 2
 
 
 @pytest.mark.parametrize(
