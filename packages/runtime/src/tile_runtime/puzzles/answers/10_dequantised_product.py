@@ -10,7 +10,8 @@ added.
     B[k, j] = (P[k, j] & 15) - 8          B[k, j + N / 2] = (P[k, j] >> 4) - 8
 
 `T.cast(x, "float16")` converts in a `T.Parallel` loop. A block makes the tile of C for one of the
-two halves: `half` is 0 for the low bits and 1 for the high ones.
+two halves: `half` is 0 for the low bits and 1 for the high ones. C is declared as M x 2 x N / 2,
+so the tile is a slice: C[row : row + BLOCK_M, half, column : column + BLOCK_N].
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
 answer takes.
@@ -74,5 +75,6 @@ HINTS = (
     "Four tiles: a, the packed p (uint8), the unpacked b (float16), and the fragment c (float32).",
     "(p[i, j] >> (4 * half)) & 15 is the weight with 8 added, as an integer.",
     "b[i, j] = T.cast((p[i, j] >> (4 * half)) & 15, 'float16') - 8.0, then T.gemm(a, b, c).",
-    "The tile of C: rows by * BLOCK_M on, index half, columns bx * BLOCK_N on.",
+    "With row = by * BLOCK_M and column = bx * BLOCK_N the product goes to "
+    "C[row : row + BLOCK_M, half, column : column + BLOCK_N].",
 )

@@ -121,8 +121,9 @@ def _check(options: argparse.Namespace) -> int:
     code = _told(puzzle, verdict)
     if verdict.right:
         print(f"next: {_next(all_puzzles(), progress)}")
-    elif before.hints < len(puzzle.hints):
-        print(f"stuck? tile-ascend puzzles hint {puzzle.number}")
+    else:
+        step = "hint" if before.hints < len(puzzle.hints) else "answer"
+        print(f"stuck? tile-ascend puzzles {step} {puzzle.number}")
     return code
 
 
