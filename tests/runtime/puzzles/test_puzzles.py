@@ -134,6 +134,18 @@ def test_a_file_that_is_no_kernel_is_broken(
     assert words in verdict.text
 
 
+def test_only_the_first_findings_are_printed(tmp_path: Path) -> None:
+    puzzle = PUZZLES["13"]
+    path = tmp_path / puzzle.file
+    unordered = re.sub(r"^ *T\.(set|wait)_flag\(.*\n", "", answers_text(puzzle), flags=re.M)
+    path.write_text(
+        unordered.replace("in T.serial(2):", "in T.serial(2):\n                    pass")
+    )
+    verdict = judge_puzzle(puzzle, path)
+    assert verdict.kind == FINDING and verdict.text.count("error[") == 3
+    assert re.search(r"and \d more: mend these first$", verdict.text)
+
+
 def test_a_file_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     path = tmp_path / "01_copy.py"
     path.write_text("while True:\n    pass\n")

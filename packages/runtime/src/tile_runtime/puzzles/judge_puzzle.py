@@ -30,6 +30,8 @@ from tile_runtime.simulator.simulation_error import SimulationError
 if TYPE_CHECKING:
     from tile_runtime.tools.report.timed_run import TimedRun
 
+# So many further findings of a run are printed.
+_FURTHER = 2
 # Whatever the environment says: the limits hold for this chip, and order is the learner's.
 _SWITCHES = {
     "check": "strict",
@@ -81,12 +83,21 @@ def _judged(puzzle: Puzzle, given: ModuleType, module: ModuleType) -> PuzzleVerd
                 wrong = _wrong(given, factory, sizes)
             except TileError as error:
                 kind = FINDING if isinstance(error, SimulationError) else REFUSED
-                return PuzzleVerdict(kind, f"for {shown}:\n{error}", error.slug)
+                return PuzzleVerdict(kind, f"for {shown}:\n{_first_few(error)}", error.slug)
         if timed:
             remarks += dict.fromkeys(_remark(w) for w in told if w.category is KernelWarning)
         if wrong:
             return PuzzleVerdict(WRONG, "\n".join((f"for {shown}: {wrong}", *remarks)))
     return _timed(puzzle, runs, remarks)
+
+
+def _first_few(error: TileError) -> str:
+    """The error, and of further ones of its run only the first."""
+    further = error.others[_FURTHER:] if isinstance(error, SimulationError) else ()
+    if not further:
+        return str(error)
+    left_out = "".join(f"\n{one}" for one in further)
+    return f"{str(error).removesuffix(left_out)}\nand {len(further)} more: mend these first"
 
 
 def _wrong(given: ModuleType, factory: Any, sizes: dict[str, Any]) -> str:
