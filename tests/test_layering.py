@@ -66,6 +66,7 @@ CATCHES_ALL = {
     "packages/frontend/src/tile_frontend/_evaluate/decorators.py": "operators of the script's own objects",
     "packages/runtime/src/tile_runtime/ahead_of_time/build_kernels.py": "calls generate_source of a project's kernels",
     "packages/runtime/src/tile_runtime/ahead_of_time/find_kernels.py": "imports files of a project",
+    "packages/runtime/src/tile_runtime/puzzles/judge_puzzle.py": "executes a script",
     "packages/runtime/src/tile_runtime/tools/language_server/factory_sizes.py": "evaluates arguments of a script",
     "packages/runtime/src/tile_runtime/tools/language_server/look_at_script.py": "executes a script",
     "packages/runtime/src/tile_runtime/tuning/candidates.py": "calls a factory for so long, and hands on what it raises",
@@ -89,9 +90,10 @@ ROOMS_OF_RUNTIME = {
         "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
     },
     "tools.report": {"simulator", "cache", "launcher", "jit_kernels", "scripts"},
+    "puzzles": {"simulator", "tuning", "scripts", "tools.report"},
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
-        "tuning", "scripts", "ahead_of_time", "tools.report",
+        "tuning", "scripts", "ahead_of_time", "tools.report", "puzzles",
     },
     "tools.language_server": {"jit_kernels", "scripts", "tools.command_line"},
 }  # fmt: skip

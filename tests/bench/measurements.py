@@ -27,6 +27,7 @@ from bench.fused import FUSED
 from bench.launch_path import call_overhead, cold_start
 from bench.newcomers import NEWCOMERS
 from bench.order import memory_peaks, order_of_slots, order_quality, order_scale
+from bench.puzzles import PUZZLES
 from bench.row import (
     RUNS,
     Examples,
@@ -269,7 +270,7 @@ ROWS: dict[str, Measurement] = {
 }
 ROWS.update(SCHEDULES)
 ROWS.update(TUNING)
-ON_REQUEST: dict[str, Measurement] = {**LONG_SCHEDULES, **FUSED, **NEWCOMERS, **ADVICE}
+ON_REQUEST: dict[str, Measurement] = {**LONG_SCHEDULES, **FUSED, **NEWCOMERS, **ADVICE, **PUZZLES}
 
 
 def measure_rows(names: Sequence[str], folder: Path) -> list[Row]:

@@ -94,7 +94,8 @@ def _never_written(op: Op, buffer: Buffer) -> KernelError:
         "never-written",
         f"{what} `{buffer.name}`, but nothing in the kernel gives it a first value",
         op.loc,
-        "write init=True, or init=(k == 0) in a loop over k"
+        "call T.clear on it before the loop, or write init=True or init=(k == 0); "
+        "T.gemm calls it clear_accum="
         if adds and buffer.memory is Memory.L0C
         else "copy something to it or fill it first",
     )

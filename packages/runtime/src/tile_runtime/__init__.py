@@ -2,7 +2,7 @@
 
 Each folder is a room, and its first page says what lives there; which room may use which is told by
 tests/test_layering.py. From below: `options`, `simulator`, `cache`, `launcher`, `devices`;
-`jit_kernels` and `source_kernels`; `tuning`, `host_npu`, `scripts`; and `tools`.
+`jit_kernels` and `source_kernels`; `tuning`, `host_npu`, `scripts`; `puzzles` and `tools`.
 """
 
 from __future__ import annotations

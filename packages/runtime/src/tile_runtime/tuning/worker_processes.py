@@ -23,9 +23,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from tile_runtime.tuning.trial import DIED, LOST, TIMED_OUT, Trial, TrialOutcome, run_trial
+
+Answer = TypeVar("Answer")
 
 # A process without work leaves after so many seconds.
 _IDLE_SECONDS = 60.0
@@ -42,8 +44,9 @@ def run_apart(trial: Trial) -> TrialOutcome:
     return answer_apart(partial(run_trial, trial), trial.seconds)
 
 
-def answer_apart(job: Callable[[], TrialOutcome], seconds: float) -> TrialOutcome:
-    """What a job that pickles gives in another process, in so many seconds."""
+def answer_apart(job: Callable[[], Answer], seconds: float) -> Answer | TrialOutcome:
+    """What a job that pickles gives in another process, in so many seconds; the outcome of a trial
+    where it takes longer or its process ends."""
     return _workers().run(job, seconds)
 
 
@@ -60,7 +63,7 @@ class Workers:
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
 
-    def run(self, job: Callable[[], TrialOutcome], seconds: float) -> TrialOutcome:
+    def run(self, job: Callable[[], Answer], seconds: float) -> Answer | TrialOutcome:
         """The outcome of a job; which is told of it too if it takes longer, or if its process ends
         twice."""
         for _ in range(2):
@@ -132,7 +135,7 @@ class _Worker:
         )
         self._started = False
 
-    def answer(self, job: Callable[[], TrialOutcome], seconds: float) -> TrialOutcome | None:
+    def answer(self, job: Callable[[], Answer], seconds: float) -> Answer | None:
         """What came of the job; None if that takes longer. EOFError if the process ends."""
         if not self._started:
             if self._read(_START_SECONDS) != _READY:
@@ -142,7 +145,10 @@ class _Worker:
         with suppress(BrokenPipeError):  # reading tells that it has ended
             _send(self._process.stdin, pickle.dumps(job))
         answer = self._read(seconds)
-        return None if answer is None else pickle.loads(answer)
+        if answer is None:
+            return None
+        found: Answer = pickle.loads(answer)
+        return found
 
     def lives(self) -> bool:
         return self._process.poll() is None

@@ -33,6 +33,7 @@ COMMANDS = {
     "tune": "list what tuners found, or export it",
     "compile-kernels": "build kernels ahead of time, to be linked from C++",
     "inspect": "list kernels built ahead of time; check the C++ that calls them",
+    "puzzles": "learn the language: fill in kernels and have them judged",
     "lsp": "serve an editor: diagnostics while typing, hovers, quick fixes",
     "where": "print a path that other builds ask for",
     "bench": "measure a kernel, or compile, cache, call and simulation times",
