@@ -212,11 +212,13 @@ class _LoopWriter:
 
 
 def _taken(stmt: Stmt) -> Stmt | Body:
-    """What a branch comes to whose condition the number of an iteration decides: the other side may
-    be nothing for this one."""
-    if isinstance(stmt, If) and isinstance(stmt.condition, Const):
-        return stmt.then if stmt.condition.value else stmt.orelse
-    return stmt
+    """The side that a branch takes where the number of the iteration decides its condition: the
+    other side may be nothing for this one. A side with definitions stays a scope of its own, since
+    each iteration that stands alone has the same names."""
+    if not isinstance(stmt, If) or not isinstance(stmt.condition, Const):
+        return stmt
+    side = stmt.then if stmt.condition.value else stmt.orelse
+    return stmt if any(isinstance(s, Let) for s in side) else side
 
 
 def _guard(loop: For, stage: int, last: int, body: Body) -> Body:
