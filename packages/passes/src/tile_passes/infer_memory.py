@@ -36,7 +36,7 @@ def infer_memory(func: Func, target: Target) -> Func:
 
     Needs: BUILT. Gives: TYPED. Idea: every use demands something of the memories of its buffers, as
     the op table has it; copies relate the memories of both sides. Demands take memories away until
-    nothing changes; what is left open lies in ub (docs/language/rules_of_cores.md#open-memories). Uses that
+    nothing changes; what is left open lies in ub (docs/language/rules.md#open-memories). Uses that
     can not go together are an error at the later one. Limits: a buffer has one memory for the
     whole kernel.
     """

@@ -23,7 +23,8 @@ def place_buffers(func: Func, target: Target) -> Func:
     Needs, gives: BUILT. Idea: the value of a tile lies where it was made, and is handed over before
     it is used elsewhere. Products add to a tile in l0c, whose sum is added to the tile in ub before
     vector code uses that; operands are in l1. Handovers are copies that leave the loops that do not
-    change the value (docs/language/rules_of_cores.md#tiles-of-both-cores). `gemm` becomes `gemm_v0`. Of tiles
+    change the value (docs/language/rules.md#tiles-of-both-cores). `gemm` becomes `gemm_v0`. Of
+    tiles
     with two names products use a copy, which sums are copied back from. Limits: a tile whose memory
     the script names, or one of whose names has it named, stays there.
     """

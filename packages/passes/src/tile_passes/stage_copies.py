@@ -51,7 +51,7 @@ from tile_passes.lowering.alignment import starts_at_blocks
 from tile_passes.passdef import ir_pass
 
 # A copy from gm to gm moves pieces of so many bytes: transfers are at full rate from there on
-# (docs/hardware/movement.md#transfers), and two pieces leave most of ub to the kernel.
+# (docs/hardware/units.md#transfers), and two pieces leave most of ub to the kernel.
 PIECE = 32 * 1024
 # One is loaded while the other is stored.
 VERSIONS = 2

@@ -66,7 +66,7 @@ def stage_scalar_stores(func: Func, target: Target) -> Func:
     """Store elements of gm by copies, through a tile in ub that the scalar unit fills.
 
     Needs, gives: TYPED. Idea: the scalar unit stores to gm by whole lines of its data cache, in
-    which others may have elements (docs/hardware/scalar.md#data-cache); a copy stores the bytes of
+    which others may have elements (docs/hardware/units.md#data-cache); a copy stores the bytes of
     its elements only. All that a loop, or two nested ones, store to a box goes by one copy behind
     it; in loops, single elements stay with the scalar unit where their lines are its core's alone,
     as it need not wait for their copies. Where the author orders the pipes he has to ask for it.

@@ -49,7 +49,7 @@ def use_unit_flags(func: Func, target: Target) -> Func:
 
     Needs, gives: PLANNED. Idea: the one accumulator of a kernel is free for the next result only
     when it has been copied out, and the cube would stand still meanwhile; by the unit flags of l0c
-    both go on block by block (docs/hardware/cube.md#unit-flag). All products of a result, the last
+    both go on block by block (docs/hardware/units.md#unit-flag). All products of a result, the last
     one marked, and its copy take their form with unit flags, and `insert_sync` orders only the
     rest. Limits: one accumulator, which is made whole, from nothing, by products in loops of
     constant counts, and is copied whole and once; where the order inside a core is the compiler's.
