@@ -195,7 +195,7 @@ def Cast(dtype: _DType, value: Any) -> _Scalar:
     """`cast` with the type first."""
 
 def Else() -> AbstractContextManager[None]:
-    """What `T.If` runs if its condition does not hold."""
+    """Statements that `T.If` runs if its condition does not hold."""
 
 def If(cond: _Value) -> AbstractContextManager[None]:
     """A branch taken at run time: `with T.If(cond), T.Then(): ...`."""
@@ -267,7 +267,7 @@ def Task(
     T.Task(latency=, ii=):` stands around statements and changes nothing."""
 
 def Then() -> AbstractContextManager[None]:
-    """What `T.If` runs if its condition holds."""
+    """Statements that `T.If` runs if its condition holds."""
 
 def abs(x: _Value, dtype: _DType | None = None) -> Any:
     """`x` without its sign."""
@@ -308,7 +308,7 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
     """Choose the order of elements of L1 buffers; layouts of a GPU have no effect."""
 
 def assume(condition: Any) -> None:
-    """What the author knows: nothing is made of it here. A Fault for what is surely wrong."""
+    """A condition that the author states, without effect here; a surely false one is a Fault."""
 
 def barrier() -> None:
     """complete what all cores have written to other ranks, and wait until all cores of all ranks
@@ -936,7 +936,7 @@ def truncdiv(a: _Value, b: _Value) -> Any:
     """The quotient of integers rounded towards 0, as C divides."""
 
 def truncmod(a: _Value, b: _Value) -> Any:
-    """What `truncdiv` leaves: `a % b` of C, with the sign of `a`."""
+    """The remainder of `truncdiv`: `a % b` of C, with the sign of `a`."""
 
 class uint(_Scalar):
     """A scalar parameter of uint; called, a cast."""
