@@ -849,8 +849,8 @@ def reinterpret(value: Any, dtype: _DType) -> _Scalar:
 def reinterpretcast(dst: _Tile, src: _Tile, dtype: _DType) -> None:
     """From here on `dst` names the bytes of `src`, as elements of `dtype` and in its own shape;
       the
-    memory that `dst` was allocated with is given up. What is written through one name is read
-    through the other.
+    memory that `dst` was allocated with is given up. A value written through one name is
+    read through the other.
 
     The alias holds for the whole kernel, so nothing may have used `dst` before."""
 
@@ -1006,7 +1006,7 @@ def vectorized(
 
 def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -> Tensor:
     """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
-    converted. What is written through one is read through the other.
+    converted. A value written through one name is read through the other.
 
     A fragment with two names lies in ub. Raises Fault for a part of a buffer, where the bytes
       are
@@ -1028,10 +1028,9 @@ def wait_eq(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is == `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is == `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 def wait_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
     """hold dst_pipe until the flag is raised, then lower it.
@@ -1047,10 +1046,9 @@ def wait_ge(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is >= `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is >= `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 def wait_gt(
     word: Any,
@@ -1059,10 +1057,9 @@ def wait_gt(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is > `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is > `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 def wait_le(
     word: Any,
@@ -1071,10 +1068,9 @@ def wait_le(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is <= `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is <= `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 def wait_lt(
     word: Any,
@@ -1083,10 +1079,9 @@ def wait_lt(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is < `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is < `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 def wait_ne(
     word: Any,
@@ -1095,10 +1090,9 @@ def wait_ne(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is != `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is != `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 __all__ = [
     "And", "AutoTuner", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not",
