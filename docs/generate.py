@@ -5,7 +5,8 @@ generated comes from the sources as a whole, by a file of `pages/`; in other pag
 `<!-- generated: NAME -->` and `<!-- end -->` does.
 
 Pages of measurements and their pictures take minutes, and change with every schedule: they are
-written when named, `python docs/generate.py use/kernels.md "pictures of seeing_ranks.md"`, and those of
+written when named, `python docs/generate.py use/kernels.md "pictures of seeing_ranks.md"`, and
+those of
 use/kernels.md are checked where all tests are run.
 """
 
@@ -18,11 +19,9 @@ from pathlib import Path
 
 from pages.kernels import kernel_files
 from pages.language import language_page
-from pages.operations import ops_page
 from pages.parts import PARTS
 from pages.passes import passes_page
 from pages.rank_pictures import rank_pictures
-from pages.source_map import map_page
 from pages.switches import switches_page
 from run_blocks import ROOT, BlockError, run_document
 
@@ -32,9 +31,7 @@ MARKED = re.compile(r"(<!-- generated: (?P<name>[\w ]+) -->\n).*?(<!-- end -->)"
 MEASURED = re.compile(r"<!-- measured: [\w ]+ -->\n.*?<!-- end -->", re.S)
 PAGES: dict[str, Callable[[], str]] = {
     "language/reference.md": language_page,
-    "internals/map.md": map_page,
     "internals/passes.md": passes_page,
-    "language/ops.md": ops_page,
     "use/switches.md": switches_page,
 }
 # With the pictures they show.

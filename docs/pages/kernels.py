@@ -23,7 +23,8 @@ minutes, and writes this page and its pictures anew. -->
 # Kernels
 
 The [examples in developer style](../../examples/developer) name no memory, core, flag or barrier.
-Times are modelled ([time model](../hardware/time_model.md)) on {SOC}, from the start of the first block to the
+Times are modelled ([time model](../hardware/time_model.md)) on {SOC}, from the start of the first
+block to the
 end of the last, at sizes that keep all cores busy and run in seconds. L2 starts empty: in so few
 microseconds much of the time goes into the first reading of the operands, and starting the cores
 is part of it.

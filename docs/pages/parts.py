@@ -8,6 +8,7 @@ from typing import Any
 from slugs import uses
 
 from pages.markdown import ROOT, cell, code, listed, table
+from pages.source_map import folder_table
 from tile_frontend._dialects.imported_modules import import_table
 from tile_ir import Automatic, LoopKind, Phase
 from tile_ir.verification.phases import PHASES
@@ -95,6 +96,7 @@ def config_table() -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "slugs": slug_table,
     "phases": phase_table,
+    "folders": folder_table,
     "modules": module_table,
     "configs": config_table,
 }

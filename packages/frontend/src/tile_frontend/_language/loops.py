@@ -257,8 +257,8 @@ def Parallel(
     *extents: Any, coalesced_width: Any = None, loop_layout: Any = None, prefer_async: Any = None,
     annotations: Any = None,
 ) -> Loop:  # fmt: skip
-    """Independent iterations, run as vector operations. What names the threads and registers of a
-    GPU has no effect: `coalesced_width`, `loop_layout`, `prefer_async`, `annotations`."""
+    """Independent iterations, run as vector operations. Options for the threads and registers
+    of a GPU have no effect: `coalesced_width`, `loop_layout`, `prefer_async`, `annotations`."""
     if not extents:
         raise Fault("arity", "T.Parallel has no extents, expected one or two")
     return Loop("Parallel", LoopKind.PARALLEL, tuple(_bounds("Parallel", e, None) for e in extents))
@@ -283,7 +283,8 @@ def Pipelined(
 ) -> Loop:  # fmt: skip
     """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
     handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and what
-    would wait is worked on a round later (docs/language/pipelined_loops.md). `num_stages="auto"`: of the
+    would wait is worked on a round later (docs/language/developer_style.md#pipelined-loops).
+    `num_stages="auto"`: of the
     numbers that fit, the one that the time model finds fastest.
 
     `order` and `stage` say it for each statement of the body, names aside: its place in the new
