@@ -120,7 +120,7 @@ def the_index_of_triton():
     def k(X: T.Tensor((64,), "float32")):
         with T.Kernel(4) as (cid, vid):
             pid = T.program_id(0)
-            #       ^ unknown-name: `T.program_id` is not defined | the block is the first index of `with T.Kernel(...) as (cid, vid)`
+            #       ^ unknown-name: `T.program_id` is not defined | write `with T.Kernel(blocks, threads=2) as cid:`; `cid` is the program id
 
 
 def threads_that_synchronise():
@@ -275,7 +275,7 @@ def zeros():
     def k(X: T.Tensor((64,), "float32")):
         with T.Kernel(1) as (cid, vid):
             x = T.zeros((64,), "float32")
-            #     ^ unknown-name: `T.zeros` is not defined | allocate with T.alloc_ub(shape, dtype), then T.tile.clear(dst)
+            #     ^ unknown-name: `T.zeros` is not defined | allocate with T.alloc_shared(shape, dtype), then T.tile.clear(dst)
 
 
 def a_load():
@@ -283,7 +283,7 @@ def a_load():
     def k(X: T.Tensor((64,), "float32")):
         with T.Kernel(1) as (cid, vid):
             x = T.load(X)
-            #     ^ unknown-name: `T.load` is not defined | write T.copy(src, dst)
+            #     ^ unknown-name: `T.load` is not defined | write T.copy(X[row, column], tile), with tile = T.alloc_shared(shape, dtype)
 
 
 def choosing_elements():
