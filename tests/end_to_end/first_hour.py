@@ -58,7 +58,7 @@ def masked_load():
         with T.Kernel(4, threads=2) as cid:
             x = T.alloc_shared((64,), "float32")
             T.copy(X[cid * 64], x, mask=cid * 64 < 250)
-            #                      ^ unknown-argument: T.copy has no argument `mask` | leave it out: T.copy loads 0 beyond the edges of a tensor and stores nothing there
+            #                      ^ unknown-argument: T.copy has no argument `mask` | leave it out: T.copy loads 0 beyond the tensor and stores nothing there
 
 
 def masked_load_other():

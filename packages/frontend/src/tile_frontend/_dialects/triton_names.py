@@ -51,7 +51,7 @@ _PADDING = "write pad_value=..., the value beyond the edges of the tensor; witho
 # By the function of the language that takes them.
 _ARGUMENTS = {
     "copy": {
-        "mask": "leave it out: T.copy loads 0 beyond the edges of a tensor and stores nothing there",
+        "mask": "leave it out: T.copy loads 0 beyond the tensor and stores nothing there",
         "boundary_check": "leave it out: T.copy checks all edges",
         "other": _PADDING,
         "padding_option": _PADDING,

@@ -223,8 +223,8 @@ class ExpressionEvaluator:
             takes = f"`{symbol}` does not take"
             for value in (left, right):
                 if isinstance(value, Tile) and value.memory is Memory.GM and symbol in "+-":
-                    hint = "a part of a tensor is named by its first element: write X[start]"
-                    self.fail("operand-type", f"{takes} {describe(value)}", node, hint)
+                    part = "a part of a tensor is named by its first element: write X[start]"
+                    self.fail("operand-type", f"{takes} {describe(value)}", node, part)
                 if isinstance(value, (Tile, View)):
                     hint = written_here(OPERATIONS.get(symbol, ""))
                     if symbol != "@":
