@@ -49,7 +49,7 @@ _STAGES = "write `for k in T.Pipelined(n, num_stages=2):`"
 _CACHES = "leave it out: it has no counterpart on this chip"
 _PADDING = "write pad_value=..., the value beyond the edges of the tensor; without it, it is 0"
 # By the function of the language that takes them.
-_ARGUMENTS = {
+TRITON_ARGUMENTS = {
     "copy": {
         "mask": "leave it out: T.copy loads 0 beyond the tensor and stores nothing there",
         "boundary_check": "leave it out: T.copy checks all edges",
@@ -75,4 +75,4 @@ _ARGUMENTS = {
 
 def argument_of_triton(function: str, argument: str) -> str | None:
     """What to write in place of an argument; None if nothing is known of it."""
-    return _ARGUMENTS.get(function, {}).get(argument)
+    return TRITON_ARGUMENTS.get(function, {}).get(argument)
