@@ -128,7 +128,7 @@ def threads_that_synchronise():
     def k(X: T.Tensor((64,), "float32")):
         with T.Kernel(4) as (cid, vid):
             T.barrier_wait(0, 0)
-          # ^ gpu-name: T.barrier_wait: order inside a block is the compiler's | leave it out
+          # ^ gpu-name: T.barrier_wait: the compiler orders the statements of a block | leave it out
 
 
 # Arrays of the host --------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def choosing_elements():
             x = T.alloc_ub((64,), "float32")
             for i in T.Parallel(64):
                 x[i] = T.where(x[i] > 0, x[i], 0.0)
-                #      ^ gpu-name: T.where: a condition of a compiler's inner form | write T.if_then_else(condition, x, y)
+                #      ^ gpu-name: T.where: a node of TVM's IR, which kernels do not write | write T.if_then_else(condition, x, y)
 
 
 def the_gemm_of_gpus():
