@@ -66,7 +66,8 @@ def test_references_are_found() -> None:
     texts = "\n".join(r for p in sources() for r in remarks(p, p.read_text()))
     pages = {m["page"] for m in REFERENCE.finditer(texts)}
     for folder in ("docs/hardware/*.md", "docs/language/rules_of_*.md"):
-        written = {p.relative_to(ROOT).as_posix() for p in ROOT.glob(folder)}
+        pages_there = (p for p in ROOT.glob(folder) if p.name != "index.md")
+        written = {p.relative_to(ROOT).as_posix() for p in pages_there}
         assert written and written <= pages
 
 
