@@ -12,8 +12,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File
-
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 # The tabs in their order: the folder of each door, and the folders that are a section of it.
@@ -41,6 +39,8 @@ def pages_of(folder: str) -> list[str]:
 
 def on_files(files: Any, config: Any) -> Any:
     """Add a copy of every linked file outside of docs/."""
+    from mkdocs.structure.files import File  # for `make site` only
+
     if not config.repo_url:
         for path in sorted(linked_sources(files)):
             files.append(File.generated(config, copy_of(path), content=copied_text(path)))
