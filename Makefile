@@ -60,7 +60,7 @@ docs: setup ## write the type stubs, generated pages and outputs, then check all
 site: setup ## build the site of the documents into build/site, all links checked
 	@$(BIN)/python -c 'import material' 2>/dev/null \
 	  || $(BIN)/python -m pip install --quiet -c constraints.txt -r docs/requirements.txt
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "to read it: $(BIN)/python -m http.server -d build/site"
 
 vendor-check: setup ## type-check emitted sources: HEADERS=<folder of CANN headers>, SHMEM=<folder of the SHMEM library>

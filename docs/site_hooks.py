@@ -1,7 +1,7 @@
 """Build the site of the documents: the hooks of mkdocs that `mkdocs.yml` names.
 
-The navigation follows the folders of docs/, one tab for each door. A link from a page to a file
-outside of docs/ leads to the repository if `repo_url` is set, and otherwise to a copy of the file
+The navigation follows the folders of docs/, one tab for each door. A link from a page to a source
+file leads to the repository if `repo_url` is set, and otherwise to a copy of the file
 in the site.
 """
 
@@ -20,6 +20,7 @@ LINK = re.compile(r"(?P<head>\]\()(?P<target>(?!\w+:)[^)\s#]+)(?P<anchor>#[^)\s]
 FENCE = re.compile(r"(^```.*?^```$)", re.M | re.S)
 INFO = re.compile(r"^```(\w+) (?:run|file|output|error|from)\b.*$", re.M)
 COPIES = "source"
+SHOWN = {".md", ".svg", ".png"}
 
 
 def on_config(config: Any) -> Any:
@@ -38,7 +39,7 @@ def pages_of(folder: str) -> list[str]:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add a copy of every linked file outside of docs/."""
+    """Add a copy of every linked source file."""
     from mkdocs.structure.files import File  # for `make site` only
 
     if not config.repo_url:
@@ -48,7 +49,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Lead links out of docs/ somewhere, and drop the words by which blocks run."""
+    """Replace links to source files, and drop the words by which blocks run."""
     folder = (DOCS / page.file.src_uri).parent
 
     def led(match: re.Match[str]) -> str:
@@ -77,10 +78,10 @@ def linked_sources(files: Any) -> set[Path]:
 
 
 def outside(folder: Path, target: str) -> Path | None:
-    """The file or folder of the repository that a link means, where it is not one of docs/."""
+    """The file or folder of the repository that a link means, if it is no page and no picture."""
     path = (folder / target).resolve()
-    inside = path.is_relative_to(DOCS) or not path.is_relative_to(ROOT)
-    return path if not inside and path.exists() else None
+    shown = path.is_relative_to(DOCS) and path.suffix in SHOWN
+    return path if path.is_relative_to(ROOT) and not shown and path.exists() else None
 
 
 def copy_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The site leads links out of docs/ to a place that exists, and its settings follow the folders."""
+"""The site replaces links to source files, and its tabs follow the folders."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ def test_links_out_of_the_documents() -> None:
         f"[a](https://host/p/blob/main/packages/ir/pyproject.toml#x) {rest}"
     )
     assert led("[e](../../examples)") == "[e](../source/examples.html)"
+    assert led("[p](../prose.py)") == "[p](../source/docs/prose.py.txt)"
+    assert led("[m](../pictures/roofline.svg)") == "[m](../pictures/roofline.svg)"
 
 
 def test_blocks_lose_the_words_by_which_they_run() -> None:
