@@ -18,11 +18,9 @@ from pathlib import Path
 
 from pages.kernels import kernel_files
 from pages.language import language_page
-from pages.operations import ops_page
 from pages.parts import PARTS
 from pages.passes import passes_page
 from pages.rank_pictures import rank_pictures
-from pages.source_map import map_page
 from run_blocks import ROOT, BlockError, run_document
 
 DOCS = ROOT / "docs"
@@ -31,9 +29,7 @@ MARKED = re.compile(r"(<!-- generated: (?P<name>[\w ]+) -->\n).*?(<!-- end -->)"
 MEASURED = re.compile(r"<!-- measured: [\w ]+ -->\n.*?<!-- end -->", re.S)
 PAGES: dict[str, Callable[[], str]] = {
     "language/reference.md": language_page,
-    "internals/map.md": map_page,
     "internals/passes.md": passes_page,
-    "language/ops.md": ops_page,
 }
 # With the pictures they show.
 MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {"use/kernels.md": kernel_files}

@@ -1,4 +1,4 @@
-"""Type-checking C++ against CANN's public headers (docs/hardware/compilers.md#host), as the cube
+"""Type-checking C++ against CANN's public headers (docs/hardware/index.md#compilers), as the cube
 pass and the vector pass of the device compiler see it.
 
 TILE_CANN_HEADERS names the folder of a toolkit, the one that holds `aarch64-linux/ascendc/include`;

@@ -1,4 +1,4 @@
-"""language.md: every name of the language, from the functions and records themselves."""
+"""Write reference.md: every name of the language, from the functions and records themselves."""
 
 from __future__ import annotations
 
@@ -59,39 +59,35 @@ GROUPS: dict[str, tuple[str, ...]] = {
 BESIDE = {"reduce": ("reduce",)}
 NOT_SECTIONS = ("tile", "DataType", "PrimFunc")
 INTRODUCTION = """\
-`import tile_frontend as T` is all a script needs; under `tile-ascend run` it is also
-`tilelang.language`. Everything here comes from the functions, the op table and the kernels of the
-tests: each line shown is traced, and compiled unless it says otherwise, whenever this page is
-checked.
+For authors of kernels: every name of the language with an example, its rules and its errors.
+A script needs `import tile_frontend as T`; under `tile-ascend run` the module is also
+`tilelang.language`. The page is generated from the functions, the op table and the kernels of the
+tests. Each line shown is traced, and compiled unless the text says otherwise.
 
-Reading a section:
+* Operands stand in the order of a call; `=` gives a default, `*` takes any number.
+* An operand is a buffer, or a slice of one with Python's `[start:stop:step]`. Each bound may be a
+  runtime value. `T.tile` operations take the destination first.
+* In ub, slices and their rows start at multiples of 32 bytes. Matrices in l1, l0a, l0b and l0c are
+  cut at multiples of 16 rows and 32 bytes. A slice that surely breaks this rule is an error.
+* An operand without types takes those of the first operand, or those of the rules.
+* Names of pipes and rounding modes ignore case.
+* The comments above an example describe its buffers. The C++ is that of the emitter.
 
-* Operands stand in the order a script passes them; `=` gives a default, `*` takes any number.
-* An operand is a buffer, or a slice of one with Python's `[start:stop:step]`, where each bound may
-  be a runtime value. `T.tile` operations take the destination first.
-* In ub, slices and their rows start at multiples of 32 bytes; matrices in l1, l0a, l0b and l0c are
-  cut at multiples of 16 rows and 32 bytes. What surely is not is an error.
-* An operand without types takes those of the first one, or what the rules say.
-* Strings that choose, such as pipes and rounding modes, are compared without regard to case.
-* In the lines of examples the buffers they name stand above them. What an operation becomes is
-  shown as the emitter writes it.
-
-Beside the errors of its own, a call of an operation can raise
+Every call of an operation can raise
 """
 TYPES = """\
-Each annotates a scalar parameter, and called with a value it is `T.cast`. Where a type is asked
-for, its name (`"float16"`; also `"float"`, `"int"`), `T.float16`, a `T.DataType` and torch's type
-mean the same. `T.DataType(name)` is a string with `.bits`, `.itemsize` and `.lanes`.
+Each type annotates a scalar parameter; a call with a value is `T.cast`. A name (`"float16"`; also
+`"float"`, `"int"`), `T.float16`, a `T.DataType` and torch's type mean the same. `T.DataType(name)`
+is a string with `.bits`, `.itemsize` and `.lanes`.
 """
 FOUR_BITS = """\
-Two elements of `int4` share a byte, the first one in its low half. Tensors have this type, and
-tiles in ub, l1, l0a and l0b; no scalar does. Copies between them move whole bytes; `T.gemm_v0` and
-`T.mma` multiply it into int32 (A stored as [m, k]), and `T.tile.cast` converts from and to float16,
-as does a copy from ub to ub. Rows have an even number of elements, and slices in ub start at
-multiples of 64. `torch.int4` has a byte for each element: of such an argument a kernel sees the
-first half, which holds all elements, packed. An argument of int8 or uint8 with half as many
-columns is taken for int4 too. A kernel may also take the bytes as an int8 tensor with half as many
-columns; `T.reinterpretcast` names those of a tile in ub as int4.
+Two elements of `int4` share a byte, the first one in its low half. Tensors and tiles in ub, l1, l0a
+and l0b have this type; scalars do not. Copies move whole bytes. `T.gemm_v0` and `T.mma` multiply
+int4 into int32 (A stored as [m, k]). `T.tile.cast` and copies from ub to ub convert from and to
+float16. Rows have an even number of elements; slices in ub start at multiples of 64. `torch.int4`
+uses one byte per element: the kernel reads the first half, which holds all elements, packed. An
+int8 or uint8 argument with half as many columns also serves as int4. A kernel may take the bytes as
+an int8 tensor with half as many columns; `T.reinterpretcast` names the bytes of a ub tile as int4.
 """
 
 
@@ -102,8 +98,8 @@ def language_page() -> str:
     parts = [
         NOTE,
         "# Language\n",
-        f"{INTRODUCTION}{general};\nand when it is compiled, {compiled}. What each says:\n"
-        "[errors](../use/errors.md).\n",
+        f"{INTRODUCTION}{general};\nits compilation can raise {compiled}\n"
+        "([errors](../use/errors.md)).\n",
         contents(),
     ]
     for group, names in GROUPS.items():

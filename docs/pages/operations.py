@@ -1,5 +1,7 @@
-"""An operation of the op table as a section of a page, and ops.md: the operations that no script
-writes. Those of the language are in the reference."""
+"""Describe an operation of the op table as a section of a page.
+
+The reference has the operations of scripts, passes.md those that only passes make.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import re
 from functools import cache
 
 from pages.legality import known_slugs, rule_text, rules, slugs_of
-from pages.markdown import NOTE, block, cell, code, listed, table
+from pages.markdown import block, cell, code, listed, table
 from pages.op_examples import Example, op_example
 from pages.signatures import called, native, signature
 from tile_frontend._arguments.build_op import build_op
@@ -124,21 +126,17 @@ def families(language: bool) -> dict[str, list[OpDef]]:
     return found
 
 
-def ops_page() -> str:
+def operations_of_passes() -> str:
+    """The section of the operations that no script writes."""
+    opdefs = [o for found in families(language=False).values() for o in found]
     parts = [
-        NOTE,
-        "# Operations made by passes\n",
-        "What `lower_tile_ops` and the language make of the operations that scripts write, which\n"
-        "are in [the language](reference.md). All come from the op table, `tile_ir.OPS`, one record\n"
-        "per operation; `tile-ascend ops NAME` prints one.\n",
+        "## Operations made by passes\n",
+        "Passes and the language turn the operations of scripts\n"
+        "([reference](../language/reference.md)) into these. The op table, `tile_ir.OPS`, has one\n"
+        "record per operation; `tile-ascend ops NAME` prints a record.\n",
         table(
             ("operation", "what it does"),
-            (
-                (f"[{o.name}](#{anchor(o.name)})", cell(o.doc))
-                for opdefs in families(language=False).values()
-                for o in opdefs
-            ),
+            ((f"[{o.name}](#{anchor(o.name)})", cell(o.doc)) for o in opdefs),
         ),
     ]
-    parts += [op_section(o) for opdefs in families(language=False).values() for o in opdefs]
-    return "\n".join(parts)
+    return "\n".join([*parts, *map(op_section, opdefs)])

@@ -10,6 +10,7 @@ from typing import Any
 from slugs import uses
 
 from pages.markdown import ROOT, cell, code, listed, table
+from pages.source_map import folder_table
 from tile_frontend._dialects.imported_modules import import_table
 from tile_ir import Automatic, LoopKind, Phase
 from tile_ir.switches import SWITCHES
@@ -127,6 +128,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "commands": command_table,
     "switches": switch_table,
     "phases": phase_table,
+    "folders": folder_table,
     "modules": module_table,
     "configs": config_table,
     "pages of use": partial(pages_of, "tutorial", "use"),

@@ -1,4 +1,4 @@
-"""passes.md: the pipeline, and what each pass says of itself."""
+"""Write passes.md: the pipeline, the docstring of each pass, and the operations of passes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from pages.markdown import ASIDE, NOTE, ROOT, cell, table
+from pages.operations import operations_of_passes
 from tile_passes import PIPELINE
 
 
@@ -24,10 +25,11 @@ def passes_page() -> str:
     parts = [
         NOTE,
         "# Passes\n",
-        "In the order they run; `tile-ascend passes` prints the same list. A pass is a function\n"
-        "from a function and a target to a function. The driver checks the phase before it,\n"
-        "and verifies what users wrote and the result, or each step where `TILE_VERIFY_EACH` says\n"
-        "so, as in tests, or one is broken. What a phase promises: [ir.md](ir.md#phases).\n",
+        "For contributors: the passes in the order in which they run. `tile-ascend passes` prints\n"
+        "the same list. A pass maps a function and a target to a function. The driver checks the\n"
+        "phase before each pass ([phases](index.md#phases)). It verifies the user's function and\n"
+        "the result, and with `TILE_VERIFY_EACH` every step. The operations that only passes make\n"
+        "[follow](#operations-made-by-passes).\n",
         table(("pass", "needs", "gives", "may be skipped", "what it does"), rows),
     ]
     for p in PIPELINE:
@@ -39,7 +41,7 @@ def passes_page() -> str:
             f"[source](../../{path.relative_to(ROOT)}), "
             f"[tests](../../tests/passes/{p.name})\n"
         )
-    return "\n".join(parts)
+    return "\n".join([*parts, operations_of_passes()])
 
 
 def definition(text: str) -> str:

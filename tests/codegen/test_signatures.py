@@ -1,4 +1,4 @@
-"""The boundary of an emitted kernel (docs/language/rules_of_calls.md#emitted-source): names, types and order of
+"""The boundary of an emitted kernel (docs/language/index.md#emitted-source): names, types and order of
 parameters."""
 
 from __future__ import annotations

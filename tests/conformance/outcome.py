@@ -37,7 +37,7 @@ class Outcome:
     detail: str = ""
 
 
-# A script is right if it says so in one of these ways (docs/language/rules_of_calls.md#scripts).
+# A script is right if it says so in one of these ways (docs/language/index.md#kernel-objects).
 _PASSED = re.compile(r"kernel output match|test passed!", re.IGNORECASE)
 _DIAGNOSTIC = re.compile(
     r"(?:(?P<place>\S+?:\d+(?::\d+)?): )?error\[(?P<slug>[\w-]+)\]: (?P<message>.*)$", re.MULTILINE

@@ -43,7 +43,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("--file", "sparse_flash_attn_pa_no_cv_pipeline"),
     ),
 }
-# Scripts that say by their exit code alone that they are right (docs/language/rules_of_calls.md#scripts); the
+# Scripts that say by their exit code alone that they are right (docs/language/index.md#kernel-objects); the
 # second prints a source and runs nothing.
 EXIT_CODE_COUNTS = (_BENCH, "gemm_aot/example_gemm.py")
 

@@ -322,7 +322,7 @@ def rows_from(M: int, count: int, kind: str, static: bool) -> Func:
 
 
 def test_rows_that_start_past_the_end_are_not_moved(tmp_path: Path) -> None:
-    """docs/language/rules_of_copies.md#edges: the dimension before the last is cut even where it is one
+    """docs/language/rules.md#edges: the dimension before the last is cut even where it is one
     long."""
     rng = np.random.default_rng(2)
     batch, cases = KernelBatch(tmp_path), []

@@ -1,5 +1,5 @@
 """Arguments and pass configs that newer versions of the language add
-(docs/language/versions_of_the_language.md)."""
+(docs/language/dialects.md)."""
 
 from __future__ import annotations
 

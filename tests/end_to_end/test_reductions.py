@@ -1,4 +1,4 @@
-"""`T.reduce_*` as scripts call it (docs/language/rules_of_operations.md#reductions): simulator (strict) against
+"""`T.reduce_*` as scripts call it (docs/language/rules.md#reductions): simulator (strict) against
 NumPy."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Operators at the corners of their types: folded, interpreted, on the scalar unit and in vectors they
-give what docs/language/rules_of_kernels.md#numbers says, which the table below has from there and from NumPy."""
+give what docs/language/index.md#numbers says, which the table below has from there and from NumPy."""
 
 from __future__ import annotations
 

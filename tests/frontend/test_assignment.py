@@ -1,4 +1,4 @@
-"""Names, lets, scalar variables and stores (docs/language/rules_of_kernels.md#statements)."""
+"""Names, lets, scalar variables and stores (docs/language/index.md#statements)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names from around a kernel are captured by value (docs/language/rules_of_kernels.md#names)."""
+"""Names from around a kernel are captured by value (docs/language/index.md#names)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Loops and conditions (docs/language/rules_of_kernels.md#loops)."""
+"""Loops and conditions (docs/language/index.md#loops)."""
 
 import pytest
 

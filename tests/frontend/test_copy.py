@@ -1,4 +1,4 @@
-"""Extents of copies (docs/language/rules_of_copies.md#extents)."""
+"""Extents of copies (docs/language/rules.md#extents)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Functions, launches, scopes and explicit branches (docs/language/rules_of_kernels.md#launch)."""
+"""Functions, launches, scopes and explicit branches (docs/language/index.md#launch)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Macros and native helpers (docs/language/rules_of_kernels.md#macros)."""
+"""Macros and native helpers (docs/language/index.md#macros)."""
 
 import importlib.util
 from pathlib import Path

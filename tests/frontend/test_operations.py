@@ -1,4 +1,4 @@
-"""Operations from the op table (docs/language/rules_of_operations.md)."""
+"""Operations from the op table (docs/language/rules.md#operands)."""
 
 import pytest
 

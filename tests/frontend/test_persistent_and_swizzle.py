@@ -1,4 +1,4 @@
-"""Orders of tiles: each visits every tile once (docs/language/rules_of_kernels.md#persistent-loops)."""
+"""Orders of tiles: each visits every tile once (docs/language/index.md#persistent-loops)."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Scalar expressions and functions (docs/language/rules_of_kernels.md#scalar-functions)."""
+"""Scalar expressions and functions (docs/language/index.md#scalar-functions)."""
 
 import math
 

@@ -1,5 +1,5 @@
 """Loops over Python containers and over `T.unroll` that picks from one: written out while the kernel
-is traced (docs/language/rules_of_kernels.md#statements)."""
+is traced (docs/language/index.md#statements)."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Element loads and slices (docs/language/rules_of_kernels.md#subscripts)."""
+"""Element loads and slices (docs/language/index.md#subscripts)."""
 
 import tile_frontend as T
 from tile_ir import Op, Region

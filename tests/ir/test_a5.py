@@ -1,5 +1,5 @@
 """A5: kernels for a chip of other AI cores are read and checked, and told what is not there
-(docs/hardware/a5.md)."""
+(docs/hardware/index.md#a5)."""
 
 from __future__ import annotations
 

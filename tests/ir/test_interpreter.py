@@ -216,7 +216,7 @@ def test_statements_without_a_scope_run_where_their_memory_is() -> None:
     ],
 )
 def test_negative_zero_is_below_zero(statement: str, less: bool, first: float) -> None:
-    """docs/hardware/vector.md#edge-values, in whichever order zeros come."""
+    """docs/hardware/units.md#edge-values, in whichever order zeros come."""
     func = kernel(
         f"""fill($s, {first}) @0:3:1
     fill($r, {-first}) @0:3:1

@@ -1,5 +1,5 @@
 """Integers narrower than int32 in expressions: arithmetic that may leave their range is done in int32
-(docs/language/rules_of_kernels.md#expressions)."""
+(docs/language/index.md#expressions)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chip table: rows of the vendor's platform files (docs/hardware/machine.md#chips)."""
+"""The chip table: rows of the vendor's platform files (docs/hardware/index.md#chips)."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_inference_finds_an_assignment_if_there_is_one() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_buffer_that_may_lie_in_ub_does(seed: int) -> None:
-    """docs/language/rules_of_cores.md#open-memories: what no use forces elsewhere is in ub; a fragment may be
+    """docs/language/rules.md#open-memories: what no use forces elsewhere is in ub; a fragment may be
     an accumulator instead."""
     for number in range(KERNELS // 3):
         func = random_kernel(1000 * (seed + 1) + number)

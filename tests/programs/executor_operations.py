@@ -28,7 +28,7 @@ def _ranked(extents: tuple[int, ...], rank: int) -> tuple[int, ...]:
 
 
 def copy(src: Any, dst: Any, pad_value: Any = None, enable_relu: bool = False) -> None:
-    """T.copy (docs/language/rules_of_copies.md)."""
+    """T.copy (docs/language/rules.md)."""
     source, target = Place.of(src), Place.of(dst)
     if source.kind == "whole" == target.kind and source.extents != target.extents:
         raise ProgramFault("shape", f"{source.extents} to {target.extents}")

@@ -1,6 +1,6 @@
 """The forms that subscripts take, as data, each with a word for what it is: those of
-docs/language/rules_of_kernels.md#subscripts, docs/language/rules_of_copies.md#extents and docs/language/rules_of_copies.md#edges, and
-the indices of docs/language/rules_of_kernels.md#parallel-loops.
+docs/language/index.md#subscripts, docs/language/rules.md#extents and docs/language/rules.md#edges, and
+the indices of docs/language/index.md#parallel-loops.
 
 A form of a copy has a token a dimension of the gm tensor. `P`, `R` and `C` are the planes, rows and
 columns of the tile:

@@ -1,4 +1,4 @@
-"""How arguments become a launch (docs/language/rules_of_calls.md#arguments), without compiling anything."""
+"""How arguments become a launch (docs/language/index.md#arguments), without compiling anything."""
 
 from __future__ import annotations
 

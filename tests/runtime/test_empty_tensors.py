@@ -1,4 +1,4 @@
-"""Tensors without elements: a launch of no blocks runs nothing (docs/language/rules_of_calls.md#arguments)."""
+"""Tensors without elements: a launch of no blocks runs nothing (docs/language/index.md#arguments)."""
 
 from typing import Any
 

@@ -44,7 +44,7 @@ FIXED_BY = {
     "start_core_us": (("read 64x1024 to UB", "task_duration"),),
 }  # fmt: skip
 
-# Rates of instructions, which stand with them (docs/hardware/timing.md#vector-rates).
+# Rates of instructions, which stand with them (docs/hardware/time_model.md#vector-rates).
 RATES = {
     "Sort32 and MrgSort": (("1000 of 1024 in 4800 rows, f32", "task_duration"),),
     "LoadDataWithTranspose of bytes": (("int8 512x4096x1024", "task_duration"),),

@@ -11,7 +11,7 @@ from timed_kernel_set import TimedKernelSet, times
 from tile_ir.costs.timing import DEFAULT_TIMING
 
 KERNELS = TimedKernelSet()
-# The vector part of a tile of a norm kernel (docs/hardware/timing.md#a-trace).
+# The vector part of a tile of a norm kernel (docs/hardware/time_model.md#calibration).
 NORM = KERNELS.add("norm", "int32_t repeats", """
 LocalTensor<half> x(TPosition::VECCALC, 0, 4096);
 LocalTensor<float> wide(TPosition::VECCALC, 16384, 4096);

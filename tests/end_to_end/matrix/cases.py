@@ -11,7 +11,7 @@ from tile_ir import OPS, DType, OpDef
 
 from .forms import MIXED, RUN_TIME, Form, forms, long_form
 
-# By operation and element size: what one instruction cannot do (docs/hardware/vector.md#types).
+# By operation and element size: what one instruction cannot do (docs/hardware/units.md#types).
 REFUSED_TYPES = {(name, 8): ("fill-width",) for name in ("fill", "clear")}
 
 

@@ -116,7 +116,7 @@ def interpreted(func: Func, arguments: Sequence[Any], in_text_order: bool) -> li
 def hands_over(func: Func) -> bool:
     """Whether a tensor is taken for a handover, by which the text means something else than what it
     says from top to bottom. Conditions that are known are no part of the text
-    (docs/language/rules_of_cores.md#handovers)."""
+    (docs/language/rules.md#handovers)."""
     func = simplify.run(func, DEFAULT_TARGET)
     body = func.launch.body
     try:

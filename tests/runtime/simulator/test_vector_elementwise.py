@@ -333,7 +333,7 @@ def test_zero_count_or_repeats_do_nothing() -> None:
 
 
 def test_edge_values() -> None:
-    """The vendor's boundary values: docs/hardware/vector.md#edge-values."""
+    """The vendor's boundary values: docs/hardware/units.md#edge-values."""
     inf, nan = np.inf, np.nan
     a = np.ones(BYTES // 4, F32)
     b = np.ones(BYTES // 4, F32)

@@ -1,4 +1,4 @@
-"""Ascend C from the tile IR: the emitter, its templates and the device headers they use."""
+"""Emit Ascend C from final tile IR: the emitter, its templates and device headers."""
 
 from tile_codegen_ascendc.emit import DEVICE_HEADER_DIR, emit, entry_source
 from tile_codegen_ascendc.generator import CODE_GENERATOR

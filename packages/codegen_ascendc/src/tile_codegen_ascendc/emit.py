@@ -2,7 +2,7 @@
 
 The kernel part has one block per kind of core; every operation carries the user's line as a
 trailing comment, by which reports find it again. The host part is `call`
-(docs/language/rules_of_calls.md#emitted-source).
+(docs/language/index.md#emitted-source).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def entry_source(func: Func) -> str:
 
 
 # Scalars cross the host boundary in the types every launcher has
-# (docs/language/rules_of_calls.md#emitted-source); the kernel narrows them again.
+# (docs/language/index.md#emitted-source); the kernel narrows them again.
 _BOUNDARY_TYPES = {
     "int8": "int",
     "int16": "int",

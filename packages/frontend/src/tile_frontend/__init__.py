@@ -1,4 +1,4 @@
-"""The tile language for Ascend NPUs: `import tile_frontend as T`.
+"""Provide the tile language for Ascend NPUs: `import tile_frontend as T`.
 
 The names are those of `_symbols.NAMES`; compiling and running (`T.jit`, `T.compile`, ...) belong
 to `tile_runtime`, which is imported when one of them is first used.

@@ -1,4 +1,4 @@
-"""Independent checkers of final kernels: memory, the order inside a core, the order between cores.
+"""Check final kernels: memory, the order inside a core, the order between cores.
 
 Each one proves a property for all sizes, trip counts and branch outcomes, from the text of a
 function alone: it imports the IR (`tile_ir`) and shares no rule, constant or result with the passes

@@ -3,7 +3,7 @@
 `section` proves the order between the pipes of each core by an abstract interpreter: at every
 point, for every pipe, which earlier accesses may not be complete before what that pipe does next.
 `block` proves the order between the cores of a block. Both import nothing of the passes; the order
-rules are those of docs/hardware/flags.md.
+rules are those of docs/hardware/index.md#flags.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The typed tile IR: types, expressions, the op table, targets, text, verifier, interpreter.
+"""Define the typed tile IR: types, expressions, op table, targets, text, verifier.
 
 Other packages import from here, from `tile_ir.analysis` (facts of a function) and from families of
-`tile_ir.ops`; the modules behind are rooms of this package."""
+`tile_ir.ops`; the modules behind are rooms of this package.
+"""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ DTYPES: dict[str, DType] = {
     )
 }
 
-# Spellings the language accepts besides the names above (docs/language/rules_of_kernels.md#types).
+# Spellings the language accepts besides the names above (docs/language/index.md#types).
 ALIASES = {
     "float": "float32", "half": "float16", "int": "int32", "double": "float64", "uint": "uint32",
 }  # fmt: skip

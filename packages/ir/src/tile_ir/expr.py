@@ -307,7 +307,7 @@ def promote(left: DType, right: DType) -> DType:
 
 def is_narrow(dtype: DType) -> bool:
     """Whether results of arithmetic may not fit an integer type although none of any use is that
-    large: it is done in int32 (docs/language/rules_of_kernels.md#expressions)."""
+    large: it is done in int32 (docs/language/index.md#expressions)."""
     return dtype.bits < INT32.bits and (dtype.is_integer or dtype.kind is Kind.BOOL)
 
 

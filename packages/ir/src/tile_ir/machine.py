@@ -1,5 +1,5 @@
 """Words for the parts of an AI core, and which of its cores a part belongs to wherever it is there
-at all (docs/hardware/machine.md).
+at all (docs/hardware/index.md).
 
 What differs from chip to chip is not here: it stands in `target`.
 """
@@ -60,7 +60,7 @@ CORE_OF_MEMORY = {
     Memory.BT: Core.CUBE,
 }
 
-# What an open memory may turn out to be (docs/language/rules_of_cores.md#open-memories). Tiles that only the
+# What an open memory may turn out to be (docs/language/rules.md#open-memories). Tiles that only the
 # vector cores use are in ub, whichever allocator the kernel calls.
 CHOICES_OF_OPEN = {
     Memory.SHARED: frozenset({Memory.UB, Memory.L1}),
@@ -90,7 +90,7 @@ CORE_OF_PIPE = {
 
 
 class Layout(Enum):
-    """Order of elements in an L1 matrix (docs/language/rules_of_operations.md#layouts)."""
+    """Order of elements in an L1 matrix (docs/language/rules.md#products)."""
 
     ZN = "zn"
     NZ = "nz"

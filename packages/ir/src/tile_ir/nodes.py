@@ -243,7 +243,8 @@ class Func:
 
     @property
     def symbols(self) -> tuple[Var, ...]:
-        """Symbolic dimensions in order of first appearance (docs/language/rules_of_calls.md#emitted-source)."""
+        """Symbolic dimensions in order of first appearance
+        (docs/language/index.md#emitted-source)."""
         return _symbols(self.params)
 
     def with_body(self, body: Body, **launch_changes: Any) -> Func:

@@ -122,7 +122,7 @@ class OpDef:
     means that some of it stays whatever happens. An operation that is `in_order` starts after all
     earlier work of its own pipe is complete: the pipe, or the code of the operation, sees to that.
     What `atomic` operations write to gm may meet what others of them write there, in any order.
-    Those with `unit_flags` wait for each other by those of l0c (docs/hardware/cube.md#unit-flag).
+    Those with `unit_flags` wait for each other by those of l0c (docs/hardware/units.md#unit-flag).
     `paths` is for operations that carry their first operand to their second: the pairs of memories
     that what is asked for exists between. `axes` says which dimensions of the operands run along
     together, so that the operation on a part of them is that part of its result; every record
@@ -350,7 +350,7 @@ def _memory_hint(operand: Region, definition: OperandDef) -> str | None:
 
 def _check_overlap(op: Op) -> Problem | None:
     """What is written is no other operand, unless the record allows the very same elements: later
-    pieces would read what earlier ones have written (docs/hardware/vector.md#repeats)."""
+    pieces would read what earlier ones have written (docs/hardware/units.md#repeats)."""
     if op.opdef.effect is not Effect.DATA or op.opdef.staged:
         return None
     touched = defined_operands(op)

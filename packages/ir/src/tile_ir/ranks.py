@@ -1,5 +1,5 @@
 """Devices that run one kernel together: the number of a rank and of all ranks, and tensors that
-every rank has an instance of (docs/language/rules_of_ranks.md).
+every rank has an instance of (docs/language/rules.md#symmetric-tensors).
 
 A symmetric tensor of shape S is a buffer of shape (all_ranks, *S): its first index says whose
 instance an element belongs to, so that whatever compares places compares ranks as well.
@@ -56,5 +56,5 @@ def rank_of(place: Region | Load) -> Expr:
 def is_far(region: Region) -> bool:
     """Whether a part of a symmetric buffer is named as that of a rank, which may be another one.
     Such an access is in order with those of the own instance by `T.quiet` and words alone
-    (docs/language/rules_of_ranks.md#what-is-ordered), not by what orders the cores of a block."""
+    (docs/language/rules.md#what-is-ordered), not by what orders the cores of a block."""
     return is_symmetric(region.buffer) and rank_of(region) != RANK

@@ -1,4 +1,4 @@
-"""Passes over the tile IR, the order they run in, and the driver that runs them."""
+"""Transform the tile IR: the passes, their order and the driver that runs them."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from tile_passes.passdef import ir_pass
 
 @ir_pass(needs=Phase.PLANNED, gives=Phase.SYNCED)
 def accept_manual_sync(func: Func, target: Target) -> Func:
-    """Check the ids of hand-written flags; their pipes are the verifier's business.
+    """Check the ids of user flags; the verifier checks their pipes.
 
-    Needs: PLANNED. Gives: SYNCED. Idea: interval of each id. An id the hardware has but no document
-    names is a remark. Limits: whether the flags suffice is for
-    `tile-ascend check` to say.
+    Needs: PLANNED. Gives: SYNCED. Idea: compute the interval of each id. An id that the hardware
+    has but no document names is a remark. Limits: `tile-ascend check` verifies that the flags
+    suffice.
     """
     ranges = launch_ranges(func)
     remarks: list[Diagnostic] = []

@@ -38,15 +38,15 @@ from tile_passes.passdef import ir_pass
 
 @ir_pass(needs=Phase.TYPED)
 def adopt_scratch(func: Func, target: Target) -> Func:
-    """Let operations work in the memory the kernel handed to them, where it keeps order itself.
+    """Use the working memory that a manually ordered kernel passes to an operation.
 
-    Needs, gives: TYPED. Idea: a kernel that orders its core, or places its buffers, by hand counts
-    on the bytes it hands over, and may have no others; a second name with the element type of the
-    working memory makes them the operation's. Where all of it is left to the compiler, so is
-    working memory, but in buffers with an address of the kernel's. Limits: what is handed over
-    starts at the first byte of its buffer, has room for all the operation needs, and shares none
-    with its operands; else a remark, and the compiler's own. Rows for two vector cores are split by
-    the compiler, and with them what they work in.
+    Needs, gives: TYPED. Idea: a manually ordered kernel, or one with fixed addresses, relies on the
+    bytes that it passes and may have no others free. A second name with the element type of the
+    working memory gives them to the operation. In other kernels the compiler allocates working
+    memory, except in buffers with a fixed address. Limits: the memory starts at the first byte of
+    its buffer, is large enough and shares no byte with the operands; otherwise a remark reports it
+    and the compiler allocates other memory. When the compiler splits rows for two vector cores, it
+    splits their working memory too.
     """
     if all(op.scratch is None for op in walk_ops(func.launch.body)):
         return func

@@ -42,11 +42,11 @@ BOTH = (Effect.PRINT, Effect.ASSERT)
 def assign_cores(func: Func, target: Target) -> Func:
     """Put the statements of an unscoped kernel with work for both kinds of core into sections.
 
-    Needs, gives: TYPED. Idea: an operation runs where its memories are
-    (docs/language/rules_of_cores.md#which-core); a flag or barrier that could be either core's belongs to the
-    statement before it in the text. Kernels with scopes, or with work for one kind of core and no
-    wait for a signal, stay as they are. Where the source has no order between the cores, the
-    compiler makes it (`Automatic.CROSS`). Limits: a flag before all work belongs to nobody.
+    Needs, gives: TYPED. Idea: an operation runs on the core of its memories; a flag or barrier that
+    fits both cores belongs to the core of the statement before it. Kernels with scopes, or with
+    work for one kind of core and no wait for a signal, stay as they are. If the source has no order
+    between the cores, the compiler inserts it (`Automatic.CROSS`)
+    (docs/language/rules.md#which-core). Limits: a flag before all work belongs to no core.
     """
     body = func.launch.body
     if any(isinstance(s, Section) for s in walk(body)):

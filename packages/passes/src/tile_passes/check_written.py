@@ -35,12 +35,11 @@ from tile_passes.passdef import ir_pass
 def check_written(func: Func, target: Target) -> Func:
     """Report the first use of an on-chip buffer that no statement of the kernel writes.
 
-    Needs, gives: TYPED. Idea: an operation that accumulates, such as `gemm_v0`
-    without `init`, gives no first value; everything else that writes does. Limits: looks at
-    operands of operations, at whole buffers and not at the order of statements; what is written
-    too late, or in part, is found when the kernel runs. Buffers at an address the kernel chose may
-    be written through another name. Text for GPUs reads tiles whole that it writes in branches or
-    part by part, and leaves out what they hold elsewhere: zeros, which a warning tells of.
+    Needs, gives: TYPED. Idea: every writing operation initialises its buffer, except one that
+    accumulates, such as `gemm_v0` without `init`. Limits: the pass looks at whole buffers and not
+    at the order of statements; the simulator reports late or partial writes. A buffer with a fixed
+    address may be written through another name. Text for GPUs reads whole tiles that it writes in
+    parts; the rest is zero, and a warning reports it.
     """
     roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs if _is_watched(a)}
     body = func.launch.body

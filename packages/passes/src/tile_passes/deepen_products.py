@@ -35,14 +35,13 @@ from tile_passes.products.product_loop import Loaded, ProductLoop, product_loops
 
 @ir_pass(needs=Phase.TYPED)
 def deepen_products(func: Func, target: Target) -> Func:
-    """Let a round of a pipelined product load more of k, and rows of k-major operands in parts.
+    """Load more of k per iteration of a pipelined product, and k-major operands in parts.
 
-    Needs, gives: TYPED. Idea: rows of an operand that lie along k are loaded faster the longer
-    they are, so several rounds become one with one load; the other operand is loaded in parts, each
-    with a place and flags of its own, which needs no second version. The depth is that with the
-    shortest loads by the time model that fits l1. Products stay as they were cut, so that results
-    are the same bit for bit. Limits: loops of two loads and a product of constant sizes and number
-    of rounds, where the order inside a core is the compiler's.
+    Needs, gives: TYPED. Idea: long rows along k load faster, so several iterations become one with
+    one load; the other operand is loaded in parts, each with its own place and flags, which needs
+    no second version. The depth is the one with the shortest modelled loads that fits l1. Products
+    keep their sizes, so that results are equal bit by bit. Limits: loops of two loads and one
+    product, of constant sizes and trip count, in automatic order.
     """
     if Automatic.SYNC not in func.automatic:
         return func

@@ -47,14 +47,14 @@ Place = tuple[int, Core]
 
 @ir_pass(needs=Phase.LOWERED)
 def distribute_loops(func: Func, target: Target) -> Func:
-    """Make the loops in a pipelined loop that have work for both kinds of core loops of one core.
+    """Split loops inside pipelined loops, with work for both kinds of core, into one per core.
 
-    Needs, gives: LOWERED. Idea: with a workspace for each of its rounds a loop over parts of a tile
-    is as many loops as it goes from one kind of core to the other, one after another: all its
-    products, then all that the vector cores do with them. Only then can the loop around it have
-    stages (`pipeline_across_cores`); where it has none for another reason, loops stay as they are.
-    Limits: a constant count of rounds, without a break; workspaces that the compiler made; nothing
-    that a round hands to the next through both kinds of core.
+    Needs, gives: LOWERED. Idea: with one workspace per iteration, a loop over parts of a tile
+    becomes one loop per transfer between the kinds of core: first all its products, then all vector
+    work on them. Only then can the loop around it have stages (`pipeline_across_cores`). If that
+    loop has none for another reason, the loops stay as they are. Limits: a constant trip count
+    without `break`, workspaces of the compiler, and no value that an iteration passes to the next
+    through both kinds of core.
     """
     for number in range(len(list(loops_over_cores(func.launch.body)))):
         loop = _numbered(func, number)

@@ -71,14 +71,14 @@ from tile_passes.passdef import ir_pass
 
 @ir_pass(needs=Phase.TYPED)
 def guard_accesses(func: Func, target: Target) -> Func:
-    """Test the indices of gm tensors where nothing says that they are inside.
+    """Guard accesses to gm tensors whose indices may lie outside.
 
-    Needs, gives: TYPED. Idea: in the dialect for GPUs an element outside of its tensor reads as 0,
-    and a store to one does nothing. An element gets a test of its indices. A tile is cut at the
-    ends of rows and columns when it is lowered; here it is cut at the end of other dimensions, gets
-    no rows where another index is outside, and begins at 0 where it would begin before. What
-    intervals prove inside is left alone. Limits: a tile of l1 or l0c may begin before the rows of a
-    tensor, not before its columns.
+    Needs, gives: TYPED. Idea: in the dialect for GPUs an element outside its tensor reads as 0, and
+    a store to it does nothing. The pass adds a test to each element access. Lowering cuts tiles at
+    the ends of rows and columns; this pass cuts them in other dimensions, empties them if another
+    index is outside, and moves a negative start to 0. Accesses that intervals prove inside stay
+    unchanged. Limits: a tile of l1 or l0c may start before the rows of a tensor, not before its
+    columns.
     """
     if Automatic.BOUNDS not in func.automatic:
         return func

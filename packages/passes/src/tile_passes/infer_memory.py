@@ -34,11 +34,10 @@ from tile_passes.passdef import ir_pass
 def infer_memory(func: Func, target: Target) -> Func:
     """Give every open buffer a memory.
 
-    Needs: BUILT. Gives: TYPED. Idea: every use demands something of the memories of its buffers, as
-    the op table has it; copies relate the memories of both sides. Demands take memories away until
-    nothing changes; what is left open lies in ub (docs/language/rules_of_cores.md#open-memories). Uses that
-    can not go together are an error at the later one. Limits: a buffer has one memory for the
-    whole kernel.
+    Needs: BUILT. Gives: TYPED. Idea: every use restricts the memories of its buffers by the op
+    table, and copies relate both sides. Restrictions propagate until a fixpoint. A buffer that
+    stays open is in ub. Contradicting uses are an error at the later one
+    (docs/language/rules.md#open-memories). Limits: a buffer has one memory for the whole kernel.
     """
     if any(is_open(a.buffer) for a in func.launch.allocs):
         func = _with_memories(func, target)

@@ -25,16 +25,15 @@ from tile_passes.pipelining.software_pipeline import pipeline_core
 
 @ir_pass(needs=Phase.SPLIT, gives=Phase.PIPELINED)
 def inject_pipeline(func: Func, target: Target) -> Func:
-    """Let iterations of pipelined loops overlap.
+    """Overlap iterations of pipelined loops inside one core.
 
     Needs: SPLIT. Gives: PIPELINED. Idea: pipes take instructions in program order and wait for
-    flags only, so that a load of the next iteration starts while this one computes if it has bytes
-    of its own: what one pipe fills and another empties gets as many versions as the loop has
-    stages, taken in turn. Where that leaves pipes idle by the modelled time, statements go to later
-    stages: iteration `i` of the new loop executes stage `k` of iteration `i - k`. Stages and order
-    that the loop gives are followed. Limits: statements stay in their order where a break leaves
-    the loop and where flags or output stand in it; nothing where the order inside a core is the
-    author's.
+    flags only, so the load of the next iteration can start during this one if it has its own bytes.
+    A buffer that one pipe fills and another empties gets one version per stage, used in turn. If
+    pipes still idle by the modelled time, statements move to later stages: iteration `i` of the new
+    loop executes stage `k` of iteration `i - k`. Stages and order that the loop gives are followed.
+    Limits: statements keep their order in loops with `break`, flags or output; manually ordered
+    kernels stay unchanged.
     """
     plan = pipeline_core(func, target)
     remarks = tuple(_short_of_memory(s) for s in plan if s.short) + tuple(_unheard(func))

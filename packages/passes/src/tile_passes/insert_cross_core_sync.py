@@ -22,14 +22,13 @@ from tile_passes.passdef import ir_pass
 
 @ir_pass(needs=Phase.LOWERED)
 def insert_cross_core_sync(func: Func, target: Target) -> Func:
-    """Set and await a flag for what one core must not do before another has done its part.
+    """Insert the cross-core flags that order dependent accesses of two cores.
 
-    Needs, gives: LOWERED, kernels whose order between cores is automatic. Idea: dependences
-    between accesses of gm in the order of the text, with their distance in rounds; a signal for
-    each, right behind its source and right before its sink, or a credit where a loop carries it;
-    signals that tell nothing new, by a must-analysis of what is complete, are eliminated;
-    credits hold a core back that could run ahead of the counters. Limits: blocks of a launch are
-    not ordered with each other.
+    Needs, gives: LOWERED, kernels whose order between cores is automatic. Idea: the dependences
+    between accesses of gm in text order, with their distance in iterations. Each becomes a signal
+    from right behind its source to right before its sink, or a credit if a loop carries it. A
+    must-analysis of completed work removes redundant signals. Credits hold back a core that could
+    overflow a counter. Limits: blocks of a launch are not ordered with each other.
     """
     if Automatic.CROSS not in func.automatic:
         return func

@@ -24,13 +24,12 @@ from tile_passes.scalar_reads import name_scalar_reads
 def insert_sync(func: Func, target: Target) -> Func:
     """Insert the flags and barriers that order all conflicting accesses of each core.
 
-    Needs, gives: PLANNED. Idea: the dependences between accesses of physical bytes, loops unrolled
-    to the residues that slots go by; what is left of them after transitive reduction; a flag for
-    each, from right after the earlier access to right before the later one, once for each slot of
-    what is buffered several times; event ids by colouring an interference graph. Flags of the user
-    stay and count; in a manually ordered kernel only generated statements are ordered. Limits:
-    whether the user's flags are right is for `check_sync` to say; the order between cores is that
-    of `insert_cross_core_sync` or of the user.
+    Needs, gives: PLANNED. Idea: the dependences between accesses of physical bytes, with loops
+    unrolled to the residues that select slots; their transitive reduction; one flag each, from
+    right behind the earlier access to right before the later one, once per slot; event ids by
+    colouring an interference graph. User flags are kept and taken into account. In a manually
+    ordered kernel only generated statements are ordered. Limits: `check_sync` verifies user flags;
+    the order between cores is that of `insert_cross_core_sync` or of the user.
     """
     if Automatic.SYNC in func.automatic:
         return order_sections(func, target, plan_section)

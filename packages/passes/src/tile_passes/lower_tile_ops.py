@@ -35,11 +35,11 @@ from tile_passes.passdef import ir_pass
 def lower_tile_ops(func: Func, target: Target) -> Func:
     """Replace every composite operation, strided vector operand and tail copy.
 
-    Needs: TYPED. Gives: LOWERED. Idea: one rule per composite (`lowering/`), driven by the op
-    table. Rows that do not touch stay one operation where its instruction steps from row to row,
-    else they are a loop. What composites become is ordered by `insert_sync`, also where the rest is
-    the author's to order. A product too wide for l0c is made, and handed on, in pieces. Limits:
-    persistent loops become serial ones.
+    Needs: TYPED. Gives: LOWERED. Idea: one rule per composite operation (`lowering/`), driven by
+    the op table. Rows that are not adjacent stay one operation if its instruction steps from row to
+    row; else they become a loop. `insert_sync` orders the result, also in manually ordered kernels.
+    A product too wide for l0c is computed and handed on in pieces. Limits: persistent loops become
+    serial ones.
     """
     func = in_pieces(func, target)
     builder = Builder.for_func(func, target)

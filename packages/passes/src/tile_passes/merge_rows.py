@@ -59,12 +59,11 @@ def merge_rows(func: Func, target: Target) -> Func:
     """Replace loops over rows, each with its own scalar, by operations that read all the scalars.
 
     Needs, gives: TYPED. Idea: `for h: sub(x[h, :], x[h, :], m[h])` waits for the scalar unit in
-    every round; the vector unit reads `m` itself, one block for each row. Iterations must keep to
-    their rows, so that each operation may run over all rows before the next; results are the same
-    bit by bit. So are those of operations that have a form for all rows (`of_rows`): these leave
-    the loop, and the others stay in one. Limits: loops of elementwise operations and barriers whose
-    scalars lie in one run, or, where the order is the compiler's, of vector operations of which
-    some have such a form; all others stay as they are.
+    every iteration; the vector unit can read `m` itself, one block per row. Iterations must stay
+    within their rows, so that each operation may run over all rows before the next; results are
+    equal bit by bit. Operations that have a form for all rows (`of_rows`) leave the loop, and the
+    others stay in one. Limits: loops of elementwise operations and barriers whose scalars are
+    contiguous, or, in automatic order, loops of vector operations some of which have such a form.
     """
     merger = _Merger(func, target, Builder.for_func(func, target))
     body = merger.body(func.launch.body, launch_ranges(func))

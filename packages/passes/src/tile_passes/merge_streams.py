@@ -13,14 +13,14 @@ from tile_passes.streams.items import definitions, gm_accesses
 
 @ir_pass(needs=Phase.TYPED)
 def merge_streams(func: Func, target: Target) -> Func:
-    """Make the text of both cores one program that is right when it runs from top to bottom.
+    """Merge the statements of both cores into one program that runs from top to bottom.
 
-    Needs, gives: TYPED, kernels whose order between cores is automatic. Idea: a graph of the
-    statements of each block: the order of each core, names before their users, writers before
-    readers where a tensor hands values over; loops that hand over the same bytes in every round
-    are fused; the first order of this graph, by the text, is the new text. A text that leaves the
-    cores to the compiler (`Automatic.CORES`) means what it says. Limits: what has no such order is
-    an error.
+    Needs, gives: TYPED, kernels whose order between cores is automatic. Idea: a graph orders the
+    statements of each block: the order of each core, names before their uses, writers before
+    readers of handovers. Loops that hand over the same bytes in every iteration are fused. The
+    first topological order of the graph, by position in the text, is the result. Text that leaves
+    the cores to the compiler (`Automatic.CORES`) already runs from top to bottom. Limits: a cyclic
+    graph is an error.
     """
     if Automatic.CROSS not in func.automatic or Automatic.CORES in func.automatic:
         return func

@@ -25,12 +25,12 @@ from tile_passes.passdef import ir_pass
 
 @ir_pass(needs=Phase.TYPED)
 def narrow_block_barriers(func: Func, target: Target) -> Func:
-    """Make `sync_block` one of the vector cores where no work of the cube core has to be complete.
+    """Restrict `sync_block` to the vector cores if no work of the cube core must be complete.
 
-    Needs, gives: TYPED. Idea: before a signal all that the block has done for others is complete.
-    The cube core does something for others where it writes a tensor or reads what another rank may
-    write again; results that it hands to the vector cores are theirs to complete. So it multiplies
-    on while they put what it made before. Limits: the whole kernel is one case.
+    Needs, gives: TYPED. Idea: before a signal all work of the block for other ranks is complete.
+    The cube core does such work if it writes a tensor or reads one that another rank may overwrite;
+    results that it hands to the vector cores are completed by these. In all other cases the cube
+    core goes on multiplying meanwhile. Limits: the kernel is decided as a whole.
     """
     if any(_serves_others(op) for op in walk_ops(func.launch.body)):
         return func

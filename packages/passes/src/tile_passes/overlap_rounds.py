@@ -35,14 +35,13 @@ PLAIN = (LoopKind.SERIAL, LoopKind.PERSISTENT)
 
 @ir_pass(needs=Phase.TYPED)
 def overlap_rounds(func: Func, target: Target) -> Func:
-    """Make plain loops that load tiles pipelined ones, with as many stages as are best.
+    """Turn plain loops that load tiles into pipelined loops, with the best number of stages.
 
-    Needs, gives: TYPED. Idea: the next tile can be loaded while this one is worked on, whether the
-    text says so or not; `num_stages="auto"` gives what is loaded versions where there is room and
-    the loop is modelled faster with them. Only where the kernel leaves it to the compiler
-    (`Automatic.ROUNDS`). Limits: nothing where the order inside a core is the author's, where a
-    break leaves the loop, where others wait for a round of it, or around a loop with work for both
-    kinds of core, whose rounds overlap themselves.
+    Needs, gives: TYPED. Idea: the next tile can load while this one is computed.
+    `num_stages="auto"` gives loaded tiles versions if they fit and the loop is modelled faster. The
+    pass runs only if the kernel leaves it to the compiler (`Automatic.ROUNDS`). Limits: no manually
+    ordered kernels, no loops with `break`, no iterations that other cores wait for, and no loops
+    around loops with work for both kinds of core, which overlap themselves.
     """
     if not {Automatic.SYNC, Automatic.ROUNDS} <= func.automatic:
         return func

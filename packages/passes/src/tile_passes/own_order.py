@@ -31,7 +31,7 @@ _SAYS_WHEN = (
 
 def has_no_order(func: Func) -> bool:
     """Whether a traced kernel is in developer style and says nothing of its own order: no lane, no
-    scope, no flag, no barrier (docs/language/rules_of_cores.md#order-of-one-core)."""
+    scope, no flag, no barrier (docs/language/rules.md#order-of-one-core)."""
     inferred = any(a.buffer.memory in _INFERRED for a in func.launch.allocs)
     if not inferred or func.launch.lane in variables_of(func.launch.body):
         return False

@@ -41,16 +41,16 @@ STAGES = 2
 
 @ir_pass(needs=Phase.TYPED)
 def persistent(func: Func, target: Target) -> Func:
-    """Launch no more blocks than there are cores, and let each do several blocks of the grid.
+    """Launch at most one block per core, each of which runs several blocks of the grid.
 
-    Needs, gives: TYPED. Idea: core `c` of `n` does the blocks `c`, `c + n`, ..., so that what runs
-    at a time are neighbours of the grid, which share what they read. The loop is a pipelined one
-    where all work is for one kind of core, so that a block is loaded while the one before is
-    stored. Only where the kernel asks for it (`Automatic.BLOCKS`), or leaves it to the compiler
-    (`Automatic.GRID`) and it is modelled no slower: each block that begins on a core costs a start,
-    but the chip gives blocks of different lengths to whichever core is idle. Limits: not where the
-    order inside a core is the author's: what he orders ends with his block. Blocks that wait for
-    all others are an error where he asks for it.
+    Needs, gives: TYPED. Idea: core `c` of `n` runs the blocks `c`, `c + n`, ..., so that blocks
+    running at the same time are neighbours of the grid and share operands. If all work is for one
+    kind of core, the loop is pipelined: a block is loaded while the one before is stored. The pass
+    runs if the kernel requests it (`Automatic.BLOCKS`), or if it leaves the grid to the compiler
+    (`Automatic.GRID`) and the loop is modelled no slower: it saves the starts of blocks, but cannot
+    give blocks of different lengths to idle cores. Limits: kernels with automatic order only, since
+    a manual order ends with its block. Blocks that wait for all others are an error if the kernel
+    requests the loop.
     """
     cores = target.cube_cores
     grid = func.launch.blocks

@@ -13,17 +13,16 @@ from tile_passes.pipelining.software_pipeline import loops_over_cores, pipeline_
 
 @ir_pass(needs=Phase.LOWERED)
 def pipeline_across_cores(func: Func, target: Target) -> Func:
-    """Let both kinds of core work on different iterations of a pipelined loop.
+    """Overlap iterations of a pipelined loop across both kinds of core.
 
-    Needs, gives: LOWERED. Idea: what one kind of core does with a value that comes back to it from
-    the other belongs to a later stage, as many iterations behind as the way there and back takes:
-    iteration `i` of the new loop executes stage 2 of iteration `i - 2`. Workspaces and buffers that
-    stages share get a version for each iteration in flight. The meaning in the order of the text
-    stays, so that all later passes order it as any other loop. With `num_stages="auto"` as many
-    iterations behind as the modelled times ask for and have room. Limits: the order between the
-    cores is the compiler's, and no `order` or `stage` can be given; one pipelined loop that is not
-    in another; nothing where a break leaves it, where a cycle of dependences goes through both
-    cores, or where the versions do not fit.
+    Needs, gives: LOWERED. Idea: work on a value that returns from the other kind of core belongs to
+    a later stage, as many iterations behind as the way there and back takes: iteration `i` of the
+    new loop executes stage 2 of iteration `i - 2`. Workspaces and buffers shared by stages get a
+    version per iteration in flight. The loop keeps its meaning in text order, so that later passes
+    order it like any loop. `num_stages="auto"` uses the number of iterations that the time model
+    chooses and that fits. Limits: automatic order between the cores, without `order` or `stage`;
+    one pipelined loop outside other pipelined loops; no `break`, no dependence cycle through both
+    cores, and versions that fit.
     """
     count = len(list(loops_over_cores(func.launch.body)))
     for number in range(count):

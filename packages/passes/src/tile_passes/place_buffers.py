@@ -20,12 +20,12 @@ from tile_passes.passdef import ir_pass
 def place_buffers(func: Func, target: Target) -> Func:
     """Split each tile that products and vector code both use into one in each memory.
 
-    Needs, gives: BUILT. Idea: the value of a tile lies where it was made, and is handed over before
-    it is used elsewhere. Products add to a tile in l0c, whose sum is added to the tile in ub before
-    vector code uses that; operands are in l1. Handovers are copies that leave the loops that do not
-    change the value (docs/language/rules_of_cores.md#tiles-of-both-cores). `gemm` becomes `gemm_v0`. Of tiles
-    with two names products use a copy, which sums are copied back from. Limits: a tile whose memory
-    the script names, or one of whose names has it named, stays there.
+    Needs, gives: BUILT. Idea: the value of a tile stays in the memory of its last writer, and is
+    handed over before another memory uses it. Products accumulate in l0c; their sum is added to the
+    tile in ub before vector code reads it. Operands are in l1. Handovers are copies, and leave
+    loops that do not change the value. `gemm` becomes `gemm_v0`. Products use a copy of a tile with
+    two names; sums are copied back (docs/language/rules.md#tiles-of-both-cores). Limits: a tile
+    whose memory the script names, also through another name, stays there.
     """
     if not any(op.opdef is OPS["gemm"] for op in walk_ops(func.launch.body)):
         return func

@@ -24,17 +24,15 @@ from tile_passes.passdef import ir_pass
 def plan_memory(func: Func, target: Target) -> Func:
     """Give every buffer an address; those not needed at the same time share bytes if they must.
 
-    Needs: LOWERED. Gives: PLANNED. Idea: linear scan without live ranges, side by side in order of
-    allocation around the addresses the user fixed; an alias is where its buffer is. Where a memory
-    is too small and the function leaves memory to the compiler, the buffers become intervals with
-    holes: linear scan in several orders, then an exact search that misses no placement; intervals
-    that interfere only where the op table lets an operation write in place are coalesced where
-    nothing else helps. Without: scratch of all operations starts at one address.
-    Where the order inside a core is the author's: placements that it orders already come first, and
-    what sharing puts in each other's way is ordered by flags and barriers.
-    Limits: waits that sharing makes are avoided only where the order is the author's, and there all
-    or none of them; user addresses are taken all the time; the search gives up after a fixed number
-    of steps.
+    Needs: LOWERED. Gives: PLANNED. Idea: buffers lie side by side in order of allocation, around
+    fixed addresses; an alias is at the address of its buffer. If a memory is too small and the
+    kernel leaves memory to the compiler, buffers become intervals with holes: linear scan in
+    several orders, then an exact search that misses no placement. Intervals that interfere only
+    where an operation may write in place are coalesced as a last resort. Otherwise the scratch of
+    all operations starts at one address. In manually ordered kernels, placements that the existing
+    order allows come first; flags and barriers order the others. Limits: the cost of sharing counts
+    only in manually ordered kernels, and there as a whole; fixed addresses are occupied all the
+    time; the search stops after a fixed number of steps.
     """
     facts = _Facts(func, target)
     address: dict[Alloc, int] = {}

@@ -52,13 +52,12 @@ from tile_passes.streams.scoped_tiles import in_step
 def plan_workspace(func: Func, target: Target) -> Func:
     """Replace every copy l0c to ub and ub to l1 by one to a workspace in gm and one from it.
 
-    Needs, gives: TYPED. Idea: a workspace per copy, as large as the buffer of the cube core and
-    once for each block, added behind the parameters, so that no call sees it; the half of the
-    vector cores stays where the copy stood, that of the cube core leaves the loops over rows and
-    the branches over lanes around it, as one copy where that is what the vector cores do together,
-    else with these loops and branches, for each lane; data is fetched right before it is first
-    used. The order between the cores becomes the compiler's (`Automatic.CROSS`). Where such a copy
-    stands in the scope of one core, the scopes of the kernel are left out. Limits: the
+    Needs, gives: TYPED. Idea: each copy gets a workspace as large as the buffer of the cube core,
+    once per block, as a hidden parameter. The half of the vector cores stays in place. The half of
+    the cube core leaves the loops over rows and branches over lanes around it: as one copy if that
+    covers the work of both vector cores, else with these loops and branches for each lane. Data are
+    fetched right before their first use. The compiler then orders the cores (`Automatic.CROSS`). If
+    such a copy stands in the scope of one core, the scopes of the kernel are removed. Limits: the
     buffer of the cube core has a static shape; one workspace per copy.
     """
     crossing = [s for s in walk(func.launch.body) if _crosses(s)]

@@ -37,9 +37,9 @@ from tile_passes.passdef import ir_pass
 def remove_dead(func: Func, target: Target) -> Func:
     """Drop unread lets, unread scalar variables, unused scratch and empty blocks.
 
-    Needs, gives: any phase. Idea: from the last statement to the first, so that a name's readers
-    have been seen before it. Of scalar variables those count that work needs, or that others need
-    which count, on each core by itself. Limits: buffers of the user stay, so that addresses do not
+    Needs, gives: any phase. Idea: statements are visited from last to first, so that the uses of a
+    name are known before its definition. A scalar variable is live if work, or another live
+    variable, needs it on the same core. Limits: buffers of the user stay, so that addresses do not
     move when a statement is commented out.
     """
     launch = func.launch

@@ -8,18 +8,16 @@ from tile_passes.passdef import ir_pass
 
 @ir_pass(needs=Phase.TYPED)
 def retile_blocks(func: Func, target: Target) -> Func:
-    """Let one block of a grid do the work of neighbours, with tiles that are as much longer.
+    """Merge neighbouring blocks of a grid into one block with longer tiles.
 
-    Needs, gives: TYPED. Idea: tiles chosen for another chip are small for this one: loads of two
-    neighbours share an operand, and rows that are alone in their block share instructions. The
-    dimensions of tiles that follow a place in the grid are found by the labels of operations; where
-    all that the place decides follows them, they may be longer. How much is chosen by the time
-    model and the room in each memory. Where tiles have no room, it is the other way round: what
-    their rows have to do with no other row is done for some of them at a time, by more blocks or in
-    a loop; a remark says so. How far rounds of pipelined loops overlap is left open for later
-    passes, as by `num_stages="auto"`: a number for another chip is a hint. Only where the kernel
-    leaves it to the compiler (`Automatic.TILES`). Limits: grids of constant size, tiles of constant
-    sizes, numbers of neighbours that divide the grid.
+    Needs, gives: TYPED. Idea: tiles chosen for another chip are too small for this one: neighbours
+    load the same operand, and single rows do not fill an instruction. The labels of operations tell
+    which dimensions of tiles follow an index of the grid; these may become longer if the index
+    decides nothing else. The time model and the room in each memory choose the length. Tiles that
+    do not fit are cut in the same way, into more blocks or a loop, and a remark reports it. The
+    overlap of pipelined loops is left open, as by `num_stages="auto"`: a number for another chip is
+    a hint. The pass runs only if the kernel leaves tiles to the compiler (`Automatic.TILES`).
+    Limits: grids and tiles of constant sizes, and numbers of neighbours that divide the grid.
     """
     if Automatic.TILES not in func.automatic:
         return func

@@ -64,12 +64,13 @@ _FILLED_BITS = (16, 32)
 
 @ir_pass(needs=Phase.BUILT)
 def settle_choices(func: Func, target: Target) -> Func:
-    """Make choices that have one outcome for a whole tile once, and not for each element.
+    """Make choices with one outcome for a whole tile once, not for each element.
 
-    Needs, gives: BUILT, text for GPUs. Idea: a mask chooses by the places of elements; linear
-    bounds that hold in the corner of a tile hold in all of it, which a branch on its place finds
-    out. There is nothing to compute where the plain side is chosen, a constant or what was there.
-    `T.Parallel` that stores one constant is a fill. Limits: nests of one store, of constant sizes.
+    Needs, gives: BUILT, text for GPUs. Idea: a mask selects elements by their places. Linear bounds
+    that hold in the corner of a tile hold in all of it, so a branch on the place of the tile
+    replaces the mask. If the constant or unchanged side is selected, nothing is computed. A
+    `T.Parallel` nest that stores one constant becomes a fill. Limits: nests of one store, of
+    constant sizes.
     """
     if Automatic.CORES not in func.automatic:
         return func

@@ -50,11 +50,11 @@ _IN_TURN = (LoopKind.SERIAL, LoopKind.UNROLL, LoopKind.PIPELINED)
 
 @ir_pass(needs=Phase.BUILT, optional=True, folds=True)
 def simplify(func: Func, target: Target) -> Func:
-    """Simplify every expression with what loops and launch say about its variables.
+    """Simplify every expression with the ranges of loop and launch variables.
 
-    Needs, gives: any phase. Idea: constant propagation and intervals, top-down; a loop of one round
-    is its body, a pipelined one from SPLIT on. Limits: no relations between variables are used;
-    names of floats stay, as operations on them are left to run time.
+    Needs, gives: any phase. Idea: constant propagation and intervals, top-down. A loop with one
+    iteration becomes its body; a pipelined loop only from SPLIT on. Limits: no relations between
+    variables are used. Names of floats stay, because float operations are left to run time.
     """
     defined = (s.var.name for s in walk(func.launch.body) if isinstance(s, (For, Let)))
     twice = frozenset(name for name, count in Counter(defined).items() if count > 1)

@@ -50,15 +50,14 @@ from tile_passes.passdef import ir_pass
 
 @ir_pass(needs=Phase.LOWERED, gives=Phase.SPLIT)
 def split_cube_vector(func: Func, target: Target) -> Func:
-    """Copy the body once per kind of core and keep in each copy what that core runs.
+    """Copy the body once per kind of core, and keep the statements of that core in each copy.
 
-    Needs: LOWERED. Gives: SPLIT. Idea: an operation runs where its memories are; what has no core
-    of its own (barriers, cross-core flags, scalar variables) stays in both copies; control flow
-    that guards nothing goes. What is printed outside any scope is printed by the cores that have
-    other work and can read it, and by both where nobody has. A kernel that does nothing but meet or
-    wait for other ranks does so on the vector cores. Limits: a scalar store to gm outside
-    any scope is done by the vector cores if they do anything or their number decides a store, else
-    by the cube core.
+    Needs: LOWERED. Gives: SPLIT. Idea: an operation runs on the core of its memories; statements
+    without a core (barriers, cross-core flags, scalar variables) stay in both copies; empty control
+    flow is removed. Output outside any scope is printed by the cores that have other work and can
+    read it, or by both if no core has. A kernel that only synchronises with other ranks does so on
+    the vector cores. Limits: a scalar store to gm outside any scope runs on the vector cores if
+    they have other work or if it depends on the lane, else on the cube core.
     """
     body = func.launch.body
     by_lanes = done_by_lanes(body, func.launch.lane)

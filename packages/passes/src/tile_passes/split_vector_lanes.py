@@ -25,12 +25,12 @@ ORDER_KEY = '"tl.ascend_auto_sync"'
 def split_vector_lanes(func: Func, target: Target) -> Func:
     """Give each of the two vector cores of a `threads=2` launch its rows.
 
-    Needs, gives: TYPED. Idea: dimensions of ub buffers that operations run along together, and
-    loops over them, form classes; a class that nothing needs whole is split, each lane working on
-    its half of the rows. What no class covers both lanes do, and lane 0 stores. Where lanes would
-    meet in gm, or nothing can be split, the launch becomes one of a single lane; a remark says why.
-    Limits: rows are split in two runs, of sizes known at compile time; a loop with a trip count of
-    the run time is not split.
+    Needs, gives: TYPED. Idea: dimensions of ub buffers that operations run over together, and loops
+    over them, form classes. A class that no statement needs whole is split, half of the rows for
+    each lane. Both lanes do the rest, and lane 0 stores it. If lanes would access the same place of
+    gm, or if no class can be split, the launch uses one lane, and a remark gives the reason.
+    Limits: rows are split into two runs of sizes known at compile time; loops with a runtime trip
+    count are not split.
     """
     if func.launch.threads != 2:
         return func

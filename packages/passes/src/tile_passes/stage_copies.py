@@ -51,7 +51,7 @@ from tile_passes.lowering.alignment import starts_at_blocks
 from tile_passes.passdef import ir_pass
 
 # A copy from gm to gm moves pieces of so many bytes: transfers are at full rate from there on
-# (docs/hardware/movement.md#transfers), and two pieces leave most of ub to the kernel.
+# (docs/hardware/units.md#transfers), and two pieces leave most of ub to the kernel.
 PIECE = 32 * 1024
 # One is loaded while the other is stored.
 VERSIONS = 2
@@ -61,15 +61,14 @@ VERSIONS = 2
 def stage_copies(func: Func, target: Target) -> Func:
     """Split copies that change the type into movements and casts in ub, and those from gm to gm.
 
-    Needs, gives: TYPED. Idea: a tile in ub has the type in which a value is moved. What leaves ub
-    is cast to it first; what arrives is cast behind the copy, unless the fixpipe converts. Casts of
-    several steps, and those of integers to narrower ones, are a parallel loop. From gm to gm goes
-    piece by piece through a tile. Columns and other parts of a tile that start inside a block are
-    copied by a parallel loop, where the text is for another chip (`Automatic.CORES`), and so are
-    floats that become integers, which are truncated there, not rounded. What the cube core has for
-    another rank, or wants from one, goes through ub: no device has shown that its own transfers
-    reach there. The compiler orders the steps, also where the rest is the author's to order.
-    Limits: what is cast on its way to l1 goes through ub and gm.
+    Needs, gives: TYPED. Idea: a tile in ub has the type of the transfer. A value that leaves ub is
+    cast first; a value that arrives is cast behind the copy, unless the fixpipe converts. Casts of
+    several steps, and casts of integers to narrower ones, are parallel loops. Copies from gm to gm
+    go through a tile in pieces. In text for other chips (`Automatic.CORES`) parts of a tile that
+    start inside a block are copied by a parallel loop, and floats are truncated to integers. Copies
+    of the cube core to or from another rank go through ub, because no device has shown that its
+    transfers reach another one. The compiler orders the steps, also in manually ordered kernels.
+    Limits: a cast on the way to l1 goes through ub and gm.
     """
     stages = _Stages(target, FreeNames.of(func), Automatic.CORES in func.automatic)
     body = rewrite(func.launch.body, stages.steps)

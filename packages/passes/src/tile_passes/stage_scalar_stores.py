@@ -65,14 +65,13 @@ _ORDERS_NOTHING = (Effect.DATA, Effect.DUMP, *TOLD)
 def stage_scalar_stores(func: Func, target: Target) -> Func:
     """Store elements of gm by copies, through a tile in ub that the scalar unit fills.
 
-    Needs, gives: TYPED. Idea: the scalar unit stores to gm by whole lines of its data cache, in
-    which others may have elements (docs/hardware/scalar.md#data-cache); a copy stores the bytes of
-    its elements only. All that a loop, or two nested ones, store to a box goes by one copy behind
-    it; in loops, single elements stay with the scalar unit where their lines are its core's alone,
-    as it need not wait for their copies. Where the author orders the pipes he has to ask for it.
-    What one vector core could do as well as the cube core is done there, where no other work is.
-    Limits: elements of tensors of which the kernel reads elements, and what the cube core stores,
-    stay with the scalar unit.
+    Needs, gives: TYPED. Idea: the scalar unit stores whole lines of its data cache, which may hold
+    elements of other cores; a copy stores the bytes of its elements only. One copy behind a loop,
+    or two nested loops, stores the whole box. Single elements in loops stay with the scalar unit if
+    no other core writes their lines, since the unit need not wait for copies. A manually ordered
+    kernel must request the pass. Stores that one vector core could do as well as the cube core move
+    to it if the block has no other work (docs/hardware/units.md#data-cache). Limits: tensors whose
+    elements the kernel also reads, and stores of the cube core, stay with the scalar unit.
     """
     body = func.launch.body
     wanted = func.automatic & {Automatic.SYNC, Automatic.STORES}

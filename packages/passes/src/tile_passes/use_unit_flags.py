@@ -45,14 +45,14 @@ TRUE, FALSE = Const(True, BOOL), Const(False, BOOL)
 
 @ir_pass(needs=Phase.PLANNED, optional=True)
 def use_unit_flags(func: Func, target: Target) -> Func:
-    """Let the copy out of l0c run under the last product of a result and the first of the next.
+    """Overlap copies out of l0c with the last product of a result and the first of the next.
 
-    Needs, gives: PLANNED. Idea: the one accumulator of a kernel is free for the next result only
-    when it has been copied out, and the cube would stand still meanwhile; by the unit flags of l0c
-    both go on block by block (docs/hardware/cube.md#unit-flag). All products of a result, the last
-    one marked, and its copy take their form with unit flags, and `insert_sync` orders only the
-    rest. Limits: one accumulator, which is made whole, from nothing, by products in loops of
-    constant counts, and is copied whole and once; where the order inside a core is the compiler's.
+    Needs, gives: PLANNED. Idea: a single accumulator is free for the next result only after its
+    copy, and the cube unit would wait. Unit flags of l0c let both proceed block by block. The
+    products of a result, the last one marked, and its copy take their forms with unit flags;
+    `insert_sync` orders the rest (docs/hardware/units.md#unit-flag). Limits: one accumulator in
+    automatic order, computed whole and from nothing by products in loops of constant trip count,
+    and copied once as a whole.
     """
     if Automatic.SYNC not in func.automatic:
         return func

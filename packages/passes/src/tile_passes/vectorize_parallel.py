@@ -90,11 +90,11 @@ def vectorize_parallel(func: Func, target: Target) -> Func:
     """Replace every `T.Parallel` nest by operations on whole tiles, or by serial loops.
 
     Needs, gives: TYPED. Idea: iterations are independent, so each store runs over the whole domain
-    before the next; its expression becomes operations through tiles of the compiler's, row by row
-    where the whole domain does not fit an operation; lines that no block starts with, and those of
-    elements apart, are gathered. What is legal is asked of the op table and the lowering rules.
-    Limits: a store that no vector operation reaches, or a nest whose iterations may use each
-    other's elements, is a serial loop, and a remark says why.
+    before the next. Its expression becomes operations on tiles of the compiler, row by row if an
+    operation cannot take the whole domain. Rows that start inside a block, and elements that are
+    not adjacent, are gathered. The op table and the lowering rules decide which operations are
+    legal. Limits: a store without a vector operation, or a nest whose iterations may use each
+    other's elements, becomes a serial loop, and a remark gives the reason.
     """
     if not any(is_parallel(s) for s in walk(func.launch.body)):
         return func

@@ -18,7 +18,7 @@ _KEYWORDS = """
 """
 # Types of the device language and the names the emitted text itself declares. `call` is the entry
 # symbol: an ahead-of-time build renames it over the whole text, so it must not occur anywhere else
-# (docs/language/rules_of_calls.md#entry-word).
+# (docs/language/index.md#emitted-source).
 _OUR_WORDS = """
     half bfloat16_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t call
     main tile AscendC pipe ub l1 l0a l0b l0c bt fftsAddr blocks stream block_idx T1 T2 printf

@@ -1,5 +1,5 @@
 """Build `T.copy` from buffers, slices, start indices, rows of their own
-stride and fractals (docs/language/rules_of_copies.md#extents, docs/language/rules_of_copies.md#fractals)."""
+stride and fractals (docs/language/rules.md#extents, docs/language/rules.md#fractals)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Build copies between ranks that an engine does while the core goes on, and waits for them
-(docs/language/rules_of_ranks.md#engines)."""
+(docs/language/rules.md#engines)."""
 
 from __future__ import annotations
 

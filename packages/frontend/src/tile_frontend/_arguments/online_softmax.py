@@ -1,5 +1,5 @@
 """Build `T.tile.softmax_flash_v2`, a step of an online softmax, as several operations
-(docs/language/rules_of_operations.md#online-softmax)."""
+(docs/language/rules.md#rows-and-columns)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Build what ranks do to each other: copies with a rank on one side, signals and waits
-(docs/language/rules_of_ranks.md)."""
+(docs/language/rules.md#symmetric-tensors)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The sides of a copy of which one may be on another rank (docs/language/rules_of_ranks.md)."""
+"""The sides of a copy of which one may be on another rank
+(docs/language/rules.md#symmetric-tensors)."""
 
 from __future__ import annotations
 

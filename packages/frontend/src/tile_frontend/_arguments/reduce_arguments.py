@@ -1,5 +1,5 @@
 """Build `T.reduce_*`: find the part that is reduced and the place of the result
-(docs/language/rules_of_operations.md#reductions)."""
+(docs/language/rules.md#reductions)."""
 
 from __future__ import annotations
 

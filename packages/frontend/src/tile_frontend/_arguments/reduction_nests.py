@@ -1,5 +1,5 @@
 """Build reductions that no operation does as it stands, for text for GPUs: of three dimensions and
-more, of absolute values, of bits (docs/language/rules_of_operations.md#reductions)."""
+more, of absolute values, of bits (docs/language/rules.md#reductions)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of the names that other languages and versions have for what `T` offers.
+"""List the names that other languages and versions have for names of `T`.
 
 A dialect is one `Dialect` record: what its scripts import, other names of operations and of their
 arguments, what to write instead of a name that is not here. `known.py` lists them and looks names

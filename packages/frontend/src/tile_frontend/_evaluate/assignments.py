@@ -1,5 +1,5 @@
 """Evaluate assignments: lets, stores, names of buffers, tuples
-(docs/language/rules_of_kernels.md#statements)."""
+(docs/language/index.md#statements)."""
 
 from __future__ import annotations
 

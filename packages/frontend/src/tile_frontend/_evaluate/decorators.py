@@ -1,5 +1,5 @@
 """Evaluate functions under `@T.prim_func` and `@T.macro`: trace a kernel into a `tile_ir.Func`,
-expand the body of a macro at each call (docs/language/rules_of_kernels.md#macros)."""
+expand the body of a macro at each call (docs/language/index.md#macros)."""
 
 from __future__ import annotations
 

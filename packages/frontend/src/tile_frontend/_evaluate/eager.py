@@ -1,5 +1,5 @@
 """Trace functions that are kernels themselves, with sizes read from the tensors of a call
-(docs/language/rules_of_kernels.md#eager-kernels).
+(docs/language/index.md#eager-kernels).
 
 The text is evaluated twice: up to the launch with sizes as symbols, which gives the shapes of the
 parameters, and then as a whole with the numbers.

@@ -1,5 +1,5 @@
 """Evaluate expressions: Python values at once, runtime values as IR expressions
-(docs/language/rules_of_kernels.md#expressions). Faults of what is called get their place here."""
+(docs/language/index.md#expressions). Faults of what is called get their place here."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class ExpressionEvaluator:
         )
 
     def lost_assignment(self, message: str, lost: Lost, hint: str, *notes: Diagnostic) -> None:
-        """An assignment that does not reach a reader (docs/language/rules_of_kernels.md#statements): an error,
+        """An assignment that does not reach a reader (docs/language/index.md#statements): an error,
         or a remark where scripts rely on it."""
         if not lost.relied_on:
             raise KernelError("lost-assignment", message, lost.loc, hint, notes=notes)

@@ -1,4 +1,4 @@
-"""Look up the names that a kernel or macro sees (docs/language/rules_of_kernels.md#names).
+"""Look up the names that a kernel or macro sees (docs/language/index.md#names).
 
 Blocks of local names stand over what was captured by value when the decorator ran.
 """

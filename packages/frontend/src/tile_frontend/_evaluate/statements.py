@@ -1,4 +1,4 @@
-"""Evaluate statements of kernel text (docs/language/rules_of_kernels.md#statements)."""
+"""Evaluate statements of kernel text (docs/language/index.md#statements)."""
 
 from __future__ import annotations
 

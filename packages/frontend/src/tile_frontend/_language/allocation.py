@@ -165,7 +165,7 @@ ALLOCATORS = {
 }  # fmt: skip
 
 
-# What the keyword `scope` names (docs/language/rules_of_kernels.md#scopes-of-memory).
+# What the keyword `scope` names (docs/language/index.md#scopes-of-memory).
 _SHARED_SCOPES = {
     "shared.dyn": Memory.SHARED, "shared.l1": Memory.L1, "shared": Memory.UB,
     "shared.bt": Memory.BT,

@@ -283,7 +283,8 @@ def Pipelined(
 ) -> Loop:  # fmt: skip
     """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
     handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and what
-    would wait is worked on a round later (docs/language/pipelined_loops.md). `num_stages="auto"`: of the
+    would wait is worked on a round later (docs/language/developer_style.md#pipelined-loops).
+    `num_stages="auto"`: of the
     numbers that fit, the one that the time model finds fastest.
 
     `order` and `stage` say it for each statement of the body, names aside: its place in the new

@@ -1,5 +1,5 @@
 """Several devices that run one kernel: their numbers, the tensors that each has an instance of, and
-the levels of the machine by name (docs/language/rules_of_ranks.md)."""
+the levels of the machine by name (docs/language/rules.md#symmetric-tensors)."""
 
 from __future__ import annotations
 

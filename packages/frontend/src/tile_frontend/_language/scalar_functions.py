@@ -1,4 +1,4 @@
-"""Scalar functions of the language (docs/language/rules_of_kernels.md#scalar-functions). Python numbers are
+"""Scalar functions of the language (docs/language/index.md#scalar-functions). Python numbers are
 computed now; expressions of the others become vector operations in `T.Parallel`.
 
 Upstream lets most of them take a `dtype=` that it ignores; scripts pass it, so it is accepted.

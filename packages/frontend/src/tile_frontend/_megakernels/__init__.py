@@ -1,4 +1,4 @@
-"""Kernels that are tasks of one launch: `T.Task` and `T.megakernel`.
+"""Build one launch from several kernels: `T.Task` and `T.megakernel`.
 
 `tasks` is what scripts call; `shapes` finds sizes that are the same, `dependences` what must come
 before what, `rooms` which temporaries share memory, and `text` writes the function.

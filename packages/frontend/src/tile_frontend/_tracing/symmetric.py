@@ -1,5 +1,5 @@
 """Tensors that every rank has an instance of, as scripts handle them: their elements are those of
-the own instance, or of the instance of another rank (docs/language/rules_of_ranks.md)."""
+the own instance, or of the instance of another rank (docs/language/rules.md#symmetric-tensors)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Define the values of names other than numbers: buffers, slices, mutable scalars, operations. Turn
-`buf[...]` into an element or a slice (docs/language/rules_of_kernels.md#subscripts)."""
+`buf[...]` into an element or a slice (docs/language/index.md#subscripts)."""
 
 from __future__ import annotations
 

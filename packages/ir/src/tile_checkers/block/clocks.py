@@ -1,7 +1,7 @@
 """Track what the pipes of one core know to be complete, on all cores of the block.
 
 A clock has a number for every pipe of every core: so many of its instructions are complete; and one
-for every core: so many of its waits for other cores are over. Rules: docs/hardware/flags.md.
+for every core: so many of its waits for other cores are over. Rules: docs/hardware/index.md#flags.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class CoreClocks:
 
     def follow(self, pipe: int, other: int) -> None:
         """The last instruction of a pipe ends behind the last one of another, by the unit flags of
-        l0c (docs/hardware/cube.md#unit-flag)."""
+        l0c (docs/hardware/units.md#unit-flag)."""
         self.learn((pipe,), self.before(other, own=True))
 
     def issue(self, pipe: int) -> int:

@@ -2,7 +2,7 @@
 
 A counter holds tokens, one for each time it is raised, with what was complete then; a wait takes
 the oldest. Sets of both vector cores make one token together
-(docs/hardware/flags.md#flags-between-cores).
+(docs/hardware/index.md#flags-between-cores).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The counters between cores of one rank: a wait takes the oldest token, with what was complete
-then (docs/hardware/flags.md#flags-between-cores)."""
+then (docs/hardware/index.md#flags-between-cores)."""
 
 from __future__ import annotations
 

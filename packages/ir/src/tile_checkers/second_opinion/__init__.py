@@ -3,7 +3,7 @@
 Its memory planner and its two solvers of order see the same instructions, loops, branches and
 bytes as ours (`outline`), as HIVM text (`hivm_text`), and their answer is counted beside what the
 kernel has (`open_compiler`). Nothing is proved by it: a difference is a place to look at
-(docs/internals/judging_order.md#a-second-opinion).
+(docs/internals/order.md#a-second-opinion).
 
 Flags and barriers of a kernel are counted whoever put them there. Order between cores is left out
 on both sides. What the dialect has no words for gets no opinion, and the reason is told.

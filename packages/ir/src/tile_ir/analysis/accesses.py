@@ -115,8 +115,8 @@ def touches(
     `addresses` gives the first byte of every on-chip buffer, `known` intervals of variables, and
     `values` definitions to put in first: lets, and loop variables in terms of other ones, so that
     `k % 2` of k = 2 * t is a constant. Scalar variables (memory VAR) are left out. The DMA moves
-    whole blocks of ub (docs/hardware/movement.md#rows-of-ub); matrices of l1 and l0 are touched
-    whole, or in whole columns of fractals (docs/hardware/memories.md#fractals).
+    whole blocks of ub (docs/hardware/units.md#rows-of-ub); matrices of l1 and l0 are touched
+    whole, or in whole columns of fractals (docs/hardware/units.md#fractals).
     """
     return touches_within(stmt, addresses, Bounds(known, values))
 
@@ -157,7 +157,7 @@ def widened(region: Region, pipe: Pipe) -> Region:
     if buffer.memory is not Memory.L1 or len(dims) < 2:
         return Region(buffer, (*dims[:-2], *whole[-2:]))
     # The load to l1 writes just its rows, columns in the 32 bytes of a fractal row
-    # (docs/hardware/movement.md#row-major-to-fractals); loads from it read squares.
+    # (docs/hardware/units.md#transfers); loads from it read squares.
     square = max(16, k0_elements(buffer.dtype))
     rows, columns = (1, k0_elements(buffer.dtype)) if pipe is Pipe.MTE2 else (square, square)
     last = (_in_steps(dims[-2], rows, whole[-2]), _in_steps(dims[-1], columns, whole[-1]))

@@ -1,5 +1,7 @@
-"""Every chip there is. Each file beside this one describes some, as its `CHIPS`: a chip is added by
-a file, or by a row of the file that has its cores."""
+"""Describe every chip: each file lists its descriptions as `CHIPS`.
+
+Add a chip as a file, or as a row of the file that has its cores.
+"""
 
 from __future__ import annotations
 

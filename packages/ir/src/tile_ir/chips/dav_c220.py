@@ -1,5 +1,5 @@
-"""A2 and A3: chips with AI cores of dav-c220, `__NPU_ARCH__` 2201 (docs/hardware/machine.md#chips,
-docs/hardware/memories.md#alignment)."""
+"""A2 and A3: chips with AI cores of dav-c220, `__NPU_ARCH__` 2201 (docs/hardware/index.md#chips,
+docs/hardware/units.md#alignment)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tile_ir.dtypes import BFLOAT16, FLOAT16, FLOAT32, INT4, INT8, INT32
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.target import Target
 
-# All there is (docs/hardware/machine.md#chips). The 256 bytes at the end of UB and L1 that
-# documents set aside (docs/hardware/memories.md#reserved-bytes) are for messages of the vendor's
+# All there is (docs/hardware/index.md#chips). The 256 bytes at the end of UB and L1 that
+# documents set aside (docs/hardware/units.md#alignment) are for messages of the vendor's
 # matmul and print services, which emitted code does not use; existing kernels fill both memories to
 # the last byte.
 CAPACITY = {
@@ -36,7 +36,7 @@ PIPES = {
     Core.CUBE: (Pipe.S, Pipe.M, Pipe.MTE1, Pipe.MTE2, Pipe.MTE3, Pipe.FIX),
     Core.VECTOR: (Pipe.S, Pipe.V, Pipe.MTE2, Pipe.MTE3),
 }
-# docs/hardware/flags.md#legal-pairs. The same pipe twice is a barrier, not a flag.
+# docs/hardware/index.md#legal-pairs. The same pipe twice is a barrier, not a flag.
 FLAG_PAIRS = {
     Core.CUBE: frozenset(
         {
@@ -67,7 +67,7 @@ FLAG_PAIRS = {
     ),
     Core.VECTOR: frozenset(permutations(PIPES[Core.VECTOR], 2)),
 }
-# docs/hardware/machine.md#pipes.
+# docs/hardware/index.md#pipes.
 PATHS = frozenset(
     {
         (Memory.GM, Memory.UB),
@@ -82,7 +82,7 @@ PATHS = frozenset(
         (Memory.L0C, Memory.L1),
     }
 )
-# docs/hardware/vector.md#conversions. Anything else must be composed from these.
+# docs/hardware/units.md#conversions. Anything else must be composed from these.
 _ALL = ("RINT", "FLOOR", "CEIL", "ROUND", "TRUNC")
 CONVERSIONS = {
     ("int4", "float16"): ("NONE",),
@@ -110,9 +110,9 @@ CONVERSIONS = {
     ("int64", "int32"): ("NONE",),
     ("int64", "float32"): _ALL,
 }
-# docs/hardware/cube.md#fixpipe, without those that take a scale.
+# docs/hardware/units.md#fixpipe, without those that take a scale.
 FIXPIPE = frozenset({(FLOAT32, FLOAT32), (FLOAT32, FLOAT16), (FLOAT32, BFLOAT16), (INT32, INT32)})
-# docs/hardware/cube.md#products.
+# docs/hardware/units.md#products.
 ACCUMULATORS = {
     FLOAT16: FLOAT32,
     BFLOAT16: FLOAT32,

@@ -1,4 +1,5 @@
-"""A5: chips with AI cores of dav-c310, `__NPU_ARCH__` 3510 (docs/hardware/a5.md, with the sources).
+"""A5: chips with AI cores of dav-c310, `__NPU_ARCH__` 3510 (docs/hardware/index.md#a5, with the
+sources).
 
 Kernels for them are read, checked, lowered and reported on; no code generator emits for them.
 """

@@ -1,1 +1,1 @@
-"""The time model: rates and latencies of a chip, and the cycles of one instruction."""
+"""Estimate the cycles of one instruction from the rates and latencies of a chip."""

@@ -1,6 +1,7 @@
 """What an operation costs on a chip: the one estimate that passes and hints ask for.
 
-It is the simulator's clock (docs/hardware/time_model.md) without a run: from the record of the operation,
+It is the simulator's clock (docs/hardware/time_model.md) without a run: from the record of the
+operation,
 its operands and the constants of `timing`. What only a run knows has a default in `Assumed`; where
 the size of a region is not known, the whole buffer counts. Not here: what operations wait for, and
 bytes of one bank that are asked for at a time.
@@ -56,7 +57,8 @@ ALONE = Assumed()
 def cost(stmt: Stmt, target: Target, assumed: Assumed = ALONE) -> Cost:
     """The cost of one operation; of one that lowering takes apart, as if its pipe did it at once.
     Other statements cost the elements that the scalar unit reads and writes for them, without those
-    of the statements inside. The constants are those of `timing` (docs/hardware/timing.md)."""
+    of the statements inside. The constants are those of `timing`
+    (docs/hardware/time_model.md#published-rates)."""
     if not isinstance(stmt, Op):
         touched = [e.buffer.memory for e in loads(stmt)]
         touched += [stmt.buffer.memory] if isinstance(stmt, Store) else []

@@ -1,7 +1,8 @@
 """Constants of the time model of a chip, each with its source.
 
 Cycles are those of the core clock; rates are bytes per cycle and core; bandwidths are GB/s of the
-whole chip. docs/hardware/timing.md has the published values; docs/hardware/time_model.md says which
+whole chip. docs/hardware/time_model.md#published-rates has the published values;
+docs/hardware/time_model.md says which
 measurement fixes the others.
 """
 
@@ -14,7 +15,7 @@ from tile_ir.quick_dataclasses import dataclass
 from tile_ir.target import Target
 
 # Elements a cycle, of 2 and of 4 bytes, of most vector instructions: one repeat
-# (docs/hardware/timing.md#vector-rates).
+# (docs/hardware/time_model.md#vector-rates).
 FULL_RATE = (128.0, 64.0)
 
 

@@ -1,1 +1,1 @@
-"""Errors as values, their places, and how the command line prints them."""
+"""Represent errors as values with places, and print them on the command line."""

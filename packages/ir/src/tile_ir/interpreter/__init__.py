@@ -1,4 +1,4 @@
-"""The reference interpreter: executes a function at any phase up to PIPELINED with NumPy."""
+"""Execute a function with NumPy, at any phase up to PIPELINED, as the reference."""
 
 from tile_ir.interpreter.interpret import interpret, interpret_ranks
 from tile_ir.interpreter.run import InterpretError

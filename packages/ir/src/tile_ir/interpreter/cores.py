@@ -1,5 +1,5 @@
 """The cores of a launch and how they meet: cross-core flags as counters, barriers over all cores
-(docs/hardware/flags.md#flags-between-cores)."""
+(docs/hardware/index.md#flags-between-cores)."""
 
 from __future__ import annotations
 

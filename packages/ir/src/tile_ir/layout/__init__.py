@@ -1,1 +1,1 @@
-"""Where elements lie: shapes, strides, fractals, and the operand forms of the hardware."""
+"""Compute the places of elements: shapes, strides, fractals, operand forms."""

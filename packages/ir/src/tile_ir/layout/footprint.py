@@ -1,5 +1,5 @@
 """How many bytes a buffer really takes: fractal memories round matrices up to whole fractals
-(docs/hardware/memories.md#fractals; docs/language/rules_of_operations.md#layouts). Whether two descriptions of
+(docs/hardware/units.md#fractals; docs/language/rules.md#products). Whether two descriptions of
 one memory agree on where everything lies.
 
 A view names the bytes of a buffer again in the order of its elements. In ub and gm that is the

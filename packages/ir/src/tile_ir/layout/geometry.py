@@ -24,14 +24,14 @@ from tile_ir.machine import Memory
 from tile_ir.regions import Region
 from tile_ir.scalars.affine import simplify
 
-# Units in which instructions count (docs/hardware/vector.md#repeats): a block, the eight of a
+# Units in which instructions count (docs/hardware/units.md#repeats): a block, the eight of a
 # repeat, and how many repeats one instruction has at most.
 BLOCK_BYTES = 32
 REPEAT_BYTES = 8 * BLOCK_BYTES
 MAX_REPEATS = 255
 
 # Bytes that the data cache of the scalar unit writes back together
-# (docs/hardware/scalar.md#data-cache).
+# (docs/hardware/units.md#data-cache).
 CACHE_LINE_BYTES = 64
 
 # Memories whose matrices lie in fractals, so that elements of one row are apart.

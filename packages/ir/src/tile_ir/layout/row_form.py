@@ -1,5 +1,5 @@
 """Operations element by element on rows that do not touch: what one instruction takes of them
-where it steps from repeat to repeat, a row each (docs/hardware/vector.md#repeats); and what the
+where it steps from repeat to repeat, a row each (docs/hardware/units.md#repeats); and what the
 vector unit requires of its operands in ub."""
 
 from __future__ import annotations

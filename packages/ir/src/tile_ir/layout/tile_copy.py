@@ -1,6 +1,6 @@
 """Tile copies: which dimensions of the two sides correspond, and what of the tiles exists.
 
-Pure functions of regions, by docs/language/rules_of_copies.md; extents are in elements.
+Pure functions of regions, by docs/language/rules.md; extents are in elements.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def match_copy(src: Region, dst: Region) -> tuple[CopyPair, ...]:
 def clamped_dims(region: Region) -> tuple[int, ...]:
     """The dimensions in which a tile is cut at the edge of its gm tensor: rows and columns, which
     are the last dimension and the one before it that is not one long
-    (docs/language/rules_of_copies.md#edges). The rank whose instance it is has no edge."""
+    (docs/language/rules.md#edges). The rank whose instance it is has no edge."""
     if region.memory is not Memory.GM:
         return ()
     first, last = int(is_symmetric(region.buffer)), len(region.dims) - 1
@@ -150,7 +150,7 @@ class Clipped:
     `fill` is the region that gets `value` first, unless `complete` holds; None if nothing does.
     `exists` is whether there is anything to move. `spill` is what a single movement overwrites with
     `value` besides its destination: the DMA writes whole blocks of ub, so the rest of the last
-    block of each row is lost (docs/hardware/movement.md#rows-of-ub). A copy of the language has
+    block of each row is lost (docs/hardware/units.md#rows-of-ub). A copy of the language has
     none.
     """
 
@@ -164,7 +164,7 @@ class Clipped:
 
 
 def clip_copy(src: Region, dst: Region, pad_value: float | None) -> Clipped:
-    """The effect of `copy` by docs/language/rules_of_copies.md#edges: cut at the edge of the gm tensor, with
+    """The effect of `copy` by docs/language/rules.md#edges: cut at the edge of the gm tensor, with
     the rest of a part of ub padded, and that of a part of an l1 matrix zeroed."""
     pairs = match_copy(src, dst)
     exists = binary(

@@ -1,4 +1,4 @@
-"""The op table: every operation the compiler knows, one record each, by family."""
+"""List every operation, one record each, by family: the op table."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from tile_ir.ops.rules import (
 from tile_ir.quick_dataclasses import dataclass
 from tile_ir.target import Target
 
-# What the transfers can add up in gm (docs/hardware/movement.md#atomic-stores).
+# What the transfers can add up in gm (docs/hardware/units.md#atomic-stores).
 ADDABLE = (INT8, INT16, FLOAT16, BFLOAT16, INT32, FLOAT32)
 
 

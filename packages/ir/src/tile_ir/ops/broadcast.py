@@ -1,4 +1,4 @@
-"""Broadcast: one row or one column repeated over a matrix (docs/language/rules_of_operations.md#reductions)."""
+"""Broadcast: one row or one column repeated over a matrix (docs/language/rules.md#reductions)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maintenance of the scalar data cache (docs/hardware/scalar.md#data-cache)."""
+"""Maintenance of the scalar data cache (docs/hardware/units.md#data-cache)."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _detour(pair: tuple[str, str], target: Target) -> str | None:
 
 
 def round_to_mode(values: Any, mode: str) -> Any:
-    """Integral values by rounding mode (docs/hardware/vector.md#rounding-modes)."""
+    """Integral values by rounding mode (docs/hardware/units.md#conversions)."""
     match mode:
         case "cast_rint":
             return np.rint(values)

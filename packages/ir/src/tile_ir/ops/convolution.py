@@ -1,5 +1,5 @@
 """Windows of an image as rows of a left operand: a convolution is a product then
-(docs/language/rules_of_operations.md#windows)."""
+(docs/language/rules.md#rearranging)."""
 
 from __future__ import annotations
 

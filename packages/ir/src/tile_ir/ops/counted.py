@@ -1,5 +1,5 @@
 """Vector operations on the first `count` elements: clamp, round and the count-limited arithmetic
-(docs/language/rules_of_operations.md#counted)."""
+(docs/language/rules.md#elementwise)."""
 
 from __future__ import annotations
 

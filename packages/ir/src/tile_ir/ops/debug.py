@@ -1,4 +1,4 @@
-"""Printing from a kernel (docs/hardware/scalar.md#printing)."""
+"""Printing from a kernel (docs/hardware/units.md#scalar-unit)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Vector operations element by element: binary, vector with scalar, unary
-(docs/hardware/vector.md#types)."""
+(docs/hardware/units.md#types)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _binary(name: str, fn: Callable[[Any, Any], Any], doc: str, api: str) -> OpD
 
 def _divide(op: Op, _dst: Any, a: Any, b: Any) -> Any:
     """A scalar divisor is a multiplication with its reciprocal
-    (docs/language/rules_of_operations.md#scalar-divisors)."""
+    (docs/language/rules.md#elementwise)."""
     with np.errstate(all="ignore"):
         if isinstance(b, np.ndarray) and b.ndim:
             return a / b

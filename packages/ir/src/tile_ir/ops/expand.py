@@ -1,5 +1,5 @@
 """One value per row or per column against a whole matrix, and the raw block broadcast
-(docs/language/rules_of_operations.md#rows-against-a-matrix)."""
+(docs/language/rules.md#rows-and-columns)."""
 
 from __future__ import annotations
 

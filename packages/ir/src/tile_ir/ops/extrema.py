@@ -1,5 +1,5 @@
 """Maximum and minimum as the vector unit has them: NaN wins, and -0 is below 0
-(docs/hardware/vector.md#edge-values)."""
+(docs/hardware/units.md#edge-values)."""
 
 from __future__ import annotations
 

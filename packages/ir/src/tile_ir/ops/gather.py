@@ -1,4 +1,5 @@
-"""Elements picked by offset, by index or by pattern (docs/language/rules_of_operations.md#gathering)."""
+"""Elements picked by offset, by index or by pattern
+(docs/language/rules.md#masks-and-gathering)."""
 
 from __future__ import annotations
 
@@ -139,7 +140,8 @@ def _pattern_width(op: Op, target: Target) -> Problem | None:
 def _gather_bits(
     op: Op, dst: Any, src: Any, pattern: Any, mask: Any, block: Any, repeats: Any, *steps: Any
 ) -> Any:
-    """docs/hardware/vector.md#gather: bits of UB say which elements are kept; strides in blocks."""
+    """docs/hardware/units.md#compare-gather-sort: bits of UB say which elements are kept; strides
+    in blocks."""
     size = op.region("src").dtype.size
     per_block, per_repeat = BLOCK_BYTES // size, REPEAT_BYTES // size
     count = int(mask) if op.attr("reduceMode") else per_repeat

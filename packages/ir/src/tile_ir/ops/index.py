@@ -1,4 +1,4 @@
-"""Vectors that count up (docs/language/rules_of_operations.md#filling)."""
+"""Vectors that count up (docs/language/rules.md#rows-and-columns)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interpolation between gathered blocks (docs/language/rules_of_operations.md#rearranging)."""
+"""Interpolation between gathered blocks (docs/language/rules.md#rearranging)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements of ub between others that stay (docs/hardware/vector.md)."""
+"""Elements of ub between others that stay (docs/hardware/units.md#repeats)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Tile copies: the language's `copy` and the single-pipe movements it becomes
-(docs/hardware/movement.md#transfers).
+(docs/hardware/units.md#transfers).
 
 `copy` clamps at the edges of GM tensors; the movements below it never do: their regions lie inside.
 """
@@ -84,7 +84,7 @@ ANYWHERE = frozenset(Memory) - {Memory.VAR}
 
 def directions(target: Target) -> Mapping[Path, tuple[Core, Pipe]]:
     """The copies that are one movement on a chip, with the core and pipe that run them
-    (docs/language/rules_of_copies.md#directions): those with a record below for which the chip has a path."""
+    (docs/language/rules.md#directions): those with a record below for which the chip has a path."""
     return {path: found for path, found in _MOVED_BY.items() if path in target.paths}
 
 
@@ -114,7 +114,7 @@ def loads_l1(op: Op) -> bool:
 
 def cast_mode_of_copy(source_dtype: DType, dtype: DType, target: Target) -> str:
     """The mode of the cast that a UB to UB copy is which changes the type: to the nearest
-    (docs/language/rules_of_copies.md#conversion)."""
+    (docs/language/rules.md#conversion)."""
     modes = target.conversions.get((source_dtype.name, dtype.name), ())
     return "cast_none" if modes == ("NONE",) else "cast_rint"
 
@@ -526,7 +526,7 @@ def misaligned_rows(src: Region, dst: Region, target: Target) -> bool:
 
 def aligned_rows(op: Op, target: Target) -> Problem | None:
     """The DMA starts every row of UB at a multiple of 32 bytes
-    (docs/hardware/movement.md#rows-of-ub)."""
+    (docs/hardware/units.md#rows-of-ub)."""
     src, dst = op.region("src"), op.region("dst")
     word = "copy" if op.opdef.family == "movement" else op.opdef.called
     local = dst if dst.memory is Memory.UB else src
@@ -557,7 +557,7 @@ def aligned_rows(op: Op, target: Target) -> Problem | None:
 
 def rows_of_elements(op: Op, target: Target) -> Problem | None:
     """The cube core moves rows whose elements lie one after another in gm; no transfer of it takes
-    them from, or to, places that lie apart (docs/hardware/movement.md#row-major-to-fractals)."""
+    them from, or to, places that lie apart (docs/hardware/units.md#transfers)."""
     src, dst = op.region("src"), op.region("dst")
     if transfer_rows(src, dst) is not None:
         return None
@@ -631,7 +631,7 @@ def _load_clip(op: Op) -> Clipped:
 
 def is_fractals(region: Region) -> bool:
     """Whether a region of gm is whole fractals of a matrix that is stored in NZ order: [columns of
-    fractals, rows of fractals, 16, elements of 32 bytes] (docs/language/rules_of_copies.md#fractals)."""
+    fractals, rows of fractals, 16, elements of 32 bytes] (docs/language/rules.md#fractals)."""
     fractal = (FRACTAL_ROWS, k0_elements(region.dtype))
     return (
         Memory.GM in possible(region.memory)

@@ -1,4 +1,4 @@
-"""Elements in another order: transposition of a matrix (docs/language/rules_of_operations.md#rearranging)."""
+"""Elements in another order: transposition of a matrix (docs/language/rules.md#rearranging)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions along one axis (docs/language/rules_of_operations.md#reductions); `broadcast` has the inverse."""
+"""Reductions along one axis (docs/language/rules.md#reductions); `broadcast` has the inverse."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def _narrow(op: Op) -> bool:
 
 
 def _rate(op: Op) -> tuple[float, float]:
-    """docs/hardware/timing.md#vector-rates: WholeReduce, and BlockReduce of floats."""
+    """docs/hardware/time_model.md#vector-rates: WholeReduce, and BlockReduce of floats."""
     in_blocks = reduced_axis(op) == 0 or _in_blocks(op) or _narrow(op) or _values_of_blocks(op) > 0
     return 128 / 7, 64 if in_blocks else 64 / 7
 

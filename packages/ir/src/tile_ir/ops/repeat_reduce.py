@@ -1,5 +1,5 @@
 """Reductions as the hardware has them, by repeats and blocks, and the sums of one run of elements
-(docs/language/rules_of_operations.md#repeats). Strides count blocks of 32 bytes unless said otherwise."""
+(docs/language/rules.md#reductions). Strides count blocks of 32 bytes unless said otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Packed masks: comparisons that make them and selections by them (docs/language/rules_of_operations.md#masks).
+"""Packed masks: comparisons that make them and selections by them
+(docs/language/rules.md#masks-and-gathering).
 
 Bit k of a mask is bit k % 8 of byte k // 8; elements are counted row by row, whatever the shape.
 """

@@ -1,4 +1,4 @@
-"""Sorting to (value, index) pairs, largest value first (docs/language/rules_of_operations.md#sorting).
+"""Sorting to (value, index) pairs, largest value first (docs/language/rules.md#sorting).
 
 Pairs lie interleaved. `sort` and `topk` give the index as a value of the element type; `sort32`
 keeps the bits of the index it is given. Of equal values the one with the lower index comes first.
@@ -39,7 +39,7 @@ from tile_ir.quick_dataclasses import replace
 from tile_ir.target import Target
 
 # Elements that one step of the sorting instruction orders, pairs one list of the merging
-# instruction may have (docs/hardware/vector.md#sort), and lists it merges.
+# instruction may have (docs/hardware/units.md#compare-gather-sort), and lists it merges.
 GROUP = 32
 MAX_LIST = 4095
 MAX_LISTS = 4

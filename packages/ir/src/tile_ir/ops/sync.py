@@ -1,4 +1,4 @@
-"""Flags, barriers and cross-core signals (docs/hardware/flags.md)."""
+"""Flags, barriers and cross-core signals (docs/hardware/index.md#flags)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A product and the copy of its result out of l0c that wait for each other by the unit flags of
-l0c, block by block, and need no flag of the core between them (docs/hardware/cube.md#unit-flag).
+l0c, block by block, and need no flag of the core between them (docs/hardware/units.md#unit-flag).
 
 A result is whole regions of one size: products, the last of which says so, and one copy.
 """

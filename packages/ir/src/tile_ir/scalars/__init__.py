@@ -1,1 +1,1 @@
-"""Arithmetic on scalar expressions: constants, and sums in canonical form."""
+"""Simplify scalar expressions: constants, and sums in canonical form."""

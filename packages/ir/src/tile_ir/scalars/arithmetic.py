@@ -1,4 +1,4 @@
-"""What scalar operators give, of numbers (docs/language/rules_of_kernels.md#numbers).
+"""What scalar operators give, of numbers (docs/language/index.md#numbers).
 
 Constants are folded by it and the interpreter computes by it; emitted code says the same in C++
 (device/tile/scalar.h). A value is an int, a float that its type holds, or a bool.

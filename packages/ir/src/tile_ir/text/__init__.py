@@ -1,1 +1,1 @@
-"""The textual form of the IR: grammar, parser, printer, equality of texts."""
+"""Parse, print and compare the textual form of the IR."""

@@ -85,7 +85,7 @@ def parse(text: str, file: str = "<text>") -> Func:
             "ir-syntax",
             f"cannot read the ir here: {found}",
             Loc(file, max(error.line, 1), max(error.column, 1)),
-            "docs/internals/ir.md has the grammar",
+            "docs/internals/index.md#the-ir has the grammar",
             sources={file: text},
         ) from None
     reader = _Reader(text, file)

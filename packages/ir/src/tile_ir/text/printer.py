@@ -50,7 +50,7 @@ _ATOM = _UNARY + 1
 
 @text_of.register(Func)
 def print_func(func: Func) -> str:
-    """The function in the textual form of docs/internals/ir.md."""
+    """The function in the textual form of docs/internals/index.md#the-ir."""
     return _Printer(func).text()
 
 

@@ -1,1 +1,1 @@
-"""The rules of the IR: what each phase allows, and the verifier that checks them."""
+"""Verify the rules of the IR: the forms that each phase allows."""

@@ -119,7 +119,7 @@ def _decided(graph: nx.Graph, state: _State, buffer: Buffer) -> _State:
 
 
 def _preference(graph: nx.Graph, buffer: Buffer) -> Mapping[Memory, int]:
-    """docs/language/rules_of_cores.md#open-memories: a buffer that is only copied lies in ub, except that a
+    """docs/language/rules.md#open-memories: a buffer that is only copied lies in ub, except that a
     fragment is an accumulator unless T.Parallel computes it."""
     computed = buffer in graph and any(d.computes for d in graph[buffer])
     accumulates = buffer.memory is Memory.FRAGMENT and not computed

@@ -209,7 +209,7 @@ def _move(
 def _of_parallel_store(store: Store, core: Core | None, target: Target) -> Iterator[Demand]:
     """Elements of T.Parallel are work of the vector cores, except that a bare copy may be any that
     T.copy does at once, and zeros may be those of an accumulator
-    (docs/language/rules_of_kernels.md#parallel-loops)."""
+    (docs/language/index.md#parallel-loops)."""
     bare = bare_load(store.value)
     if bare is not None and Memory.VAR in (bare.buffer.memory, store.buffer.memory):
         bare = None  # a variable of each element

@@ -1,2 +1,4 @@
-"""What passes decide and why, as text and as pictures: read from what they found. Nothing here
-decides or changes anything. Which passes can is in `explanations`."""
+"""Explain the decisions of passes, as text and as pictures.
+
+Nothing here decides or changes anything. `explanations` lists the passes that can be explained.
+"""

@@ -1,2 +1,4 @@
-"""Rows over the two vector cores of a block: what `split_vector_lanes` finds out (`relations`,
-`shared_memory`), chooses (`choice`, `plan`) and writes (`halves`)."""
+"""Split rows over the two vector cores of a block.
+
+`relations` and `shared_memory` collect the facts, `choice` and `plan` choose, `halves` writes.
+"""

@@ -1,4 +1,4 @@
-"""One lowering rule per composite operation of the op table, found by its name."""
+"""Lower composite operations of the op table: one rule each, found by its name."""
 
 from __future__ import annotations
 

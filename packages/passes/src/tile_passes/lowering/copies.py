@@ -61,7 +61,7 @@ _UPDATE = {
 
 
 def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
-    """docs/language/rules_of_copies.md#edges, direction by direction."""
+    """docs/language/rules.md#edges, direction by direction."""
     src, dst = op.region("src"), op.region("dst")
     direction = (src.memory, dst.memory)
     if direction not in directions(builder.target):

@@ -1,6 +1,6 @@
 """`gemm_v0`: an l1 product as l0 tiles along k, loads of the next tile under the product of this.
 
-A script needs no flags around it (docs/language/rules_of_operations.md#products): what it becomes is ordered
+A script needs no flags around it (docs/language/rules.md#products): what it becomes is ordered
 by `insert_sync`. Where all order is the compiler's, the tiles of all products of a loop take slots
 in turn, so that loads overlap the product before, whichever that is of.
 """

@@ -51,7 +51,7 @@ def _likely(body: Body) -> Iterator[Stmt]:
 
 def behind_all(func: Func, pieces: Body, loc: Loc) -> Body:
     """Statements with an operand that the scalar unit reads from ub: everything before them is done
-    first (docs/language/rules_of_operations.md#operands), on which authors of flags rely."""
+    first (docs/language/rules.md#operands), on which authors of flags rely."""
     if Automatic.SYNC in func.automatic:
         return pieces
     return (Op(OPS["barrier_all"], (), (), loc), *pieces)

@@ -1,7 +1,7 @@
 """Loads into a part of an l1 matrix. A load changes what it names and nothing else
-(docs/language/rules_of_copies.md#edges), but two things reach beyond it: a first load from the origin clears
+(docs/language/rules.md#edges), but two things reach beyond it: a first load from the origin clears
 the whole matrix, and the DMA fills the last block of 32 bytes of each row with zeros
-(docs/hardware/movement.md#row-major-to-fractals)."""
+(docs/hardware/units.md#transfers)."""
 
 from __future__ import annotations
 

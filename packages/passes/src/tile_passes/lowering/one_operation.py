@@ -53,7 +53,7 @@ def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
 
 def _check_registers(op: Op, builder: Builder) -> None:
     """Matrices in l0a and l0b are used in one size: the order of their fractals depends on it
-    (docs/hardware/memories.md#fractals). Of accumulators that are written whole columns of fractals
+    (docs/hardware/units.md#fractals). Of accumulators that are written whole columns of fractals
     are."""
     for region, access in accesses(op):
         if region.memory in (Memory.L0A, Memory.L0B):

@@ -1,6 +1,6 @@
 """Loads into a part of a ub tile that holds other values too. The DMA writes whole blocks of 32
-bytes (docs/hardware/movement.md#rows-of-ub), the language only what it names
-(docs/language/rules_of_copies.md#edges): the last, incomplete block of each row goes through a buffer of the
+bytes (docs/hardware/units.md#rows-of-ub), the language only what it names
+(docs/language/rules.md#edges): the last, incomplete block of each row goes through a buffer of the
 compiler's own."""
 
 from __future__ import annotations

@@ -1,2 +1,5 @@
-"""How buffers get their addresses: side by side, or by solvers of an allocation problem; and what
-to say when they do not fit. The facts about buffers' lives stand in `analysis`."""
+"""Assign addresses to buffers, and report the buffers that do not fit.
+
+Buffers lie side by side, or solvers of an allocation problem place them. The facts about live
+ranges are in `analysis`.
+"""

@@ -1,4 +1,5 @@
-"""Order the pipes of a core, and the cores of a block; docs/internals/finding_order.md explains the steps.
+"""Order the pipes of a core, and the cores of a block.
 
-`check_sync` proves the result by rules of its own and imports nothing of this.
+docs/internals/order.md#inside-a-core explains the steps. `check_sync` verifies the
+result by rules of its own and imports nothing of this package.
 """

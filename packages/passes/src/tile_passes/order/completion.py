@@ -2,7 +2,7 @@
 
 A fact stands for an instance: all its executions so far are complete before whatever the pipe does
 next; what was never executed is complete. A wait has a fact too: its flag may be set again only by
-a pipe that knows the wait is over (docs/hardware/flags.md#flags). The lanes of a state are the
+a pipe that knows the wait is over (docs/hardware/index.md#flags). The lanes of a state are the
 pipes. Subclasses say what to do at an instance that is not ordered after all it conflicts with.
 """
 

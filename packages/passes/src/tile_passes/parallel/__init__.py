@@ -1,2 +1,4 @@
-"""What `vectorize_parallel` is made of: the nest as data, its dependences, expressions as vector
-operations, and the order between the steps that result."""
+"""Represent `T.Parallel` nests, their dependences and their vector expressions.
+
+`vectorize_parallel` is made of these.
+"""

@@ -1,7 +1,7 @@
 """A `T.Parallel` nest as data: its stores, each with the loops and conditions around it.
 
 Statements of a nest are independent of their order over elements, so every store may run over the
-whole domain before the next one starts (docs/language/rules_of_kernels.md#parallel-loops).
+whole domain before the next one starts (docs/language/index.md#parallel-loops).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The order of the statements of a nest (docs/language/rules_of_kernels.md#parallel-loops): each runs for all
+"""The order of the statements of a nest (docs/language/index.md#parallel-loops): each runs for all
 iterations before the next one, and reads all of its elements before it writes any.
 
 Running the iterations one after another gives the same where none uses an element that another one

@@ -1,2 +1,1 @@
-"""Loops of matrix products: which loops are such (`product_loop`), and how much of k a round should
-load (`depth`)."""
+"""Recognise loops of matrix products, and choose how much of k an iteration loads."""

@@ -1,4 +1,4 @@
-"""Memories of buffers that products and vector code both use.
+"""Place buffers that products and vector code both use in each memory.
 
 Such a buffer becomes several, one in each memory, with copies between them: `accumulators.py` is
 for what products add to, `operands.py` for what they read, `forwarding.py` removes tiles that only

@@ -1,1 +1,1 @@
-"""Blocks of a grid that become one: along which of its dimensions, and how many of them."""
+"""Choose the blocks of a grid that become one block."""

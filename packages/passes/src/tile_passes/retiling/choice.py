@@ -50,7 +50,7 @@ LEAST_GAIN = 0.95
 VERSIONS = {Memory.L1: 2, Memory.L0C: 1, Memory.UB: 1}
 
 # The part of ub that expressions of T.Parallel keep: what has no room as a whole is computed in
-# parts of it, which instructions of a few KB are (docs/hardware/vector.md).
+# parts of it, which instructions of a few KB are (docs/hardware/units.md#repeats).
 OWN_SHARE = 8
 
 Factors = Mapping[Var, int]

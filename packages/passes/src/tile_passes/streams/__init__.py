@@ -1,3 +1,5 @@
-"""The cores of a block as streams of statements (`items`), what they hand to each other
-(`handovers`, `workspaces`), and one order for both (`merge`). What makes them wait is in `order`.
+"""Model the cores of a block as streams of statements with one common order.
+
+`items` has the streams, `handovers` and `workspaces` their shared tensors, `merge` the order. The
+waits between them are in `order`.
 """

@@ -4,7 +4,8 @@ what which other one has left.
 A tensor is a handover by its use, whatever it is called: one core writes it, the other reads it,
 and the text cannot mean what it says from top to bottom, because the reader stands before the
 writer, or because one loop of one core writes the same bytes in every round and one of the other
-reads them (docs/language/rules_of_cores.md#handovers). Then the n-th access of one core goes with the n-th of
+reads them (docs/language/rules.md#handovers). Then the n-th access of one core goes with the n-th
+of
 the other. The workspace of a copy between the cores is none where it is written first: both halves
 stand where the text means them.
 """

@@ -1,2 +1,5 @@
-"""Kernels of several tasks in one launch: each task goes through the pipeline by itself (`split`),
-`edges` finds which waits for which, and `join` makes one final text of them."""
+"""Compile kernels of several tasks in one launch.
+
+Each task goes through the pipeline by itself (`split`), `edges` finds the waits between tasks, and
+`join` makes one final text of them.
+"""

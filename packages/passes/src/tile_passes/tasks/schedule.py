@@ -33,7 +33,7 @@ from tile_passes.tasks.instances import Counts, accesses_of, own_only
 # The trip count of a loop without a known bound.
 _SOME_ROUNDS = 4
 # Cycles from the end of a task until others go on with what it made: words are stored and looked at
-# (docs/use/megakernels.md#times).
+# (docs/language/index.md#several-kernels-in-one-launch).
 _WAIT = 4000
 
 

@@ -1,4 +1,4 @@
-"""Kernels built before a program runs: declared in Python, linked into C++ by a manifest.
+"""Build kernels before a program runs, and link them into C++ by a manifest.
 
 Names and formats are those engines know (docs/use/devices.md). Not here: kernels compiled when
 they are called, which is the business of `jit_kernels`.

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk, by the hash of everything they were made from.
+"""Store compiled kernels on disk, by the hash of all their inputs.
 
 Not here: what is put there, which `jit_kernels` and `source_kernels` know, and what tuners keep
 (`tuning.results`). The calls below are those of `tile_runtime.cache` in scripts.

@@ -1,4 +1,4 @@
-"""The device compiler: bisheng's command line for a kernel (docs/hardware/compilers.md#device)."""
+"""The device compiler: bisheng's command line for a kernel (docs/hardware/index.md#compilers)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`torch.npu` and `torch_npu` on a machine without an NPU: the device "npu" is the host.
+"""Provide `torch.npu` and `torch_npu` without an NPU: the device "npu" is the host.
 
 Tensors stay on the cpu. Every way to name a device (`device="npu"`, `.npu()`, `.to("npu:0")`,
 `torch.set_default_device`, generators) is led there, see `device_arguments`; going to the device

@@ -1,4 +1,4 @@
-"""Compile and run functions that are kernels themselves (docs/language/rules_of_calls.md#eager-kernels): the
+"""Compile and run functions that are kernels themselves (docs/language/index.md#eager-kernels): the
 sizes of a call's tensors choose the kernel."""
 
 from __future__ import annotations

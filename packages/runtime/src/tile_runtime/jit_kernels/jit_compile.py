@@ -1,4 +1,4 @@
-"""`jit` and `compile`: from a function to a kernel object (docs/language/rules_of_calls.md#entry-points)."""
+"""`jit` and `compile`: from a function to a kernel object (docs/language/index.md#entry-points)."""
 
 from __future__ import annotations
 

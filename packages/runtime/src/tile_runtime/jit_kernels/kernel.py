@@ -1,4 +1,4 @@
-"""The kernel object a script calls (docs/language/rules_of_calls.md#kernel-objects)."""
+"""The kernel object a script calls (docs/language/index.md#kernel-objects)."""
 
 from __future__ import annotations
 

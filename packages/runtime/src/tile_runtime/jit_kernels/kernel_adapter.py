@@ -1,5 +1,5 @@
 """`kernel.adapter`: where scripts look for the files of a kernel
-(docs/language/rules_of_calls.md#kernel-objects)."""
+(docs/language/index.md#kernel-objects)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Bind the arguments of a call to pointers, sizes and symbol values.
 
 A kernel has one binder, which checks every call that `remember_call` does not repeat. Rules:
-docs/language/rules_of_calls.md#arguments.
+docs/language/index.md#arguments.
 """
 
 from __future__ import annotations

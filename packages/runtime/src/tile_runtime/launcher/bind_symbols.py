@@ -2,7 +2,7 @@
 
 A size that is the symbol alone decides. Otherwise a size with one unknown symbol does, if it is a
 linear expression of it: `B + 1`, `2 * b + 1`, `B * S` where S is known. A division as in `K // 2`
-is taken to come out even (docs/language/rules_of_calls.md#arguments).
+is taken to come out even (docs/language/index.md#arguments).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which family of chips to compile for: A2, A3 or A5 (docs/language/rules_of_calls.md#families-of-chips)."""
+"""Which family of chips to compile for: A2, A3 or A5 (docs/language/index.md#entry-points)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ _FAMILIES = (
     ("Ascend950", "A5"), ("Ascend910_95", "A5"), ("Ascend910_93", "A3"), ("Ascend910C", "A3"),
     ("Ascend910", "A2"),
 )  # fmt: skip
-_UNKNOWN = (
-    "A3"  # where nothing tells the device (docs/language/rules_of_calls.md#families-of-chips)
-)
+_UNKNOWN = "A3"  # where nothing tells the device (docs/language/index.md#entry-points)
 
 
 def determine_platform(platform: str = "auto") -> str:

@@ -18,7 +18,7 @@ _OTHER_WORDS = ("auto", "ascend")
 _GPUS = ("cuda", "hip", "rocm")
 # Targets of tilelang that nothing here makes. Scripts for them are run all the same, as what "auto"
 # means, for their kernels mean the same; what the two do differently is decided by
-# docs/language/rules_of_operations.md#reductions.
+# docs/language/rules.md#reductions.
 STOOD_IN_FOR = ("pto",)
 
 

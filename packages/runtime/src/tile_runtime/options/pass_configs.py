@@ -34,7 +34,7 @@ _AREAS = ("TL", "TIR", "TIRX", "CUDA")
 
 class PassConfigKey(str, Enum, metaclass=_AnyKey):
     """Keys of `pass_configs`; a member and its string mean the same
-    (docs/language/rules_of_calls.md#pass-configs)."""
+    (docs/language/index.md#entry-points)."""
 
     TL_ASCEND_AUTO_SYNC = "tl.ascend_auto_sync"
     TL_ASCEND_MEMORY_PLANNING = "tl.ascend_memory_planning"
@@ -176,7 +176,7 @@ def pass_options(pass_configs: Mapping[Any, Any] | None) -> PassOptions:
             chosen.add(known)
             automatic.update(_AUTOMATIC_OF_KEY.get(known, ()))
     # Alone it orders the cores of kernels that have no such order of their own
-    # (docs/language/rules_of_calls.md#pass-configs).
+    # (docs/language/index.md#entry-points).
     alone = PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE not in chosen
     unless_ordered = {Automatic.CROSS} & automatic if alone else set()
     automatic -= unless_ordered

@@ -2,7 +2,7 @@
 
 Generators of source use it around `lower`, which takes no `pass_configs` in tilelang; `jit` and
 `compile` have theirs, and what surrounds them means nothing to them
-(docs/language/rules_of_calls.md#pass-configs).
+(docs/language/index.md#entry-points).
 """
 
 from __future__ import annotations

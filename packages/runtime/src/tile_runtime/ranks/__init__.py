@@ -1,5 +1,6 @@
-"""Kernels on several devices: simulated ones of this process, with memory that each has an instance
-of. Not here: what a rank does to another, which is of the language and of the simulator.
+"""Run kernels on several simulated devices of this process.
+
+Not here: the effects of one rank on another, which belong to the language and the simulator.
 """
 
 from tile_runtime.ranks.processes import ProcessRanks, init_ranks

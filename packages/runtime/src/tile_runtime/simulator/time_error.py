@@ -1,6 +1,7 @@
 """How far modelled times are from published ones, in words beside a modelled time.
 
-docs/hardware/time_model.md#measured-against-published has the values: medians over the published rows of a
+docs/hardware/time_model.md#measured-against-published has the values: medians over the published
+rows of a
 regime, and over those of pages that fixed no constant for everything else.
 """
 

@@ -1,5 +1,6 @@
-"""Kernels whose Ascend C source was written by hand: read, compiled with a host stub, and run in a
-process of their own. `simulate.py` is the way in.
+"""Compile and run kernels in hand-written Ascend C, in a process of their own.
+
+`simulate.py` is the entry.
 
 Not here: kernels traced from Python (`jit_kernels`), and the process itself (`simulator/runner`).
 """

@@ -37,7 +37,7 @@ DEFINED_BEHAVIOUR = (
 )  # fmt: skip
 _FLAGS = (*FLAGS, "-g1", *DEFINED_BEHAVIOUR)
 # What the device's own compiler and the vendor's CPU build define
-# (docs/hardware/compilers.md#host). The last two make sources leave their launches out.
+# (docs/hardware/index.md#compilers). The last two make sources leave their launches out.
 PREDEFINED = (
     "__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__",
     "__CCE_KT_TEST__=1", "ASCENDC_CPU_DEBUG=1",

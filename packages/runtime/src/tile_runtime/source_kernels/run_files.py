@@ -24,7 +24,7 @@ _TEXTS = 9
 _RECORD = struct.Struct(f"<IiQiIqIIIIIIQIIiI{_MOST_FRAMES}Q{_TEXTS}Q64s512sII")
 _TIMELINE = struct.Struct("<QQQQQdddddQQQQQ")
 TimelineParts = tuple[dict[str, float], list[str], memoryview, memoryview, memoryview]
-# GM allocations start at multiples of this (docs/hardware/memories.md#alignment).
+# GM allocations start at multiples of this (docs/hardware/units.md#alignment).
 _GM_ALIGNMENT = 512
 _PAGE = os.sysconf("SC_PAGESIZE")
 # What a buffer holds that nothing has written, in every byte.

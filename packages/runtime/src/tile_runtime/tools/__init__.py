@@ -1,4 +1,4 @@
-"""What looks at kernels from outside: the command line, the report of a timed run, the bench.
+"""Inspect kernels from outside: command line, report of a timed run, benches.
 
 Nothing else in the runtime imports from here.
 """

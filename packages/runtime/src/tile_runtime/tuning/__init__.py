@@ -1,4 +1,4 @@
-"""Which configuration of a kernel is the fastest: candidates, who tries them, and what is kept.
+"""Find the fastest configuration of a kernel: candidates, trials, stored results.
 
 Not here: how one kernel is timed, which is `jit_kernels.profiler`.
 """

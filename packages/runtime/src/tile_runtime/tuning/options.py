@@ -23,7 +23,8 @@ _NOT_JUDGING = ("timeout", "executor", "most", "sampler", "objective", "do_not_s
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
     """How candidates are checked and timed; names and defaults are those of
-    docs/language/rules_of_calls.md#tuning. `executor` is "processes", "here", an executor, or what has a
+    docs/language/index.md#entry-points. `executor` is "processes", "here", an executor, or what
+    has a
     method `get_executor`, such as a client of dask."""
 
     warmup: float = 25

@@ -148,7 +148,7 @@ __aicore__ inline void finish_narrow(const AscendC::LocalTensor<float>& dst, con
 
 // The same for rows of 64 floats: eight values of every row in `blocks`, which may be where `partial` begins, then one.
 // That is seven instructions in the time of one for each row, which takes three times as long until its results are
-// there (docs/hardware/timing.md#vector-rates). Values of rows behind the last eight go by way of `blocks`: an
+// there (docs/hardware/time_model.md#vector-rates). Values of rows behind the last eight go by way of `blocks`: an
 // instruction for eight rows would write behind `dst`.
 template <class Fold>
 __aicore__ inline void finish_in_blocks(const AscendC::LocalTensor<float>& dst,

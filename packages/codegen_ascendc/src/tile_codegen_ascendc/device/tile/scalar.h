@@ -112,7 +112,7 @@ __aicore__ inline auto shift_right(A a, B count) -> decltype(a >> 0)
     return inside ? a >> count : a < 0 ? -1 : 0;
 }
 
-// Towards zero, beyond the range to its end, NaN to 0, as the vector unit converts (docs/hardware/vector.md#conversions).
+// Towards zero, beyond the range to its end, NaN to 0, as the vector unit converts (docs/hardware/units.md#conversions).
 template <class To>
 __aicore__ inline To to_integer(float value)
 {
@@ -124,7 +124,7 @@ __aicore__ inline To to_integer(float value)
     return value < above ? static_cast<To>(value) : most;
 }
 
-// NaN wins, and 0 is above -0 (docs/hardware/vector.md#edge-values).
+// NaN wins, and 0 is above -0 (docs/hardware/units.md#edge-values).
 template <class A, class B>
 __aicore__ inline auto minimum(A one, B other) -> decltype(one + other)
 {
@@ -172,7 +172,7 @@ __aicore__ inline T ceil_to(T value, T multiple)
 }
 
 // One element of gm from the scalar unit. Its cache is not coherent with that of other cores, so the line goes
-// out at once (docs/hardware/scalar.md#data-cache).
+// out at once (docs/hardware/units.md#data-cache).
 template <class T>
 __aicore__ inline void store_gm(AscendC::GlobalTensor<T> tensor, uint64_t index, T value, Site site = Site::here())
 {

@@ -1,6 +1,8 @@
-"""A folder for the module path of the processes that a script starts, such as the workers of pytest
-and of multiprocessing: there `import tilelang` and `import tvm` are found as in the script's own,
-which has them from its start (../module.py)."""
+"""Provide `import tilelang` and `import tvm` to the child processes of a script.
+
+This folder is on their module path; the script's own process has the modules from its start
+(../module.py).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// What a timed launch takes and gives: the constants of a chip, and the modelled timeline (docs/hardware/timing.md).
+// What a timed launch takes and gives: the constants of a chip, and the modelled timeline (docs/hardware/time_model.md#published-rates).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Extra cycles of vector instructions whose operands meet in one bank group of UB (docs/hardware/memories.md#banks).
+// Extra cycles of vector instructions whose operands meet in one bank group of UB (docs/hardware/units.md#banks).
 #pragma once
 
 #include <cstdint>

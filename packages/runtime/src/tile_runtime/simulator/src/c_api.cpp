@@ -167,7 +167,7 @@ extern "C" {
 
 void tile_simulator_default_options(TileOptions* options)
 {
-    // Core counts of Ascend910B1 (docs/hardware/machine.md#chips).
+    // Core counts of Ascend910B1 (docs/hardware/index.md#chips).
     *options = TileOptions{TILE_CHECKS_DEVICE, 0, 0, 0, 24, 48, nullptr, 0, 0, 0, TILE_DELIVERY_SEED, 0};
 }
 

@@ -1,5 +1,5 @@
-// Cross-core flags: 16 counters per core, modes 0, 1 and 2 (docs/hardware/flags.md#flags-between-cores), SyncAll and
-// the scalar data cache (docs/hardware/scalar.md#data-cache).
+// Cross-core flags: 16 counters per core, modes 0, 1 and 2 (docs/hardware/index.md#flags-between-cores), SyncAll and
+// the scalar data cache (docs/hardware/units.md#data-cache).
 #include "ascend_c/cross_core.h"
 
 #include <algorithm>

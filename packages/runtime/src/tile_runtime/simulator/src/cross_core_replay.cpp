@@ -1,4 +1,4 @@
-// Counters that cores raise for each other (docs/hardware/flags.md#flags-between-cores).
+// Counters that cores raise for each other (docs/hardware/index.md#flags-between-cores).
 #include "time_model.h"
 
 namespace tile_simulator {

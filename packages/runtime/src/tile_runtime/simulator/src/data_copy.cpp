@@ -1,4 +1,4 @@
-// DataCopy and DataCopyPad (docs/hardware/movement.md#transfers; the vendor's data movement pages).
+// DataCopy and DataCopyPad (docs/hardware/units.md#transfers; the vendor's data movement pages).
 #include "ascend_c/data_copy.h"
 
 #include <cstring>
@@ -285,7 +285,7 @@ void copy_out_padded(GlobalOperand dst, LocalOperand src, const AscendC::DataCop
 }
 
 // Rows of an ND matrix become columns of 32 B blocks. The last block of a row is filled with zeros; rows are not
-// padded to 16 (docs/hardware/movement.md#row-major-to-fractals).
+// padded to 16 (docs/hardware/units.md#transfers).
 void copy_nd_to_nz(LocalOperand dst, GlobalOperand src, const AscendC::Nd2NzParams& p, Use use)
 {
     Core& core = core_of(use);

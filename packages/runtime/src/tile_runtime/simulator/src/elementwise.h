@@ -105,7 +105,7 @@ struct UpdateOp {
     static constexpr bool reads_destination = true;
 };
 
-// max and min as IEEE maximum and minimum: NaN wins, and -0 < +0 (docs/hardware/vector.md#edge-values).
+// max and min as IEEE maximum and minimum: NaN wins, and -0 < +0 (docs/hardware/units.md#edge-values).
 inline float maximum(float a, float b)
 {
     const float equal = float_of_bits(bits_of_float(a) & bits_of_float(b));

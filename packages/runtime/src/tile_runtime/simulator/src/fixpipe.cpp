@@ -1,4 +1,4 @@
-// Fixpipe (docs/hardware/cube.md#fixpipe): rows of L0C, converted, to GM (row major or NZ) or to L1 (NZ).
+// Fixpipe (docs/hardware/units.md#fixpipe): rows of L0C, converted, to GM (row major or NZ) or to L1 (NZ).
 #include "ascend_c/fixpipe.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Which conversions Fixpipe has, and the limits of its parameters (docs/hardware/cube.md#fixpipe).
+// Which conversions Fixpipe has, and the limits of its parameters (docs/hardware/units.md#fixpipe).
 #pragma once
 
 #include "ascend_c/fixpipe.h"

@@ -1,5 +1,5 @@
 // Which parts of GM the L2 cache holds: lines of 512 B with a mask of their 128 B sectors
-// (docs/hardware/memories.md#alignment).
+// (docs/hardware/units.md#alignment).
 #pragma once
 
 #include <cstdint>

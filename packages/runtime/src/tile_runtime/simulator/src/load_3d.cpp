@@ -282,7 +282,7 @@ void load_3d(LocalOperand dst, LocalOperand src, const Load3d& params, Use use)
     }
     check(core, g.p, g.c0, use);
     check_registers(core, src, use);
-    // L1 to L0B always transposes (docs/hardware/movement.md#loads-to-l0).
+    // L1 to L0B always transposes (docs/hardware/units.md#loads-to-l0).
     const bool transposed = memory == Memory::l0b || g.p.transpose;
     if (g.size > 4 || (transposed && g.size == 1)) {
         raise_type(use, "dst", dst.type, transposed ? "a 16- or 32-bit type" : "an 8-, 16- or 32-bit type");

@@ -1,4 +1,4 @@
-// LoadData 2D and 3D, LoadDataWithTranspose and constant fill (docs/hardware/movement.md#loads-to-l0).
+// LoadData 2D and 3D, LoadDataWithTranspose and constant fill (docs/hardware/units.md#loads-to-l0).
 #include "ascend_c/load_data.h"
 
 #include <cstring>

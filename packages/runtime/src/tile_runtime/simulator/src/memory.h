@@ -8,7 +8,7 @@ namespace tile_simulator {
 enum class Memory : uint8_t { gm, ub, l1, l0a, l0b, l0c, bias, fixpipe, none };
 constexpr int memory_count = 8;
 
-// Sizes of dav-c220 (NPU architecture 2201; docs/hardware/machine.md#chips).
+// Sizes of dav-c220 (NPU architecture 2201; docs/hardware/index.md#chips).
 constexpr uint32_t memory_bytes[memory_count] = {0, 196608, 524288, 65536, 65536, 131072, 1024, 7168};
 constexpr const char* memory_names[memory_count] = {"GM", "UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"};
 

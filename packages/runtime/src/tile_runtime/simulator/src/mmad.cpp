@@ -1,4 +1,4 @@
-// Mmad (docs/hardware/cube.md#products). Operands are unpacked from their fractals into float panels: exact for every
+// Mmad (docs/hardware/units.md#products). Operands are unpacked from their fractals into float panels: exact for every
 // input type. f32 accumulates in fp32 along k; int8 and int4 are exact, since 512 products of two int8 stay below 2^24.
 #include "ascend_c/mmad.h"
 
@@ -132,7 +132,7 @@ void check_types(LocalOperand c, LocalOperand a, LocalOperand b, Use use)
     }
 }
 
-// Elements of k per cycle for 16 x 16 results (docs/hardware/cube.md#products).
+// Elements of k per cycle for 16 x 16 results (docs/hardware/units.md#products).
 size_t k_per_cycle(DataType type, bool hf32)
 {
     switch (type) {
@@ -203,7 +203,7 @@ void run(
     Instruction instruction(core, Pipe::m, use);
     instruction.macs = s.m * s.n * s.k;
     // Results of at least ten fractals keep the unit busy until the last ones are back
-    // (docs/hardware/cube.md#barrier-between-products).
+    // (docs/hardware/units.md#products).
     instruction.in_order = s.m_padded / 16 * s.n_blocks >= 10;
     instruction.work = s.m_padded / 16 * s.n_blocks * (round_up(s.k, k_per_cycle(a.type, s.hf32)) / k_per_cycle(a.type, s.hf32));
     instruction.unit_flag = p.unitFlag;

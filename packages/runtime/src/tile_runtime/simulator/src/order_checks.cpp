@@ -107,7 +107,7 @@ VectorClock OrderChecks::present(const Core& core, Pipe pipe, bool in_order) con
         clock.at[bypass_of(core)] = issued_[bypass_of(core)] + 1;
     }
     // As compiled by default on an AIV: barriers between dependent vector instructions, flags between the scalar unit
-    // and V, MTE2, MTE3 (docs/hardware/flags.md#order-within-a-pipe).
+    // and V, MTE2, MTE3 (docs/hardware/index.md#order-within-a-pipe).
     if (!strict_ && core.is_vector()) {
         clock.at[scalar] = issued_[scalar];
         if (pipe != Pipe::s) {
@@ -153,7 +153,7 @@ Present OrderChecks::begin_instruction(const Instruction& instruction)
     now.composed = core.composed_call;
     if (instruction.unit_flag != 0) {
         // Mmad waits for the results before it to leave L0C, Fixpipe for the products
-        // (docs/hardware/cube.md#unit-flag).
+        // (docs/hardware/units.md#unit-flag).
         const int self = instruction.pipe == Pipe::m ? 0 : 1;
         VectorClock (&units)[2] = units_[core_index(core)];
         now.clock.join(units[1 - self]);

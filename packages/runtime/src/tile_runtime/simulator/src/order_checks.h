@@ -1,5 +1,5 @@
 // Happens-before of one block: vector clocks that follow pipes, flags, barriers and cross-core counters, and the
-// accesses that they leave unordered (docs/hardware/flags.md).
+// accesses that they leave unordered (docs/hardware/index.md#flags).
 //
 // Instructions run in program order; what runs later here may overlap on the device unless a clock says otherwise.
 #pragma once

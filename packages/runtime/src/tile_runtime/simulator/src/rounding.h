@@ -12,7 +12,7 @@ namespace tile_simulator {
 
 using AscendC::RoundMode;
 
-// To an integral value. NONE counts as RINT (docs/hardware/vector.md#rounding-modes).
+// To an integral value. NONE counts as RINT (docs/hardware/units.md#conversions).
 template <RoundMode mode>
 inline float round_to_integral(float x)
 {

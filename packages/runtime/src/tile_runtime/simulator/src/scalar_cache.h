@@ -1,5 +1,5 @@
 // The data cache between a core's scalar unit and GM, which nothing keeps coherent
-// (docs/hardware/scalar.md#data-cache).
+// (docs/hardware/units.md#data-cache).
 //
 // Lines of 64 bytes that are written back whole: what a line held when the first store fetched it overwrites what others
 // stored to its other bytes meanwhile. Lines count from the start of a buffer, as allocations of the device are aligned

@@ -1,6 +1,6 @@
 // Flags between pipes of one core, barriers, and kernel types. Binary flags per (source pipe, destination pipe, id).
 //
-// Instructions run in program order, so a wait whose flag is not set can never go on (docs/hardware/flags.md#flags).
+// Instructions run in program order, so a wait whose flag is not set can never go on (docs/hardware/index.md#flags).
 #include "ascend_c/sync.h"
 
 #include "instruction.h"
@@ -110,7 +110,7 @@ bool ignored(const Core& core, const Event& event)
     return !core.is_vector() && touches(event, Pipe::v);
 }
 
-// The device has 16 flags per event, and kernels in production use them (docs/hardware/flags.md#event-ids).
+// The device has 16 flags per event, and kernels in production use them (docs/hardware/index.md#event-ids).
 void report_event_id(Core& core, int64_t id, Use use)
 {
     const Where at = core.site.file != nullptr ? core.site : use.at;

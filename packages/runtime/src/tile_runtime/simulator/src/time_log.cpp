@@ -176,7 +176,7 @@ bool TimeLog::follows_product(const Instruction& instruction)
     return found;
 }
 
-// The rules of docs/hardware/timing.md#a-first-model.
+// The rules of docs/hardware/time_model.md#how-a-launch-is-replayed.
 void TimeLog::instruction(const Instruction& instruction, const TileTiming& timing)
 {
     const Core& core = instruction.core;

@@ -174,7 +174,7 @@ void vector_binary(BinaryOp op, LocalOperand dst, LocalOperand src0, LocalOperan
     };
     const bool fused = op == BinaryOp::fused_mul_add || op == BinaryOp::fused_mul_add_relu;
     const bool updates = fused || op == BinaryOp::mul_add_dst;
-    // docs/hardware/timing.md#vector-rates.
+    // docs/hardware/time_model.md#vector-rates.
     const bool twice = fused || (op == BinaryOp::mul_add_dst && size_of(dst.type) == 4);
     const uint64_t rate = op == BinaryOp::div ? slow_rate(size_of(dst.type)) : twice ? 2 : 1;
     const ScalarContext scalars = {0.0f, 0, core.saturation, false};

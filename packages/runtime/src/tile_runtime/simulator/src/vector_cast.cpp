@@ -1,4 +1,4 @@
-// Cast: every pair and mode of the vendor's table for A2 and A3 (docs/hardware/vector.md#conversions); any other is an
+// Cast: every pair and mode of the vendor's table for A2 and A3 (docs/hardware/units.md#conversions); any other is an
 // error.
 #include "ascend_c/vector_cast.h"
 
@@ -96,7 +96,7 @@ void float_to_small(uint8_t* const* operands, size_t count, const void* context)
         return narrow(src, dst, count);
     }
     for (size_t i = 0; i < count; ++i) {
-        // Beyond the range every mode gives infinity (docs/hardware/vector.md#conversions).
+        // Beyond the range every mode gives infinity (docs/hardware/units.md#conversions).
         const bool ordinary = std::isfinite(src[i]) && !std::isinf(Format::decode(Format::encode(src[i])));
         dst[i] = ordinary ? round_to_format<Format, double>(src[i], mode) : Format::encode(src[i]);
     }

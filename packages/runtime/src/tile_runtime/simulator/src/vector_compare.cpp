@@ -1,4 +1,4 @@
-// Compare and CompareScalar (docs/hardware/vector.md#compare).
+// Compare and CompareScalar (docs/hardware/units.md#compare-gather-sort).
 //
 // Comparison results are bits, packed little-endian, one per element; any NaN gives 0, also for NE.
 #include "ascend_c/vector_select.h"

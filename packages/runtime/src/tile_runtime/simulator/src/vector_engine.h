@@ -1,5 +1,5 @@
 // How a vector instruction walks its operands: repeats of 256 B, blocks of 32 B, strides and masks
-// (docs/hardware/vector.md#repeats).
+// (docs/hardware/units.md#repeats).
 #pragma once
 
 #include "instruction.h"
@@ -53,7 +53,7 @@ int add_vector_operand(Instruction& instruction, const VectorOperand& operand, b
 void gather_repeat(const uint8_t* base, const VectorOperand& operand, uint64_t repeat, uint32_t lanes, uint8_t* buffer);
 
 // Cycles the vector pipe is busy with `lanes`, at `rate` cycles per repeat of 256 B
-// (docs/hardware/timing.md#vector-rates).
+// (docs/hardware/time_model.md#vector-rates).
 uint64_t vector_work(const Lanes& lanes, uint64_t rate);
 
 // Cycles per repeat where the unit computes 32 elements per cycle (Div, Exp, Ln, Sqrt).

@@ -1,4 +1,4 @@
-// WholeReduce*, BlockReduce*, PairReduceSum, RepeatReduceSum (docs/hardware/vector.md#reductions).
+// WholeReduce*, BlockReduce*, PairReduceSum, RepeatReduceSum (docs/hardware/units.md#reductions).
 //
 // Sums form a binary tree over the lanes of a repeat, neighbours first; masked-out lanes do not take part.
 #include "ascend_c/vector_reduce.h"
@@ -261,7 +261,7 @@ void vector_reduce(ReduceOp op, ReduceSpan span, LocalOperand dst, LocalOperand 
     const VectorOperand source = {"src", src, size, strides.src_block, strides.src_repeat, 65535};
     const Lanes lanes = resolve_lanes(core, form, size, use);
     Instruction instruction(core, Pipe::v, use);
-    // docs/hardware/timing.md#vector-rates: 7 cycles per repeat, but for pairs, the blocks of a float repeat and the sum
+    // docs/hardware/time_model.md#vector-rates: 7 cycles per repeat, but for pairs, the blocks of a float repeat and the sum
     // of one.
     const bool slow = span == ReduceSpan::repeat || (span == ReduceSpan::block && size == 2);
     const bool sums_floats = span == ReduceSpan::repeat && op == ReduceOp::sum && size == 4;

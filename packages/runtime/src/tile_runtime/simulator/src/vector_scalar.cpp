@@ -48,7 +48,7 @@ struct MinsOp : PlainOp {
         return minimum(a, scalar_as<T>(c));
     }
 };
-// -0 counts as negative: times a negative number it gives +0, times inf NaN (docs/hardware/vector.md#edge-values).
+// -0 counts as negative: times a negative number it gives +0, times inf NaN (docs/hardware/units.md#edge-values).
 struct LeakyReluOp : PlainOp {
     static float apply(float a, float, float, const Context& c) { return std::signbit(a) ? a * c.f : a; }
 };

@@ -1,4 +1,4 @@
-"""A language server: what the compiler finds in the file of an editor, shown while it is typed.
+"""Serve an editor: findings, hover texts and fixes for the open file.
 
 `server` speaks the protocol. It never runs the user's file: `child_process` does, in a process of
 its own with a limit of time, where `look_at_script` collects what `seen` holds. `hover_text` and

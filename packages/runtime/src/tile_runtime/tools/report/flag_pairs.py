@@ -69,7 +69,7 @@ def _turns(keys: Any) -> Any:
 
 def _cross_flags(events: Any) -> Any:
     """A wait takes the n-th round of sets; the arrow comes from the set of a round that was last
-    (docs/hardware/flags.md#flags-between-cores, modes 0, 1 and 2)."""
+    (docs/hardware/index.md#flags-between-cores, modes 0, 1 and 2)."""
     pairs: list[tuple[int, int]] = []
     sets, waits = (np.flatnonzero(events["kind"] == kind) for kind in (CROSS_SET, CROSS_WAIT))
     for flag in np.unique(events["flag"][waits]):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tile_runtime.tools.report.number_text import percent
 from tile_runtime.tools.report.pipe_shares import PipeShare
 
-# By kind of core and pipe (docs/hardware/machine.md).
+# By kind of core and pipe (docs/hardware/index.md).
 PIPE_WORDS = {
     ("aic", "S"): "scalar unit: addresses, loops, and what it hands to other pipes",
     ("aic", "M"): "cube unit: products of L0A and L0B, into L0C",

@@ -1,4 +1,6 @@
-"""Changes of a kernel's text, options and arguments that make it faster by the model: which there
-are, what each gives, and which of them to advise. Derived from the text and by trying: no rule
-knows a kernel. Not here: why a kernel is slow, which `tools.report.why` says.
+"""Find changes of a kernel that make it faster by the model.
+
+Changes concern text, options and arguments; each comes with its gain. They are derived from the
+text and by trying: no rule recognises a kernel. Not here: the reasons for a slow kernel
+(`tools.report.why`).
 """

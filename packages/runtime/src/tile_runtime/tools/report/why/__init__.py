@@ -1,2 +1,4 @@
-"""Why a timed run took as long as it did: what each core did when, which work decided the end, and
-a verdict in a sentence. Measures and words; pictures and pages are made elsewhere."""
+"""Explain the time of a run: events of each core, deciding work, a verdict.
+
+Pictures and pages are made elsewhere.
+"""

@@ -1,7 +1,8 @@
 """Which blocks ran one after the other on one core, and what the cores of the chip did meanwhile.
 
 A timeline says when the instructions of a block ran; it does not say where. Blocks start in their
-order, the next one on the core whose block has ended first (docs/hardware/time_model.md), which gives it
+order, the next one on the core whose block has ended first (docs/hardware/time_model.md), which
+gives it
 back. Says nothing about what blocks did.
 """
 

@@ -1,0 +1,1 @@
+"""Compute facts about functions that several passes share: live ranges, liveness, memories."""
