@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory", type=float, default=0, metavar="GB",
                         help="memory a script may take (default: its share of the machine)")  # fmt: skip
     parser.add_argument("--page", action="store_true",
-                        help="write docs/use/scripts_for_gpus.md, of all of TileLang's scripts")  # fmt: skip
+                        help="write docs/use/coming_from_gpus.md, of all of TileLang's scripts")  # fmt: skip
     parser.add_argument("-j", "--jobs", type=int, default=2)
     parser.add_argument("--output", type=Path, default=Path("build"))
     return parser

@@ -1,4 +1,4 @@
-"""What became of TileLang's own examples, by folder, for docs/use/scripts_for_gpus.md."""
+"""What became of TileLang's own examples, by folder, for docs/use/coming_from_gpus.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from conformance.outcome import Kind
 from conformance.run_task import Result
 
-PAGE = Path(__file__).parents[2] / "docs/use/scripts_for_gpus.md"
+PAGE = Path(__file__).parents[2] / "docs/use/coming_from_gpus.md"
 BEGIN, END = "<!-- measured: scripts -->", "<!-- end -->"
 # A reason longer than this is cut.
 _LONGEST = 90

@@ -120,7 +120,7 @@ def the_index_of_triton():
     def k(X: T.Tensor((64,), "float32")):
         with T.Kernel(4) as (cid, vid):
             pid = T.program_id(0)
-            #       ^ unknown-name: `T.program_id` is not defined | the block is the first index of `with T.Kernel(...) as (cid, vid)`
+            #       ^ unknown-name: `T.program_id` is not defined | write `with T.Kernel(blocks, threads=2) as cid:`; `cid` is the program id
 
 
 def threads_that_synchronise():
@@ -128,7 +128,7 @@ def threads_that_synchronise():
     def k(X: T.Tensor((64,), "float32")):
         with T.Kernel(4) as (cid, vid):
             T.barrier_wait(0, 0)
-          # ^ gpu-name: T.barrier_wait: order inside a block is the compiler's | leave it out
+          # ^ gpu-name: T.barrier_wait: the compiler orders the statements of a block | leave it out
 
 
 # Arrays of the host --------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def zeros():
     def k(X: T.Tensor((64,), "float32")):
         with T.Kernel(1) as (cid, vid):
             x = T.zeros((64,), "float32")
-            #     ^ unknown-name: `T.zeros` is not defined | allocate with T.alloc_ub(shape, dtype), then T.tile.clear(dst)
+            #     ^ unknown-name: `T.zeros` is not defined | allocate with T.alloc_shared(shape, dtype), then T.tile.clear(dst)
 
 
 def a_load():
@@ -283,7 +283,7 @@ def a_load():
     def k(X: T.Tensor((64,), "float32")):
         with T.Kernel(1) as (cid, vid):
             x = T.load(X)
-            #     ^ unknown-name: `T.load` is not defined | write T.copy(src, dst)
+            #     ^ unknown-name: `T.load` is not defined | write T.copy(X[row, column], tile), with tile = T.alloc_shared(shape, dtype)
 
 
 def choosing_elements():
@@ -293,7 +293,7 @@ def choosing_elements():
             x = T.alloc_ub((64,), "float32")
             for i in T.Parallel(64):
                 x[i] = T.where(x[i] > 0, x[i], 0.0)
-                #      ^ gpu-name: T.where: a condition of a compiler's inner form | write T.if_then_else(condition, x, y)
+                #      ^ gpu-name: T.where: a node of TVM's IR, which kernels do not write | write T.if_then_else(condition, x, y)
 
 
 def the_gemm_of_gpus():

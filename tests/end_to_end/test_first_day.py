@@ -1,4 +1,5 @@
-"""What is said about the mistakes of a first day: the exact text, line and column of `first_day`."""
+"""Compare the error of each wrong program of `first_hour` and `first_day` with the text, hint, line
+and column that stand in the program."""
 
 from __future__ import annotations
 
@@ -10,18 +11,21 @@ from typing import Any
 import pytest
 import torch
 from expected_errors import Case, cases, module_of
+from kept_cases import kept
 
 import tile_frontend as T
 from tile_ir import KernelError, KernelWarning, TileError
 
-FILE = Path(__file__).with_name("first_day.py")
-ALL = list(cases(FILE))
+# Who comes from Triton or PyTorch, and who has read the first pages.
+FILES = {"hour": "first_hour.py", "day": "first_day.py"}
+ALL = [case for name in FILES.values() for case in cases(Path(__file__).with_name(name))]
 
 
-@pytest.mark.parametrize("case", ALL, ids=lambda c: c.name)
+@pytest.mark.whole
+@pytest.mark.parametrize("case", kept(ALL, 24), ids=lambda c: f"{c.file.stem}-{c.name}")
 def test_the_error_is_exactly_this(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     # Places are shown as from the folder of the file.
-    monkeypatch.chdir(FILE.parent)
+    monkeypatch.chdir(case.file.parent)
     with pytest.raises(TileError) as caught:
         getattr(module_of(case.file), case.name)()
     case.check(caught.value)
@@ -74,6 +78,8 @@ def test_only_frames_of_the_script_are_shown(tmp_path: Path) -> None:
     assert frames == [f'  File "{script}", line 3, in <module>'], done.stderr
 
 
-def test_every_program_has_its_error_and_there_are_enough() -> None:
-    programs = [line for line in FILE.read_text().splitlines() if line.startswith("def ")]
-    assert len(ALL) == len(programs) >= 30
+@pytest.mark.parametrize(("name", "least"), [("hour", 60), ("day", 50)])
+def test_every_program_has_its_error_and_there_are_enough(name: str, least: int) -> None:
+    file = Path(__file__).with_name(FILES[name])
+    programs = [line for line in file.read_text().splitlines() if line.startswith("def ")]
+    assert len([c for c in ALL if c.file == file]) == len(programs) >= least

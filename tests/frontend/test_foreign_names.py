@@ -6,7 +6,7 @@ import pytest
 
 import tile_frontend as T
 from tile_frontend._arguments.op_functions import OpFunction
-from tile_frontend._dialects import foreign_names
+from tile_frontend._dialects import foreign_names, triton_names
 from tile_ir import OPS
 
 NAMED = re.compile(r"T\.((?:tile\.)?[A-Za-z_]\w*)(?:\(([^()]*)\))?")
@@ -17,6 +17,12 @@ ADVICE = {
     **{
         n: foreign_names.element_here(n)
         for n in (*foreign_names.ELEMENT_FUNCTIONS, "maximum", "where", "int", "fabs")
+    },
+    **{f"triton-{name}": text for name, text in triton_names.TRITON_NAMES.items()},
+    **{
+        f"{function}-{argument}": text
+        for function, arguments in triton_names.TRITON_ARGUMENTS.items()
+        for argument, text in arguments.items()
     },
 }
 

@@ -236,7 +236,7 @@ def sum_in_a_let():
             total = 0
             for i in range(4):
                 total += i
-              # ^ lost-assignment: `total` is assigned in a loop that has read it, but the value ends with the iteration: the next one reads the value from before the loop again | use another name, or keep the value in a variable: `total = T.alloc_var(...)`
+              # ^ lost-assignment: `total` is assigned in a loop, and the value ends with the iteration: the next iteration reads the value from before the loop again | use another name, or keep the value in a variable: `total = T.alloc_var(...)`
 
 
 def choice_in_a_let():

@@ -29,7 +29,7 @@ def try_statement():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             try:
-          # ^ unsupported-syntax: `try` is not supported in a kernel
+          # ^ unsupported-syntax: `try` is not supported in a kernel | kernels have no exceptions: test the condition with `if`
                 A[0] = 1
             finally:
                 pass

@@ -22,6 +22,7 @@ from tile_frontend._arguments.working_memory import (
     working_in,
 )
 from tile_frontend._dialects.known import WORKING_MEMORY, argument_here, with_spellings
+from tile_frontend._dialects.triton_names import argument_of_triton
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import python_number, unexpected
 from tile_frontend._tracing.values import Tile, View
@@ -216,7 +217,8 @@ def bind(function: OpFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     for written, value in kwargs.items():
         name = argument_here(written, names, given)
         if name not in names:
-            hint = did_you_mean(written, names) or f"it takes {', '.join(names)}"
+            hint = argument_of_triton(function.__name__, written) or did_you_mean(written, names)
+            hint = hint or f"it takes {', '.join(names)}"
             message = f"{called} has no argument `{written}`"
             raise Fault("unknown-argument", message, hint, written)
         if name in given:

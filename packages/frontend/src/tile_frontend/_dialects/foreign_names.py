@@ -33,15 +33,14 @@ PHRASES = {
     "reduce_mean": "write T.reduce_sum(buffer, out, dim=-1), then T.tile.mul(out, out, 1 / n)",
     "softmax": "write T.reduce_max, T.tile.sub, T.tile.exp, T.reduce_sum and T.tile.div; "
     "examples/developer/softmax.py has it",
-    "zeros": "allocate with T.alloc_ub(shape, dtype), then T.tile.clear(dst)",
-    "ones": "allocate with T.alloc_ub(shape, dtype), then T.tile.fill(dst, 1.0)",
-    "empty": "allocate with T.alloc_ub(shape, dtype)",
+    "zeros": "allocate with T.alloc_shared(shape, dtype), then T.tile.clear(dst)",
+    "ones": "allocate with T.alloc_shared(shape, dtype), then T.tile.fill(dst, 1.0)",
+    "empty": "allocate with T.alloc_shared(shape, dtype)",
     "argmax": "write T.tile.topk with K=1: it gives pairs of value and index",
     "exp2": "write T.tile.mul(dst, src, math.log(2)), then T.tile.exp(dst, dst)",
     "log2": "write T.tile.ln(dst, src), then T.tile.mul(dst, dst, 1 / math.log(2))",
     "where": "write T.tile.select(dst, selMask, src0, src1, selMode) for tiles, "
     "T.if_then_else(condition, x, y) for elements",
-    "program_id": "the block is the first index of `with T.Kernel(...) as (cid, vid)`",
     "num_programs": "it is the first argument of T.Kernel",
     "get_thread_binding": "the vector core is the second index of `with T.Kernel(...) as "
     "(cid, vid)`; there are no threads",

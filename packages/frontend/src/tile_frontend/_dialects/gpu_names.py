@@ -12,10 +12,10 @@ from tile_frontend._dialects.name_groups import NameGroup
 _group = NameGroup.of
 
 _THREADS = "there are no threads in a block"
-_IR = "the node of a compiler's inner form"
+_IR = "a node of TVM's IR"
 _A5 = "8-bit floats need A5; on A2/A3 quantise to int8"
 _SIMD = "vector values are per thread"
-_ROLES = "roles of threads are the compiler's here"
+_ROLES = "the compiler assigns statements to cores"
 
 ERRORS = (
     _group(
@@ -47,7 +47,7 @@ ERRORS = (
         "rng_init rng_rand rng_rand_float",
     ),
     _group(
-        "order inside a block is the compiler's", "leave it out",
+        "the compiler orders the statements of a block", "leave it out",
         "tvm_storage_sync barrier_wait barrier_arrive mbarrier_arrive mbarrier_expect_tx "
         "mbarrier_arrive_expect_tx mbarrier_wait_parity named_barrier_arrive fence_proxy_async "
         "create_barriers ptx_cp_async ptx_cp_async_bulk "
@@ -155,14 +155,14 @@ ERRORS = (
         "KernelLaunchFrame get_tvm_dtype AnyDType JITFunc break_loop continue_loop",
     ),
     _group(
-        "a condition of a compiler's inner form", "write T.if_then_else(condition, x, y)", "where",
+        f"{_IR}, which kernels do not write", "write T.if_then_else(condition, x, y)", "where",
     ),
     _group(
         "objects of a class hold no state of a kernel here", "write a T.macro and T.alloc_var",
         "inline meta_class",
     ),
     _group(
-        "the order of blocks is the launch's", "write T.Persistent",
+        "the launch orders the blocks", "write T.Persistent",
         "BaseTileScheduler PersistentTileScheduler",
     ),
     _group("it has one name here", "write T.im2col", "c2d_im2col"),

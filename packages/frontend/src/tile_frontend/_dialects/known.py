@@ -12,6 +12,7 @@ from tile_frontend._dialects.foreign_names import written_here
 from tile_frontend._dialects.tilelang import TILELANG
 from tile_frontend._dialects.tilelang_ascend import TILELANG_ASCEND
 from tile_frontend._dialects.tilelang_next_chip import TILELANG_NEXT_CHIP
+from tile_frontend._dialects.triton_names import TRITON_NAMES
 from tile_ir import OPS
 
 DIALECTS = (TILELANG_ASCEND, TILELANG, TILELANG_NEXT_CHIP)
@@ -108,4 +109,5 @@ def advice(module: str, name: str) -> str | None:
     if namespace and opdef is not None and opdef.namespace == "":
         return f"write T.{name}"
     found = (d.removed.get(namespace, {}).get(name) for d in DIALECTS)
-    return next((text for text in found if text), None) or written_here(name)
+    known = next((text for text in found if text), None)
+    return known or (TRITON_NAMES.get(name) if not namespace else None) or written_here(name)

@@ -47,6 +47,8 @@ class AssignmentEvaluator(CallEvaluator):
         symbol, fn = BINARY[type(stmt.op)]
         left = self.evaluate(stmt.target)
         right = self.evaluate(stmt.value)
+        if isinstance(right, Pending):
+            self._no_value(right, stmt)
         self.assign(stmt.target, self.combine(stmt, symbol, fn, left, right), stmt)
 
     def assign(self, target: ast.expr, value: Any, stmt: ast.stmt) -> None:
@@ -72,8 +74,8 @@ class AssignmentEvaluator(CallEvaluator):
             # For a GPU a name that is bound again is a new one, which a warning tells of.
             relied_on = lost.relied_on or self.trace.python_names
             self.lost_assignment(
-                f"`{name}` is assigned in a loop that has read it, but the value ends with the "
-                "iteration: the next one reads the value from before the loop again",
+                f"`{name}` is assigned in a loop, and the value ends with the iteration: the next "
+                "iteration reads the value from before the loop again",
                 replace(lost, relied_on=relied_on),
                 f"use another name, or keep the value in a variable: `{name} = T.alloc_var(...)`",
             )

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from tile_frontend._arguments.op_functions import OpFunction
 from tile_frontend._dialects.foreign_names import element_here, reduced_here, written_here
+from tile_frontend._dialects.triton_names import argument_of_triton
 from tile_frontend._evaluate.scope import Scope
 from tile_frontend._evaluate.static_iteration import (
     ComprehensionEvaluator,
@@ -186,7 +187,8 @@ class CallEvaluator(ComprehensionEvaluator):
             names = _parameters(function)
             if keyword.arg is not None and keyword.arg not in names:
                 message = f"{name} has no argument `{keyword.arg}`"
-                hint = did_you_mean(keyword.arg, names) or f"it takes {', '.join(names)}"
+                hint = argument_of_triton(name.rpartition(".")[2], keyword.arg)
+                hint = hint or did_you_mean(keyword.arg, names) or f"it takes {', '.join(names)}"
                 self.fail("unknown-argument", message, keyword, hint)
         mismatch = _signature_problem(function, args, kwargs)
         if mismatch is not None:

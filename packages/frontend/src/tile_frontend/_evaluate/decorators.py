@@ -14,6 +14,7 @@ from typing import Any
 from tile_frontend._dialects.known import Text, spoken_in
 from tile_frontend._dialects.tilelang import TILELANG
 from tile_frontend._dialects.tilelang_next_chip import TILELANG_NEXT_CHIP
+from tile_frontend._dialects.triton_names import TRITON_NAMES
 from tile_frontend._evaluate.call_expressions import Expandable
 from tile_frontend._evaluate.scope import Captured, Scope, capture
 from tile_frontend._evaluate.statements import StatementEvaluator
@@ -234,7 +235,8 @@ class KernelEvaluator(StatementEvaluator):
                 self.scope.bind(name, Scalar(var), loc)
                 return var
         what = f"parameter `{name}` is annotated with {describe(annotation)}"
-        self.fail("parameter-type", what, arg, _ANNOTATE)
+        hint = TRITON_NAMES.get(getattr(annotation, "__name__", "")) or _ANNOTATE
+        self.fail("parameter-type", what, arg, hint)
 
 
 def _check_views(func: Func) -> None:

@@ -20,7 +20,7 @@ from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.source import Source
 from tile_frontend._tracing.trace import Trace
 from tile_frontend._tracing.values import Tile, View
-from tile_ir import Diagnostic, ExprError, KernelError, Loc, Var, did_you_mean, walk_expr
+from tile_ir import Diagnostic, ExprError, KernelError, Loc, Memory, Var, did_you_mean, walk_expr
 
 BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
     ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul),
@@ -58,8 +58,8 @@ UNSUPPORTED: dict[str, tuple[str, str | None]] = {
     "YieldFrom": ("`yield from`", "kernels are not generators"),
     "Starred": ("a starred expression", "write the elements out"),
     "Continue": ("`continue` here", "put it in branches of a loop, or what follows in an `if`"),
-    "Try": ("`try`", None),
-    "TryStar": ("`try`", None),
+    "Try": ("`try`", "kernels have no exceptions: test the condition with `if`"),
+    "TryStar": ("`try`", "kernels have no exceptions: test the condition with `if`"),
     "Raise": ("`raise`", None),
     "FunctionDef": ("a nested function", "define it outside, with @T.macro or without"),
     "AsyncFunctionDef": ("an async function", None),
@@ -222,6 +222,9 @@ class ExpressionEvaluator:
         except (TypeError, ValueError, ArithmeticError) as error:
             takes = f"`{symbol}` does not take"
             for value in (left, right):
+                if isinstance(value, Tile) and value.memory is Memory.GM and symbol in "+-":
+                    part = "a part of a tensor is named by its first element: write X[start]"
+                    self.fail("operand-type", f"{takes} {describe(value)}", node, part)
                 if isinstance(value, (Tile, View)):
                     hint = written_here(OPERATIONS.get(symbol, ""))
                     if symbol != "@":

@@ -173,7 +173,8 @@ class StatementEvaluator(AssignmentEvaluator):
             return None
         if not isinstance(test, Scalar):
             if isinstance(test, (Tile, View, Pending)):
-                self.fail("operand-kind", f"the condition is {describe(test)}", stmt.test)
+                hint = "compare one element, such as x[0] > 0, or choose by element in T.Parallel"
+                self.fail("operand-kind", f"the condition is {describe(test)}", stmt.test, hint)
             return self._chosen(stmt.body if test else stmt.orelse)
         check = self.guarded(stmt.test, condition, test)
         if isinstance(check, Const):

@@ -346,6 +346,8 @@ def unexpected(
         return refusal
     message = f"{what} is {describe(value)}{f', expected {expected}' if expected else ''}"
     blamed = what.rpartition(" ")[2] if argument is None else argument
+    if hint is None and hasattr(value, "data_ptr"):
+        hint = "a kernel allocates its tiles with T.alloc_shared; tensors are passed at the call"
     return Fault(slug or "operand-kind", message, hint, blamed)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from tile_frontend._dialects.triton_names import TRITON_NAMES
 from tile_frontend._tracing.dtype_names import DataType
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import (
@@ -72,6 +73,8 @@ def subscript(buffer: Buffer, index: Any) -> Scalar | View:
         have = "1 dimension" if buffer.rank == 1 else f"{buffer.rank} dimensions"
         found = "1 index" if len(parts) == 1 else f"{len(parts)} indices"
         hint = "give one index or slice per dimension; `:` takes a whole one"
+        if None in parts:
+            hint = TRITON_NAMES["expand_dims"]
         raise Fault("rank-mismatch", f"`{buffer.name}` has {have}, found {found}", hint)
     if not any(isinstance(p, slice) for p in parts):
         return Scalar(Load(buffer, tuple(_index(buffer, p, i) for i, p in enumerate(parts))))

@@ -65,7 +65,8 @@ def _dtypes(op: Op, target: Target) -> Problem | None:
     a, b, c = op.region("A"), op.region("B"), op.region("C")
     if b.dtype != a.dtype:
         found = f"is {b.dtype}, but A `{a.buffer.name}` is {a.dtype}"
-        return op.problem("B", "dtype-mismatch", found)
+        hint = "give both one element type, before the call or with T.tile.cast"
+        return op.problem("B", "dtype-mismatch", found, hint)
     if transposes(op)[0] and not a.dtype.whole_bytes:
         found = f"is {a.dtype}, which the load to l0a does not turn"
         return op.problem("A", "operand-dtype", found, "store A as [m, k]")

@@ -8,13 +8,13 @@ import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, NoReturn
 
 from tile_frontend._evaluate.eager import EagerFunction, EagerKernel, Parameters
 from tile_ir import Func, KernelError, TileError
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.jit_kernels.compile_options import CompileOptions
-from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, told_at
+from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, refuse_grid, told_at
 from tile_runtime.jit_kernels.factory_members import compile_calls
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.kernel_name import call_name
@@ -87,6 +87,10 @@ class EagerJit:
             return compiled.returned(compiled.kernel(*tensors))
         except TileError as error:
             raise error.with_traceback(None) from None  # our frames say nothing about the kernel
+
+    def __getitem__(self, grid: Any) -> NoReturn:
+        with told_at(*place_of(self.eager.fn)):
+            refuse_grid(self.eager.fn.__name__)
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
         """The kernel for sizes by name and values of the other parameters; tensors are left out."""

@@ -8,7 +8,7 @@ import linecache
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from tile_frontend._language.allocation import TensorType
 from tile_frontend._tracing.scalars import Scalar
@@ -128,6 +128,13 @@ def place_of(factory: Factory) -> tuple[Loc | None, Mapping[str, str]]:
     text = lines[line - 1] if line <= len(lines) else ""
     loc = Loc(display_name(code.co_filename), line, len(text) - len(text.lstrip()) + 1)
     return loc, {loc.file: "".join(lines)}
+
+
+def refuse_grid(name: str) -> NoReturn:
+    """Report a call in the form of Triton, `kernel[grid](...)`."""
+    message = f"`{name}[...]`: a kernel is called without a grid"
+    hint = f"write {name}(...); T.Kernel(blocks) in the kernel says how many blocks it launches"
+    raise KernelError("call-grid", message, hint=hint)
 
 
 def takes_tensors(factory: Factory) -> bool:

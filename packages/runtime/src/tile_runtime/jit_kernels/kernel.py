@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
@@ -26,6 +26,7 @@ from tile_passes import PassOptions
 from tile_runtime.cache.fingerprint import source_hash
 from tile_runtime.devices.device import KernelFiles, KernelLaunch
 from tile_runtime.jit_kernels.build import Built, Timings
+from tile_runtime.jit_kernels.factory_calls import refuse_grid, told_at
 from tile_runtime.jit_kernels.kernel_adapter import CythonKernelAdapter, LibraryGenerator
 from tile_runtime.jit_kernels.kernel_report import TimedKernel
 from tile_runtime.jit_kernels.kernel_sources import KernelSources
@@ -137,6 +138,10 @@ class JITKernel(KernelSources, TimedKernel):
         if torch.is_grad_enabled() and outputs:
             outputs = without_gradient(self.prim_func.name, outputs, inputs)
         return outputs[0] if self._returns_one else outputs
+
+    def __getitem__(self, grid: Any) -> NoReturn:
+        with told_at(self.prim_func.loc, self.prim_func.sources):
+            refuse_grid(self.prim_func.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickled or copied kernel is its printed function with what it was compiled for; it is
