@@ -14,8 +14,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-# The tabs in their order: the folder of each door, and the folders that are a section of it.
-TABS = (("use", ("tutorial",)), ("language", ()), ("internals", ()), ("hardware", ()))
+# The tabs in their order: the page of each door, the folder of its pages, the folders in sections.
+TABS = (
+    ("Use", "index.md", "use", ("tutorial",)),
+    ("Language", "language/index.md", "language", ()),
+    ("Internals", "internals/index.md", "internals", ()),
+    ("Hardware", "hardware/index.md", "hardware", ()),
+)
 LINK = re.compile(r"(?P<head>\]\()(?P<target>(?!\w+:)[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 FENCE = re.compile(r"(^```.*?^```$)", re.M | re.S)
 INFO = re.compile(r"^```(\w+) (?:run|file|output|error|from)\b.*$", re.M)
@@ -24,13 +29,12 @@ SHOWN = {".md", ".svg", ".png"}
 
 
 def on_config(config: Any) -> Any:
-    """List the pages of each folder: its index, its sections, the rest."""
-    tabs = []
-    for folder, sections in TABS:
-        index, *rest = sorted(pages_of(folder), key=lambda page: not page.endswith("/index.md"))
+    """List the pages of each tab: its door, its sections, the rest."""
+    config.nav = []
+    for title, door, folder, sections in TABS:
+        rest = [page for page in pages_of(folder) if page != door]
         within = [{name.capitalize(): pages_of(name)} for name in sections]
-        tabs.append({folder.capitalize(): [index, *within, *rest]})
-    config.nav = ["index.md", *tabs]
+        config.nav.append({title: [door, *within, *rest]})
     return config
 
 

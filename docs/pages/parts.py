@@ -116,11 +116,11 @@ def config_table() -> str:
 
 
 def pages_of(*folders: str) -> str:
-    """The pages of folders of docs/, by their titles."""
+    """The pages of folders of docs/, by their titles, linked from docs/."""
     docs = ROOT / "docs"
     pages = [p for f in folders for p in sorted((docs / f).glob("*.md")) if p.name != "index.md"]
     titles = ((p, re.search(r"^# (.*)$", p.read_text(), re.M)) for p in pages)
-    return "".join(f"* [{t[1]}](../{p.relative_to(docs)})\n" for p, t in titles if t)
+    return "".join(f"* [{t[1]}]({p.relative_to(docs)})\n" for p, t in titles if t)
 
 
 PARTS: dict[str, Callable[[], str]] = {
@@ -131,8 +131,5 @@ PARTS: dict[str, Callable[[], str]] = {
     "folders": folder_table,
     "modules": module_table,
     "configs": config_table,
-    "pages of use": partial(pages_of, "tutorial", "use"),
-    "pages of language": partial(pages_of, "language"),
-    "pages of internals": partial(pages_of, "internals"),
-    "pages of hardware": partial(pages_of, "hardware"),
+    "pages for users": partial(pages_of, "tutorial", "use"),
 }

@@ -58,7 +58,7 @@ def linked(page: Path) -> set[Path]:
 
 
 def test_every_page_has_a_door() -> None:
-    """The README leads to the front page, that to all doors, and these to all other pages."""
+    """The README leads to the front page, the door for users; that to the doors of other folders."""
     front, doors = DOCS / "index.md", sorted(DOCS.glob("*/index.md"))
     assert front in linked(README)
     assert set(doors) <= linked(front)
