@@ -231,7 +231,7 @@ def test_some_rows_at_a_time_compute_the_same(kernel: Any, name: str, dim: int) 
     [
         (rows_of_softmax, "t", 1, "needs its tiles whole"),
         (rows_of_shared_sums, "t", 0, "needs its tiles whole"),
-        (rounds_that_meet, "t", 0, "differ from round to round"),
+        (rounds_that_meet, "t", 0, "differ from iteration to iteration"),
         (stored_twice, "t", 0, "used at several places"),
         (read_back, "t", 0, "used in another way"),
         (running_value, "t", 0, "keeps its value"),

@@ -28,7 +28,7 @@ def told(func: Func, target: Target = DEFAULT_TARGET) -> list[str]:
 
 def test_every_statement_has_its_stage_and_cost() -> None:
     first, _, *rows, versions = told(source("two_ways_back"))
-    assert first == "loop `i` at line 8: 2 stages, the last 2 rounds behind the first"
+    assert first == "loop `i` at line 8: 2 stages, the last 2 iterations behind the first"
     assert [row.split()[0] for row in rows] == sorted(row.split()[0] for row in rows)
     assert rows[0] == "0 cube mte2 200 copy_gm_l1 (line 9)"
     assert rows[-1].startswith("2 vector v ") and rows[-1].endswith("add (line 24)")
@@ -41,7 +41,7 @@ def test_every_statement_has_its_stage_and_cost() -> None:
         ("there_only", "one stage, as nothing comes back"),
         (
             "round_through_both",
-            "one stage, because rounds hand on `o` through both kinds of core (line 14)",
+            "one stage, because iterations hand on `o` through both kinds of core (line 14)",
         ),
         (
             "order_of_the_author",
@@ -94,7 +94,7 @@ def scheduled(name: str) -> list[str]:
 def test_every_statement_of_one_core_has_stage_cycle_and_pipe() -> None:
     first, interval, _, *rows, versions = scheduled("element_of_a_result")
     assert first == "loop `i` at line 10, vector core: 2 stages"
-    assert interval.startswith("a round every ") and interval.endswith("is never idle")
+    assert interval.startswith("an iteration every ") and interval.endswith("is never idle")
     assert [(row.split()[0], *row.split()[3:]) for row in rows] == [
         ("1", "v", "exp", "(line", "12)"),
         ("0", "mte2", "copy_gm_ub", "(line", "11)"),

@@ -56,9 +56,9 @@ def test_a_flag_is_told_with_its_places_bytes_and_event() -> None:
 def test_slots_are_told_with_the_loop_they_go_round() -> None:
     text = explain_sync(func_of("double_buffering"), DEFAULT_TARGET)
     assert "flag mte3 -> mte2, events 0, 1 by i % 2\n" in text
-    assert "2 rounds later\n" in text
-    assert "round the loop over i (line 5): primed before it, drained after it\n" in text
-    assert "in an earlier round of the loop over i (line 5)\n" in text
+    assert "2 iterations later\n" in text
+    assert "carried by the loop over i (line 5): primed before it, drained after it\n" in text
+    assert "in an earlier iteration of the loop over i (line 5)\n" in text
 
 
 def test_a_token_of_an_inner_loop_is_primed_before_all() -> None:

@@ -131,9 +131,9 @@ def test_the_interval_is_changed_in_one_file(tmp_path: Path) -> None:
             cwd=tmp_path, capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
 
-    assert "2 stages, the last 2 rounds behind" in explained()
+    assert "2 stages, the last 2 iterations behind" in explained()
     schedule = package / "pipelining" / "modulo_schedule.py"
     text = schedule.read_text()
     assert text.count("least = max(1.0, ") == 1
     schedule.write_text(text.replace("least = max(1.0, ", "least = max(100_000.0, "))
-    assert "3 stages, the last 2 rounds behind" in explained()
+    assert "3 stages, the last 2 iterations behind" in explained()

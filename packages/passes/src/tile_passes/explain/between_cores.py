@@ -87,7 +87,7 @@ def _signal_line(signal: Counter, number: int) -> str:
     where = f"{source} behind line {after} ({signal.pipe.value}) to {sink} before line {before}"
     if not signal.carried:
         return f"flag {number}: {where}: {what} is ready"
-    ahead = f"{signal.distance} round{'s' * (signal.distance > 1)} ahead"
+    ahead = f"{signal.distance} iteration{'s' * (signal.distance > 1)} ahead"
     if not names:
         return f"flag {number}: {where}: the counter has room, {ahead}"
     return f"flag {number}: {where}: {what} may be written again, {ahead}"

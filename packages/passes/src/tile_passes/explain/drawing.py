@@ -134,7 +134,7 @@ def _legend(x: int, y: int) -> str:
         parts.append(_text(x + 34, y, kind.value, "soft"))
         x += 90
     parts.append(_path(f"M{x},{y - 4} h28", None, True))
-    parts.append(_text(x + 34, y, "from an earlier round of a loop", "soft"))
+    parts.append(_text(x + 34, y, "from an earlier iteration of a loop", "soft"))
     return "".join(parts)
 
 

@@ -56,7 +56,7 @@ def _decision(nodes: Sequence[Node], plan: LanePlan) -> str:
     for node in nodes:
         if node in plan.choice.sizes:
             size = plan.choice.sizes[node]
-            what = "rounds" if isinstance(node, For) else f"rows of dimension {node.number}"
+            what = "iterations" if isinstance(node, For) else f"rows of dimension {node.number}"
             return f"split {what}: {size // 2} + {size - size // 2}"
     if plan.alone is not None:
         return "whole on one lane" + _because(nodes, plan)

@@ -109,9 +109,9 @@ class _Words:
     def body(self, op: SyncOp) -> Iterator[str]:
         if isinstance(op, Flag) and not op.at_once:
             yield f"set   {self.behind(op.block, op.set_after)}"
-            yield f"wait  {self.ahead(op.block, op.wait_before)}{_rounds_later(op)}"
+            yield f"wait  {self.ahead(op.block, op.wait_before)}{_iterations_later(op)}"
             if op.carried:
-                yield _goes_round(op)
+                yield _carried_by(op)
         elif isinstance(op, Flag) and op.behind:
             yield self.behind(op.block, op.set_after)
         else:
@@ -193,7 +193,7 @@ class _Words:
         text = f"{', '.join(d.kind.value for d in group)} of {shared}: {text}"
         if first.carried is None:
             return text
-        return f"{text} in an earlier round of the {loop_name(first.carried)}"
+        return f"{text} in an earlier iteration of the {loop_name(first.carried)}"
 
 
 def _first_place(op: SyncOp) -> int:
@@ -208,16 +208,16 @@ def _pipes(op: Flag) -> str:
     return f"{op.source.value} -> {op.target.value}"
 
 
-def _rounds_later(op: Flag) -> str:
+def _iterations_later(op: Flag) -> str:
     if not op.carried:
         return ""
-    return f", {op.distance} round{'s' * (op.distance != 1)} later"
+    return f", {op.distance} iteration{'s' * (op.distance != 1)} later"
 
 
-def _goes_round(op: Flag) -> str:
+def _carried_by(op: Flag) -> str:
     loop, home = op.block.loop, op.home()
     assert loop is not None, "only loops carry"
-    assert isinstance(home, Repeat), "flags of pipes go round loops"
+    assert isinstance(home, Repeat), "loops carry flags of pipes"
     around = "it" if home is loop else f"the {loop_name(home)} around it"
     drained = " it" if home is loop else ""
-    return f"round the {loop_name(loop)}: primed before {around}, drained after{drained}"
+    return f"carried by the {loop_name(loop)}: primed before {around}, drained after{drained}"

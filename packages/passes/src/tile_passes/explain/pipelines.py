@@ -43,8 +43,8 @@ def _told(func: Func, loop: For, target: Target) -> Iterator[str]:
         return
     stage, last = stages.arrangement.stage, stages.arrangement.last
     used = len(set(stage.values()))
-    rounds = "a round" if last == 1 else f"{last} rounds"
-    behind = f"{used} stages, the last {rounds} behind the first"
+    distance = "an iteration" if last == 1 else f"{last} iterations"
+    behind = f"{used} stages, the last {distance} behind the first"
     yield f"{where}: {behind if last else 'one stage, as nothing comes back'}"
     yield "stage  core    pipe   cycles  statement"
     for unit in stages.arrangement.units:
@@ -79,7 +79,7 @@ def _scheduled(func: Func, schedule: Schedule, target: Target) -> Iterator[str]:
     because = f", because {schedule.why}" if schedule.why else ""
     yield f"{where}: {stages}{because}"
     saved = f", {schedule.text.interval:.0f} in the order of the text" if schedule.skewed else ""
-    yield f"a round every {times.interval:.0f} cycles{saved}: {schedule.bound}"
+    yield f"an iteration every {times.interval:.0f} cycles{saved}: {schedule.bound}"
     yield "stage  cycle  cycles  pipe       statement"
     starts, ends = times.starts, times.ends
     first = min(starts.values(), default=0.0)

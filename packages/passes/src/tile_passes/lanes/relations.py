@@ -319,5 +319,7 @@ def _carried(func: Func, renamed: set[Buffer], found: Relations) -> None:
                 carried = buffer in kept[loop] or buffer in renamed or loop.var in in_turn
                 if carried and loop not in rounds:
                     found.keep_whole(
-                        loop, site.stmt.loc, f"`{buffer.name}` keeps its value from round to round"
+                        loop,
+                        site.stmt.loc,
+                        f"`{buffer.name}` keeps its value from iteration to iteration",
                     )

@@ -47,7 +47,7 @@ def assign_stages(
             }
             kept = " and ".join(f"`{name}`" for name in sorted(names))
             loc = b.stmts[-1].loc
-            return OneStage(f"rounds hand on {kept} through both kinds of core", loc)
+            return OneStage(f"iterations hand on {kept} through both kinds of core", loc)
     edges = dict.fromkeys(together.edges, 0)
     for (a, b), count in behind.items():
         pair = member[a], member[b]

@@ -150,7 +150,9 @@ def _check_places(
         if any(p is not None and (p.dim, p.first) != (first.dim, first.first) for p in found):
             raise Against(f"`{buffer.name}` is used at several places")
         if any(p is not None and not _same_always(p, size, len(found) == 1) for p in found):
-            raise Against(f"`{buffer.name}` is used at places that differ from round to round")
+            raise Against(
+                f"`{buffer.name}` is used at places that differ from iteration to iteration"
+            )
 
 
 def _same_always(place: _RowPlace, size: int, alone: bool) -> bool:
