@@ -26,7 +26,8 @@ COUNTS = Path(__file__).with_suffix(".json")
 LONGEST = 34  # words
 RULES = {
     "person": re.compile(
-        r"\b(?:nobody|somebody|anybody|everybody|whoever|whom|who|his|hers|mine|"
+        r"\b(?:nobody|somebody|anybody|everybody|whoever|whom|his|hers|mine|"
+        r"(?<!person )(?<!people )(?<!reader )(?<!writer )(?<!authors )(?<!users )who|"
         r"tells?|told|asks?|asked|knows|knew|believes?|watche[sd]|wants)\b",
         re.I,
     ),

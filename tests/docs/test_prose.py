@@ -15,6 +15,8 @@ from run_blocks import ROOT
         ("The planner assigns addresses.", []),
         ("Code is told about it.", ["person"]),
         ("Bytes that nobody wrote are an error.", ["person"]),
+        ("This page is for a person who writes kernels, and for users who run them.", []),
+        ("A core, who waits, is idle.", ["person"]),
         ("What stands between runs on both pipes.", ["clause"]),
         ("What does the compiler do?", []),
         ("It prints a list of what failed.", ["clause"]),
