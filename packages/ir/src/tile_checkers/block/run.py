@@ -299,9 +299,7 @@ class CoreRun:
         found = iterations_left(loop, self.values)
         if found is None:
             self.block.findings.unproved(
-                loop.loc,
-                "the trip count of this loop is unknown at compile time",
-                "take a loop over a range",
+                loop.loc, "the trip count of this loop is unknown", "take a loop over a range"
             )
             raise Stop
         return found
