@@ -69,17 +69,17 @@ def facts(opdef: OpDef) -> list[str]:
         text
         for text, holds in (
             (
-                "takes slices of any shape; rows that lie apart are done one by one",
+                "takes slices of any shape; rows that are not adjacent run one by one",
                 opdef.elementwise,
             ),
             (
-                "slices that are not one run of elements are copied to one, if the rules take them",
+                "slices that are not contiguous are copied first, if the rules allow them",
                 opdef.flat,
             ),
-            ("what hangs over the edge of a gm tensor is cut", opdef.clip is not None),
+            ("the part beyond the edge of a gm tensor is cut", opdef.clip is not None),
             ("dst may be a source", opdef.may_alias),
-            ("of a larger buffer the first elements are used", opdef.uses is not None),
-            ("taken apart by lower_tile_ops", opdef.composite is Composite.YES),
+            ("uses the first elements of a larger buffer", opdef.uses is not None),
+            ("split into simpler operations by `lower_tile_ops`", opdef.composite is Composite.YES),
         )
         if holds
     ]
