@@ -25,11 +25,11 @@ def insert_sync(func: Func, target: Target) -> Func:
     """Insert the flags and barriers that order all conflicting accesses of each core.
 
     Needs, gives: PLANNED. Idea: the dependences between accesses of physical bytes, with loops
-    unrolled to the residues that select slots; their transitive reduction; one flag each, from
-    right behind the earlier access to right before the later one, once per slot; event ids by
-    colouring an interference graph. User flags are kept and taken into account. In a manually
-    ordered kernel only generated statements are ordered. Limits: `check_sync` verifies user flags;
-    the order between cores is that of `insert_cross_core_sync` or of the user.
+    unrolled to the residues that select slots; their transitive reduction. Each edge becomes a
+    flag, from right behind the earlier access to right before the later one, once per slot. Event
+    ids come from colouring an interference graph. User flags are kept and taken into account. In a
+    manually ordered kernel only generated statements are ordered. Limits: `check_sync` verifies
+    user flags; the order between cores is that of `insert_cross_core_sync` or of the user.
     """
     if Automatic.SYNC in func.automatic:
         return order_sections(func, target, plan_section)

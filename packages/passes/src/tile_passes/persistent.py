@@ -47,10 +47,10 @@ def persistent(func: Func, target: Target) -> Func:
     running at the same time are neighbours of the grid and share operands. If all work is for one
     kind of core, the loop is pipelined: a block is loaded while the one before is stored. The pass
     runs if the kernel requests it (`Automatic.BLOCKS`), or if it leaves the grid to the compiler
-    (`Automatic.GRID`) and the loop is modelled no slower: it saves the starts of blocks, but cannot
-    give blocks of different lengths to idle cores. Limits: kernels with automatic order only, since
-    a manual order ends with its block. Blocks that wait for all others are an error if the kernel
-    requests the loop.
+    (`Automatic.GRID`) and the loop is modelled no slower. The loop saves the starts of blocks, but
+    cannot give blocks of different lengths to idle cores. Limits: kernels with automatic order
+    only, since a manual order ends with its block. Blocks that wait for all others are an error if
+    the kernel requests the loop.
     """
     cores = target.cube_cores
     grid = func.launch.blocks

@@ -16,7 +16,7 @@ def pipeline_across_cores(func: Func, target: Target) -> Func:
     """Overlap iterations of a pipelined loop across both kinds of core.
 
     Needs, gives: LOWERED. Idea: work on a value that returns from the other kind of core belongs to
-    a later stage, as many iterations behind as the way there and back takes: iteration `i` of the
+    a later stage, as many iterations behind as the way there and back takes. Iteration `i` of the
     new loop executes stage 2 of iteration `i - 2`. Workspaces and buffers shared by stages get a
     version per iteration in flight. The loop keeps its meaning in text order, so that later passes
     order it like any loop. `num_stages="auto"` uses the number of iterations that the time model

@@ -54,11 +54,11 @@ def plan_workspace(func: Func, target: Target) -> Func:
 
     Needs, gives: TYPED. Idea: each copy gets a workspace as large as the buffer of the cube core,
     once per block, as a hidden parameter. The half of the vector cores stays in place. The half of
-    the cube core leaves the loops over rows and branches over lanes around it: as one copy if that
-    covers the work of both vector cores, else with these loops and branches for each lane. Data are
-    fetched right before their first use. The compiler then orders the cores (`Automatic.CROSS`). If
-    such a copy stands in the scope of one core, the scopes of the kernel are removed. Limits: the
-    buffer of the cube core has a static shape; one workspace per copy.
+    the cube core leaves the loops over rows and branches over lanes around it. It is one copy if
+    that covers the work of both vector cores, else it keeps them for each lane. Data are fetched
+    right before their first use. The compiler then orders the cores (`Automatic.CROSS`). If such a
+    copy stands in the scope of one core, the scopes of the kernel are removed. Limits: the buffer
+    of the cube core has a static shape; one workspace per copy.
     """
     crossing = [s for s in walk(func.launch.body) if _crosses(s)]
     if not crossing:

@@ -11,8 +11,8 @@ def retile_blocks(func: Func, target: Target) -> Func:
     """Merge neighbouring blocks of a grid into one block with longer tiles.
 
     Needs, gives: TYPED. Idea: tiles chosen for another chip are too small for this one: neighbours
-    load the same operand, and single rows do not fill an instruction. The labels of operations tell
-    which dimensions of tiles follow an index of the grid; these may become longer if the index
+    load the same operand, and single rows do not fill an instruction. The labels of operations show
+    the dimensions of tiles that follow an index of the grid; these may become longer if the index
     decides nothing else. The time model and the room in each memory choose the length. Tiles that
     do not fit are cut in the same way, into more blocks or a loop, and a remark reports it. The
     overlap of pipelined loops is left open, as by `num_stages="auto"`: a number for another chip is
