@@ -73,7 +73,7 @@ def subscript(buffer: Buffer, index: Any) -> Scalar | View:
         have = "1 dimension" if buffer.rank == 1 else f"{buffer.rank} dimensions"
         found = "1 index" if len(parts) == 1 else f"{len(parts)} indices"
         hint = "give one index or slice per dimension; `:` takes a whole one"
-        if None in parts:
+        if any(part is None for part in parts):  # `in` would compare runtime values
             hint = TRITON_NAMES["expand_dims"]
         raise Fault("rank-mismatch", f"`{buffer.name}` has {have}, found {found}", hint)
     if not any(isinstance(p, slice) for p in parts):
