@@ -195,7 +195,7 @@ def Cast(dtype: _DType, value: Any) -> _Scalar:
     """`cast` with the type first."""
 
 def Else() -> AbstractContextManager[None]:
-    """What `T.If` runs if its condition does not hold."""
+    """Statements that `T.If` runs if its condition does not hold."""
 
 def If(cond: _Value) -> AbstractContextManager[None]:
     """A branch taken at run time: `with T.If(cond), T.Then(): ...`."""
@@ -267,7 +267,7 @@ def Task(
     T.Task(latency=, ii=):` stands around statements and changes nothing."""
 
 def Then() -> AbstractContextManager[None]:
-    """What `T.If` runs if its condition holds."""
+    """Statements that `T.If` runs if its condition holds."""
 
 def abs(x: _Value, dtype: _DType | None = None) -> Any:
     """`x` without its sign."""
@@ -308,7 +308,7 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
     """Choose the order of elements of L1 buffers; layouts of a GPU have no effect."""
 
 def assume(condition: Any) -> None:
-    """What the author knows: nothing is made of it here. A Fault for what is surely wrong."""
+    """A condition that the author states, without effect here; a surely false one is a Fault."""
 
 def barrier() -> None:
     """complete what all cores have written to other ranks, and wait until all cores of all ranks
@@ -849,8 +849,8 @@ def reinterpret(value: Any, dtype: _DType) -> _Scalar:
 def reinterpretcast(dst: _Tile, src: _Tile, dtype: _DType) -> None:
     """From here on `dst` names the bytes of `src`, as elements of `dtype` and in its own shape;
       the
-    memory that `dst` was allocated with is given up. What is written through one name is read
-    through the other.
+    memory that `dst` was allocated with is given up. A value written through one name is
+    read through the other.
 
     The alias holds for the whole kernel, so nothing may have used `dst` before."""
 
@@ -936,7 +936,7 @@ def truncdiv(a: _Value, b: _Value) -> Any:
     """The quotient of integers rounded towards 0, as C divides."""
 
 def truncmod(a: _Value, b: _Value) -> Any:
-    """What `truncdiv` leaves: `a % b` of C, with the sign of `a`."""
+    """The remainder of `truncdiv`: `a % b` of C, with the sign of `a`."""
 
 class uint(_Scalar):
     """A scalar parameter of uint; called, a cast."""
@@ -1006,7 +1006,7 @@ def vectorized(
 
 def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -> Tensor:
     """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
-    converted. What is written through one is read through the other.
+    converted. A value written through one name is read through the other.
 
     A fragment with two names lies in ub. Raises Fault for a part of a buffer, where the bytes
       are
@@ -1028,10 +1028,9 @@ def wait_eq(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is == `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is == `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 def wait_flag(src_pipe: _str, dst_pipe: _str, event_id: _Value) -> None:
     """hold dst_pipe until the flag is raised, then lower it.
@@ -1047,10 +1046,9 @@ def wait_ge(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is >= `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is >= `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 def wait_gt(
     word: Any,
@@ -1059,10 +1057,9 @@ def wait_gt(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is > `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is > `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 def wait_le(
     word: Any,
@@ -1071,10 +1068,9 @@ def wait_le(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is <= `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is <= `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 def wait_lt(
     word: Any,
@@ -1083,10 +1079,9 @@ def wait_lt(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is < `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is < `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 def wait_ne(
     word: Any,
@@ -1095,10 +1090,9 @@ def wait_ne(
     scope: Any = 'sys',
     semantics: Any = 'acquire',
 ) -> None:
-    """Hold the core until the word of this rank is != `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over
-      the
-    link. `scope` says nothing here."""
+    """Hold the core until the word of this rank is != `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
 
 __all__ = [
     "And", "AutoTuner", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not",

@@ -105,9 +105,9 @@ def wait_function(until: str, sign: str) -> Callable[..., Pending]:
         return build_op(OPS["wait_signal"], {"word": region, "value": value, "until": until}, name)
 
     wait.__name__ = wait.__qualname__ = name
-    wait.__doc__ = f"""Hold the core until the word of this rank is {sign} `value`. What the cores
-    that set it had completed before is there then. `peer` polls the word of another rank, over the
-    link. `scope` says nothing here."""
+    wait.__doc__ = f"""Hold the core until the word of this rank is {sign} `value`. The earlier work
+    of the cores that set it is visible then. `peer` polls the word of another rank, over the
+    link. `scope` has no effect."""
     return wait
 
 

@@ -373,12 +373,12 @@ def If(cond: Any) -> IfFrame:
 
 
 def Then() -> BranchFrame:
-    """What `T.If` runs if its condition holds."""
+    """Statements that `T.If` runs if its condition holds."""
     return BranchFrame("Then")
 
 
 def Else() -> BranchFrame:
-    """What `T.If` runs if its condition does not hold."""
+    """Statements that `T.If` runs if its condition does not hold."""
     return BranchFrame("Else")
 
 

@@ -257,8 +257,8 @@ def Parallel(
     *extents: Any, coalesced_width: Any = None, loop_layout: Any = None, prefer_async: Any = None,
     annotations: Any = None,
 ) -> Loop:  # fmt: skip
-    """Independent iterations, run as vector operations. What names the threads and registers of a
-    GPU has no effect: `coalesced_width`, `loop_layout`, `prefer_async`, `annotations`."""
+    """Independent iterations, run as vector operations. Options for the threads and registers
+    of a GPU have no effect: `coalesced_width`, `loop_layout`, `prefer_async`, `annotations`."""
     if not extents:
         raise Fault("arity", "T.Parallel has no extents, expected one or two")
     return Loop("Parallel", LoopKind.PARALLEL, tuple(_bounds("Parallel", e, None) for e in extents))

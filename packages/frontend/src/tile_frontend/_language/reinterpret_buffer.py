@@ -20,8 +20,8 @@ _OPEN = (Memory.SHARED, Memory.FRAGMENT)
 
 def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
     """From here on `dst` names the bytes of `src`, as elements of `dtype` and in its own shape; the
-    memory that `dst` was allocated with is given up. What is written through one name is read
-    through the other.
+    memory that `dst` was allocated with is given up. A value written through one name is
+    read through the other.
 
     The alias holds for the whole kernel, so nothing may have used `dst` before.
     """
@@ -62,7 +62,7 @@ def reinterpretcast(dst: Any, src: Any, dtype: Any) -> None:
 
 def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
     """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
-    converted. What is written through one is read through the other.
+    converted. A value written through one name is read through the other.
 
     A fragment with two names lies in ub. Raises Fault for a part of a buffer, where the bytes are
     not as many, for registers, and for a matrix in l1 whose pieces would have to lie elsewhere.

@@ -81,7 +81,7 @@ def truncdiv(a: Any, b: Any) -> Any:
 
 
 def truncmod(a: Any, b: Any) -> Any:
-    """What `truncdiv` leaves: `a % b` of C, with the sign of `a`."""
+    """The remainder of `truncdiv`: `a % b` of C, with the sign of `a`."""
     return _truncated(a, b, lambda quotient, rest, divisor: (rest, rest - divisor))
 
 
@@ -163,7 +163,7 @@ def Not(a: Any) -> Any:
 
 
 def assume(condition: Any) -> None:
-    """What the author knows: nothing is made of it here. A Fault for what is surely wrong."""
+    """A condition that the author states, without effect here; a surely false one is a Fault."""
     if python_number(condition) is None and not isinstance(condition, Scalar):
         raise unexpected("assume: the condition", condition)
     if python_number(condition) == 0:

@@ -185,7 +185,7 @@ def type_between_cores(way: Path, dtype: DType, to: DType, target: Target) -> DT
 
 
 def _copy_direction(op: Op, target: Target) -> Problem | None:
-    """There is a path between the memories, and it has the options asked for."""
+    """There is a path between the memories, and it has the requested options."""
     src, dst = op.region("src"), op.region("dst")
     direction = _direction(op)
     if {Memory.SHARED, Memory.FRAGMENT} & set(direction):

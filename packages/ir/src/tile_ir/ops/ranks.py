@@ -25,7 +25,7 @@ _NO_WORD = "take a word of a parameter that is annotated with T.Signals(n)"
 
 
 def _word(op: Op, target: Target) -> Problem | None:
-    """`word` is one int32; `value` is an integer. What adds to it does so at another rank."""
+    """`word` is one int32; `value` is an integer. An addition to it is at another rank."""
     word, value = op.region("word"), op.operand("value")
     if not is_symmetric(word.buffer) and _adds(op):
         hint = "annotate the parameter with T.Signals(n), or add a tile with T.atomic_add"
@@ -42,7 +42,7 @@ def _adds(op: Op) -> bool:
 
 
 def _in_one_piece(op: Op, target: Target) -> Problem | None:
-    """What the engine copies is one run of bytes on either side, one of them of the own rank."""
+    """Both sides of an engine copy are contiguous, and one is on the own rank."""
     src, dst = (op.region(name) for name in ("src", "dst"))
     if src.dtype != dst.dtype:
         hint = "copy through a tile, which converts"
@@ -106,7 +106,7 @@ OPS = (
     OpDef(
         name="wait_signal",
         family="ranks",
-        doc="hold the core until a word of its rank compares with a value as asked",
+        doc="hold the core until a word of its rank compares with a value",
         ascend_c="aclshmem_signal_wait_until",
         namespace=None,
         operands=(replace(source("word", GM, INT32), hint=_NO_WORD), scalar("value")),

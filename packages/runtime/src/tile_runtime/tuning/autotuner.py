@@ -65,7 +65,7 @@ def autotune(
     chooses for its tensors and runs the best, `compile` gives that kernel.
 
     `pass_configs` in a configuration, where the factory has no such parameter, are those it is
-    compiled with. What is found holds for all values of the arguments named by `do_not_specialize`.
+    compiled with. The result holds for all values of the arguments named by `do_not_specialize`.
     `cache_input_tensors` and `early_stop` save time of devices, and change nothing here.
 
     A configuration may take `timeout` seconds. `executor` runs the trials: "processes" of this
