@@ -27,12 +27,14 @@ test-all: setup ## run all tests
 test-optimised: setup ## run all tests on kernels compiled as a user's are, an hour
 	$(PYTEST) --all --optimised tests
 
-check: $(STAMP) ## ruff, its format, mypy --strict, layering
+check: $(STAMP) ## ruff, its format, mypy --strict, layering, spelling, rules of prose
 	$(BIN)/ruff check packages tests docs examples
 	$(BIN)/ruff format --check --quiet packages tests docs examples \
 	  || { echo "not formatted: $(BIN)/ruff format packages tests docs examples"; exit 1; }
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_layering.py
+	$(BIN)/codespell README.md CONTRIBUTING.md CHANGELOG.md docs packages/*/src examples tests
+	$(BIN)/python docs/prose.py
 
 bench: setup ## measure; the table goes to build/bench.md
 	$(BIN)/tile-ascend bench --output build/bench.md
@@ -54,6 +56,12 @@ docs: setup ## write the type stubs, generated pages and outputs, then check all
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/generate.py use/kernels.md
 	$(PYTEST) tests/docs
+
+site: setup ## build the site of the documents into build/site, all links checked
+	@$(BIN)/python -c 'import material' 2>/dev/null \
+	  || $(BIN)/python -m pip install --quiet -c constraints.txt -r docs/requirements.txt
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	@echo "to read it: $(BIN)/python -m http.server -d build/site"
 
 vendor-check: setup ## type-check emitted sources: HEADERS=<folder of CANN headers>, SHMEM=<folder of the SHMEM library>
 ifneq ($(HEADERS)$(SHMEM),)
@@ -128,8 +136,8 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel pybind11
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
 	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis \
-	  mypy ruff jedi 'pyright[nodejs]' build pygls
+	  mypy ruff codespell jedi 'pyright[nodejs]' build pygls
 	@$(BIN)/python -m compileall -q $(PACKAGES:%=packages/%/src)
 	@touch $@
 
-.PHONY: help setup demo test test-all test-optimised check bench conformance timing docs vendor-check sanitize nightly-properties fuzz fuzz-programs fuzz-scalars fuzz-simulator matrix matrix-programs wheels bless clean
+.PHONY: help setup demo test test-all test-optimised check bench conformance timing docs site vendor-check sanitize nightly-properties fuzz fuzz-programs fuzz-scalars fuzz-simulator matrix matrix-programs wheels bless clean

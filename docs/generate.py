@@ -5,8 +5,7 @@ generated comes from the sources as a whole, by a file of `pages/`; in other pag
 `<!-- generated: NAME -->` and `<!-- end -->` does.
 
 Pages of measurements and their pictures take minutes, and change with every schedule: they are
-written when named, `python docs/generate.py use/kernels.md "pictures of seeing_ranks.md"`, and
-those of
+written when named, `python docs/generate.py use/kernels.md "pictures of ranks.md"`, and those of
 use/kernels.md are checked where all tests are run.
 """
 
@@ -22,7 +21,6 @@ from pages.language import language_page
 from pages.parts import PARTS
 from pages.passes import passes_page
 from pages.rank_pictures import rank_pictures
-from pages.switches import switches_page
 from run_blocks import ROOT, BlockError, run_document
 
 DOCS = ROOT / "docs"
@@ -32,20 +30,23 @@ MEASURED = re.compile(r"<!-- measured: [\w ]+ -->\n.*?<!-- end -->", re.S)
 PAGES: dict[str, Callable[[], str]] = {
     "language/reference.md": language_page,
     "internals/passes.md": passes_page,
-    "use/switches.md": switches_page,
 }
 # With the pictures they show.
 MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {"use/kernels.md": kernel_files}
 # By the page that shows them, which people write.
-MEASURED_PICTURES: dict[str, Callable[[], dict[str, str]]] = {
-    "pictures of seeing_ranks.md": rank_pictures
-}
+MEASURED_PICTURES: dict[str, Callable[[], dict[str, str]]] = {"pictures of ranks.md": rank_pictures}
 
 
 def written_pages() -> list[Path]:
     """The pages people write."""
     generated = {DOCS / name for name in (*PAGES, *MEASURED_PAGES)}
     return [ROOT / "README.md", *(p for p in sorted(DOCS.rglob("*.md")) if p not in generated)]
+
+
+def written_text(page: Path) -> str:
+    """The part of a page that people write: without generated parts and outputs."""
+    text = MEASURED.sub("", MARKED.sub("", page.read_text()))
+    return re.sub(r"^```\w+ (?:output|error)\n.*?^```$", "", text, flags=re.M | re.S)
 
 
 def current_text(path: Path) -> str:

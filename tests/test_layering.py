@@ -1,4 +1,4 @@
-"""Who may import whom (README.md#layout) and declares it, names and sizes of files, and other rules
+"""Who may import whom (docs/internals/index.md) and declares it, names and sizes of files, and other rules
 of the house.
 
 A rule is changed here, in a commit of its own, with the reason.

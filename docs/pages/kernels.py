@@ -23,35 +23,33 @@ minutes, and writes this page and its pictures anew. -->
 # Kernels
 
 The [examples in developer style](../../examples/developer) name no memory, core, flag or barrier.
-Times are modelled ([time model](../hardware/time_model.md)) on {SOC}, from the start of the first
-block to the
-end of the last, at sizes that keep all cores busy and run in seconds. L2 starts empty: in so few
-microseconds much of the time goes into the first reading of the operands, and starting the cores
-is part of it.
+This page lists their modelled times ([time model](../hardware/time_model.md)) on {SOC}, from the
+start of the first block to the end of the last. The sizes keep all cores busy and run in seconds.
+L2 starts empty, so much of the time goes into the first read of the operands and into starting the
+cores.
 
 ![All kernels under the roofline of the chip](../pictures/roofline.svg)
 
-* **bound by**: of HBM, matrix and vector units the one that needs most time for the work alone:
-  each operand once through HBM, each product at the 16-bit peak, each element of a vector
-  operation at 256 bytes a cycle. Results stay in L2 as far as it can hold them. **of it**: that
-  time over the modelled one.
-* Operations are those that were done: 2 for a multiply-accumulate, 1 for an element of a vector
-  operation. A byte of an operand counts once, however often it is loaded.
+* **bound by**: the unit (HBM, matrix or vector) that needs most time for this work alone. Each
+  operand passes HBM once, products run at the 16-bit peak, vector operations at 256 bytes a cycle.
+  Results stay in L2 as far as they fit. **of it**: that time divided by the modelled time.
+* Operations: 2 for a multiply-accumulate, 1 for an element of a vector operation. A byte of an
+  operand counts once, even if a kernel loads it several times.
 """
 PARTS = """\
 ## Pipes
 
-How much of the time each pipe is busy, in percent; mean over the cores that take part. What no
-pipe fills is waiting: `tile-ascend report` of a kernel says for what ([reports](reports.md)).
+The share of the time in which each pipe is busy, in percent, as a mean over the cores that take
+part. The rest is waiting; [reports](reports.md) name the reason.
 
 ![How busy each pipe is](../pictures/pipes.svg)
 """
 GPU = """\
 ## Written as for a GPU
 
-The [examples as for a GPU](../../examples/gpu), with tiles, grids and threads of a GPU. What the
-compiler makes of them is said in [coming from GPUs](coming_from_gpus.md); the columns are those of
-the first table. Times of several launches are added up.
+These [examples](../../examples/gpu) have tiles, grids and threads of a GPU.
+[Coming from GPUs](coming_from_gpus.md) describes their translation. The columns are those of the
+first table. Times of several launches are added up.
 """
 CORES = {"aic": "cube", "aiv": "vector"}
 

@@ -255,3 +255,17 @@ def devices(
         T.wait_le(words[1], num)
         T.wait_lt(words[2], 1)
         T.barrier()
+
+
+@T.prim_func
+def doubled(x: T.Tensor((320,), "float32"), y: T.Tensor((320,), "float32")):
+    with T.Kernel(5, threads=2, is_npu=True) as cid:
+        a = T.alloc_shared((64,), "float32")
+        T.copy(x[cid * 64], a)
+        for i in T.Parallel(64):
+            a[i] = a[i] * 2.0
+        T.copy(a, y[cid * 64])
+
+
+twice = T.Task(doubled)
+chain = T.megakernel([twice("x", "h"), twice("h", "y")], inputs=["x"], outputs=["y"])

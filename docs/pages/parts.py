@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from slugs import uses
@@ -11,9 +13,11 @@ from pages.markdown import ROOT, cell, code, listed, table
 from pages.source_map import folder_table
 from tile_frontend._dialects.imported_modules import import_table
 from tile_ir import Automatic, LoopKind, Phase
+from tile_ir.switches import SWITCHES
 from tile_ir.verification.phases import PHASES
 from tile_passes import PIPELINE
 from tile_runtime.options.pass_configs import _AUTOMATIC_OF_KEY, _SWITCHES, PassConfigKey
+from tile_runtime.tools.command_line import COMMANDS
 
 
 def slug_table() -> str:
@@ -25,6 +29,24 @@ def slug_table() -> str:
         message = next((u.message for u in places if u.message not in ("", "…")), "")
         rows.append((f"`{slug}`", error, listed(u.module for u in places), cell(message[:110])))
     return table(("slug", "error", "raised in", "a message"), rows)
+
+
+def command_table() -> str:
+    rows = [(f"`tile-ascend {name}`", cell(purpose)) for name, purpose in COMMANDS.items()]
+    return table(("command", "purpose"), rows)
+
+
+def switch_table() -> str:
+    rows = [
+        (
+            f"`{s.variable}`",
+            type(s.default).__name__,
+            code(repr(s.default)),
+            cell(s.doc) + (f": {', '.join(s.choices)}" if s.choices else ""),
+        )
+        for s in SWITCHES.values()
+    ]
+    return table(("variable", "type", "default", "effect"), rows)
 
 
 def phase_table() -> str:
@@ -93,10 +115,21 @@ def config_table() -> str:
     return table(("`PassConfigKey`", "as a string", "here"), rows)
 
 
+def pages_of(*folders: str) -> str:
+    """The pages of folders of docs/, by their titles, linked from docs/."""
+    docs = ROOT / "docs"
+    pages = [p for f in folders for p in sorted((docs / f).glob("*.md")) if p.name != "index.md"]
+    titles = ((p, re.search(r"^# (.*)$", p.read_text(), re.M)) for p in pages)
+    return "".join(f"* [{t[1]}]({p.relative_to(docs)})\n" for p, t in titles if t)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "slugs": slug_table,
+    "commands": command_table,
+    "switches": switch_table,
     "phases": phase_table,
     "folders": folder_table,
     "modules": module_table,
     "configs": config_table,
+    "pages for users": partial(pages_of, "tutorial", "use"),
 }

@@ -1,4 +1,4 @@
-"""The matchers of docs/use/editors.md find what a script and the commands print."""
+"""The matchers of docs/use/command_line.md find what a script and the commands print."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ add(64)(torch.zeros(64))
 
 
 def matchers() -> list[dict[str, Any]]:
-    text = (ROOT / "docs/use/editors.md").read_text()
+    text = (ROOT / "docs/use/command_line.md").read_text()
     task = json.loads(re.findall(r"```json\n(.*?)```", text, re.S)[-1])["tasks"][0]
     return [m["pattern"] for m in task["problemMatcher"]]
 

@@ -95,7 +95,7 @@ def test_no_write_where_a_gradient_is_wanted(add: Any, made: Callable[[], Any]) 
     assert error.slug == "no-gradient"
     name = "X" if x.requires_grad else "Y"
     assert error.message == (
-        f"kernel `added` writes in place and has no gradient, but `{name}` wants one"
+        f"kernel `added` writes in place and has no gradient, but `{name}` requires one"
     )
     assert (y == 1).all(), "nothing was written"
     with torch.no_grad():

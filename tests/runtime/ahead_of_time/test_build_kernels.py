@@ -352,14 +352,14 @@ def test_killed_in_the_middle(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_linked_and_run_by_cmake(tmp_path: Path) -> None:
-    """The steps of docs/use/ahead_of_time.md as they are written, in a copy of the example outside of
+    """The steps of docs/use/devices.md as they are written, in a copy of the example outside of
     the repository; then again where the tree was moved to, which builds no kernel again."""
     if shutil.which("cmake") is None:
         pytest.skip("cmake is not installed")
     build_simulator()
     repository = Path(__file__).parents[3]
-    page = (repository / "docs/use/ahead_of_time.md").read_text()
-    first, *steps = page.partition("## CMake")[2].split("```")[1].splitlines()[1:]
+    page = (repository / "docs/use/devices.md").read_text()
+    first, *steps = page.partition("### CMake")[2].split("```")[1].splitlines()[1:]
     assert first == "cd examples/aot"
     shutil.copytree(repository / "examples" / "aot", tmp_path / "first")
     here = Path(sys.executable).parent

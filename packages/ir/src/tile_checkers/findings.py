@@ -106,7 +106,7 @@ class SectionFindings(Findings):
         self.about(
             op.loc,
             "flag-id-unknown",
-            f"{op.opdef.name}: which flag `{print_expr(event)}` names cannot be told",
+            f"{op.opdef.name}: the flag id `{print_expr(event)}` is unknown at compile time",
             "take a constant, a loop variable of few iterations, or a remainder of one",
         )
 

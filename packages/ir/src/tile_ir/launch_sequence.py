@@ -58,7 +58,7 @@ class LaunchSequence:
         """The error of what is told of one launch only."""
         return KernelError(
             "several-launches",
-            f"`{self.name}` has {len(self.funcs)} launches, and {what} is told of one launch",
+            f"`{self.name}` has {len(self.funcs)} launches, and {what} reports a single launch",
             self.loc,
             "ask the kernels of its launches, `kernel.launches`, or write a function per launch",
             sources=self.sources,

@@ -71,7 +71,7 @@ def _short_of_memory(schedule: Schedule) -> Diagnostic:
     return Diagnostic(
         "pipeline-versions",
         f"rounds of this loop overlap less than its stages allow: {memories} has no room for all "
-        f"versions of what is handed from pipe to pipe ({found})",
+        f"versions of the values passed between pipes ({found})",
         schedule.loop.loc,
         "smaller tiles, or fewer stages",
         "warning",

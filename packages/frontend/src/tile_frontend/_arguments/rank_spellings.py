@@ -197,7 +197,7 @@ def st(
 def atom_add(target: Any, value: Any, scope: Any = "gpu", sem: Any = "relaxed") -> Pending:
     """`T.signal` that adds. What the word was before, other ranks do not tell here."""
     pending = signal(target, value, None, "add")
-    message = "atom_add: no atomic operation tells what the word was before"
+    message = "atom_add: atomic operations do not return the previous value"
     hint = "add on a line of its own, and wait for the total with T.wait_ge"
     pending.without_value = Fault("atomic-no-fetch", message, hint)
     return pending

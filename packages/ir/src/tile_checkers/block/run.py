@@ -184,7 +184,7 @@ class CoreRun:
         if number is None:
             self.block.findings.unproved(
                 op.loc,
-                f"which flag `{print_expr(flag)}` names cannot be told",
+                f"the flag id `{print_expr(flag)}` is unknown at compile time",
                 "take a constant, or a remainder of a loop variable",
             )
             raise Stop
@@ -299,7 +299,7 @@ class CoreRun:
         found = iterations_left(loop, self.values)
         if found is None:
             self.block.findings.unproved(
-                loop.loc, "how often this loop runs cannot be told", "take a loop over a range"
+                loop.loc, "the trip count of this loop is unknown", "take a loop over a range"
             )
             raise Stop
         return found

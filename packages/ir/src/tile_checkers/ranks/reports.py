@@ -49,7 +49,7 @@ class RankReports(Findings):
         )
         key = (id(one.reach.stmt), id(two.reach.stmt), name)
         if not pair.certain:
-            message += ": whether they meet cannot be told"
+            message += ": it is unknown whether they overlap"
             self.unproved(two.reach.stmt.loc, message, _order(pair), ("open", *key))
             return
         self.add(("race", *key), two.reach.stmt.loc, "race", message + self.where(), _order(pair))
@@ -145,7 +145,7 @@ class RankReports(Findings):
     def unclear(self, op: Op, why: str) -> None:
         self.unproved(
             op.loc,
-            f"what this waits for cannot be told: {why}",
+            f"the signals for this wait are unknown: {why}",
             "let words only grow: set them to the number of the call, or add to them",
         )
 

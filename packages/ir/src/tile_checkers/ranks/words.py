@@ -82,7 +82,7 @@ class WordState:
             return 0
         counted = parameters_in(asked)
         if len(counted) != 1:
-            raise Unclear("what is waited for depends on more than one parameter")
+            raise Unclear("the awaited value depends on more than one parameter")
         step = counted[0]
         if not self.all_tells:
             return None
@@ -91,7 +91,7 @@ class WordState:
             for tell in self.all_tells:
                 total = plain_sum(total, tell.value)
             if isinstance(total, Expr):
-                raise Unclear("what is added depends on a parameter")
+                raise Unclear("the added value depends on a parameter")
             per_call = linear_form(asked)[0].get(step, 0) * self.steps.get(step, 1)
             if per_call != total:
                 raise Unclear(f"each call adds {total} to it, and {per_call} more is waited for")
@@ -100,7 +100,7 @@ class WordState:
         for tell in self.all_tells[1:]:
             more = above(tell.value, last)
             if more is None:
-                raise Unclear("which of its values is the largest cannot be told")
+                raise Unclear("its largest value is unknown")
             last = tell.value if more > 0 else last
         if not isinstance(last, Expr):
             raise Unclear("it is set to the same value in every call")
@@ -128,11 +128,11 @@ class WordState:
     def _behind_sum(self, event: Await, party: Party, begin: Figure | None) -> Table | None:
         for sent in self.sent:
             if (above(sent.tell.value, 0) or -1) < 0:
-                raise Unclear("what is added is not surely positive")
+                raise Unclear("the added value may be zero or negative")
         total = _sum(begin, self.sent)
         if not holds(total, event):
             if event.until == "eq" and (above(total, event.value) or 0) > 0:
-                raise Unclear("the sum may pass what is asked")
+                raise Unclear("the sum may exceed the awaited value")
             return None
         learned = np.zeros_like(party.seen)
         for sent in _needed(event, begin, self.sent):
@@ -206,7 +206,7 @@ def holds(value: Figure | None, event: Await) -> bool:
         return event.until in ("ne", "lt", "le")
     more = above(value, event.value)
     if more is None:
-        raise Unclear("its value and what is waited for depend on different parameters")
+        raise Unclear("its value and the awaited value depend on different parameters")
     return {
         "eq": more == 0,
         "ne": more != 0,

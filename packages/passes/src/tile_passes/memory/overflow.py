@@ -72,7 +72,7 @@ def overflow_by_tile(func: Func, size: int, loc: Loc, target: Target) -> KernelE
     the buffers that there are."""
     return KernelError(
         "memory-overflow",
-        f"ub has no room for a tile of {size} bytes with what this statement computes\n"
+        f"ub has no room for a tile of {size} bytes beside the other buffers of this statement\n"
         + table_of_versions(func, Memory.UB, {}, target),
         loc,
         "make the tiles smaller, or store steps of the expression in buffers that are there",

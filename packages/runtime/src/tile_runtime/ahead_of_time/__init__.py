@@ -1,7 +1,6 @@
 """Build kernels before a program runs, and link them into C++ by a manifest.
 
-Names and formats are those engines know (docs/use/ahead_of_time.md). Not here: kernels compiled
-when
+Names and formats are those engines know (docs/use/devices.md). Not here: kernels compiled when
 they are called, which is the business of `jit_kernels`.
 """
 

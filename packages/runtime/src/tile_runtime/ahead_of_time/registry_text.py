@@ -1,6 +1,6 @@
 """What C++ includes to find a variant: `registry.inc`, and the older `variants.inc`.
 
-The names in them are part of the contract with wrappers (docs/use/ahead_of_time.md#registry).
+The names in them are part of the contract with wrappers (docs/use/devices.md#registry).
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def current_device(compile_flags: Sequence[str] = (), simulate: bool = False) ->
     if problem is not None:
         raise BuildError(
             "no-npu",
-            f"the switch target asks for an npu, but {problem}",
+            f"the switch target requires an npu, but {problem}",
             hint="unset TILE_TARGET or set it to sim",
         )
     from tile_runtime.devices.npu_device import NpuDevice

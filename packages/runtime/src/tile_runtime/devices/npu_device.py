@@ -109,7 +109,7 @@ class _NpuLaunch:
         """Raises BuildError with what the runtime library says if it does not take the kernel, and
         CallError for one that asks for its rank in a process that has none."""
         if self._ranked and not shmem_started():
-            what = f"`{self._func.name}` asks for its rank, and this process is none of any ranks"
+            what = f"`{self._func.name}` uses its rank, and this process is no rank"
             hint = (
                 "start a process for each device by torchrun, which calls tile_runtime.init_ranks"
             )

@@ -53,7 +53,7 @@ def shmem_words(sources: Sequence[Path], linked: bool) -> list[str]:
     if home is None:
         raise BuildError(
             "no-shmem",
-            f"{sources[0].name} asks for its rank, but SHMEM's headers are not found",
+            f"{sources[0].name} uses its rank, but SHMEM's headers are not found",
             hint=f"source set_env.sh of the vendor's SHMEM library, which sets {VARIABLE}",
         )
     words = [f"-I{home / folder}" for folder in _INCLUDES]

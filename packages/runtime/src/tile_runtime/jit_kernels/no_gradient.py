@@ -46,7 +46,7 @@ def no_gradient(what: str) -> CallError:
     """Of a gradient that is wanted of what has none."""
     return CallError(
         "no-gradient",
-        f"{what} has no gradient, but one of its outputs was asked for it",
+        f"{what} has no gradient, but the backward pass needs one",
         hint='register it with one: kernel.as_custom_op("ns::name", backward=...), or call it '
         "under torch.no_grad()",
     )
@@ -65,7 +65,7 @@ def written_without_gradient(
     if not wanting:
         return
     names = ", ".join(f"`{n}`" for n in wanting)
-    message = f"{what} writes in place and has no gradient, but {names} wants one"
+    message = f"{what} writes in place and has no gradient, but {names} requires one"
     hint = "call it under torch.no_grad() or pass `.detach()`"
     if switch("lax_calls"):
         warn([Diagnostic("no-gradient", message, func.loc, hint, "warning")])

@@ -35,7 +35,7 @@ class SymmetricSpace:
         begin = -(-self._used // ALIGNED) * ALIGNED
         if begin + count > self.size:
             message = (
-                f"the symmetric heap has {self.size - begin} bytes left, {count} are asked for"
+                f"the symmetric heap has {self.size - begin} bytes left, {count} are requested"
             )
             raise CallError("ranks", message, hint="give init_ranks a larger heap_bytes")
         self._used = begin + count

@@ -40,7 +40,7 @@ class RankGroup:
         """What each process gives, by rank; a collective act."""
         text = pickle.dumps(value)
         if len(text) > MOST_BYTES:
-            raise CallError("ranks", f"{len(text)} bytes are more than ranks tell each other")
+            raise CallError("ranks", f"{len(text)} bytes are more than ranks can exchange")
         line = torch.frombuffer(bytearray(text.ljust(MOST_BYTES, b"\0")), dtype=torch.uint8)
         lines = [torch.empty_like(line, device=self.device) for _ in range(self.count)]
         self._act(

@@ -1,5 +1,5 @@
 """Findings of a run as data: JSON of our own, and SARIF 2.1.0, which code hosts show at the lines
-of a pull request (docs/use/findings.md#findings-as-data)."""
+of a pull request (docs/use/checks.md#findings-as-data)."""
 
 from __future__ import annotations
 

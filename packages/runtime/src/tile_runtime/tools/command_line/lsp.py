@@ -9,7 +9,7 @@ import sys
 
 _DESCRIPTION = """\
 Serve an editor over standard input and output, by the Language Server Protocol: diagnostics while
-typing, hovers and quick fixes. The editor starts it (docs/use/editors.md). Needs pygls.
+typing, hovers and quick fixes. The editor starts it (docs/use/command_line.md). Needs pygls.
 """
 
 
