@@ -18,11 +18,17 @@ def retile_blocks(func: Func, target: Target) -> Func:
     their rows have to do with no other row is done for some of them at a time, by more blocks or in
     a loop; a remark says so. How far rounds of pipelined loops overlap is left open for later
     passes, as by `num_stages="auto"`: a number for another chip is a hint. Only where the kernel
-    leaves it to the compiler (`Automatic.TILES`). Limits: grids of constant size, tiles of constant
-    sizes, numbers of neighbours that divide the grid.
+    leaves it to the compiler (`Automatic.TILES`). Where it is left for speed alone
+    (`Automatic.NEIGHBOURS`), tiles of neighbours become one tile and nothing else changes, and only
+    in a grid larger than the chip. Limits: grids of constant size, tiles of constant sizes, numbers
+    of neighbours that divide the grid.
     """
     if Automatic.TILES not in func.automatic:
-        return func
+        if not {Automatic.SYNC, Automatic.NEIGHBOURS} <= func.automatic:
+            return func
+        from tile_passes.retiling.neighbours import plan_neighbours
+
+        return plan_neighbours(func, target).func
     # Most kernels need none of it.
     from tile_passes.retiling.choice import plan_tiles
     from tile_passes.retiling.rounds import open_stages

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 from tile_ir import (
@@ -54,6 +54,8 @@ VERSIONS = {Memory.L1: 2, Memory.L0C: 1, Memory.UB: 1}
 OWN_SHARE = 8
 
 Factors = Mapping[Var, int]
+# Cycles of a launch of so many blocks.
+Price = Callable[[Func, int, Target], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def plan_tiles(func: Func, target: Target) -> Retiling:
         new = func
     before = _cycles(new, grid.blocks, target)
     axes, against = axes_of(new, grid, target)
-    factors = best_factors(new, grid, axes, target) if axes else {}
+    factors = best_factors(new, grid, axes, target, _cycles, LEAST_GAIN) if axes else {}
     blocks = grid.blocks // math.prod(factors.values())
     if factors:
         new = retiled(new, grid, axes, factors)
@@ -149,12 +151,19 @@ def _longer_op(
     return Op(op.opdef, tuple(operands), op.attrs, op.loc)
 
 
-def best_factors(func: Func, grid: Grid, axes: Sequence[BlockAxis], target: Target) -> Factors:
+def best_factors(
+    func: Func,
+    grid: Grid,
+    axes: Sequence[BlockAxis],
+    target: Target,
+    price: Price,
+    least_gain: float,
+) -> Factors:
     """The numbers of neighbours that become one block, by their place; none where the launch is
     best as it is."""
     counts = {grid.var(dim): dim.count for dim in grid.dims}
     choices = [_divisors(counts[a.place]) for a in axes]
-    most = _cycles(func, grid.blocks, target) * LEAST_GAIN
+    most = price(func, grid.blocks, target) * least_gain
     # Two lanes may share the rows of a tile in ub.
     most_of = {m: size * (2 if m is Memory.UB else 1) for m, size in target.capacity.items()}
     sizes = {
@@ -170,7 +179,7 @@ def best_factors(func: Func, grid: Grid, axes: Sequence[BlockAxis], target: Targ
         factors: Factors = {a.place: f for a, f in zip(axes, chosen, strict=True)}
         if any(own * _growth(b, axes, factors) > most_of[b.memory] for b, own in sizes.items()):
             continue  # not even this tile has room, whatever the others need
-        cycles = _cycles(retiled(func, grid, axes, factors), grid.blocks // tiles, target)
+        cycles = price(retiled(func, grid, axes, factors), grid.blocks // tiles, target)
         if cycles < most:
             better.append((cycles, number, factors))
     for _, _, factors in sorted(better, key=lambda found: found[:2]):
