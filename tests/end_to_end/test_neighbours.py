@@ -178,6 +178,8 @@ def test_forms(make: Callable[..., Made], rows: int, per: int, n: int, dtype: st
     floats = make in (softmax, running)
     if (floats and dtype in (I32, "int8")) or (make is running and dtype == "bfloat16"):
         pytest.skip(f"{make.__name__} is of floats")
+    if make is running and per > 1 and n % 16:
+        pytest.skip("running sums of several rows need whole blocks")
     if dtype in ("int8", "bfloat16") and make in (bias, chunks):
         pytest.skip("no vector instruction adds these")
     compared(make(rows, per, n, dtype))

@@ -210,8 +210,8 @@ def taken_to(func: Func, last: Pass, target: Target) -> Func:
 
 def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
     """Run named passes on any function, as `tile-ascend opt` does: naming `insert_sync` leaves the
-    order of pipes to it, and naming `persistent` or `retile_blocks` asks for it unless that is left to the
-    model."""
+    order of pipes to it, and naming `persistent` or `retile_blocks` asks for it unless that is left
+    to the model."""
     check_known(names, PASSES)
     asked = {_ASKED_BY[n] for n in names if n in _ASKED_BY}
     asked -= {a for left, a in _ASKED_INSTEAD.items() if left in func.automatic}
