@@ -43,8 +43,9 @@ class BlockWork:
     """The pipes of a block work side by side: it takes as long as the longest of them, and what it
     waits for before the first of its results and after the last."""
 
-    def __init__(self, func: Func, target: Target) -> None:
-        self.func, self.target = func, target
+    def __init__(self, func: Func, target: Target, lanes: int = 1) -> None:
+        """`lanes` share the elements of T.Parallel."""
+        self.func, self.target, self.lanes = func, target, lanes
         self._costs: dict[Op, tuple[Resource, float]] = {}
         # Whether loops run once.
         self._once = False
@@ -80,7 +81,7 @@ class BlockWork:
                 case Let(var=var, value=value) if not reads_memory(value):
                     values[var] = substitute(value, values)
                 case For(kind=LoopKind.PARALLEL):
-                    self._busy[Core.VECTOR, Pipe.V] += times * _elements((stmt,), 1)
+                    self._busy[Core.VECTOR, Pipe.V] += times * _elements((stmt,), 1 / self.lanes)
                 case For():
                     trips = constant_trips(stmt, values)
                     often = ASSUMED_ITERATIONS if trips is None else max(0, trips)

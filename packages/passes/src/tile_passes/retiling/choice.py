@@ -51,7 +51,7 @@ VERSIONS = {Memory.L1: 2, Memory.L0C: 1, Memory.UB: 1}
 
 # The part of ub that expressions of T.Parallel keep: what has no room as a whole is computed in
 # parts of it, which instructions of a few KB are (docs/hardware/vector.md).
-OWN_SHARE = 8
+OWN_SHARE = 1 / 8
 
 Factors = Mapping[Var, int]
 # Cycles of a launch of so many blocks.
@@ -158,9 +158,11 @@ def best_factors(
     target: Target,
     price: Price,
     least_gain: float,
+    own_share: float = OWN_SHARE,
+    as_good: float = 1.0,
 ) -> Factors:
     """The numbers of neighbours that become one block, by their place; none where the launch is
-    best as it is."""
+    best as it is. The fewest of those that take at most so many times the shortest time."""
     counts = {grid.var(dim): dim.count for dim in grid.dims}
     choices = [_divisors(counts[a.place]) for a in axes]
     most = price(func, grid.blocks, target) * least_gain
@@ -182,8 +184,15 @@ def best_factors(
         cycles = price(retiled(func, grid, axes, factors), grid.blocks // tiles, target)
         if cycles < most:
             better.append((cycles, number, factors))
-    for _, _, factors in sorted(better, key=lambda found: found[:2]):
-        if has_room(retiled(func, grid, axes, factors), target):
+    enough = as_good * min((cycles for cycles, _, _ in better), default=0.0)
+
+    def rank(found: tuple[float, int, Factors]) -> tuple[float, int]:
+        cycles, number, factors = found
+        as_good_as_any = as_good > 1 and cycles <= enough
+        return (0.0, math.prod(factors.values())) if as_good_as_any else (cycles, number)
+
+    for _, _, factors in sorted(better, key=rank):
+        if has_room(retiled(func, grid, axes, factors), target, own_share):
             return factors
     return {}
 
@@ -197,9 +206,9 @@ def _divisors(count: int) -> list[int]:
     return [n for n in range(1, min(count, MOST_TILES) + 1) if count % n == 0]
 
 
-def has_room(func: Func, target: Target) -> bool:
+def has_room(func: Func, target: Target, own_share: float = OWN_SHARE) -> bool:
     """Whether all tiles lie side by side, and what is loaded twice, with room for values between
-    operations. Two lanes that share the rows have as much room each."""
+    operations, a part of ub. Two lanes that share the rows have as much room each."""
     used: Counter[Memory] = Counter()
     loaded = {
         op.region("dst").buffer
@@ -213,7 +222,7 @@ def has_room(func: Func, target: Target) -> bool:
             used[memory] += versions * buffer_bytes(alloc)
     room = {memory: target.capacity[memory] for memory in used}
     if Memory.UB in room and any(map(is_parallel, walk(func.launch.body))):
-        room[Memory.UB] -= room[Memory.UB] // OWN_SHARE
+        room[Memory.UB] -= int(room[Memory.UB] * own_share)
     if func.launch.threads == 2 and used[Memory.UB] > room.get(Memory.UB, 0):
         room[Memory.UB] *= 2 if plan_lanes(func, target).alone is None else 1
     return all(size <= room[memory] for memory, size in used.items())
