@@ -18,6 +18,7 @@ from tile_passes.explain.schedules import loop_schedules
 from tile_runtime.options.pass_configs import pass_options
 
 OFF = {
+    T.PassConfigKey.TL_ASCEND_RETILE: False,
     T.PassConfigKey.TL_ASCEND_PERSISTENT: False,
     T.PassConfigKey.TL_ASCEND_OVERLAP_LOOPS: False,
 }

@@ -50,6 +50,13 @@ def sort_cases() -> Iterator[FlatCase]:
                 yield flat_case("topk", label, [run(2 * kept, dtype), src, kept, count])
                 given = [run(2 * kept, dtype), src, kept, kept // 2]
                 yield flat_case("topk", label + "-few", given)
+        # Few of so many: only some blocks of the source are sorted.
+        for count, kept in ((1024, 1), (1024, 64), (1100, 40), (4096, 32), (8190, 200)):
+            for ties in (False, True):
+                src = run(count, dtype, ties)
+                for actual in (count, count // 3, 5):
+                    label = f"{dtype}-{kept}of{count}-{actual}-{ties}"
+                    yield flat_case("topk", label, [run(2 * kept, dtype), src, kept, actual])
         block = 32 // dtype.size
         rows = Tile(dtype, values((5, 3 * block), dtype), ((1, 4), (block, block)))
         wide = Tile(dtype, values((4, 6 * block), dtype), ((0, 4), (2 * block, 2 * block)))

@@ -187,7 +187,7 @@ class Automatic(Enum):
     block are, which unit stores single elements to gm, that what lies outside of a tensor reads as
     zero and vanishes when written, or that the rows of a tensor lie behind each other: a caller may
     pass any strides. And where the model finds it faster: that cores do several blocks of the grid,
-    and that rounds of a plain loop overlap."""
+    that rounds of a plain loop overlap, and that a block does the tiles of several neighbours."""
 
     SYNC = "sync"
     MEMORY = "memory"
@@ -200,6 +200,7 @@ class Automatic(Enum):
     STRIDES = "strides"
     GRID = "grid"
     ROUNDS = "rounds"
+    NEIGHBOURS = "neighbours"
 
 
 @singledispatch

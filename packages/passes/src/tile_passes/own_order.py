@@ -63,13 +63,23 @@ def _own_pipe_order(func: Func) -> bool:
 def open_for_speed(func: Func) -> frozenset[Automatic]:
     """What changes when work is done, and no text of a kernel speaks against: how far its rounds
     overlap, if all order inside its block is the compiler's, and how its blocks follow each other,
-    if besides none waits for another one or says which one it is."""
+    if besides none waits for another one or says which one it is. Blocks become one only where the
+    memories of all tiles are the compiler's too."""
     automatic = Automatic.SYNC in func.automatic or func.launch.threads == 2
     if not automatic or _own_pipe_order(func) or own_cross_flag(func) is not None:
         return frozenset()
     if any(says_when(op) for op in walk_ops(func.launch.body)):
         return frozenset({Automatic.ROUNDS})
-    return frozenset({Automatic.ROUNDS, Automatic.GRID})
+    free = frozenset({Automatic.ROUNDS, Automatic.GRID})
+    return free | {Automatic.NEIGHBOURS} if _is_inferred(func) else free
+
+
+def _is_inferred(func: Func) -> bool:
+    """Whether the author left it to the compiler where each tile lies."""
+    tiles = [a for a in func.launch.allocs if a.buffer.memory is not Memory.VAR]
+    return bool(tiles) and all(
+        a.buffer.memory in _INFERRED and a.address is None and a.alias_of is None for a in tiles
+    )
 
 
 def says_when(op: Op) -> bool:

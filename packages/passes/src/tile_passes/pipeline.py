@@ -90,13 +90,34 @@ def run_pipeline(func: Func, target: Target, options: PassOptions | None = None)
     if task_loops(func):
         return _run_tasks(func, target, options)
     func = left_by(func, options)
-    try:
-        return _run(func, target, options)
-    except KernelError:
-        plain = replace(func, automatic=func.automatic - FOR_SPEED)
-        if plain.automatic == func.automatic:
-            raise
-        return _run(plain, target, options)
+    ways = _ways(func)
+    for way in ways:
+        try:
+            found = _run(way, target, options)
+        except KernelError:
+            if way is ways[-1]:
+                raise
+            continue
+        if not _is_poorer_for_neighbours(way, found):
+            return found
+    raise AssertionError("the last way has its own blocks")
+
+
+def _ways(func: Func) -> list[Func]:
+    """The function, and with less that is done for speed alone."""
+    ways = [func]
+    for less in (frozenset({Automatic.NEIGHBOURS}), FOR_SPEED):
+        automatic = func.automatic - less
+        if automatic != ways[-1].automatic:
+            ways.append(replace(func, automatic=automatic))
+    return ways
+
+
+def _is_poorer_for_neighbours(func: Func, found: PassResult) -> bool:
+    """Whether blocks became one for speed alone, and something has no room now."""
+    asked = Automatic.TILES in func.automatic or Automatic.NEIGHBOURS not in func.automatic
+    changed = any(r.changed and r.name == retile_blocks.name for r in found.records)
+    return changed and not asked and any(for_want_of_room(found.func))
 
 
 def _run(func: Func, target: Target, options: PassOptions) -> PassResult:
@@ -189,11 +210,11 @@ def taken_to(func: Func, last: Pass, target: Target) -> Func:
 
 def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
     """Run named passes on any function, as `tile-ascend opt` does: naming `insert_sync` leaves the
-    order of pipes to it, and naming `persistent` asks for it unless that is left to the model."""
+    order of pipes to it, and naming `persistent` or `retile_blocks` asks for it unless that is left
+    to the model."""
     check_known(names, PASSES)
     asked = {_ASKED_BY[n] for n in names if n in _ASKED_BY}
-    if Automatic.GRID in func.automatic:
-        asked.discard(Automatic.BLOCKS)
+    asked -= {a for left, a in _ASKED_INSTEAD.items() if left in func.automatic}
     func = leaving(func, asked)
     return run_passes(func, [PASSES[n] for n in names], target).func
 
@@ -204,3 +225,5 @@ _ASKED_BY = {
     "persistent": Automatic.BLOCKS,
     "retile_blocks": Automatic.TILES,
 }
+# Unless the same is left to the model.
+_ASKED_INSTEAD = {Automatic.GRID: Automatic.BLOCKS, Automatic.NEIGHBOURS: Automatic.TILES}

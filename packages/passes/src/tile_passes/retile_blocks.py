@@ -16,11 +16,17 @@ def retile_blocks(func: Func, target: Target) -> Func:
     decides nothing else. The time model and the room in each memory choose the length. Tiles that
     do not fit are cut in the same way, into more blocks or a loop, and a remark reports it. The
     overlap of pipelined loops is left open, as by `num_stages="auto"`: a number for another chip is
-    a hint. The pass runs only if the kernel leaves tiles to the compiler (`Automatic.TILES`).
-    Limits: grids and tiles of constant sizes, and numbers of neighbours that divide the grid.
+    a hint. The pass does all this only if the kernel leaves tiles to the compiler
+    (`Automatic.TILES`). For speed alone (`Automatic.NEIGHBOURS`) it only merges tiles of neighbours,
+    in a grid larger than the chip. Limits: grids and tiles of constant sizes, and numbers of
+    neighbours that divide the grid.
     """
     if Automatic.TILES not in func.automatic:
-        return func
+        if not {Automatic.SYNC, Automatic.NEIGHBOURS} <= func.automatic:
+            return func
+        from tile_passes.retiling.neighbours import plan_neighbours
+
+        return plan_neighbours(func, target).func
     # Most kernels need none of it.
     from tile_passes.retiling.choice import plan_tiles
     from tile_passes.retiling.rounds import open_stages

@@ -91,7 +91,7 @@ def tracing(fn: Callable[..., Any]) -> Iterator[Trace]:
             trace.python_names = True
             # Its scheduler orders all that the text does not.
             trace.automatic = frozenset(Automatic) - {
-                Automatic.TILES, Automatic.STORES, Automatic.STRIDES,
+                Automatic.TILES, Automatic.STORES, Automatic.STRIDES, Automatic.NEIGHBOURS,
             }  # fmt: skip
     token = CURRENT.set(trace)
     shown: TileError

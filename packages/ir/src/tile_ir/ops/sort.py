@@ -50,6 +50,10 @@ MAX_SORTED = 8192
 ROWS_SCRATCH = 8192
 # Elements of which the sorting instruction makes pairs in a cycle (docs/hardware/time_model.md).
 SORTED_A_CYCLE = 0.8
+# Elements that a sort handles in a cycle, whatever is kept.
+SORT_RATE = 0.7
+# Elements from which on blocks are chosen by their largest.
+FEWEST_TO_CHOOSE = 1024
 
 
 def _whole_groups(region: Region) -> int:
@@ -162,9 +166,33 @@ def _rows_scratch(op: Op) -> tuple[Scratch, ...]:
 
 
 def _rate_of_rows(op: Op) -> tuple[float, float]:
-    """Elements a cycle: the groups are sorted, and of each as many as are kept merged."""
-    rate = SORTED_A_CYCLE / (1 + 2 * min(GROUP, _number(op, "K")) / GROUP)
+    rate = _rate_of_first(_matrix(op.region("src"))[1], _number(op, "K"))
     return rate, rate
+
+
+def _rate_of_topk(op: Op) -> tuple[float, float]:
+    kept = _number(op, "K")
+    rate = _rate_of_first(_whole_groups(op.region("src")), kept) if kept > 0 else SORT_RATE
+    return rate, rate
+
+
+def _rate_of_first(columns: int, kept: int) -> float:
+    """Elements a cycle, where the first of so many are kept: their groups are sorted and merged by
+    fours, and of longer lists no more than are kept; or so are the largest of each block, and the
+    blocks of those (tile/sort.h)."""
+    chosen = -(-kept // GROUP) * GROUP
+    few = columns >= max(FEWEST_TO_CHOOSE, 16 * chosen)
+    handled = _handled(columns // 8, chosen) + _handled(8 * chosen, kept) if few else 0
+    return SORTED_A_CYCLE * columns / (handled or _handled(columns, kept))
+
+
+def _handled(columns: int, kept: int) -> int:
+    """Elements that instructions of a sort take, one after the other."""
+    total, length = columns, GROUP
+    while length < columns:
+        total += min(columns, -(-columns // length) * kept) if length > kept + 8 else columns
+        length *= 4
+    return max(1, total)
 
 
 def _pair_elements(region: Region) -> int:
@@ -325,7 +353,7 @@ SORT = OpDef(
     dtype_rule=all_rules(same_dtype, integer_scalars),
     shape_rule=all_rules(_sortable_size, _counts_inside, exact_sizes),
     scratch=_sort_scratch,
-    rate=(0.7, 0.7),
+    rate=(SORT_RATE, SORT_RATE),
     instructions=lambda op: 15,
 )
 
@@ -345,6 +373,7 @@ OPS = (
         ),
         meaning=_topk,
         uses=_topk_uses,
+        rate=_rate_of_topk,
         of_rows="topk_rows",
     ),
     replace(

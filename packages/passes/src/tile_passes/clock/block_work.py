@@ -43,18 +43,34 @@ class BlockWork:
     """The pipes of a block work side by side: it takes as long as the longest of them, and what it
     waits for before the first of its results and after the last."""
 
-    def __init__(self, func: Func, target: Target) -> None:
-        self.func, self.target = func, target
+    def __init__(self, func: Func, target: Target, lanes: int = 1) -> None:
+        """`lanes` share the elements of T.Parallel."""
+        self.func, self.target, self.lanes = func, target, lanes
         self._costs: dict[Op, tuple[Resource, float]] = {}
+        # Whether loops run once.
+        self._once = False
 
     def cycles(self, block: int | None = None) -> float:
         """Of the block of this number; of any, where that is None."""
         values: dict[Var, Expr] = {}
         if block is not None:
             values[self.func.launch.block] = Const(block)
+        return self._longest(values) + TIMING.gm_load_latency
+
+    def overlapped(self, count: int) -> float:
+        """Of so many blocks, one after the other: pipes wait for each other in the first iterations
+        of the first block and in the last of the last."""
+        whole = self._longest({})
+        self._once = True
+        first = self._longest({})
+        alone = sum(self._busy.values())
+        self._once = False
+        return count * whole + alone - first + TIMING.gm_load_latency
+
+    def _longest(self, values: dict[Var, Expr]) -> float:
         self._busy: dict[Resource, float] = defaultdict(float)
         self._add(self.func.launch.body, values, 1.0)
-        return max(self._busy.values(), default=0.0) + TIMING.gm_load_latency
+        return max(self._busy.values(), default=0.0)
 
     def _add(self, body: Body, values: dict[Var, Expr], times: float) -> None:
         for stmt in body:
@@ -65,10 +81,11 @@ class BlockWork:
                 case Let(var=var, value=value) if not reads_memory(value):
                     values[var] = substitute(value, values)
                 case For(kind=LoopKind.PARALLEL):
-                    self._busy[Core.VECTOR, Pipe.V] += times * _elements((stmt,), 1)
+                    self._busy[Core.VECTOR, Pipe.V] += times * _elements((stmt,), 1 / self.lanes)
                 case For():
                     trips = constant_trips(stmt, values)
                     often = ASSUMED_ITERATIONS if trips is None else max(0, trips)
+                    often = min(often, 1) if self._once else often
                     self._add(stmt.body, dict(values), times * often)
                 case If(condition=condition, then=then, orelse=orelse):
                     taken = constant_value(substitute(condition, values)) if values else None

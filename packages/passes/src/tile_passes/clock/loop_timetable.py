@@ -126,18 +126,15 @@ class _CoreClock:
 
     def work(self, work: Instruction, iteration: int) -> tuple[float, float]:
         # A pipe waits for its own results on the vector pipe only: elsewhere they are in order.
-        pipe, ready = work.pipe, 0.0
-        slots = [(t, (t.buffer, iteration % self.versions.get(t.buffer, 1))) for t in work.touches]
-        for touch, slot in slots:
-            for use in self.used[slot]:
-                if use.pipe is not pipe:
-                    if use.until > ready and touch.meets(use.touch):
-                        ready = use.until
+        pipe, touches, ready = work.pipe, work.touches, 0.0
+        slots = [self._uses(touch.buffer, iteration) for touch in touches]
+        for touch, uses in zip(touches, slots, strict=True):
+            for other, by, until, number in uses:
+                if by is not pipe:
+                    if until > ready and touch.meets(other):
+                        ready = until
                 elif (
-                    pipe is Pipe.V
-                    and use.number > self.barrier
-                    and use.touch.writes
-                    and touch.meets(use.touch)
+                    pipe is Pipe.V and number > self.barrier and other.writes and touch.meets(other)
                 ):
                     ready, self.barrier = max(ready, self.pipes.done[pipe]), self.number
         self.number += 1
@@ -145,6 +142,11 @@ class _CoreClock:
             start, done = self.pipes.run(pipe, work.cost, ready)
         else:
             start, done = self.pipes.issue(pipe, work.cost, ready, by=Pipe.S)
-        for touch, slot in slots:
-            self.used[slot].append(_PastAccess(touch, pipe, done, self.number))
+        for touch, uses in zip(touches, slots, strict=True):
+            uses.append(_PastAccess(touch, pipe, done, self.number))
         return start, done
+
+    def _uses(self, buffer: Buffer, iteration: int) -> deque[_PastAccess]:
+        """Of the version of a buffer that is this iteration's."""
+        count = self.versions.get(buffer, 1)
+        return self.used[buffer, iteration % count if count > 1 else 0]

@@ -12,7 +12,7 @@ from tile_passes.retile_blocks import retile_blocks
 
 def explain_tiles(func: Func, target: Target) -> str:
     """A line for each dimension of the grid of a kernel whose tiles are the compiler's."""
-    if Automatic.TILES not in func.automatic:
+    if func.automatic.isdisjoint((Automatic.TILES, Automatic.NEIGHBOURS)):
         return "the tiles of this kernel are its own\n"
     func = taken_to(func, retile_blocks, target)
     return page(func, ["", *_lines(func, target)], "")
@@ -20,9 +20,10 @@ def explain_tiles(func: Func, target: Target) -> str:
 
 def _lines(func: Func, target: Target) -> Iterator[str]:
     from tile_passes.retiling.choice import plan_tiles
+    from tile_passes.retiling.neighbours import plan_neighbours
     from tile_passes.retiling.split_tiles import has_no_room, splits
 
-    plan = plan_tiles(func, target)
+    plan = (plan_tiles if Automatic.TILES in func.automatic else plan_neighbours)(func, target)
     for place, factor in plan.factors.items():
         what = f"{factor} blocks become one" if factor > 1 else "blocks stay as they are"
         because = "" if factor > 1 else ", because longer tiles are not modelled faster"

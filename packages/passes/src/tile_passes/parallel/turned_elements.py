@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from tile_ir import (
+    BLOCK_BYTES,
     ZERO,
     Const,
     Expr,
@@ -19,6 +20,7 @@ from tile_ir import (
     simplify,
     walk_expr,
 )
+from tile_ir.dtypes import UINT16, UINT32
 from tile_ir.ops.gather import PATTERNS
 from tile_ir.ops.rearrange import SIDE
 from tile_passes.lowering.alignment import starts_at_blocks
@@ -26,12 +28,16 @@ from tile_passes.parallel.accesses import step_of
 from tile_passes.parallel.nest import Domain
 from tile_passes.parallel.vector_steps import VectorSteps
 
+# Bits of a mask for elements of so many bytes come in such words.
+WORDS = {2: UINT16, 4: UINT32}
+
 
 def turned(s: VectorSteps, e: Load, domain: Domain, into: Region | None) -> Region | None:
     """A tile with the elements of a tile in ub, `into` if that may be; None where only a gather
     reaches them."""
     return (
         _of_every_kth(s, e, domain, into)
+        or _shifted(s, e, domain, into)
         or _transposed(s, e, domain, into)
         or _in_turns(s, e, domain, into)
     )
@@ -77,6 +83,61 @@ def _of_every_kth(s: VectorSteps, e: Load, domain: Domain, into: Region | None) 
     pattern = next(n for n, (_, at, every) in PATTERNS.items() if (at, every) == (first, step))
     s.emit("gather_mask", tile, run, attrs=(pattern,))
     return tile
+
+
+def _shifted(s: VectorSteps, e: Load, domain: Domain, into: Region | None) -> Region | None:
+    """Runs that begin inside a block, moved together from the block that they begin in on: bits say
+    which elements count, the same for each row."""
+    last, size = domain.vars[-1], e.dtype.size
+    columns, block = constant_value(domain.extents[-1]), BLOCK_BYTES // size
+    if size not in WORDS or columns is None or step_of(e.indices[-1], last) != 1:
+        return None
+    start = simplify(e.indices[-1] - last + domain.starts[-1])
+    shift = _residue(start, block)
+    if not shift or _follows(start, last):
+        return None
+    row, rows = _row(e, domain)
+    shape = e.buffer.static_shape()
+    if row is None or rows is None or shape is None or (rows > 1 and shape[-1] % block):
+        return None
+    extent = shift + columns if rows == 1 else shape[-1]
+    source = Region(e.buffer, (*row, Slice(simplify(start - shift), Const(extent))))
+    tile = into if into is not None else s.tile(e.dtype, domain)
+    inside = _inside(source) and shift + columns <= shape[-1] and is_contiguous(source)
+    if not inside or not starts_at_blocks(source, s.trial.target) or not is_contiguous(tile):
+        s.release(tile)
+        return None
+    word = WORDS[size]
+    bits = s.temporaries.apart_in_banks(word, (-(-(shift + columns) // word.bits),), s.loc)
+    ones = (1 << word.bits) - 1
+    s.emit("fill", bits, Const(ones, word))
+    from_shift = Region(bits.buffer, (Slice(ZERO, Const(1)),))
+    s.emit("fill", from_shift, Const(ones & ~((1 << shift) - 1), word))
+    counts = (shift + columns, 1, rows, shape[-1] // block, 0)
+    s.emit("gathermask_experiment", tile, source, bits, *map(Const, counts), attrs=(True,))
+    s.release(bits)
+    return tile
+
+
+def _row(e: Load, domain: Domain) -> tuple[tuple[Slice, ...] | None, int | None]:
+    """Where the lines of an element lie, one behind the other in the dimension before the last, and
+    how many there are."""
+    if len(domain.vars) == 1:
+        if any(_follows(i, domain.vars[0]) for i in e.indices[:-1]):
+            return None, None
+        return tuple(Slice(simplify(i), Const(1)) for i in e.indices[:-1]), 1
+    var = domain.vars[0]
+    if len(domain.vars) > 2 or len(e.indices) < 2 or step_of(e.indices[-2], var) != 1:
+        return None, None
+    if (
+        any(_follows(i, v) for i in e.indices[:-2] for v in domain.vars)
+        or any(_follows(i, domain.vars[1]) for i in e.indices[:-1])
+        or _follows(e.indices[-1], var)
+    ):
+        return None, None
+    outer = (Slice(simplify(i), Const(1)) for i in e.indices[:-2])
+    down = Slice(simplify(e.indices[-2] - var + domain.starts[0]), domain.extents[0])
+    return (*outer, down), constant_value(domain.extents[0])
 
 
 def _residue(e: Expr, step: int) -> int | None:

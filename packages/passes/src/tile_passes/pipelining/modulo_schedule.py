@@ -25,6 +25,8 @@ MOST_CUTS = 4
 INTERVALS, LONGER = 12, 1.1
 # The share of itself to which RecMII is computed.
 PRECISION = 1e-3
+# Cycles that are only a matter of rounding.
+NOTHING = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,14 +58,16 @@ def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times
     pipes.
     """
     taken = {unit: busiest(times[unit].uses)[1] for unit in graph}
+    number = {unit: n for n, unit in enumerate(graph)}
+    nearest: dict[tuple[int, int], int] = {}
+    for a, b, distance in graph.edges(data="distance"):
+        edge = number[a], number[b]
+        nearest[edge] = min(distance, nearest.get(edge, distance))
+    cycles = [taken[unit] for unit in graph]
 
     def allowed(interval: float) -> bool:
-        def slack(a: Unit, _: Unit, edges: Mapping[int, Mapping[str, int]]) -> float:
-            # networkx starts from a node of its own, with edges that have no distance.
-            distance = min(edge.get("distance", 0) for edge in edges.values())
-            return distance * interval - taken.get(a, 0.0)
-
-        return not nx.negative_edge_cycle(graph, weight=slack)
+        edges = [(a, b, cycles[a] - n * interval) for (a, b), n in nearest.items()]
+        return not _grows_forever(edges, len(cycles))
 
     least = max(1.0, busiest(use for unit in graph for use in times[unit].uses)[1])
     most = sum(taken.values())
@@ -73,6 +77,21 @@ def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times
         middle = (least + most) / 2
         least, most = (least, middle) if allowed(middle) else (middle, most)
     return most
+
+
+def _grows_forever(edges: Sequence[tuple[int, int, float]], count: int) -> bool:
+    """Whether there is a cycle of edges between so many nodes that is longer than nothing: by
+    relaxation, which ends in as many rounds as there are nodes unless there is."""
+    longest = [0.0] * count
+    for _ in range(count):
+        changed = False
+        for a, b, length in edges:
+            if longest[a] + length > longest[b] + NOTHING:
+                longest[b] = longest[a] + length
+                changed = True
+        if not changed:
+            return False
+    return True
 
 
 @dataclass(slots=True)
@@ -185,8 +204,8 @@ def _nearest(
     place = {u: i for i, u in enumerate(iteration.units)}
     by_time = {u: (starts[u] - k * interval, k, place[u]) for u, k in stage.items()}
     by_stage = {u: (float(k), 0, place[u]) for u, k in stage.items()}
-    for keys in (by_time, by_stage):
-        units = ordered(iteration, stage, keys)
+    orders = (ordered(iteration, stage, keys) for keys in (by_time, by_stage))
+    for units in dict.fromkeys(orders):
         if units is not None:
             yield Arrangement(units, dict(stage))
 

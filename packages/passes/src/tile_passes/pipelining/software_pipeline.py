@@ -13,6 +13,7 @@ versions of buffers (`plan_versions`), and check that these have room; `skew_loo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import count, product
 
 from tile_ir import (
@@ -37,7 +38,7 @@ from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis.liveness import liveness
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
-from tile_passes.clock.occupancy import times_of_work
+from tile_passes.clock.occupancy import Times, times_of_work
 from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.pipelining.assign_stages import assign_stages
 from tile_passes.pipelining.dependence_graph import (
@@ -303,10 +304,17 @@ class _CorePlanner:
         if self.trips is not None:
             most = min(most, self.trips - 1)
         if most > 0:
-            text = as_written(self.iteration)
-            alone = Timetable(self.work, text.units, text.stage, {}, 1).starts
-            unit_times = {u: times_of_work(self.work.of(u, 0)) for u in text.units}
-            yield from arrangements(self.iteration, unit_times, alone, most)
+            yield from arrangements(self.iteration, self.unit_times, self.alone, most)
+
+    @cached_property
+    def alone(self) -> Mapping[Unit, float]:
+        """When each unit starts in an iteration by itself."""
+        text = as_written(self.iteration)
+        return Timetable(self.work, text.units, text.stage, {}, 1).starts
+
+    @cached_property
+    def unit_times(self) -> Mapping[Unit, Times]:
+        return {u: times_of_work(self.work.of(u, 0)) for u in self.iteration.units}
 
     def needed(
         self, arrangement: Arrangement, versions: Mapping[Buffer, int]

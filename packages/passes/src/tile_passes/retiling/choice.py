@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 from tile_ir import (
@@ -51,9 +51,11 @@ VERSIONS = {Memory.L1: 2, Memory.L0C: 1, Memory.UB: 1}
 
 # The part of ub that expressions of T.Parallel keep: what has no room as a whole is computed in
 # parts of it, which instructions of a few KB are (docs/hardware/units.md#repeats).
-OWN_SHARE = 8
+OWN_SHARE = 1 / 8
 
 Factors = Mapping[Var, int]
+# Cycles of a launch of so many blocks.
+Price = Callable[[Func, int, Target], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def plan_tiles(func: Func, target: Target) -> Retiling:
         new = func
     before = _cycles(new, grid.blocks, target)
     axes, against = axes_of(new, grid, target)
-    factors = best_factors(new, grid, axes, target) if axes else {}
+    factors = best_factors(new, grid, axes, target, _cycles, LEAST_GAIN) if axes else {}
     blocks = grid.blocks // math.prod(factors.values())
     if factors:
         new = retiled(new, grid, axes, factors)
@@ -149,12 +151,21 @@ def _longer_op(
     return Op(op.opdef, tuple(operands), op.attrs, op.loc)
 
 
-def best_factors(func: Func, grid: Grid, axes: Sequence[BlockAxis], target: Target) -> Factors:
+def best_factors(
+    func: Func,
+    grid: Grid,
+    axes: Sequence[BlockAxis],
+    target: Target,
+    price: Price,
+    least_gain: float,
+    own_share: float = OWN_SHARE,
+    as_good: float = 1.0,
+) -> Factors:
     """The numbers of neighbours that become one block, by their place; none where the launch is
-    best as it is."""
+    best as it is. The fewest of those that take at most so many times the shortest time."""
     counts = {grid.var(dim): dim.count for dim in grid.dims}
     choices = [_divisors(counts[a.place]) for a in axes]
-    most = _cycles(func, grid.blocks, target) * LEAST_GAIN
+    most = price(func, grid.blocks, target) * least_gain
     # Two lanes may share the rows of a tile in ub.
     most_of = {m: size * (2 if m is Memory.UB else 1) for m, size in target.capacity.items()}
     sizes = {
@@ -170,11 +181,18 @@ def best_factors(func: Func, grid: Grid, axes: Sequence[BlockAxis], target: Targ
         factors: Factors = {a.place: f for a, f in zip(axes, chosen, strict=True)}
         if any(own * _growth(b, axes, factors) > most_of[b.memory] for b, own in sizes.items()):
             continue  # not even this tile has room, whatever the others need
-        cycles = _cycles(retiled(func, grid, axes, factors), grid.blocks // tiles, target)
+        cycles = price(retiled(func, grid, axes, factors), grid.blocks // tiles, target)
         if cycles < most:
             better.append((cycles, number, factors))
-    for _, _, factors in sorted(better, key=lambda found: found[:2]):
-        if has_room(retiled(func, grid, axes, factors), target):
+    enough = as_good * min((cycles for cycles, _, _ in better), default=0.0)
+
+    def rank(found: tuple[float, int, Factors]) -> tuple[float, int]:
+        cycles, number, factors = found
+        as_good_as_any = as_good > 1 and cycles <= enough
+        return (0.0, math.prod(factors.values())) if as_good_as_any else (cycles, number)
+
+    for _, _, factors in sorted(better, key=rank):
+        if has_room(retiled(func, grid, axes, factors), target, own_share):
             return factors
     return {}
 
@@ -188,9 +206,9 @@ def _divisors(count: int) -> list[int]:
     return [n for n in range(1, min(count, MOST_TILES) + 1) if count % n == 0]
 
 
-def has_room(func: Func, target: Target) -> bool:
+def has_room(func: Func, target: Target, own_share: float = OWN_SHARE) -> bool:
     """Whether all tiles lie side by side, and what is loaded twice, with room for values between
-    operations. Two lanes that share the rows have as much room each."""
+    operations, a part of ub. Two lanes that share the rows have as much room each."""
     used: Counter[Memory] = Counter()
     loaded = {
         op.region("dst").buffer
@@ -204,7 +222,7 @@ def has_room(func: Func, target: Target) -> bool:
             used[memory] += versions * buffer_bytes(alloc)
     room = {memory: target.capacity[memory] for memory in used}
     if Memory.UB in room and any(map(is_parallel, walk(func.launch.body))):
-        room[Memory.UB] -= room[Memory.UB] // OWN_SHARE
+        room[Memory.UB] -= int(room[Memory.UB] * own_share)
     if func.launch.threads == 2 and used[Memory.UB] > room.get(Memory.UB, 0):
         room[Memory.UB] *= 2 if plan_lanes(func, target).alone is None else 1
     return all(size <= room[memory] for memory, size in used.items())

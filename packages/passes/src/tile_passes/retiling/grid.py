@@ -33,6 +33,23 @@ class Grid:
         return self.block if dim.let is None else dim.let.var
 
 
+def with_places(func: Func) -> Func:
+    """The function with a name for each place of which it names a multiple: `row = block // 4 * 8`
+    says at which row a block begins, and not which one along the rows it is."""
+    launch, names = func.launch, FreeNames.of(func)
+    body: list[Stmt] = []
+    for stmt in launch.body:
+        match stmt:
+            case Let(value=Binary(op="*", left=place, right=Const() as times)) if (
+                place != launch.block and launch.block in set(walk_expr(place))
+            ):
+                var = Var(names.fresh(f"{stmt.var.name}_place"), stmt.var.dtype)
+                body += (Let(var, place, stmt.loc), replace(stmt, value=var * times))
+            case _:
+                body.append(stmt)
+    return func if len(body) == len(launch.body) else func.with_body(tuple(body))
+
+
 def grid_of(func: Func) -> Grid | None:
     """The grid of a launch of constant size; None where the body uses the number of the block in
     another way than to find its places."""

@@ -130,6 +130,7 @@ _AUTOMATIC_OF_KEY: dict[PassConfigKey, tuple[Automatic, ...]] = {
 _LEFT_FOR_SPEED = {
     PassConfigKey.TL_ASCEND_PERSISTENT: Automatic.GRID,
     PassConfigKey.TL_ASCEND_OVERLAP_LOOPS: Automatic.ROUNDS,
+    PassConfigKey.TL_ASCEND_RETILE: Automatic.NEIGHBOURS,
 }
 # What a kernel of another chip's dialect leaves to the compiler unless its key is False.
 _LEFT_BY_DIALECT = (PassConfigKey.TL_ASCEND_PERSISTENT, PassConfigKey.TL_ASCEND_RETILE)

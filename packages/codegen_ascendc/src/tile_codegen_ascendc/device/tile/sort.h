@@ -102,6 +102,69 @@ __aicore__ inline AscendC::LocalTensor<float> merge_groups(
     return in_even ? even : odd;
 }
 
+// Blocks of floats of which the largest alone is sorted first, and from how many elements on that is faster.
+constexpr uint32_t kFloatsPerBlock = kBlockBytes / sizeof(float);
+constexpr uint32_t kFewestToChoose = 1024;
+
+// Whether the first `kept` of `padded` elements come from few of their blocks: from as many as are kept.
+__aicore__ inline bool from_few_blocks(uint32_t padded, uint32_t kept)
+{
+    return padded >= kFewestToChoose && padded >= 2 * kFloatsPerBlock * ceil_to(kept, kSortGroup);
+}
+
+// The first pairs (value, index as a value) of `count` elements, a multiple of 256, at the front of the list that is
+// returned. Elements in front of which there are `kept` are in no block but those whose largest are in front of all
+// others: the first of equal blocks has the first of equal elements. These blocks alone are sorted, in their order.
+// `scratch` has four floats for each of `room` elements; `values` may lie in its second half.
+__aicore__ inline AscendC::LocalTensor<float> sort_few_blocks(const AscendC::LocalTensor<float>& values,
+    uint32_t count, uint32_t kept, const AscendC::LocalTensor<float>& scratch, uint32_t room)
+{
+    constexpr uint32_t block = kFloatsPerBlock;
+    constexpr uint32_t per_repeat = kRepeatBytes / kBlockBytes;
+    const uint32_t blocks = count / block;
+    const uint32_t chosen = ceil_to(kept, kSortGroup);
+    const auto largest = scratch[4 * blocks];
+    const auto index = largest[blocks];
+    const auto number = index[blocks];
+    const auto order = number[chosen];
+    const auto first = order[4 * chosen];
+    const auto offset = first[chosen];
+    const auto picked = offset[chosen];
+    const auto label = scratch;
+    for (uint32_t done = 0; done < blocks; done += per_repeat * kMaxRepeats) {
+        const uint32_t repeats = minimum((blocks - done) / per_repeat, kMaxRepeats);
+        AscendC::BlockReduceMax(largest[done], values[done * block], static_cast<int32_t>(repeats),
+            static_cast<int32_t>(kRepeatBytes / sizeof(float)), 1, 1, 8);
+    }
+    count_up(index, blocks);
+    AscendC::PipeBarrier<PIPE_V>();
+    sort_groups(scratch, largest, index.ReinterpretCast<uint32_t>(), blocks / kSortGroup);
+    AscendC::PipeBarrier<PIPE_V>();
+    gather_mask(number, merge_groups(scratch, blocks, chosen), 2, chosen * kFloatsPerPair);
+    AscendC::PipeBarrier<PIPE_V>();
+    // The blocks in the order of their numbers: the smallest is the largest of the negative ones.
+    AscendC::Muls(number, number, -1.0f, static_cast<int32_t>(chosen));
+    AscendC::PipeBarrier<PIPE_V>();
+    sort_groups(order, number, number.ReinterpretCast<uint32_t>(), chosen / kSortGroup);
+    AscendC::PipeBarrier<PIPE_V>();
+    gather_mask(number, merge_groups(order, chosen, chosen), 1, chosen * kFloatsPerPair);
+    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::Muls(first, number, -static_cast<float>(block), static_cast<int32_t>(chosen));
+    AscendC::Muls(number, number, -static_cast<float>(kBlockBytes), static_cast<int32_t>(chosen));
+    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::Cast(offset.ReinterpretCast<int32_t>(), number, AscendC::RoundMode::CAST_RINT, chosen);
+    AscendC::Brcb(as_bits(label), as_bits(first), static_cast<uint8_t>(chosen / per_repeat), {1, per_repeat});
+    AscendC::PipeBarrier<PIPE_V>();
+    gather_blocks(picked, values, offset.ReinterpretCast<uint32_t>(), chosen / per_repeat, 1, per_repeat);
+    AscendC::Add(label, label, index, static_cast<uint64_t>(kRepeatBytes / sizeof(float)),
+        static_cast<uint8_t>(chosen / per_repeat), {1, 1, 0, 8, 8, 0});
+    AscendC::PipeBarrier<PIPE_V>();
+    const auto pairs = scratch[room * kFloatsPerPair];
+    sort_groups(pairs, picked, label.ReinterpretCast<uint32_t>(), chosen * block / kSortGroup);
+    AscendC::PipeBarrier<PIPE_V>();
+    return merge_groups(pairs, chosen * block, kept);
+}
+
 // The first `kept` pairs (value, index as a value) of the first `actual` of `count` elements, the rest of which counts
 // as -inf. `scratch` holds twice the pairs of whole groups. src is only read.
 template <class T>
@@ -113,16 +176,26 @@ __aicore__ inline void sort_pairs(const AscendC::LocalTensor<T>& dst, const Asce
     if (count == 0 || kept == 0) {
         return;
     }
-    const uint32_t padded = ceil_to(count, kSortGroup);
+    const uint32_t room = ceil_to(count, kSortGroup);
     const uint32_t used = minimum(actual, count);
-    const auto even = scratch;
-    const auto odd = scratch[padded * kFloatsPerPair];
-    const auto values = odd;
-    const auto index = odd[padded];
-    AscendC::Duplicate(values, float_from_bits(0xff800000u), static_cast<int32_t>(padded));
-    count_up(index, padded);
+    const bool few = from_few_blocks(room, kept);
+    const uint32_t padded = few ? ceil_to(room, kSortGroup * kFloatsPerBlock) : room;
+    auto values = scratch[room * kFloatsPerPair];
+    bool copied = true;
+    if constexpr (Same<T, float>::value) {
+        if (few && used == padded) {
+            values = src;
+            copied = false;
+        }
+    }
+    if (copied) {
+        AscendC::Duplicate(values, float_from_bits(0xff800000u), static_cast<int32_t>(padded));
+    }
+    if (!few) {
+        count_up(values[padded], padded);
+    }
     AscendC::PipeBarrier<PIPE_V>();
-    if (used != 0) {
+    if (copied && used != 0) {
         if constexpr (Same<T, half>::value) {
             AscendC::Cast(values, src, AscendC::RoundMode::CAST_NONE, used);
         } else {
@@ -130,9 +203,14 @@ __aicore__ inline void sort_pairs(const AscendC::LocalTensor<T>& dst, const Asce
         }
         AscendC::PipeBarrier<PIPE_V>();
     }
-    sort_groups(even, values, index.template ReinterpretCast<uint32_t>(), padded / kSortGroup);
-    AscendC::PipeBarrier<PIPE_V>();
-    const auto sorted = merge_groups(scratch, padded, kept);
+    auto sorted = scratch;
+    if (few) {
+        sorted = sort_few_blocks(values, padded, kept, scratch, room);
+    } else {
+        sort_groups(scratch, values, values[padded].template ReinterpretCast<uint32_t>(), padded / kSortGroup);
+        AscendC::PipeBarrier<PIPE_V>();
+        sorted = merge_groups(scratch, padded, kept);
+    }
     if constexpr (Same<T, half>::value) {
         AscendC::Cast(dst, sorted, AscendC::RoundMode::CAST_RINT, kept * kFloatsPerPair);
     } else {
@@ -193,6 +271,14 @@ __aicore__ inline void sort_rows(const AscendC::LocalTensor<float>& dst, const A
     SiteScope scope(site);
     const uint32_t padded = ceil_to(columns, kSortGroup);
     const uint32_t rows = columns == 0 ? 0 : count / columns;
+    if (from_few_blocks(padded, kept) && columns % (kSortGroup * kFloatsPerBlock) == 0) {
+        for (uint32_t row = 0; row < rows; ++row) {
+            const auto best = sort_few_blocks(src[row * columns], columns, kept, scratch, columns);
+            copy_ub_ub(dst[row * kept * kFloatsPerPair], best, kept * kFloatsPerPair);
+            AscendC::PipeBarrier<PIPE_V>();
+        }
+        return;
+    }
     const uint32_t most = room / (2 * kFloatsPerPair * padded);
     for (uint32_t first = 0; first < rows; first += most) {
         const uint32_t now = minimum(most, rows - first);

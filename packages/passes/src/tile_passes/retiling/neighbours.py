@@ -1,0 +1,65 @@
+"""Blocks that do the tiles of neighbours for speed alone: no operation computes anything else."""
+
+from __future__ import annotations
+
+import math
+
+from tile_ir import Func, Target
+from tile_passes.clock.block_work import BlockWork
+from tile_passes.retiling.block_axis import BlockAxis
+from tile_passes.retiling.choice import Factors, Retiling, axes_of, best_factors, retiled
+from tile_passes.retiling.grid import Grid, grid_of, with_places
+
+# What the launch must gain at least: nobody asked for it, and the model is a rough one.
+LEAST_GAIN = 0.8
+# The part of ub that is left to expressions of T.Parallel: no row of theirs is to wait for room.
+OWN_SHARE = 0.6
+# How much longer than the shortest a launch may take that leaves more room.
+AS_GOOD = 1.1
+
+
+def plan_neighbours(func: Func, target: Target) -> Retiling:
+    """The function whose blocks do as many neighbours as is modelled fastest, or itself. Blocks
+    that all run at a time stay: fewer of them leave cores idle."""
+    placed = with_places(func)
+    grid = grid_of(placed)
+    if grid is None:
+        return Retiling(func, {}, {})
+    if grid.blocks <= target.cube_cores:
+        return Retiling(func, {}, {grid.block: "all of them run at a time"})
+    found, against = axes_of(placed, grid, target)
+    axes = [a for a in found if _promises(placed, grid, a, target)]
+    factors: Factors = {}
+    if axes:
+        factors = best_factors(placed, grid, axes, target, _cycles, LEAST_GAIN, OWN_SHARE, AS_GOOD)
+    chosen = {a.place: factors.get(a.place, 1) for a in found}
+    if not factors:
+        return Retiling(func, chosen, against)
+    new = retiled(placed, grid, axes, factors)
+    before = _cycles(func, grid.blocks, target)
+    after = _cycles(new, grid.blocks // math.prod(factors.values()), target)
+    return Retiling(new, chosen, against, before, after)
+
+
+def _cycles(func: Func, blocks: int, target: Target) -> float:
+    """Of the busiest core, whose blocks overlap."""
+    return _work(func, target).overlapped(math.ceil(blocks / target.cube_cores))
+
+
+def _work(func: Func, target: Target) -> BlockWork:
+    return BlockWork(func, target, 2 if func.launch.threads == 2 else 1)
+
+
+def _promises(func: Func, grid: Grid, axis: BlockAxis, target: Target) -> bool:
+    """Whether blocks of any number of neighbours along an axis may gain enough: what one more tile
+    of a block takes, beside the first."""
+    first = _work(func, target).overlapped(1)
+    factors = {axis.place: _least_divisor(grid, axis)}
+    (number,) = factors.values()
+    more = _work(retiled(func, grid, [axis], factors), target).overlapped(1) - first
+    return more < LEAST_GAIN * (number - 1) * first
+
+
+def _least_divisor(grid: Grid, axis: BlockAxis) -> int:
+    count = next(d.count for d in grid.dims if grid.var(d) == axis.place)
+    return next((n for n in range(2, count + 1) if count % n == 0), 1)
