@@ -8,11 +8,11 @@
 
 from __future__ import annotations
 
-from . import elementwise, norms, products, softmax, sums
+from . import attention, elementwise, norms, products, rotation, softmax, sums
 from .manifest import Operator
 from .register import register
 
-FAMILIES = (elementwise, sums, norms, softmax, products)
+FAMILIES = (elementwise, sums, norms, softmax, products, rotation, attention)
 OPERATORS: dict[str, Operator] = {o.name: o for family in FAMILIES for o in family.OPERATORS}
 
 for _operator in OPERATORS.values():

@@ -182,7 +182,7 @@ def gated_gemm(
 def batched_gemm(
     M: int, N: int, K: int, dtype: str, block_M: int, block_N: int, block_K: int
 ) -> T.PrimFunc:
-    batches = T.symbolic("B")
+    batches = T.symbolic("batches")
     n_tiles, tiles = T.cdiv(N, block_N), T.cdiv(M, block_M) * T.cdiv(N, block_N)
 
     @T.prim_func
