@@ -8,11 +8,26 @@
 
 from __future__ import annotations
 
-from . import attention, elementwise, norms, products, rotation, softmax, sums
+from . import (
+    attention,
+    elementwise,
+    inference,
+    moves,
+    norms,
+    products,
+    quantised,
+    rotation,
+    routing,
+    softmax,
+    sums,
+)
 from .manifest import Operator
 from .register import register
 
-FAMILIES = (elementwise, sums, norms, softmax, products, rotation, attention)
+FAMILIES = (
+    norms, elementwise, softmax, rotation, attention, inference, products, quantised, routing,
+    moves, sums,
+)  # fmt: skip
 OPERATORS: dict[str, Operator] = {o.name: o for family in FAMILIES for o in family.OPERATORS}
 
 for _operator in OPERATORS.values():
