@@ -19,6 +19,7 @@ from pathlib import Path
 from pages.kernels import kernel_files
 from pages.language import language_page
 from pages.operations import ops_page
+from pages.operators import operator_files
 from pages.parts import PARTS
 from pages.passes import passes_page
 from pages.rank_pictures import rank_pictures
@@ -38,7 +39,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "switches.md": switches_page,
 }
 # With the pictures they show.
-MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {"kernels.md": kernel_files}
+MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {
+    "kernels.md": kernel_files,
+    "use/operators.md": operator_files,
+}
 # By the page that shows them, which people write.
 MEASURED_PICTURES: dict[str, Callable[[], dict[str, str]]] = {
     "pictures of seeing_ranks.md": rank_pictures
@@ -47,8 +51,9 @@ MEASURED_PICTURES: dict[str, Callable[[], dict[str, str]]] = {
 
 def written_pages() -> list[Path]:
     """The pages people write."""
-    mine = (p for p in sorted(DOCS.glob("*.md")) if p.name not in (*PAGES, *MEASURED_PAGES))
-    return [ROOT / "README.md", *mine, *sorted(DOCS.glob("*/*.md"))]
+    pages = [*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("*/*.md"))]
+    made = {DOCS / name for name in (*PAGES, *MEASURED_PAGES)}
+    return [ROOT / "README.md", *(page for page in pages if page not in made)]
 
 
 def current_text(path: Path) -> str:

@@ -139,7 +139,7 @@ OPERATORS = (
             Rule("M >= 1", "there must be a row to take"), Rule("N >= 1", "rows must have elements"),
             Rule("N <= 16384", "a tile holds whole rows: split them"),
         ),
-        workload=Case((), {"M": 32000, "N": 4096, "R": 16384, "T": "float16"}),
+        workload=Case((), {"M": 32000, "N": 4096, "R": 8192, "T": "float16"}),
         cases=(
             Case((), {"M": 3, "N": 1, "R": 5}), Case((), {"M": 50, "N": 333, "R": 77}),
             Case((), {"M": 64, "N": 1024, "R": 100}),
@@ -156,7 +156,7 @@ OPERATORS = (
             Rule("M >= 1", "there must be a row to take"),
             Rule("K >= 1", "a sum needs a row"), Rule("K <= 64", "add up fewer rows"),
         ),
-        workload=Case((), {"M": 32768, "N": 4096, "R": 8192, "K": 4, "T": "float16"}),
+        workload=Case((), {"M": 32768, "N": 4096, "R": 4096, "K": 4, "T": "float16"}),
         cases=(
             Case((), {"M": 3, "N": 5, "R": 4, "K": 1}), Case((), {"M": 50, "N": 333, "R": 60, "K": 6}),
             Case((), {"M": 64, "N": 1024, "R": 50, "K": 8}),

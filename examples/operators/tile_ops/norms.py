@@ -311,7 +311,9 @@ def _fits(row_bytes: int) -> tuple[Rule, ...]:
     most = widest(row_bytes)
     return (
         Rule("N >= 1", "a row must have an element"),
-        Rule(f"N <= {most}", f"a tile holds whole rows: split them, or norm at most {most} columns"),
+        Rule(
+            f"N <= {most}", f"a tile holds whole rows: split them, or norm at most {most} columns"
+        ),
     )
 
 
@@ -320,9 +322,7 @@ def _derived(reference: Callable[..., torch.Tensor]) -> Callable[..., Sequence[t
 
     def gradients(grad: torch.Tensor, *given: Any) -> Sequence[torch.Tensor]:
         with torch.enable_grad():
-            tensors = [
-                g.detach().requires_grad_() for g in given if isinstance(g, torch.Tensor)
-            ]
+            tensors = [g.detach().requires_grad_() for g in given if isinstance(g, torch.Tensor)]
             scalars = [g for g in given if not isinstance(g, torch.Tensor)]
             return torch.autograd.grad(reference(*tensors, *scalars), tensors, grad)
 

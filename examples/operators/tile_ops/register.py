@@ -41,7 +41,9 @@ def call_sizes(described: Operator, arguments: Sequence[Any]) -> Sizes:
         sizes = match_arguments(described.signature, described.types, arguments)
         for rule in described.rules:
             if not sizes.value(rule.holds):
-                raise Mismatch(_names(rule.holds, sizes), f"does not fulfil {rule.holds}", rule.hint)
+                raise Mismatch(
+                    _names(rule.holds, sizes), f"does not fulfil {rule.holds}", rule.hint
+                )
     except Mismatch as found:
         raise ValueError(
             f"{NAMESPACE}::{described.name}: {found.argument} {found.problem}; hint: {found.hint}"
@@ -122,9 +124,7 @@ def _backward(described: Operator) -> Callable[..., Any]:
     def backward(ctx: Any, *gradients: Any) -> Any:
         assert described.backward is not None, "registered where there is one"
         saved = ctx.saved_tensors
-        found = iter(
-            described.backward(gradients, saved[:count], saved[count:], *ctx.scalars)
-        )
+        found = iter(described.backward(gradients, saved[:count], saved[count:], *ctx.scalars))
         return tuple(next(found) if isinstance(p, TensorParameter) else None for p in parameters)
 
     return backward

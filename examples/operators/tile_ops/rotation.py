@@ -91,7 +91,7 @@ OPERATORS = (
             Rule("D >= 32", "a head must have elements"),
             Rule("H * D <= 16384", "the heads of a token lie in a tile: split them"),
         ),
-        workload=Case((), {"S": 8192, "H": 32, "D": 128, "T": "float16"}),
+        workload=Case((), {"S": 4096, "H": 32, "D": 128, "T": "float16"}),
         cases=(
             Case((), {"S": 1, "H": 1, "D": 32}), Case((), {"S": 53, "H": 5, "D": 64}),
             Case((), {"S": 100, "H": 8, "D": 128}),

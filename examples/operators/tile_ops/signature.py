@@ -63,6 +63,15 @@ class Signature:
     parameters: tuple[TensorParameter | ScalarParameter, ...]
     results: tuple[TensorParameter, ...]
 
+    def __str__(self) -> str:
+        taken = [
+            f"{p.name}: {p}"
+            if isinstance(p, TensorParameter)
+            else f"{p.name}: {p.kind} = {p.default}"
+            for p in self.parameters
+        ]
+        return f"{self.name}({', '.join(taken)}) -> {', '.join(map(str, self.results))}"
+
     @property
     def tensors(self) -> tuple[TensorParameter, ...]:
         return tuple(p for p in self.parameters if isinstance(p, TensorParameter))

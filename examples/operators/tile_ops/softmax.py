@@ -88,7 +88,9 @@ def softmax_gradient(N: int, logarithm: bool, dtype: str, rows: int) -> T.PrimFu
                 if logarithm:
                     T.reduce_sum(g, total, dim=-1)
                     for i, j in T.Parallel(rows, width):
-                        y[i, j] = g[i, j] - T.exp(y[i, j]) * total[i]
+                        product[i, j] = T.exp(y[i, j])
+                    for i, j in T.Parallel(rows, width):
+                        y[i, j] = g[i, j] - product[i, j] * total[i]
                 else:
                     for i, j in T.Parallel(rows, width):
                         product[i, j] = g[i, j] * y[i, j]

@@ -59,9 +59,7 @@ def errors(described: Operator, arguments: list[Any]) -> list[float]:
     """The largest error of each result, relative to the largest value expected; nan for NaN."""
     found = getattr(torch.ops.tile_ops, described.name)(*arguments)
     several = list(found) if isinstance(found, (tuple, list)) else [found]
-    return [
-        relative(f, e) for f, e in zip(several, referred(described, arguments), strict=True)
-    ]
+    return [relative(f, e) for f, e in zip(several, referred(described, arguments), strict=True)]
 
 
 def relative(found: torch.Tensor, expected: torch.Tensor) -> float:
