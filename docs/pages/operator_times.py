@@ -26,7 +26,7 @@ from tile_ops.trial import make_arguments, type_choices
 
 @dataclass(frozen=True, slots=True)
 class MeasuredOperator:
-    """Microseconds and roofline with the tiles of the rule, and their share of the best of a sweep."""
+    """Microseconds and roofline with the tiles of the rule, and the best of a sweep over them."""
 
     operator: Operator
     tiles: Tiles

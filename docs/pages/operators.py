@@ -17,8 +17,8 @@ the time model, which takes half an hour, and writes this page anew. -->
 
 # Operators to take
 
-[examples/operators](../../examples/operators) has the kernels of a transformer as operators of torch,
-under one namespace:
+[examples/operators](../../examples/operators) has the kernels of a transformer as operators of
+torch, under one namespace:
 
 ```python
 import sys
@@ -31,22 +31,23 @@ x, weight = torch.randn(8, 256), torch.randn(256)
 y = torch.ops.tile_ops.rms_norm(x, weight, 1e-6)
 ```
 
-They trace, compile (`torch.compile`) and, where the table says so, differentiate. A kernel is compiled
-when sizes first need it, and cached; the number of rows may change without another compilation as long
-as the tiles stay the same. [llama.py](../../examples/operators/llama.py) is a decoder of two layers by
-them, against torch alone, with a training step. To make an operator of a kernel of your own, see
-[torch operators](../torch_operators.md).
+They trace, compile (`torch.compile`) and, where the table says so, differentiate. A kernel is
+compiled when sizes first need it, and cached. The number of rows may change without another
+compilation as long as the tiles stay the same. [llama.py](../../examples/operators/llama.py) is a
+decoder of two layers by these operators, compared with torch alone, with training steps.
 
 * **Manifests.** Each operator is one record (`manifest.py`): signature, types, rules of sizes, a
-  reference in torch, a workload, the rule of its tiles. Schema, checks of a call and shapes without
-  values come from the signature. `T` is one of the types; `...` is any sizes; `N // 2` is computed.
+  reference in torch, a workload, the rule of its tiles. The schema, the checks of a call and the
+  shapes without values come from the signature. `T` is one of the types, `...` is any sizes, and
+  sizes such as `N // 2` are computed.
 * **Calls.** Strided tensors are copied. A result without elements needs no kernel. A type, shape or
   size that does not fit is a `ValueError` with a hint.
-* **Tiles** are chosen by a function of sizes and types. *of best*: the best time of a small sweep of
-  tiles over the time with the chosen ones.
-* **Times** are modelled ([time model](../time_model.md)) on Ascend910B2 at a workload, with L2 empty at the
-  start. *of roofline*: the time that the part of the chip needs that is busy longest (operands once
-  through HBM, products at the 16-bit peak, vector operations at 256 bytes a cycle) over the modelled time.
+* **Tiles** are chosen by a function of sizes and types. *of best* is the best time of a small sweep
+  of tiles, at a quarter of the workload, over the time with the chosen tiles.
+* **Times** are modelled on Ascend910B2 at a workload, with L2 empty at the start. *of roofline* is
+  the least time over the modelled time. The least time is that of the part of the chip that needs
+  most: operands once through HBM, products at the 16-bit peak, vector operations at 256 bytes
+  a cycle.
 """
 REMARKS = """\
 ## Below a quarter of the roofline
@@ -55,13 +56,13 @@ REMARKS = """\
 LIMITS = """\
 ## Limits
 
-* Norms, softmax, quantising and running sums hold whole rows in a tile: each has a limit of columns,
-  which its error names. Cross entropy has none.
-* Values between are float32. Gradients of weights are added up in float32 and in one order: two runs
-  give the same bits.
+* Norms, softmax, quantising and running sums hold whole rows in a tile: each has a limit of
+  columns, which its error names. Cross entropy has none.
+* Values between are float32. Gradients of weights are added up in float32 and in one order, so that
+  two runs give the same bits.
 * The gradient of `gather_rows` adds rows up by torch. `vmap` is an error of torch.
-* A label that is negative, or not a column, has loss 0 and no gradient. An index that is not a row gives
-  a row of zeros.
+* A label that is negative, or not a column, has loss 0 and no gradient. An index that is not a row
+  gives a row of zeros.
 """
 
 
@@ -82,7 +83,8 @@ def operators_page(measured: Iterable[MeasuredOperator]) -> str:
         [
             HEAD, f"## {len(forward)} operators\n", _signatures(forward, True), "## Gradients\n",
             "What autograd calls; each is an operator too.\n", _signatures(backward, False),
-            "## Times\n", _times(all_of_them), *([REMARKS + "".join(remarks)] if slow else []), LIMITS,
+            "## Times\n", _times(all_of_them),
+            *([REMARKS + "".join(remarks)] if slow else []), LIMITS,
         ]
     )  # fmt: skip
 

@@ -26,11 +26,11 @@ def hide_keys(
     if key + block_N > L:
         for i, j in T.Parallel(block_M, block_N):
             s[i, j] = T.if_then_else(key + j < L, s[i, j], HIDDEN)
-    if causal:
+    if causal:  # noqa: SIM102 - known while compiling
         if key + block_N > query + 1:
             for i, j in T.Parallel(block_M, block_N):
                 s[i, j] = T.if_then_else(j > i + (query - key), HIDDEN, s[i, j])
-    if window > 0:
+    if window > 0:  # noqa: SIM102 - known while compiling
         if key < query + block_M - window:
             for i, j in T.Parallel(block_M, block_N):
                 s[i, j] = T.if_then_else(j <= i + (query - key - window), HIDDEN, s[i, j])

@@ -1,4 +1,4 @@
-"""Attention of inference, by the developer examples: paged and latent decoding, linear attention."""
+"""Attention of inference, by the developer examples: paged, latent and linear attention."""
 
 from __future__ import annotations
 

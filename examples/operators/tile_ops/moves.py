@@ -136,7 +136,8 @@ OPERATORS = (
         choices=lambda s: nearby_rows(*_gather_tiles(s)),
         reference=lambda x, index: x[index.long()], make={"index": make_places},
         rules=(
-            Rule("M >= 1", "there must be a row to take"), Rule("N >= 1", "rows must have elements"),
+            Rule("M >= 1", "there must be a row to take"),
+            Rule("N >= 1", "rows must have elements"),
             Rule("N <= 16384", "a tile holds whole rows: split them"),
         ),
         workload=Case((), {"M": 32000, "N": 4096, "R": 8192, "T": "float16"}),
@@ -158,7 +159,8 @@ OPERATORS = (
         ),
         workload=Case((), {"M": 32768, "N": 4096, "R": 4096, "K": 4, "T": "float16"}),
         cases=(
-            Case((), {"M": 3, "N": 5, "R": 4, "K": 1}), Case((), {"M": 50, "N": 333, "R": 60, "K": 6}),
+            Case((), {"M": 3, "N": 5, "R": 4, "K": 1}),
+            Case((), {"M": 50, "N": 333, "R": 60, "K": 6}),
             Case((), {"M": 64, "N": 1024, "R": 50, "K": 8}),
         ),
         summary="weighted sums of rows by number: what experts give, back to tokens",

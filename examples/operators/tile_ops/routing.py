@@ -121,7 +121,8 @@ OPERATORS = (
         ),
         workload=Case((), {"M": 4096, "D": 4096, "E": 64, "k": 8, "T": "float16"}),
         cases=(
-            Case((), {"M": 1, "D": 16, "E": 16, "k": 1}), Case((), {"M": 77, "D": 128, "E": 160, "k": 6}),
+            Case((), {"M": 1, "D": 16, "E": 16, "k": 1}),
+            Case((), {"M": 77, "D": 128, "E": 160, "k": 6}),
         ),
         summary="the experts of each token, and weights that sum to one",
         tolerance={"float16": 1e-5, "bfloat16": 1e-5},

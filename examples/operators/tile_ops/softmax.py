@@ -218,6 +218,8 @@ def _row_bytes(tensors: int, working: int) -> Callable[[Sizes], int]:
 
 
 def _rows(row_bytes: Callable[[Sizes], int], limit: int) -> dict[str, Any]:
+    most = widest(limit)
+
     def tiles(sizes: Sizes) -> Tiles:
         return row_tiles(sizes.rows, row_bytes(sizes), 16)
 
@@ -226,7 +228,7 @@ def _rows(row_bytes: Callable[[Sizes], int], limit: int) -> dict[str, Any]:
         "choices": lambda sizes: nearby_rows(*tiles(sizes)),
         "rules": (
             Rule("N >= 1", "a row must have an element"),
-            Rule(f"N <= {widest(limit)}", f"a tile holds whole rows: give at most {widest(limit)} columns"),
+            Rule(f"N <= {most}", f"a tile holds whole rows: give at most {most} columns"),
         ),
     }  # fmt: skip
 

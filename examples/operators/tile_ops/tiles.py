@@ -1,4 +1,4 @@
-"""Choose sizes of tiles: functions of sizes and types, for a chip with the memories of Ascend910B."""
+"""Choose sizes of tiles: functions of sizes and types, for the memories of Ascend910B."""
 
 from __future__ import annotations
 
