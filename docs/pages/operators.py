@@ -42,8 +42,9 @@ decoder of two layers by these operators, compared with torch alone, with traini
   sizes such as `N // 2` are computed.
 * **Calls.** Strided tensors are copied. A result without elements needs no kernel. A type, shape or
   size that does not fit is a `ValueError` with a hint.
-* **Tiles** are chosen by a function of sizes and types. *of best* is the best time of a small sweep
-  of tiles, at a quarter of the workload, over the time with the chosen tiles.
+* **Tiles** are chosen by a function of sizes and types, which operators of a kind share. *of best* is
+  the best time of a small sweep of tiles, at a quarter of the workload, over the time with the
+  chosen tiles. It is measured for one operator of each kind.
 * **Times** are modelled on Ascend910B2 at a workload, with L2 empty at the start. *of roofline* is
   the least time over the modelled time. The least time is that of the part of the chip that needs
   most: operands once through HBM, products at the 16-bit peak, vector operations at 256 bytes
@@ -113,7 +114,7 @@ def _times(measured: Iterable[MeasuredOperator]) -> str:
         (
             f"`{m.operator.name}`", _workload(m), " x ".join(map(str, m.tiles)),
             f"{m.microseconds:.0f}", m.roofline.bound, f"{100 * m.roofline.share:.0f} %",
-            f"{100 * m.share_of_best:.0f} %",
+            "" if m.share_of_best is None else f"{100 * m.share_of_best:.0f} %",
         )
         for m in measured
     )  # fmt: skip

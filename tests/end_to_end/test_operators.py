@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import example_kernels
@@ -30,6 +30,16 @@ DIFFERENTIABLE = [o.name for o in OPERATORS.values() if o.backward is not None]
 SMOOTH = ("gelu", "silu_mul", "rms_norm", "layer_norm", "softmax", "log_softmax", "gemm_bias_silu")
 # A relative error of gradients of float16, which pass through roundings of results between.
 GRADIENT = {"float16": 1e-2, "bfloat16": 6e-2, "float32": 1e-4}
+
+# Compiled from several large kernels, gradients with them.
+SLOW = ("attention", "window_attention", "gated_gemm", "gemm_bias")
+
+
+def quick_first(names: Iterable[str]) -> list[Any]:
+    """The names as cases; slow ones run with `--all` only."""
+    return [
+        pytest.param(n, marks=[pytest.mark.exhaustive] if n.startswith(SLOW) else []) for n in names
+    ]
 
 
 def called(name: str, *arguments: Any) -> Any:
@@ -66,7 +76,7 @@ def floating_results(name: str, results: Any) -> list[torch.Tensor]:
     return [r for r in several if r.is_floating_point()]
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@pytest.mark.parametrize("name", quick_first(DIFFERENTIABLE))
 def test_gradients_are_those_of_torch(name: str) -> None:
     """Of the reference in float32, in the types of the operator's first case and its widest."""
     torch.manual_seed(0)
@@ -97,7 +107,7 @@ def test_gradients_are_those_of_torch(name: str) -> None:
     assert compared
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("name", quick_first(SMOOTH))
 def test_gradients_are_slopes(name: str) -> None:
     """By differences, as torch's gradcheck computes them; its usual step is one of float64."""
     operator = OPERATORS[name]
@@ -111,7 +121,7 @@ def test_gradients_are_slopes(name: str) -> None:
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", quick_first(OPERATORS))
 def test_torch_takes_the_operator(name: str) -> None:
     """Its schema, shapes without values, gradients and traces agree with what it does."""
     operator, arguments = small(name)
@@ -265,6 +275,13 @@ def test_manifests_are_complete() -> None:
                 sizes.shape(r) for r in operator.signature.results
             ]
         assert operator.choices(sizes), operator.name
+
+
+def test_every_operator_is_on_the_page() -> None:
+    page = (example_kernels.EXAMPLES.parent / "docs" / "use" / "operators.md").read_text()
+    for name, operator in OPERATORS.items():
+        assert f"| `{operator.signature}` |" in page, f"{name}: run `docs/generate.py`"
+        assert f"| `{name}` |" in page, f"{name}: run `docs/generate.py use/operators.md`"
 
 
 def meta_arguments(operator: Operator, case: Case, types: dict[str, str]) -> list[Any]:

@@ -239,7 +239,7 @@ CASES = (
     Case((), {"M": 1, "N": 16, "K": 1}), Case((), {"M": 77, "N": 131, "K": 93}),
     Case((), {"M": 260, "N": 384, "K": 256}),
 )  # fmt: skip
-LARGE = Case((), {"M": 2048, "N": 4096, "K": 4096, "T": "float16"})
+LARGE = Case((), {"M": 1536, "N": 2048, "K": 2048, "T": "float16"})
 COMMON: dict[str, Any] = {
     "rules": RULES,
     "cases": CASES,
@@ -351,6 +351,6 @@ OPERATORS = (
         choices=_choices, reference=lambda a, b: a @ b, summary="a product for each of a batch",
         rules=RULES, bound="matrix units", backward=_of_batched,
         cases=tuple(Case((), {"B": 3, **c.sizes}) for c in CASES[:2]),
-        workload=Case((), {"B": 16, "M": 1024, "N": 1024, "K": 1024, "T": "float16"}),
+        workload=Case((), {"B": 6, "M": 1024, "N": 1024, "K": 1024, "T": "float16"}),
     ),
 )  # fmt: skip

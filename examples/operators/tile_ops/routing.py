@@ -139,7 +139,7 @@ OPERATORS = (
             Rule("E >= 1", "there must be an expert"),
         ),
         make={"sizes": make_groups}, bound="matrix units",
-        workload=Case((), {"M": 4096, "E": 8, "N": 4096, "K": 2048, "T": "float16"}),
+        workload=Case((), {"M": 3072, "E": 8, "N": 2048, "K": 1024, "T": "float16"}),
         cases=(
             Case((), {"M": 5, "E": 2, "N": 32, "K": 16}),
             Case((), {"M": 300, "E": 5, "N": 200, "K": 100}),
