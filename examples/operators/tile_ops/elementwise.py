@@ -174,7 +174,12 @@ TYPES = {"T": FLOATS}
 
 
 def _activation(
-    name: str, formula: Callable[..., Any], slope: Callable[..., Any], reference: Any, summary: str
+    name: str,
+    formula: Callable[..., Any],
+    slope: Callable[..., Any],
+    reference: Any,
+    summary: str,
+    bounds: tuple[str, str] = ("HBM", "HBM"),
 ) -> tuple[Operator, Operator]:
     """An activation and its gradient."""
 
@@ -191,13 +196,14 @@ def _activation(
         kernel=lambda s, t: two_to_one(product, s.dtype(), *t),
         tiles=_tiles(2, 2), choices=_choices(2, 2), reference=derived,
         workload=Case((4096, 16384), {"T": "float16"}), cases=CASES,
-        summary=f"the gradient of `{name}`", gradient_of=name,
+        summary=f"the gradient of `{name}`", gradient_of=name, bound=bounds[1],
     )  # fmt: skip
     forward = operator(
         f"{name}(x: T[...]) -> T[...]", TYPES,
         kernel=lambda s, t: one_to_one(formula, s.dtype(), *t),
         tiles=_tiles(1, 1), choices=_choices(1, 1), reference=reference,
         workload=Case((4096, 16384), {"T": "float16"}), cases=CASES, summary=summary,
+        bound=bounds[0],
         backward=lambda grads, inputs, results: [
             getattr(torch.ops.tile_ops, f"{name}_backward")(grads[0], inputs[0])
         ],
@@ -206,7 +212,12 @@ def _activation(
 
 
 def _gated(
-    name: str, formula: Callable[..., Any], slope: Callable[..., Any], reference: Any, summary: str
+    name: str,
+    formula: Callable[..., Any],
+    slope: Callable[..., Any],
+    reference: Any,
+    summary: str,
+    bounds: tuple[str, str] = ("HBM", "HBM"),
 ) -> tuple[Operator, Operator]:
     """An activation of one tensor times another one, and its gradients."""
 
@@ -229,13 +240,14 @@ def _gated(
         kernel=lambda s, t: three_to_two(of_gate, of_up, s.dtype(), *t),
         tiles=_tiles(3, 4), choices=_choices(3, 4), reference=derived,
         workload=Case((4096, 11008), {"T": "float16"}), cases=CASES,
-        summary=f"the gradients of `{name}`", gradient_of=name,
+        summary=f"the gradients of `{name}`", gradient_of=name, bound=bounds[1],
     )  # fmt: skip
     forward = operator(
         f"{name}(gate: T[...], up: T[...]) -> T[...]", TYPES,
         kernel=lambda s, t: two_to_one(product, s.dtype(), *t),
         tiles=_tiles(2, 2), choices=_choices(2, 2), reference=reference,
         workload=Case((4096, 11008), {"T": "float16"}), cases=CASES, summary=summary,
+        bound=bounds[0],
         backward=lambda grads, inputs, results: getattr(torch.ops.tile_ops, f"{name}_backward")(
             grads[0], *inputs
         ),
@@ -248,7 +260,9 @@ def gelu_by_tanh(x: torch.Tensor) -> torch.Tensor:
 
 
 OPERATORS = (
-    *_activation("gelu", gelu, gelu_slope, gelu_by_tanh, "gelu by tanh"),
+    *_activation(
+        "gelu", gelu, gelu_slope, gelu_by_tanh, "gelu by tanh", ("vector units", "vector units")
+    ),
     *_activation("silu", silu, silu_slope, F.silu, "x * sigmoid(x)"),
     *_activation(
         "relu_squared", relu_squared, relu_squared_slope, lambda x: F.relu(x).square(),
@@ -256,6 +270,7 @@ OPERATORS = (
     ),
     *_gated("silu_mul", silu, silu_slope, lambda a, b: F.silu(a) * b, "silu(gate) * up (SwiGLU)"),
     *_gated(
-        "gelu_mul", gelu, gelu_slope, lambda a, b: gelu_by_tanh(a) * b, "gelu(gate) * up (GeGLU)"
+        "gelu_mul", gelu, gelu_slope, lambda a, b: gelu_by_tanh(a) * b, "gelu(gate) * up (GeGLU)",
+        ("HBM", "vector units"),
     ),
 )  # fmt: skip

@@ -149,7 +149,7 @@ OPERATORS = (
         **_rows(_row_bytes(1, 6), 8), rules=_fits(36),
         reference=lambda g, x, w, eps: _derived(layer_reference)(g, x, w, torch.zeros_like(w), eps),
         workload=LARGE, cases=CASES[1:], summary="the gradients of `layer_norm`",
-        gradient_of="layer_norm", tolerance=ROUNDED,
+        gradient_of="layer_norm", bound="vector units", tolerance=ROUNDED,
     ),
 )  # fmt: skip
 
