@@ -1,8 +1,7 @@
 """Matrix products, alone and with what is done to their results, and products of several matrices.
 
-The cube core multiplies and adds in float32. Tiles are those that the time model recommends
-(`T.recommend_tiles`). Rows (or, of `gemm_tn`, the common dimension) may change from call to call
-without another compilation, as long as the tiles stay the same ones.
+The cube core multiplies and adds in float32. Rows (or, of `gemm_tn`, the common dimension) may
+change from call to call without another compilation, as long as the tiles stay the same ones.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import tile_frontend as T
 from .elementwise import gelu, gelu_by_tanh, relu, silu
 from .manifest import FLOATS, HALVES, Case, Operator, Rule, Tiles, operator
 from .signature import Sizes
+from .tiles import product_tiles
 
 CONFIGS = {
     T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
@@ -203,9 +203,8 @@ def batched_gemm(
 
 
 def recommended(sizes: Sizes) -> Tiles:
-    """Those of the time model, for the number of rows rounded up to a power of two."""
-    rows = 1 << (max(sizes.M, 16) - 1).bit_length()
-    return tuple(T.recommend_tiles(rows, sizes.N, sizes.K, sizes.dtype()))
+    """Those that the time model recommends."""
+    return product_tiles(sizes.M, sizes.N, sizes.K, sizes.dtype())
 
 
 def recommended_for_vectors(sizes: Sizes) -> Tiles:

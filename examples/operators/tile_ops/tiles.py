@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+
+import tile_frontend as T
 
 CORES = 24
 LANES = 2 * CORES
@@ -35,3 +38,16 @@ def widest(row_bytes: int) -> int:
 def nearby_rows(rows: int) -> Sequence[tuple[int]]:
     """What a sweep compares rows of a tile with."""
     return [(n,) for n in (rows // 4, rows // 2, rows, rows * 2, rows * 4) if n >= 2]
+
+
+def product_tiles(rows: int, columns: int, common: int, dtype: str) -> tuple[int, ...]:
+    """The tiles that the time model recommends, for rows rounded up: few numbers of rows have
+    tiles of their own."""
+    step = 128 if rows > 128 else 16
+    return _recommended(-(-rows // step) * step, columns, common, dtype)
+
+
+@cache
+def _recommended(rows: int, columns: int, common: int, dtype: str) -> tuple[int, ...]:
+    """As `T.recommend_tiles`, which goes through all tiles, once for the same sizes."""
+    return tuple(T.recommend_tiles(rows, columns, common, dtype))
