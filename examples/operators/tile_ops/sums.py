@@ -105,6 +105,8 @@ OPERATORS = (
             Rule("N >= 1", "a row must have an element"),
             Rule(f"N <= {widest(20)}", "a tile holds whole rows: add up parts of them"),
         ),
+        bound="vector units",
+        remark="a running sum along a row takes several passes of additions and transposes over it",
         reference=lambda x: x.cumsum(-1), workload=Case((16384,), {"N": 4096, "T": "float16"}),
         cases=(Case((3,), {"N": 1}), Case((2, 9), {"N": 333}), Case((60,), {"N": 1024})),
         summary="the running sums along rows",
