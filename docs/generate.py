@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pages.kernels import kernel_files
 from pages.language import language_page
+from pages.operators import operator_files
 from pages.parts import PARTS
 from pages.passes import passes_page
 from pages.rank_pictures import rank_pictures
@@ -32,7 +33,10 @@ PAGES: dict[str, Callable[[], str]] = {
     "internals/passes.md": passes_page,
 }
 # With the pictures they show.
-MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {"use/kernels.md": kernel_files}
+MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {
+    "use/kernels.md": kernel_files,
+    "use/operators.md": operator_files,
+}
 # By the page that shows them, which people write.
 MEASURED_PICTURES: dict[str, Callable[[], dict[str, str]]] = {"pictures of ranks.md": rank_pictures}
 

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from pages.markdown import ROOT
+from tile_ir.chips import chosen_target
 from tile_ir.switches import override
 from tile_runtime.jit_kernels.tensor_supply import supply_arguments
 from tile_runtime.scripts.module import load_script
@@ -196,23 +197,30 @@ def _measured(case: Case, folder: Path) -> Measured:
     with watch_timed_runs(runs.append):
         results = kernel(*supply_arguments(kernel, case.given, {}))
     line = runs[0].timeline
-    made = results if isinstance(results, (list, tuple)) else [results]
-    kept = min(sum(t.numel() * t.element_size() for t in made), kernel.target.l2_bytes)
-    whole = _one_after_another([roofline(run) for run in runs])
+    microseconds, whole = time_and_roofline(runs, results)
     busy: defaultdict[tuple[str, str], float] = defaultdict(float)
     for run in runs:
         for pipe, us in run.timeline.busy().items():
             busy[pipe] += us
-    microseconds = sum(run.timeline.microseconds for run in runs)
     return Measured(
         case,
         microseconds,
         {pipe: us / microseconds for pipe, us in busy.items()},
-        _without(kept, whole, line.hbm_bandwidth * 1e9),
+        whole,
         line.peak_flops,
         line.vector_cores * 64 * line.mhz * 1e6,
         line.hbm_bandwidth * 1e9,
     )
+
+
+def time_and_roofline(runs: list[TimedRun], results: Any) -> tuple[float, Roofline]:
+    """Microseconds and roofline of launches one after the other; of their results, L2 keeps what
+    it can hold."""
+    made = results if isinstance(results, (list, tuple)) else [results]
+    kept = min(sum(t.numel() * t.element_size() for t in made), chosen_target().l2_bytes)
+    whole = _one_after_another([roofline(run) for run in runs])
+    hbm = runs[0].timeline.hbm_bandwidth * 1e9
+    return sum(run.timeline.microseconds for run in runs), _without(kept, whole, hbm)
 
 
 def _one_after_another(launches: list[Roofline]) -> Roofline:

@@ -27,7 +27,7 @@ CONFIGS = {
 
 @T.jit(out_idx=[-1], pass_configs=CONFIGS)
 def int8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) -> T.PrimFunc:
-    n_tiles, k_tiles = N // block_N, K // block_K
+    n_tiles, k_tiles = T.cdiv(N, block_N), T.cdiv(K, block_K)
     stretch = max(STRETCH // block_K, 1)  # in tiles
     stretches = k_tiles // stretch if k_tiles % stretch == 0 else 0
 
@@ -39,7 +39,7 @@ def int8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) 
         column_scale: T.Tensor((1, N), "float32"),
         C: T.Tensor((M, N), "float16"),
     ) -> None:
-        with T.Kernel(M // block_M * n_tiles, threads=2, is_npu=True) as cid:
+        with T.Kernel(T.ceildiv(M, block_M) * n_tiles, threads=2, is_npu=True) as cid:
             tile = T.use_swizzle(cid, M, N, K, block_M, block_N, off=PANEL, dir=1)
             row, column = tile // n_tiles * block_M, tile % n_tiles * block_N
             begin = (tile // n_tiles + tile % n_tiles) % PANEL * stretches // PANEL * stretch

@@ -27,8 +27,8 @@ def grouped_gemm(
     tokens: int, experts: int, N: int, K: int, block_M: int, block_N: int, block_K: int,
     dtype: str = "float16", accum: str = "float32",
 ) -> T.PrimFunc:  # fmt: skip
-    row_tiles = T.cdiv(tokens, block_M) + experts - 1  # every expert may have a last tile
-    column_tiles = N // block_N
+    row_tiles = T.ceildiv(tokens, block_M) + experts - 1  # every expert may have a last tile
+    column_tiles = T.cdiv(N, block_N)
 
     @T.prim_func
     def kernel(

@@ -22,7 +22,7 @@ CONFIGS = {
 
 @T.jit(out_idx=[-1], pass_configs=CONFIGS)
 def w4a8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) -> T.PrimFunc:
-    n_tiles = N // block_N
+    n_tiles = T.cdiv(N, block_N)
 
     @T.prim_func
     def kernel(
@@ -32,7 +32,7 @@ def w4a8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) 
         column_scale: T.Tensor((1, N), "float32"),
         C: T.Tensor((M, N), "float16"),
     ) -> None:
-        with T.Kernel(M // block_M * n_tiles, threads=2, is_npu=True) as cid:
+        with T.Kernel(T.ceildiv(M, block_M) * n_tiles, threads=2, is_npu=True) as cid:
             weights = T.view(B, (K, N), "int4")
             row = cid // n_tiles * block_M
             column = cid % n_tiles * block_N
@@ -47,7 +47,7 @@ def w4a8_gemm(M: int, N: int, K: int, block_M: int, block_N: int, block_K: int) 
             out = T.alloc_shared((block_M, block_N), "float16")
             rows = T.alloc_shared((block_M,), "float32")
             columns = T.alloc_shared((1, block_N), "float32")
-            for k in T.Pipelined(K // block_K, num_stages=2):
+            for k in T.Pipelined(T.cdiv(K, block_K), num_stages=2):
                 T.copy(A[row, k * block_K], a)
                 T.copy(weights[k * block_K, column], packed)
                 T.copy(packed, half)

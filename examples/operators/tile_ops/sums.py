@@ -1,0 +1,117 @@
+"""Sums over rows and columns, and running sums."""
+
+from __future__ import annotations
+
+import torch
+
+import tile_frontend as T
+
+from .manifest import FLOATS, Case, Rule, Tiles, operator
+from .signature import Sizes
+from .tiles import CORES, UB_BYTES, nearby_rows, padded, row_tiles, widest
+
+AUTOMATIC = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
+
+
+@T.jit(out_idx=[-1], pass_configs=AUTOMATIC)
+def sum_over_rows(N: int, dtype: str, rows: int, columns: int) -> T.PrimFunc:
+    """A block adds up tiles of some columns, then the rows of their sum."""
+    M, accum = T.symbolic("M"), "float32"
+    blocks = T.cdiv(N, columns)
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((1, N), accum)) -> None:
+        with T.Kernel(blocks, threads=2, is_npu=True) as cid:
+            raw = T.alloc_shared((rows, columns), dtype)
+            x = T.alloc_shared((rows, columns), accum)
+            sums = T.alloc_shared((rows, columns), accum)
+            total = T.alloc_shared((1, columns), accum)
+            T.tile.fill(sums, 0.0)
+            for t in T.Pipelined(T.ceildiv(M, rows), num_stages=2):
+                T.copy(X[t * rows, cid * columns], raw)
+                T.copy(raw, x)
+                for i, j in T.Parallel(rows, columns):
+                    sums[i, j] = sums[i, j] + x[i, j]
+            T.reduce_sum(sums, total[0, :], dim=0)
+            T.copy(total, Y[0, cid * columns])
+
+    return kernel
+
+
+@T.jit(out_idx=[-1], pass_configs=AUTOMATIC)
+def running_sums(N: int, dtype: str, rows: int) -> T.PrimFunc:
+    M, width, accum = T.symbolic("M"), padded(N), "float32"
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)) -> None:
+        with T.Kernel(CORES, threads=2, is_npu=True) as cid:
+            raw = T.alloc_shared((rows, width), dtype)
+            x = T.alloc_shared((rows, width), accum)
+            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+                row = (cid + t * CORES) * rows
+                T.copy(X[row, 0], raw)
+                T.copy(raw, x)
+                T.cumsum(x, dst=x, dim=1)
+                T.copy(x, raw)
+                T.copy(raw, Y[row, 0])
+
+    return kernel
+
+
+def _columns(sizes: Sizes) -> Tiles:
+    """Columns so that each core has a block, and rows of them that fit."""
+    columns = 64
+    while columns < 512 and columns * 2 * CORES <= sizes.N:
+        columns *= 2
+    rows = 4
+    while rows < 64 and rows < sizes.M and rows * 2 * columns * 16 <= 2 * UB_BYTES:
+        rows *= 2
+    return rows, columns
+
+
+def column_sum(x: torch.Tensor) -> torch.Tensor:
+    """The sums over rows of a matrix, by the operator."""
+    found: torch.Tensor = torch.ops.tile_ops.column_sum(x)
+    return found
+
+
+def _running_tiles(sizes: Sizes) -> Tiles:
+    width = 4 if sizes.dtype() == "float32" else 2
+    return row_tiles(sizes.rows, padded(sizes.N) * (2 * width + 12), 32)
+
+
+OPERATORS = (
+    operator(
+        "column_sum(x: T[M, N]) -> float32[N]", {"T": FLOATS},
+        kernel=lambda s, t: sum_over_rows(s.N, s.dtype(), *t), tiles=_columns,
+        choices=lambda s: [
+            (r, c) for r in (8, 16, 32) for c in (128, 256, 512) if r * c * 16 <= 2 * UB_BYTES
+        ],
+        rules=(Rule("M >= 1", "a sum needs a row"),),
+        reference=lambda x: x.sum(0), workload=Case((), {"M": 16384, "N": 8192, "T": "float16"}),
+        cases=(
+            Case((), {"M": 1, "N": 5}), Case((), {"M": 77, "N": 333}),
+            Case((), {"M": 300, "N": 2048}),
+        ), summary="the sums over rows, in float32",
+        backward=lambda grads, inputs, results: [
+            grads[0].to(inputs[0].dtype).expand_as(inputs[0])
+        ], tolerance={"float16": 1e-5, "bfloat16": 1e-5},
+    ),
+    operator(
+        "cumsum(x: T[..., N]) -> T[..., N]", {"T": FLOATS},
+        kernel=lambda s, t: running_sums(s.N, s.dtype(), *t), tiles=_running_tiles,
+        choices=lambda s: nearby_rows(*_running_tiles(s)),
+        rules=(
+            Rule("N >= 1", "a row must have an element"),
+            Rule(f"N <= {widest(20)}", "a tile holds whole rows: add up parts of them"),
+        ),
+        bound="vector units",
+        remark="a running sum along a row takes several passes of additions and transposes over it",
+        reference=lambda x: x.cumsum(-1), workload=Case((16384,), {"N": 4096, "T": "float16"}),
+        cases=(Case((3,), {"N": 1}), Case((2, 9), {"N": 333}), Case((60,), {"N": 1024})),
+        summary="the running sums along rows",
+        backward=lambda grads, inputs, results: [
+            torch.ops.tile_ops.cumsum(grads[0].flip(-1)).flip(-1)
+        ],
+    ),
+)  # fmt: skip
