@@ -66,6 +66,7 @@ CATCHES_ALL = {
     "packages/frontend/src/tile_frontend/_evaluate/decorators.py": "operators of the script's own objects",
     "packages/runtime/src/tile_runtime/ahead_of_time/build_kernels.py": "calls generate_source of a project's kernels",
     "packages/runtime/src/tile_runtime/ahead_of_time/find_kernels.py": "imports files of a project",
+    "packages/runtime/src/tile_runtime/tools/continuous_integration/run_script_file.py": "executes a script",
     "packages/runtime/src/tile_runtime/tools/language_server/factory_sizes.py": "evaluates arguments of a script",
     "packages/runtime/src/tile_runtime/tools/language_server/look_at_script.py": "executes a script",
     "packages/runtime/src/tile_runtime/tuning/candidates.py": "calls a factory for so long, and hands on what it raises",
@@ -94,6 +95,10 @@ ROOMS_OF_RUNTIME = {
         "tuning", "scripts", "ahead_of_time", "tools.report",
     },
     "tools.language_server": {"jit_kernels", "scripts", "tools.command_line"},
+    "tools.continuous_integration": {
+        "cache", "launcher", "jit_kernels", "scripts", "tools.command_line",
+        "tools.language_server",
+    },
 }  # fmt: skip
 # The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text,
 # and kernels made of traced ones.

@@ -25,6 +25,7 @@ COMMANDS = {
     "sim": "run an Ascend C kernel on the simulator",
     "report": "show where the time of a kernel goes",
     "opt": "run passes on a kernel and print the IR",
+    "ci": "judge the kernels that a change touches, as continuous integration does",
     "check": "prove that buffers keep their values and that nothing runs out of order",
     "passes": "list the passes in the order they run",
     "ops": "list the operations, or tell all about one",

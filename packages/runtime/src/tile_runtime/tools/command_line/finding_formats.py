@@ -4,7 +4,7 @@ of a pull request (docs/findings.md#findings-as-data)."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -62,6 +62,23 @@ def as_json(found: Sequence[Found], kernel: str, check: str, exit_code: int, **m
     return json.dumps(whole, indent=2)
 
 
+def found_in(whole: Mapping[str, Any]) -> list[Found]:
+    """The findings of such an object. KeyError or TypeError if it is another one."""
+    return [
+        Found(
+            Diagnostic(
+                each["kind"], each["message"], _loc(each), each["hint"], each["severity"]
+            ),
+            tuple(
+                Diagnostic("", note["message"], _loc(note), severity="note")
+                for note in each["places"]
+            ),
+            each["block"], each["core"] or "", each["api"] or "",
+        )
+        for each in whole["findings"]
+    ]  # fmt: skip
+
+
 def as_sarif(found: Sequence[Found]) -> str:
     """One run of one tool, with a rule for each kind."""
     kinds = sorted({each.diagnostic.slug for each in found})
@@ -95,6 +112,12 @@ def _place(loc: Loc | None) -> dict[str, Any]:
     if loc is None:
         return {"file": None, "line": None, "column": None}
     return {"file": loc.file, "line": loc.line, "column": loc.column}
+
+
+def _loc(place: Mapping[str, Any]) -> Loc | None:
+    if place["file"] is None:
+        return None
+    return Loc(place["file"], place["line"], place["column"])
 
 
 def _locations(diagnostic: Diagnostic) -> Iterator[dict[str, Any]]:
