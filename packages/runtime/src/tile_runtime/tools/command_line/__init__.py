@@ -26,6 +26,7 @@ COMMANDS = {
     "report": "show where the time of a kernel goes",
     "opt": "run passes on a kernel and print the IR",
     "check": "prove that buffers keep their values and that nothing runs out of order",
+    "judge": "judge a kernel as one document: right, findings, time; or serve such requests",
     "passes": "list the passes in the order they run",
     "ops": "list the operations, or tell all about one",
     "switches": "list the switches and their values",
