@@ -95,9 +95,13 @@ ROOMS_OF_RUNTIME = {
         "tuning", "scripts", "ahead_of_time", "tools.report",
     },
     "tools.language_server": {"jit_kernels", "scripts", "tools.command_line"},
+    "tools.judge": {
+        "simulator", "launcher", "jit_kernels", "tuning", "scripts", "tools.report", "tools.command_line",
+        "tools.language_server",
+    },
     "tools.continuous_integration": {
         "cache", "launcher", "jit_kernels", "scripts", "tools.command_line",
-        "tools.language_server",
+        "tools.language_server", "tools.judge",
     },
 }  # fmt: skip
 # The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text,

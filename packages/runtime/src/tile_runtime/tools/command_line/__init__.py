@@ -27,6 +27,7 @@ COMMANDS = {
     "opt": "run passes on a kernel and print the IR",
     "ci": "judge the kernels that a change touches, as continuous integration does",
     "check": "prove that buffers keep their values and that nothing runs out of order",
+    "judge": "judge a kernel as one document: right, findings, time; or serve such requests",
     "passes": "list the passes in the order they run",
     "ops": "list the operations, or tell all about one",
     "switches": "list the switches and their values",

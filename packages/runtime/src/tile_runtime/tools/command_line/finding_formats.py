@@ -39,22 +39,25 @@ def found_by(error: TileError) -> list[Found]:
     return found
 
 
+def finding_data(found: Found) -> dict[str, Any]:
+    """One finding as data."""
+    diagnostic = found.diagnostic
+    return {
+        "kind": diagnostic.slug,
+        "severity": diagnostic.severity,
+        **_place(diagnostic.loc),
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+        "block": found.block,
+        "core": found.core or None,
+        "api": found.api or None,
+        "places": [{**_place(n.loc), "message": n.message} for n in found.notes],
+    }
+
+
 def as_json(found: Sequence[Found], kernel: str, check: str, exit_code: int, **more: Any) -> str:
     """One object: what ran, how it ended, its findings, and what `more` names."""
-    findings = [
-        {
-            "kind": each.diagnostic.slug,
-            "severity": each.diagnostic.severity,
-            **_place(each.diagnostic.loc),
-            "message": each.diagnostic.message,
-            "hint": each.diagnostic.hint,
-            "block": each.block,
-            "core": each.core or None,
-            "api": each.api or None,
-            "places": [{**_place(n.loc), "message": n.message} for n in each.notes],
-        }
-        for each in found
-    ]
+    findings = [finding_data(each) for each in found]
     whole = {
         "version": VERSION, "kernel": kernel, "check": check, "exit_code": exit_code,
         "findings": findings, **more,

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import Diagnostic, KernelWarning, TileError
 from tile_ir.quick_dataclasses import replace
-from tile_runtime.jit_kernels.profiler import assert_mostly_close
 from tile_runtime.jit_kernels.tensor_supply import supply_arguments
 from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.scripts.module import load_script, module_in_package, run_as_main
@@ -26,6 +25,9 @@ from tile_runtime.tools.command_line.finding_formats import Found, found_by
 from tile_runtime.tools.command_line.kernel_argument import kernel_of_value
 from tile_runtime.tools.continuous_integration.file_result import FileResult, KernelTime
 from tile_runtime.tools.continuous_integration.places import below, not_run, raised_in, relative
+from tile_runtime.tools.judge.case_inputs import packed
+from tile_runtime.tools.judge.compare_results import Array, compare_results, unpacked
+from tile_runtime.tools.judge.request import REFERENCES
 from tile_runtime.tools.language_server.factory_sizes import calls_of
 
 if TYPE_CHECKING:
@@ -33,10 +35,6 @@ if TYPE_CHECKING:
 
 _COMMENT = re.compile(r"#\s*tile-ascend:.*")
 _KERNEL = re.compile(r"\bKernel\s*\(")
-_REFERENCES = ("reference", "ref_program")
-# How far results may be from it, by the bytes of an element, and what part of them may be further.
-_TOLERANCES = {1: 1.0, 2: 2e-2, 4: 1e-3, 8: 1e-3}
-_MISMATCHED = 1e-3
 
 
 def run_script_file(file: str, text: str) -> FileResult:
@@ -114,7 +112,7 @@ def _commented(
     if not names:
         return
     values = vars(load_script(Path(file), package=True))
-    reference = next((values[name] for name in _REFERENCES if name in values), None)
+    reference = next((values[name] for name in REFERENCES if name in values), None)
     for name in names:
         if name not in values:
             continue
@@ -146,12 +144,15 @@ def _compared(kernel: JITKernel, numbers: Mapping[str, Any], reference: Any) -> 
     results = kernel(*inputs)
     if reference is None:
         return []
-    listed = results if isinstance(results, list) else [results]
-    widths = [x.element_size() for x in listed if hasattr(x, "element_size")]
-    tolerance = max((_TOLERANCES[width] for width in widths), default=0.0)
-    try:
-        assert_mostly_close(listed, reference(*copies), tolerance, tolerance, _MISMATCHED)
-    except AssertionError as error:
-        said = f"{kernel.name} differs from `{reference.__name__}`: {error}"
-        return [relative(Found(Diagnostic("wrong-result", said, kernel.prim_func.loc)))]
-    return []
+    expected = reference(*copies)
+    compared = compare_results(_arrays(results), _arrays(expected), None, None)
+    if compared.right:
+        return []
+    said = f"{kernel.name} differs from `{reference.__name__}`: {compared.message}"
+    return [relative(Found(Diagnostic("wrong-result", said, kernel.prim_func.loc)))]
+
+
+def _arrays(results: Any) -> list[tuple[str, Array]]:
+    """One tensor or several, as the comparison takes them."""
+    listed = results if isinstance(results, (list, tuple)) else [results]
+    return unpacked(*packed(listed))

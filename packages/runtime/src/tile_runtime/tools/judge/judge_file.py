@@ -1,0 +1,184 @@
+"""Judge a kernel of a file: trace it, compile and run it, run the reference, compare, decide."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from tile_ir import CallError
+from tile_ir.quick_dataclasses import dataclass, replace
+from tile_runtime.tools.judge.children import ChildServer, EndedChild, readable_folders
+from tile_runtime.tools.judge.decide import KernelRun, Observed, TracedText, decide
+from tile_runtime.tools.judge.fence import Fence
+from tile_runtime.tools.judge.find_candidate import REFERENCES
+from tile_runtime.tools.judge.judgement import Judgement, UsedReference
+from tile_runtime.tools.judge.request import JudgeRequest
+
+# Of the limit of a process, the part that its simulated kernels may take.
+_SIMULATED = 0.8
+_SEEDS = 1 << 31
+
+
+def judge_file(request: JudgeRequest, server: ChildServer | None = None) -> Judgement:
+    """Judge a kernel; without a server to fork children from, start one and end it.
+
+    Raises FileNotFoundError for a file that is not there, CallError for a reference that is none,
+    and BuildError if no child can be started. What is wrong with the candidate is in the answer.
+    """
+    if server is None:
+        with ChildServer() as started:
+            return judge_file(request, started)
+    began = time.monotonic()
+    judged = _JudgedFile.of(request, server)
+    observed = judged.observe()
+    phases = {**observed.phases, "total": time.monotonic() - began}
+    return decide(request, replace(observed, phases=phases))
+
+
+@dataclass(frozen=True)
+class _JudgedFile:
+    """What is fixed from the beginning: texts, seed, and where the reference is."""
+
+    request: JudgeRequest
+    server: ChildServer
+    text: str
+    seed: int
+    reference: UsedReference | None
+    reference_file: str
+    reference_text: str
+    secret: int = field(repr=False)
+
+    @staticmethod
+    def of(request: JudgeRequest, server: ChildServer) -> _JudgedFile:
+        text = Path(request.file).read_text() if request.text is None else request.text
+        seed = secrets.randbelow(_SEEDS) if request.seed is None else request.seed
+        used, file, reference_text = _reference_of(request, text)
+        # Inputs have a seed that the process of the candidate is not told.
+        secret = secrets.randbelow(_SEEDS) if request.seed is None else request.seed + 1
+        return _JudgedFile(request, server, text, seed, used, file, reference_text, secret)
+
+    def observe(self) -> Observed:
+        """Everything that is found out, without a verdict."""
+        traced = self._trace()
+        observed = Observed(traced, seed=self.seed, reference=self.reference,
+                            phases={"trace": traced.ended.seconds})  # fmt: skip
+        if traced.ended.how != "done" or not traced.kernels or traced.accusations:
+            return observed
+        with ThreadPoolExecutor(len(traced.kernels)) as pool:
+            runs = tuple(pool.map(self._run, range(len(traced.kernels)), traced.kernels))
+        phases = {**observed.phases, "compile": runs[0].compile_seconds,
+                  "run": sum(run.run_seconds for run in runs)}  # fmt: skip
+        observed = replace(observed, runs=runs, phases=phases)
+        if self.reference is None or not any(run.results for run in runs):
+            return observed
+        expected, problem, seconds = self._expect(runs)
+        return replace(
+            observed, expected=expected, reference_problem=problem,
+            phases={**phases, "reference": seconds},
+        )  # fmt: skip
+
+    def _fence(self, starts_programs: bool, readable: tuple[str, ...]) -> Fence:
+        limits = self.request.limits
+        return Fence(starts_programs, limits.memory_mb, limits.seconds,
+                     (*readable_folders(), *readable))  # fmt: skip
+
+    def _trace(self) -> TracedText:
+        request = self.request
+        asked = {
+            "file": request.file, "text": self.text, "kernel": request.kernel,
+            "arguments": dict(request.arguments), "sizes": [dict(s) for s in request.sizes],
+            "edges": request.edges, "random": request.random, "seed": self.seed,
+            "reference": self.reference.name if self.reference else "",
+            "reference_file": self.reference_file,
+        }  # fmt: skip
+        messages: list[dict[str, Any]] = []
+        fence = self._fence(False, _beside(request.file, self.reference_file))
+        ended = self.server.run("trace", asked, fence, request.limits,
+                                lambda message, data: messages.append(message))  # fmt: skip
+        return TracedText.of(messages, ended)
+
+    def _run(self, number: int, printed: Mapping[str, Any]) -> KernelRun:
+        request = self.request
+        symbols = printed["symbols"]
+        asked = {
+            "kernel": printed["kernel"], "kind": printed["kind"], "sizes": printed["sizes"],
+            "symbols": [symbols] if symbols else [], "edges": request.edges and number == 0,
+            "random": request.random if number == 0 else 0, "seed": self.seed,
+            "input_seed": self.secret + (number << 16), "first": number == 0, "threads": 1,
+            "simulator_seconds": _SIMULATED * request.limits.seconds,
+        }  # fmt: skip
+        messages: list[tuple[dict[str, Any], bytes]] = []
+        ended = self.server.run("run", asked, self._fence(True, ()), request.limits,
+                                lambda message, data: messages.append((message, data)))  # fmt: skip
+        return KernelRun.of(number, messages, ended)
+
+    def _expect(self, runs: tuple[KernelRun, ...]) -> tuple[dict[tuple[int, int], Any], str, float]:
+        """The results of the reference by kernel and case, and what is wrong with it."""
+        assert self.reference is not None, "there is one"
+        cases = [
+            {**run.inputs[case], "number": [run.number, case]}
+            for run in runs
+            for case in run.results
+        ]
+        asked = {
+            "file": os.path.abspath(self.reference_file or self.request.file),
+            "text": self.reference_text or self.text,
+            "function": self.reference.name, "cases": cases,
+            "arguments": dict(self.request.arguments),
+        }  # fmt: skip
+        if self.reference_file:
+            readable: tuple[str, ...] = (str(Path(self.reference_file).resolve().parent),)
+        else:
+            readable = _beside(self.request.file, "")
+        found: dict[tuple[int, int], Any] = {}
+        problems: list[str] = []
+
+        def seen(message: dict[str, Any], data: bytes) -> None:
+            match message:
+                case {"event": "expected", "number": [int(kernel), int(case)]}:
+                    found[kernel, case] = (message.get("outputs"), data)
+                case {"event": "reference-failed", "problem": str(problem)}:
+                    problems.append(problem)
+
+        ended = self.server.run(
+            "reference", asked, self._fence(False, readable), self.request.limits, seen
+        )
+        return found, _problem(problems, ended), ended.seconds
+
+
+def _problem(problems: list[str], ended: EndedChild) -> str:
+    if problems:
+        return problems[0]
+    return "" if ended.how == "done" else ended.problem
+
+
+def _reference_of(request: JudgeRequest, text: str) -> tuple[UsedReference | None, str, str]:
+    """The reference, its file and its text; the last two are empty for one of the candidate."""
+    file, colon, function = request.reference.rpartition(":")
+    if colon and file.endswith(".py"):
+        return UsedReference(function, "request"), file, Path(file).read_text()
+    if request.reference.endswith(".py"):
+        file, text = request.reference, Path(request.reference).read_text()
+        name = next((n for n in REFERENCES if f"def {n}(" in text), None)
+        if name is None:
+            raise CallError("judge-reference", f"{file} has no function `reference`",
+                            hint=f"name one: {file}:function")  # fmt: skip
+        return UsedReference(name, "request"), file, text
+    if request.reference:
+        return UsedReference(request.reference, "candidate"), "", ""
+    own = next((n for n in REFERENCES if f"def {n}(" in text), None)
+    return (UsedReference(own, "candidate") if own else None), "", ""
+
+
+def _beside(file: str, reference_file: str) -> tuple[str, ...]:
+    """The Python files in the folder of a candidate, which it may import; not the reference."""
+    folder = Path(os.path.abspath(file)).parent
+    excluded = os.path.realpath(reference_file) if reference_file else ""
+    found = (str(path) for path in sorted(folder.glob("*.py")) if path.is_file())
+    return tuple(path for path in found if os.path.realpath(path) != excluded)
