@@ -15,10 +15,11 @@ from tile_ir import CallError
 from tile_runtime.tools.command_line.kernel_argument import add_kernel_arguments, parse_arguments
 
 _DESCRIPTION = """\
-Judge a kernel: whether it traces, compiles, agrees with a reference on given, random and edge sizes,
-runs without a finding, its modelled time and share of the roofline. The code is not trusted: it runs
-in a process of its own, with limits, behind a fence (docs/use/judge.md). The exit code tells the
-verdict: 0 right, 10 wrong, 11 finding, 12 refused; --schema prints the form of the answer.
+Judge a kernel: whether it traces, compiles, agrees with a reference on given, random and edge
+sizes, and runs without a finding; its modelled time and its share of the roofline. The code is not
+trusted: it runs in a process of its own, with limits, behind a fence (docs/use/judge.md). The exit
+code gives the verdict: 0 right, 10 wrong, 11 finding, 12 refused, ...; --schema prints the form of
+the answer.
 """
 
 

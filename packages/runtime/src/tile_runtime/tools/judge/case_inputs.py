@@ -65,16 +65,6 @@ def make_inputs(recipe: Sequence[Mapping[str, Any]], seed: int) -> list[Any]:
     return found
 
 
-def recipe_text(recipe: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The inputs in words: `A float32[256, 256]`, `n = 2`."""
-    return tuple(
-        f"{one['name']} = {one['value']}"
-        if "value" in one
-        else f"{one['name']} {one['dtype']}{one['shape']}"
-        for one in recipe
-    )
-
-
 def packed(tensors: Sequence[Any]) -> tuple[list[dict[str, Any]], bytes]:
     """Tensors as types and shapes, and their bytes one after the other."""
     described: list[dict[str, Any]] = []

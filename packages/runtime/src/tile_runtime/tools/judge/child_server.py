@@ -1,5 +1,6 @@
-"""The process that the judge forks its children from: everything is imported, no candidate ever runs
-in it. `python -m tile_runtime.tools.judge.child_server DESCRIPTOR` serves one judge.
+"""The process that the judge forks its children from: all is imported, and no candidate runs in it.
+
+`python -m tile_runtime.tools.judge.child_server DESCRIPTOR` serves one judge.
 
 A request is a message with two descriptors: the channel of the child, and where it prints. Each
 child has a keeper, which puts the fence up, waits, and ends what the child has started.
@@ -18,6 +19,7 @@ import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from tile_ir.quick_dataclasses import replace
 from tile_runtime.tools.judge.fence import Fence, enter_fence, isolate
 from tile_runtime.tools.judge.frames import read_frame, write_frame
 
@@ -68,7 +70,7 @@ def _keep(channel: int, printed: int) -> NoReturn:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         end = {"event": "end", "status": os.waitstatus_to_exitcode(status)}
         with suppress(OSError):
-            write_frame(channel, {**end, "peak_kb": usage.ru_maxrss})
+            write_frame(channel, {**end, "cpu_seconds": usage.ru_utime + usage.ru_stime})
     finally:
         os._exit(0)
 
@@ -128,6 +130,7 @@ def _run(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     try:
+        fence = replace(fence, readable=(*fence.readable, *jobs.readable()))
         in_force, lacking = enter_fence(fence)
         report = {"in_force": [*isolated, *in_force], "missing": {**missing, **lacking}}
         write_frame(3, {"event": "fence", **report})

@@ -33,12 +33,13 @@ _SECONDS_TO_END = 10.0
 @dataclass(frozen=True, slots=True)
 class EndedChild:
     """How a child ended: `how` is done, time-limit, memory-limit or crash. `problem` says more, and
-    `printed` is what it wrote to its terminal."""
+    `printed` is what it wrote to its terminal. `cpu_seconds` are those of it and all it started."""
 
     how: str
     problem: str
     printed: str
     seconds: float
+    cpu_seconds: float = 0.0
 
 
 class ChildServer:
@@ -49,6 +50,7 @@ class ChildServer:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._closed = False
 
     def __enter__(self) -> ChildServer:
         return self
@@ -59,6 +61,8 @@ class ChildServer:
     def start(self) -> None:
         """Start the process, if there is none that lives. BuildError if it does not start."""
         with self._lock:
+            if self._closed:
+                raise BuildError("judge-closed", "the judge is being closed")
             if self._process is not None and self._process.poll() is None:
                 return
             self._close()
@@ -82,6 +86,7 @@ class ChildServer:
     def close(self) -> None:
         """End the process. Children end when their channels do."""
         with self._lock:
+            self._closed = True
             self._close()
 
     def _close(self) -> None:
@@ -105,17 +110,13 @@ class ChildServer:
     ) -> EndedChild:
         """Do a job in a child; `seen` is called with each message of it, in this thread."""
         with self._cores, tempfile.TemporaryDirectory(prefix="tile-judge-") as scratch:
-            self.start()
             fence = replace(fence, scratch=scratch)
             whole = {**request, "job": job, "fence": fence.to_json(), "scratch": scratch}
             ours, theirs = socket.socketpair()
             said, prints = os.pipe()
             printed = _Printed(said)
             try:
-                with self._lock:
-                    if self._control is None:
-                        raise BuildError("judge-closed", "the judge is being closed")
-                    socket.send_fds(self._control, [b"child"], [theirs.fileno(), prints])
+                self._fork(theirs.fileno(), prints)
                 theirs.close()
                 os.close(prints)
                 with suppress(BrokenPipeError):
@@ -125,6 +126,19 @@ class ChildServer:
                 theirs.close()
                 _wait_for_keeper(ours)
                 printed.close()
+
+    def _fork(self, channel: int, prints: int) -> None:
+        """Have the process fork a child with these descriptors; one that died is started anew."""
+        for may_fail in (True, False):
+            self.start()
+            with self._lock:
+                assert self._control is not None, "it was started"
+                try:
+                    socket.send_fds(self._control, [b"child"], [channel, prints])
+                    return
+                except OSError as error:
+                    if not may_fail:
+                        raise BuildError("judge-start", f"no child starts: {error}") from None
 
 
 def _follow(
@@ -158,7 +172,8 @@ def _follow(
         status = message.get("status")
         if not isinstance(status, int):
             return ended("crash", "its process sent an answer without a status")
-        return ended(*_how(status, printed.text()))
+        cpu = float(message.get("cpu_seconds", 0.0))
+        return replace(ended(*_how(status, printed.text())), cpu_seconds=cpu)
 
 
 def _how(status: int, printed: str) -> tuple[str, str]:

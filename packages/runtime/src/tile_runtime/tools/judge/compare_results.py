@@ -1,4 +1,4 @@
-"""Compare the results of a kernel with expected ones, in the process of the judge, by NumPy alone."""
+"""Compare the results of a kernel with expected ones, by NumPy alone."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def compare_results(
             place = [int(n[0]) for n in np.nonzero(wrong)] if wrong.ndim else []
             at = tuple(place)
             message = (
-                f"result {number}: {count:,} of {left.size:,} elements differ by up to {error:.4g}; "
-                f"the first at {place} is {left[at]:.6g}, expected {right[at]:.6g}"
+                f"result {number}: {count:,} of {left.size:,} elements differ, by up to "
+                f"{error:.4g}; the first at {place} is {left[at]:.6g}, expected {right[at]:.6g}"
             )
     return Comparison(mismatched, elements, most, message)
 

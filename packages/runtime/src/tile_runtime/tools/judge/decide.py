@@ -7,7 +7,6 @@ from dataclasses import field
 from typing import Any
 
 from tile_ir.quick_dataclasses import dataclass
-from tile_runtime.tools.judge.case_inputs import recipe_text
 from tile_runtime.tools.judge.children import EndedChild
 from tile_runtime.tools.judge.compare_results import compare_results, unpacked
 from tile_runtime.tools.judge.judgement import (
@@ -30,8 +29,8 @@ _WITHOUT_KERNEL = "result-without-kernel"
 
 @dataclass(frozen=True)
 class TracedText:
-    """What came out of the process of the candidate. Its messages are not trusted: what has
-    another form than expected is left out. `accusations` are of cheating or of what is forbidden."""
+    """What came out of the process of the candidate. Its messages are not trusted: those of an
+    unexpected form are left out. `accusations` are of cheating, or of what is forbidden."""
 
     ended: EndedChild
     kernels: tuple[dict[str, Any], ...] = ()
@@ -39,6 +38,7 @@ class TracedText:
     name: str = ""
     slug: str = ""
     findings: tuple[Finding, ...] = ()
+    answered: bool = False
     accusations: tuple[tuple[str, str], ...] = ()
     fence: FenceReport = FenceReport()
 
@@ -58,10 +58,11 @@ class TracedText:
                     accusations.append(("cheating", f"it replaces `{name}`"))
                 case {"event": "refused", "slug": str(slug), "findings": list(found)}:
                     findings = tuple(f for f in found if _is_finding(f))
-                    known |= {"slug": slug, "findings": findings}
+                    known |= {"slug": slug, "findings": findings, "answered": True}
                 case {"event": "traced", "name": str(name), "kernels": list(kernels),
                       "refused": list(refused)}:  # fmt: skip
                     known |= {
+                        "answered": True,
                         "name": name,
                         "kernels": tuple(k for k in kernels if _is_kernel(k)),
                         "refused_cases": tuple(r for r in refused if _is_refused(r)),
@@ -124,6 +125,7 @@ class Observed:
     reference_problem: str = ""
     seed: int = 0
     phases: Mapping[str, float] = field(default_factory=dict)
+    cpu: float = 0.0
 
 
 def decide(request: JudgeRequest, observed: Observed) -> Judgement:
@@ -177,24 +179,41 @@ def _is_right(verdict: str, comparable: Sequence[str]) -> bool | None:
 
 
 def _verdict(observed: Observed, cases: Sequence[JudgedCase]) -> tuple[str, str]:
-    traced, runs = observed.traced, observed.runs
+    """The verdict and its reason: the most serious of what was observed."""
+    return (
+        _problem_of_candidate(observed.traced)
+        or _problem_of_processes(observed.runs)
+        or _constant(observed, observed.runs[0])
+        or _problem_of_cases(observed, cases)
+        or _without_problem(observed, cases)
+    )
+
+
+def _problem_of_candidate(traced: TracedText) -> tuple[str, str] | None:
     for kind in ("forbidden", "cheating"):
         for accused, what in traced.accusations:
             if accused == kind:
                 return kind, what
     if traced.ended.how != "done":
         return traced.ended.how, f"while it was traced, {traced.ended.problem}"
+    if not traced.answered:
+        return "crash", "while it was traced, its process ended without an answer"
     if not traced.kernels:
         said = traced.findings[0]["message"] if traced.findings else "it handed out no kernel"
         return "refused", said
-    first = runs[0]
+    return None
+
+
+def _problem_of_processes(runs: Sequence[KernelRun]) -> tuple[str, str] | None:
     for run in runs:
         if run.refused is None and run.ended.how != "done":
             return run.ended.how, f"while its kernel ran, {run.ended.problem}"
         if run.refused and (run.number == 0 or run.refused.get("ours")):
             return _refusal(run.refused)
-    if copied := _constant(observed, first):
-        return "cheating", copied
+    return None
+
+
+def _problem_of_cases(observed: Observed, cases: Sequence[JudgedCase]) -> tuple[str, str] | None:
     worst = [c for kind in _SERIOUS for c in cases if c.verdict == kind]
     if worst and worst[0].verdict != "wrong":
         return worst[0].verdict, _told(worst[0])
@@ -202,11 +221,16 @@ def _verdict(observed: Observed, cases: Sequence[JudgedCase]) -> tuple[str, str]
         return "reference-failed", observed.reference_problem
     if worst:
         return "wrong", _told(worst[0])
-    if first.outcomes.get(0, {}).get("outcome") == "refused":
-        return "refused", str(first.outcomes[0]["message"])
+    first = observed.runs[0].outcomes.get(0, {})
+    return ("refused", str(first["message"])) if first.get("outcome") == "refused" else None
+
+
+def _without_problem(observed: Observed, cases: Sequence[JudgedCase]) -> tuple[str, str]:
+    count = sum(case.verdict in ("right", "no-reference") for case in cases)
+    ran = f"{count} case{'' if count == 1 else 's'}"
     if observed.reference is None:
-        return "no-reference", f"{_ran(cases)} without a finding; no reference to compare with"
-    return "right", f"{_ran(cases)} agree with `{observed.reference.name}`, without a finding"
+        return "no-reference", f"{ran} without a finding; no reference to compare with"
+    return "right", f"{ran} agree with `{observed.reference.name}`, without a finding"
 
 
 def _refusal(refused: Mapping[str, Any]) -> tuple[str, str]:
@@ -217,21 +241,21 @@ def _refusal(refused: Mapping[str, Any]) -> tuple[str, str]:
     return ("failed" if refused["ours"] else "refused"), f"{refused['slug']}: {message}"
 
 
-def _constant(observed: Observed, run: KernelRun) -> str:
+def _constant(observed: Observed, run: KernelRun) -> tuple[str, str] | None:
     """Whether results stay the same with other inputs, and those of the reference do not."""
     if not {0, 1} <= run.results.keys() or run.outcomes[0]["outputs"] == []:
-        return ""
+        return None
     expected = [observed.expected.get((run.number, number)) for number in (0, 1)]
     if None in expected or expected[0][1] == expected[1][1]:  # type: ignore[index]
-        return ""
+        return None
     if run.results[0] != run.results[1] or not run.inputs[1]["again"]:
-        return ""
-    return "its results do not depend on its inputs, and those of the reference do"
+        return None
+    return "cheating", "its results do not depend on its inputs, and those of the reference do"
 
 
 def _case_of(request: JudgeRequest, observed: Observed, run: KernelRun, number: int) -> JudgedCase:
     about, outcome = run.inputs[number], run.outcomes[number]
-    inputs = recipe_text(about["recipe"])
+    inputs = _recipe_text(about["recipe"])
     case = (about["kind"], about["sizes"], inputs)
     match outcome["outcome"]:
         case "slow":
@@ -256,14 +280,19 @@ def _case_of(request: JudgeRequest, observed: Observed, run: KernelRun, number: 
     )  # fmt: skip
 
 
+def _recipe_text(recipe: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The inputs in words: `A float32[256, 256]`, `n = 2`."""
+    return tuple(
+        f"{one['name']} = {one['value']}"
+        if "value" in one
+        else f"{one['name']} {one['dtype']}{one['shape']}"
+        for one in recipe
+    )
+
+
 def _told(case: JudgedCase) -> str:
     sizes = ", ".join(f"{name}={value}" for name, value in case.sizes.items())
     return f"{case.kind} case{f' {sizes}' if sizes else ''}: {case.message}"
-
-
-def _ran(cases: Sequence[JudgedCase]) -> str:
-    count = sum(case.verdict in ("right", "no-reference") for case in cases)
-    return f"{count} case{'' if count == 1 else 's'}"
 
 
 def _advice(told: Mapping[str, Any]) -> JudgedAdvice:
@@ -284,7 +313,7 @@ def _fence(message: Mapping[str, Any]) -> FenceReport:
     return FenceReport(tuple(map(str, message["in_force"])), missing)
 
 
-_FINDING = {
+_FINDING: dict[str, type | tuple[type, ...]] = {
     "kind": str, "severity": str, "file": (str, type(None)), "line": (int, type(None)),
     "column": (int, type(None)), "message": str, "hint": (str, type(None)), "places": list,
 }  # fmt: skip

@@ -21,10 +21,9 @@ from tile_runtime.tools.judge.printed_kernel import (
     print_kernel,
     print_traced,
 )
+from tile_runtime.tools.judge.request import REFERENCES
 from tile_runtime.tools.language_server.factory_sizes import calls_of
 
-# Functions of a candidate that give the right results, in the order in which they are looked for.
-REFERENCES = ("reference", "ref_program")
 Traced = tuple[Any, PrintedKernel]
 
 

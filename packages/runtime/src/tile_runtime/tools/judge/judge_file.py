@@ -16,9 +16,8 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.tools.judge.children import ChildServer, EndedChild, readable_folders
 from tile_runtime.tools.judge.decide import KernelRun, Observed, TracedText, decide
 from tile_runtime.tools.judge.fence import Fence
-from tile_runtime.tools.judge.find_candidate import REFERENCES
 from tile_runtime.tools.judge.judgement import Judgement, UsedReference
-from tile_runtime.tools.judge.request import JudgeRequest
+from tile_runtime.tools.judge.request import REFERENCES, JudgeRequest
 
 # Of the limit of a process, the part that its simulated kernels may take.
 _SIMULATED = 0.8
@@ -37,7 +36,7 @@ def judge_file(request: JudgeRequest, server: ChildServer | None = None) -> Judg
     began = time.monotonic()
     judged = _JudgedFile.of(request, server)
     observed = judged.observe()
-    phases = {**observed.phases, "total": time.monotonic() - began}
+    phases = {**observed.phases, "cpu": observed.cpu, "total": time.monotonic() - began}
     return decide(request, replace(observed, phases=phases))
 
 
@@ -66,21 +65,27 @@ class _JudgedFile:
     def observe(self) -> Observed:
         """Everything that is found out, without a verdict."""
         traced = self._trace()
-        observed = Observed(traced, seed=self.seed, reference=self.reference,
-                            phases={"trace": traced.ended.seconds})  # fmt: skip
+        observed = Observed(
+            traced,
+            seed=self.seed,
+            reference=self.reference,
+            phases={"trace": traced.ended.seconds},
+            cpu=traced.ended.cpu_seconds,
+        )
         if traced.ended.how != "done" or not traced.kernels or traced.accusations:
             return observed
         with ThreadPoolExecutor(len(traced.kernels)) as pool:
             runs = tuple(pool.map(self._run, range(len(traced.kernels)), traced.kernels))
         phases = {**observed.phases, "compile": runs[0].compile_seconds,
                   "run": sum(run.run_seconds for run in runs)}  # fmt: skip
-        observed = replace(observed, runs=runs, phases=phases)
+        cpu = observed.cpu + sum(run.ended.cpu_seconds for run in runs)
+        observed = replace(observed, runs=runs, phases=phases, cpu=cpu)
         if self.reference is None or not any(run.results for run in runs):
             return observed
-        expected, problem, seconds = self._expect(runs)
+        expected, problem, ended = self._expect(runs)
         return replace(
             observed, expected=expected, reference_problem=problem,
-            phases={**phases, "reference": seconds},
+            phases={**phases, "reference": ended.seconds}, cpu=cpu + ended.cpu_seconds,
         )  # fmt: skip
 
     def _fence(self, starts_programs: bool, readable: tuple[str, ...]) -> Fence:
@@ -118,7 +123,9 @@ class _JudgedFile:
                                 lambda message, data: messages.append((message, data)))  # fmt: skip
         return KernelRun.of(number, messages, ended)
 
-    def _expect(self, runs: tuple[KernelRun, ...]) -> tuple[dict[tuple[int, int], Any], str, float]:
+    def _expect(
+        self, runs: tuple[KernelRun, ...]
+    ) -> tuple[dict[tuple[int, int], Any], str, EndedChild]:
         """The results of the reference by kernel and case, and what is wrong with it."""
         assert self.reference is not None, "there is one"
         cases = [
@@ -149,7 +156,7 @@ class _JudgedFile:
         ended = self.server.run(
             "reference", asked, self._fence(False, readable), self.request.limits, seen
         )
-        return found, _problem(problems, ended), ended.seconds
+        return found, _problem(problems, ended), ended
 
 
 def _problem(problems: list[str], ended: EndedChild) -> str:

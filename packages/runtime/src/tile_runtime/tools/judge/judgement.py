@@ -11,7 +11,7 @@ from tile_ir.quick_dataclasses import dataclass
 
 # Raised when a name goes or changes its meaning, not when one is added.
 VERSION = 1
-# The verdicts, each with its exit code and its meaning. 1 is an error of the command, 2 of its usage.
+# The verdicts with exit code and meaning. 1 is an error of the command, 2 of its usage.
 VERDICTS: dict[str, tuple[int, str]] = {
     "right": (0, "all cases agree with the reference, without a finding"),
     "wrong": (10, "a case differs from the reference"),

@@ -123,13 +123,15 @@ def _printed(
 
 def _passes_to_json(passes: PassOptions) -> dict[str, Any]:
     sets = {name: [a.name for a in getattr(passes, name)] for name in _SETS}
-    return {**sets, "skip": list(passes.skip), "by_hand": passes.by_hand}
+    return {**sets, "by_hand": passes.by_hand}
 
 
 def passes_from(data: Mapping[str, Any]) -> PassOptions:
     """The options of the pipeline. KeyError or TypeError for what is none."""
-    sets = {name: tuple(Automatic[a] for a in data[name]) for name in _SETS}
-    return PassOptions(by_hand=bool(data["by_hand"]), **sets)
+    automatic, unless_ordered, for_speed, kept = (
+        tuple(Automatic[a] for a in data[name]) for name in _SETS
+    )
+    return PassOptions((), automatic, unless_ordered, for_speed, kept, bool(data["by_hand"]))
 
 
 def _require(holds: bool) -> None:

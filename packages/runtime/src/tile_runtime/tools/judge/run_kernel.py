@@ -15,6 +15,7 @@ from tile_runtime.simulator.time_error import error_bar
 from tile_runtime.tools.command_line.finding_formats import Found, finding_data, found_by
 from tile_runtime.tools.judge.case_inputs import input_recipe, make_inputs, packed, symbols_of
 from tile_runtime.tools.judge.printed_kernel import PrintedKernel
+from tile_runtime.tools.judge.quick_compiler import quick_compiler
 from tile_runtime.tools.judge.sizes import symbol_cases
 from tile_runtime.tools.report.roofline import roofline
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
@@ -35,7 +36,7 @@ def run_kernel(request: dict[str, Any], data: bytes, send: Send) -> None:
     first. `refused` where it does not compile."""
     switches = {
         "cache": False, "check": "strict", "target": "sim", "threads": request["threads"],
-        "timeout": max(1, math.ceil(request["simulator_seconds"])), "keep_cpp": False,
+        "timeout": max(1, math.ceil(request["simulator_seconds"])), "cxx": quick_compiler()[0],
     }  # fmt: skip
     began = time.perf_counter()
     with override(**switches), warnings.catch_warnings():

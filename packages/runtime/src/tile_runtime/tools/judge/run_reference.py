@@ -70,6 +70,6 @@ def _expected(
         return list(found) if isinstance(found, (list, tuple)) else [found]
     raise KernelError(
         "judge-reference",
-        f"`{function.__name__}{inspect.signature(function)}` takes neither the {len(inputs)} inputs "
-        f"of the kernel nor the {len(only_read)} that it only reads",
+        f"`{function.__name__}{inspect.signature(function)}` takes neither the {len(inputs)} "
+        f"inputs of the kernel nor the {len(only_read)} that it only reads",
     )

@@ -46,8 +46,8 @@ class CallNumbers:
 # fatal: ptrace, process_vm_readv and writev, mount, umount2, pivot_root, unshare, setns, bpf,
 # add_key, request_key, keyctl, kexec_load, init_module, finit_module, delete_module, reboot,
 # swapon, swapoff, pidfd_getfd, chroot, perf_event_open, userfaultfd.
-# refused: socket, socketpair, connect, bind, listen, accept, accept4, io_uring_setup, process_madvise.
-# starting: fork, vfork, execve, execveat, kill, tkill, tgkill of others is left to namespaces.
+# refused: socket, socketpair, connect, bind, listen, accept, accept4, io_uring_setup,
+# process_madvise. starting: fork, vfork, execve, execveat. Signals are left to namespaces.
 _NUMBERS = {
     "x86_64": CallNumbers(
         0xC000003E,

@@ -18,13 +18,13 @@ from tile_ir.switches import override
 from tile_runtime.scripts.module import provide_imports_of
 from tile_runtime.tools.command_line.finding_formats import finding_data, found_by
 from tile_runtime.tools.judge.find_candidate import (
-    REFERENCES,
     Candidate,
     Traced,
     execute,
     find_candidate,
 )
 from tile_runtime.tools.judge.library_state import library_functions, replaced_functions
+from tile_runtime.tools.judge.request import REFERENCES
 from tile_runtime.tools.judge.sizes import (
     GIVEN,
     SizedCase,
@@ -56,6 +56,8 @@ def trace_candidate(request: dict[str, Any], data: bytes, send: Callable[..., No
     except MemoryError:
         raise
     except Exception as error:  # of the candidate's own
+        if _is_out_of_memory(error):
+            raise MemoryError from error
         send({"event": "refused", "slug": "python-error", "findings": [_finding(error, path)]})
     else:
         send({"event": "traced", **found, "seconds": time.perf_counter() - began})
@@ -115,6 +117,11 @@ def _refusing(name: str, send: Callable[..., None]) -> Callable[..., Any]:
         raise KernelError("calls-reference", f"the kernel calls the reference `{name}`")
 
     return refuse
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether torch says that it got no memory, for which it has no class of errors."""
+    return isinstance(error, RuntimeError) and "allocate memory" in str(error)
 
 
 def _finding(error: Exception, path: Path) -> dict[str, Any]:
