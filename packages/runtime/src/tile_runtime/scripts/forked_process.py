@@ -22,6 +22,7 @@ from multiprocessing.context import ForkServerContext
 from typing import Any
 
 from tile_ir.quick_dataclasses import dataclass
+from tile_ir.switches import OVERRIDES, SWITCHES, override
 from tile_runtime.options.code_generators import GENERATORS
 
 # What the server imports before it forks, besides the module of the first function.
@@ -47,21 +48,40 @@ class ForkedAnswer:
     late: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """What a process finds: where it prints, its folder, environment and switches, its time."""
+
+    output: str
+    folder: str
+    environment: Mapping[str, str]
+    overrides: Mapping[str, Any]
+    switches: Mapping[str, Any]
+    seconds: float
+
+
 def answer_forked(
     function: Callable[..., str],
     *arguments: Any,
     seconds: float,
     folder: str = "",
-    environment: Mapping[str, str] | None = None,
+    switches: Mapping[str, Any] | None = None,
 ) -> ForkedAnswer:
-    """Call a function of a module in a process of its own, in a folder and with further variables
-    of the environment. Standard input is empty; what it prints is in the answer."""
+    """Call a function of a module in a process of its own, in a folder and with switches of its own
+    besides those here. Standard input is empty; what it prints is in the answer."""
     context = _context(function.__module__)
     here, there = context.Pipe(duplex=False)
     with tempfile.TemporaryDirectory(prefix="tile-ascend-") as scratch, here:
         output = os.path.join(scratch, "printed")
-        variables = {**os.environ, **(environment or {})}
-        request = (there, output, folder or os.getcwd(), variables, seconds, function, arguments)
+        place = _Surroundings(
+            output,
+            folder or os.getcwd(),
+            dict(os.environ),
+            OVERRIDES.get(),
+            switches or {},
+            seconds,
+        )
+        request = (there, place, function, arguments)
         process = context.Process(target=_answer, args=request)
         process.start()
         there.close()
@@ -112,27 +132,33 @@ def _tail(path: str) -> str:
 
 def _answer(
     there: connection.Connection,
-    output: str,
-    folder: str,
-    variables: Mapping[str, str],
-    seconds: float,
+    place: _Surroundings,
     function: Callable[..., str],
     arguments: tuple[Any, ...],
 ) -> None:
     os.setsid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    _redirect(output)
+    _redirect(place.output)
     os.environ.clear()
-    os.environ.update(variables)
-    os.chdir(folder)
+    os.environ.update(place.environment)
+    # Threads and processes of a script see the environment only.
+    chosen = {SWITCHES[name].variable: _word(value) for name, value in place.switches.items()}
+    os.environ.update(chosen)
+    os.chdir(place.folder)
     sys.setrecursionlimit(10_000)
-    faulthandler.dump_traceback_later(seconds, exit=True)
-    answer = function(*arguments)
+    faulthandler.dump_traceback_later(place.seconds, exit=True)
+    with override(**{**place.overrides, **place.switches}):
+        answer = function(*arguments)
     faulthandler.cancel_dump_traceback_later()
     sys.stdout.flush()
     sys.stderr.flush()
     there.send_bytes(answer.encode())
     os._exit(0)
+
+
+def _word(value: Any) -> str:
+    """The value of a switch as a variable has it."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _redirect(output: str) -> None:

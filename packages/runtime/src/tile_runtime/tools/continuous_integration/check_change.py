@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +28,10 @@ from tile_runtime.tools.continuous_integration.kernel_files import (
     holds_kernels,
     kernel_files,
 )
-from tile_runtime.tools.continuous_integration.run_kernel_file import ENVIRONMENT, run_kernel_file
+from tile_runtime.tools.continuous_integration.run_kernel_file import (
+    SWITCHES_OF_RUNS,
+    run_kernel_file,
+)
 from tile_runtime.tools.continuous_integration.touched_files import (
     Checkout,
     checkout_against,
@@ -115,7 +119,8 @@ def _all(
 ) -> list[tuple[FileResult, bool]]:
     """As many at a time as there are cores."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(judge, files))
+        started = [pool.submit(copy_context().run, judge, file) for file in files]
+        return [future.result() for future in started]
 
 
 def _judged(
@@ -129,7 +134,7 @@ def _judged(
     seen(f"{file}: running")
     answer = answer_forked(
         run_kernel_file, file, seconds=seconds, folder=str(root),
-        environment={**ENVIRONMENT, "TILE_THREADS": "1"},
+        switches=SWITCHES_OF_RUNS,
     )  # fmt: skip
     try:
         result = result_from(answer.value or "")

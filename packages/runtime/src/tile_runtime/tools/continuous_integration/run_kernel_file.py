@@ -10,10 +10,10 @@ from tile_runtime.tools.continuous_integration.files_read import files_read
 from tile_runtime.tools.continuous_integration.run_script_file import run_script_file
 from tile_runtime.tools.continuous_integration.run_source_file import run_source_file
 
-# The switches of a run, as variables of its environment. Scripts for tilelang rely on calls that
-# are not compared with the declaration.
-ENVIRONMENT = {
-    "TILE_CHECK": "strict", "TILE_TIME": "1", "TILE_TARGET": "sim", "TILE_LAX_CALLS": "1",
+# The switches of a run, of which several run at once. Scripts for tilelang rely on calls that are
+# not compared with the declaration.
+SWITCHES_OF_RUNS = {
+    "check": "strict", "time": True, "target": "sim", "lax_calls": True, "threads": 1,
 }  # fmt: skip
 
 

@@ -27,14 +27,13 @@ from tile_runtime.tools.continuous_integration.file_result import FileResult, Ke
 from tile_runtime.tools.continuous_integration.places import below, not_run, raised_in, relative
 from tile_runtime.tools.judge.case_inputs import packed
 from tile_runtime.tools.judge.compare_results import Array, compare_results, unpacked
+from tile_runtime.tools.judge.request import REFERENCES
 from tile_runtime.tools.language_server.factory_sizes import calls_of
 
 if TYPE_CHECKING:
     from tile_runtime.jit_kernels.kernel import JITKernel
 
 _COMMENT = re.compile(r"#\s*tile-ascend:.*")
-# As the judge calls them too.
-REFERENCES = ("reference", "ref_program")
 _KERNEL = re.compile(r"\bKernel\s*\(")
 
 
