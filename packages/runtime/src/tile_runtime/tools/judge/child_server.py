@@ -20,7 +20,13 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from tile_ir.quick_dataclasses import replace
-from tile_runtime.tools.judge.fence import Fence, enter_fence, isolate
+from tile_runtime.tools.judge.fence import (
+    OUT_OF_MEMORY,
+    Fence,
+    enter_fence,
+    is_out_of_memory,
+    isolate,
+)
 from tile_runtime.tools.judge.frames import read_frame, write_frame
 
 # Requests are as large as scripts and the text of kernels.
@@ -137,9 +143,9 @@ def _run(
         jobs.do(request["job"], request, data, 3)
         sys.stdout.flush()
         sys.stderr.flush()
-    except MemoryError:
-        os._exit(jobs.OUT_OF_MEMORY)
     except BaseException as error:  # of whatever the child executed
+        if is_out_of_memory(error):
+            os._exit(OUT_OF_MEMORY)
         with suppress(BaseException):
             sys.excepthook(type(error), error, error.__traceback__)
             sys.stderr.flush()

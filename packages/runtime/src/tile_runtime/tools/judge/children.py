@@ -17,7 +17,7 @@ from typing import Any
 
 from tile_ir import BuildError
 from tile_ir.quick_dataclasses import dataclass, replace
-from tile_runtime.tools.judge.fence import Fence
+from tile_runtime.tools.judge.fence import OUT_OF_MEMORY, Fence
 from tile_runtime.tools.judge.frames import FrameError, read_frame, write_frame
 from tile_runtime.tools.judge.request import JudgeLimits
 
@@ -178,8 +178,6 @@ def _follow(
 
 def _how(status: int, printed: str) -> tuple[str, str]:
     """The kind of an end by its status, and what to say of it."""
-    from tile_runtime.tools.judge.fence import OUT_OF_MEMORY
-
     if status == 0:
         return "done", ""
     if status == OUT_OF_MEMORY or "std::bad_alloc" in printed:

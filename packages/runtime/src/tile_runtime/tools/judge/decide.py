@@ -21,6 +21,7 @@ from tile_runtime.tools.judge.judgement import (
 from tile_runtime.tools.judge.request import JudgeRequest
 
 Finding = dict[str, Any]
+_MOST_EDGES = 4
 # Verdicts of cases, the most serious first.
 _SERIOUS = ("time-limit", "hang", "finding", "wrong")
 # What a factory is refused for that hands out results instead of a kernel.
@@ -43,7 +44,11 @@ class TracedText:
     fence: FenceReport = FenceReport()
 
     @staticmethod
-    def of(messages: Sequence[dict[str, Any]], ended: EndedChild) -> TracedText:
+    def of(
+        messages: Sequence[dict[str, Any]], ended: EndedChild, request: JudgeRequest
+    ) -> TracedText:
+        # The first arguments, the given sizes, edges with what may stand for them, random ones.
+        most = 1 + len(request.sizes) + _MOST_EDGES + request.random
         known: dict[str, Any] = {}
         accusations: list[tuple[str, str]] = []
         for message in messages:
@@ -64,8 +69,8 @@ class TracedText:
                     known |= {
                         "answered": True,
                         "name": name,
-                        "kernels": tuple(k for k in kernels if _is_kernel(k)),
-                        "refused_cases": tuple(r for r in refused if _is_refused(r)),
+                        "kernels": tuple(k for k in kernels if _is_kernel(k))[:most],
+                        "refused_cases": tuple(r for r in refused if _is_refused(r))[:most],
                     }
         if known.get("slug") == _WITHOUT_KERNEL:
             accusations.append(("cheating", known["findings"][0]["message"]))
@@ -138,7 +143,7 @@ def decide(request: JudgeRequest, observed: Observed) -> Judgement:
             for r in traced.refused_cases
         ),
     ]
-    verdict, reason = _verdict(observed, cases)
+    verdict, reason = _verdict(request, observed, cases)
     first = runs[0] if runs else None
     findings = [*traced.findings]
     for run in runs:
@@ -178,10 +183,13 @@ def _is_right(verdict: str, comparable: Sequence[str]) -> bool | None:
     return None if not comparable else "wrong" not in comparable
 
 
-def _verdict(observed: Observed, cases: Sequence[JudgedCase]) -> tuple[str, str]:
+def _verdict(
+    request: JudgeRequest, observed: Observed, cases: Sequence[JudgedCase]
+) -> tuple[str, str]:
     """The verdict and its reason: the most serious of what was observed."""
     return (
         _problem_of_candidate(observed.traced)
+        or _problem_of_sizes(request, observed.traced)
         or _problem_of_processes(observed.runs)
         or _constant(observed, observed.runs[0])
         or _problem_of_cases(observed, cases)
@@ -201,6 +209,18 @@ def _problem_of_candidate(traced: TracedText) -> tuple[str, str] | None:
     if not traced.kernels:
         said = traced.findings[0]["message"] if traced.findings else "it handed out no kernel"
         return "refused", said
+    return None
+
+
+def _problem_of_sizes(request: JudgeRequest, traced: TracedText) -> tuple[str, str] | None:
+    """Whether a size that the request gives has no kernel. Others may be refused."""
+    for case in traced.refused_cases:
+        if case["kind"] == "given":
+            return "refused", f"given case{_sizes_text(case['sizes'])}: {case['message']}"
+    first, *others = traced.kernels
+    answered = len(first["symbols"]) + sum(kernel["kind"] == "given" for kernel in others)
+    if answered < len(request.sizes):
+        return "refused", f"of {len(request.sizes)} given sizes it has kernels for {answered}"
     return None
 
 
@@ -291,8 +311,11 @@ def _recipe_text(recipe: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def _told(case: JudgedCase) -> str:
-    sizes = ", ".join(f"{name}={value}" for name, value in case.sizes.items())
-    return f"{case.kind} case{f' {sizes}' if sizes else ''}: {case.message}"
+    return f"{case.kind} case{_sizes_text(case.sizes)}: {case.message}"
+
+
+def _sizes_text(sizes: Mapping[str, Any]) -> str:
+    return "".join(f" {name}={value}" for name, value in sizes.items())
 
 
 def _advice(told: Mapping[str, Any]) -> JudgedAdvice:
@@ -330,9 +353,9 @@ def _is_finding(value: Any) -> bool:
 
 def _is_kernel(value: Any) -> bool:
     match value:
-        case {"kind": "given" | "edge" | "random", "sizes": dict(), "symbols": dict(),
+        case {"kind": "given" | "edge" | "random", "sizes": dict(), "symbols": list(symbols),
               "kernel": dict()}:  # fmt: skip
-            return True
+            return all(isinstance(one, dict) for one in symbols)
     return False
 
 

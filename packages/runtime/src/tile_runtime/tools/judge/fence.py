@@ -73,6 +73,13 @@ def enter_fence(fence: Fence) -> tuple[list[str], dict[str, str]]:
     return in_force, missing
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that there was no memory. That of torch has no class of its own."""
+    if isinstance(error, RuntimeError):
+        return "allocate memory" in str(error)
+    return isinstance(error, MemoryError)
+
+
 def _put_up(
     name: str, fence: Callable[[], None], in_force: list[str], missing: dict[str, str]
 ) -> None:

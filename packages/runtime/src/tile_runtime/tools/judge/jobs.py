@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_runtime.tools.judge.fence import OUT_OF_MEMORY as OUT_OF_MEMORY
 from tile_runtime.tools.judge.frames import write_frame
 from tile_runtime.tools.judge.quick_compiler import quick_compiler
 from tile_runtime.tools.judge.run_kernel import run_kernel

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from tile_runtime.tools.judge.request import REFERENCES, JudgeRequest
 
 # Of the limit of a process, the part that its simulated kernels may take.
 _SIMULATED = 0.8
-_SEEDS = 1 << 31
+_SEED_BITS = 53  # a number that every reader of JSON keeps
 
 
 def judge_file(request: JudgeRequest, server: ChildServer | None = None) -> Judgement:
@@ -51,16 +51,19 @@ class _JudgedFile:
     reference: UsedReference | None
     reference_file: str
     reference_text: str
-    secret: int = field(repr=False)
 
     @staticmethod
     def of(request: JudgeRequest, server: ChildServer) -> _JudgedFile:
         text = Path(request.file).read_text() if request.text is None else request.text
-        seed = secrets.randbelow(_SEEDS) if request.seed is None else request.seed
+        seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
         used, file, reference_text = _reference_of(request, text)
-        # Inputs have a seed that the process of the candidate is not told.
-        secret = secrets.randbelow(_SEEDS) if request.seed is None else request.seed + 1
-        return _JudgedFile(request, server, text, seed, used, file, reference_text, secret)
+        return _JudgedFile(request, server, text, seed, used, file, reference_text)
+
+    def _seed_of(self, what: str) -> int:
+        """A seed that tells nothing of that of something else: a candidate learns only the one of
+        sizes."""
+        digest = hashlib.sha256(f"{self.seed} {what}".encode()).digest()
+        return int.from_bytes(digest[:4], "little") >> 1
 
     def observe(self) -> Observed:
         """Everything that is found out, without a verdict."""
@@ -98,7 +101,8 @@ class _JudgedFile:
         asked = {
             "file": request.file, "text": self.text, "kernel": request.kernel,
             "arguments": dict(request.arguments), "sizes": [dict(s) for s in request.sizes],
-            "edges": request.edges, "random": request.random, "seed": self.seed,
+            "edges": request.edges, "random": request.random,
+            "seed": self._seed_of("sizes"),
             "reference": self.reference.name if self.reference else "",
             "reference_file": self.reference_file,
         }  # fmt: skip
@@ -106,16 +110,15 @@ class _JudgedFile:
         fence = self._fence(False, _beside(request.file, self.reference_file))
         ended = self.server.run("trace", asked, fence, request.limits,
                                 lambda message, data: messages.append(message))  # fmt: skip
-        return TracedText.of(messages, ended)
+        return TracedText.of(messages, ended, request)
 
     def _run(self, number: int, printed: Mapping[str, Any]) -> KernelRun:
         request = self.request
-        symbols = printed["symbols"]
         asked = {
             "kernel": printed["kernel"], "kind": printed["kind"], "sizes": printed["sizes"],
-            "symbols": [symbols] if symbols else [], "edges": request.edges and number == 0,
-            "random": request.random if number == 0 else 0, "seed": self.seed,
-            "input_seed": self.secret + (number << 16), "first": number == 0, "threads": 1,
+            "symbols": printed["symbols"], "edges": request.edges and number == 0,
+            "random": request.random if number == 0 else 0, "seed": self._seed_of("symbols"),
+            "input_seed": self._seed_of(f"inputs {number}"), "first": number == 0, "threads": 1,
             "simulator_seconds": _SIMULATED * request.limits.seconds,
         }  # fmt: skip
         messages: list[tuple[dict[str, Any], bytes]] = []
@@ -129,7 +132,11 @@ class _JudgedFile:
         """The results of the reference by kernel and case, and what is wrong with it."""
         assert self.reference is not None, "there is one"
         cases = [
-            {**run.inputs[case], "number": [run.number, case]}
+            {
+                "recipe": run.inputs[case]["recipe"],
+                "seed": run.inputs[case]["seed"],
+                "number": [run.number, case],
+            }
             for run in runs
             for case in run.results
         ]

@@ -81,7 +81,14 @@ def _run_cases(kernel: JITKernel, request: dict[str, Any], send: Send) -> None:
             recipe = input_recipe(kernel, {**request["sizes"], **case.named})
         except TileError as error:
             send({"event": "inputs", **about, "recipe": [], "seed": seed})
-            send({"event": "ran", "number": number, "outcome": "refused", "message": str(error)})
+            send(
+                {
+                    "event": "ran",
+                    "number": number,
+                    "outcome": "refused",
+                    "message": f"{error.slug}: {error.message}",
+                }
+            )
             continue
         send({"event": "inputs", **about, "recipe": recipe, "seed": seed})
         _run_case(kernel, number, recipe, seed, request["first"] and number == 0, send)

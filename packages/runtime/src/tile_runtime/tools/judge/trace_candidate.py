@@ -17,6 +17,7 @@ from tile_ir import KernelError, TileError
 from tile_ir.switches import override
 from tile_runtime.scripts.module import provide_imports_of
 from tile_runtime.tools.command_line.finding_formats import finding_data, found_by
+from tile_runtime.tools.judge.fence import is_out_of_memory
 from tile_runtime.tools.judge.find_candidate import (
     Candidate,
     Traced,
@@ -43,7 +44,7 @@ def trace_candidate(request: dict[str, Any], data: bytes, send: Callable[..., No
     copy.write_text(text)
     provide_imports_of([copy])
     before = library_functions()
-    watch_calls(send, str(request["scratch"]))
+    watch_calls(send, request["scratch"], request["reference_file"])
     sys.argv = [str(path)]
     began = time.perf_counter()
     try:
@@ -56,7 +57,7 @@ def trace_candidate(request: dict[str, Any], data: bytes, send: Callable[..., No
     except MemoryError:
         raise
     except Exception as error:  # of the candidate's own
-        if _is_out_of_memory(error):
+        if is_out_of_memory(error):
             raise MemoryError from error
         send({"event": "refused", "slug": "python-error", "findings": [_finding(error, path)]})
     else:
@@ -80,14 +81,17 @@ def _cases(
     for alternatives in _wanted(candidate, first, request):
         for case in alternatives:
             own = {n: v for n, v in case.sizes if n in candidate.arguments}
-            rest = sized(case.kind, {n: v for n, v in case.sizes if n not in own})
+            rest = {n: v for n, v in case.sizes if n not in own}
+            if not own:  # other symbols of the same kernel
+                kernels[0]["symbols"].append(rest)
+                break
             try:
-                traced = candidate.trace({**candidate.arguments, **own}) if own else first
+                traced = candidate.trace({**candidate.arguments, **own})
             except Exception as error:  # of the factory's own: it may refuse sizes
                 problem = f"{type(error).__name__}: {error}"
                 refused.append({"kind": case.kind, "sizes": case.named, "message": problem[:500]})
                 continue
-            kernels.append({**_printed(case, traced), "symbols": rest.named})
+            kernels.append({**_printed(case, traced), "symbols": [rest] if rest else []})
             break
     return {"name": candidate.name, "kernels": kernels, "refused": refused}
 
@@ -106,7 +110,7 @@ def _wanted(candidate: Candidate, first: Traced, request: dict[str, Any]) -> lis
 
 
 def _printed(case: SizedCase, traced: Traced) -> dict[str, Any]:
-    return {"kind": case.kind, "sizes": case.named, "symbols": {}, "kernel": traced[1].to_json()}
+    return {"kind": case.kind, "sizes": case.named, "symbols": [], "kernel": traced[1].to_json()}
 
 
 def _refusing(name: str, send: Callable[..., None]) -> Callable[..., Any]:
@@ -117,11 +121,6 @@ def _refusing(name: str, send: Callable[..., None]) -> Callable[..., Any]:
         raise KernelError("calls-reference", f"the kernel calls the reference `{name}`")
 
     return refuse
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Whether torch says that it got no memory, for which it has no class of errors."""
-    return isinstance(error, RuntimeError) and "allocate memory" in str(error)
 
 
 def _finding(error: Exception, path: Path) -> dict[str, Any]:

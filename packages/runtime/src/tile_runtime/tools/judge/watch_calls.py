@@ -25,23 +25,49 @@ _CHANGING = frozenset(
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # What shows the memory and the descriptors of a process.
 _OF_PROCESSES = "/proc/"
+_SHOWING = ("/mem", "/maps", "/environ")
 _WHAT = 200
 
 
-def watch_calls(send: Callable[..., None], scratch: str) -> None:
-    """From now on, send an event for each call that is forbidden, and raise PermissionError."""
-    inside = os.path.realpath(scratch)
-    real, dev_null = os.path.realpath, os.devnull
+def watch_calls(send: Callable[..., None], scratch: str, reference: str) -> None:
+    """From now on, send an event for each call that is forbidden, and raise PermissionError; also
+    for a look at the file of the reference, if there is one."""
+    # Bound here, where a candidate does not replace them.
+    real_path, null, separator = os.path.realpath, os.devnull, os.sep
+    inside = real_path(scratch)
+    hidden = real_path(reference) if reference else None
     sending = False
+
+    def is_outside(path: str) -> bool:
+        found = real_path(path)
+        return found != inside and not found.startswith(inside + separator)
+
+    def accusation(event: str, arguments: tuple[Any, ...]) -> str | None:
+        """The kind of what is told of a call, if anything is."""
+        if event in _FORBIDDEN:
+            return "forbidden"
+        path = _text(arguments[0]) if arguments else None
+        if path is None:
+            return None
+        if event == "open":
+            flags = arguments[2] if len(arguments) > 2 else 0
+            if hidden is not None and real_path(path) == hidden:
+                return "cheating"
+            if isinstance(flags, int) and flags & _WRITING:
+                return "forbidden" if path != null and is_outside(path) else None
+            shows = path.startswith(_OF_PROCESSES) and path.endswith(_SHOWING)
+            return "forbidden" if shows else None
+        return "forbidden" if event in _CHANGING and is_outside(path) else None
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         nonlocal sending
-        if sending or not _is_forbidden(event, arguments, inside, real, dev_null):
+        if sending or (accused := accusation(event, arguments)) is None:
             return
+        shown = " ".join(text for value in arguments[:2] if (text := _text(value)) is not None)
+        what = "reads the reference" if accused == "cheating" else f"{event} {shown}".strip()
         sending = True
         try:
-            what = f"{event} {', '.join(map(_shown, arguments[:2]))}".strip()
-            send({"event": "forbidden", "what": what[:_WHAT]})
+            send({"event": accused, "what": what[:_WHAT]})
         finally:
             sending = False
         raise PermissionError(f"{event} is forbidden here")
@@ -49,31 +75,8 @@ def watch_calls(send: Callable[..., None], scratch: str) -> None:
     sys.addaudithook(hook)
 
 
-def _is_forbidden(
-    event: str, arguments: tuple[Any, ...], inside: str, real: Callable[[Any], str], null: str
-) -> bool:
-    if event in _FORBIDDEN:
-        return True
-    if event == "open":
-        path, _, flags = (*arguments, None, 0, 0)[:3]
-        if not isinstance(path, (str, bytes)) or not isinstance(flags, int):
-            return False
-        name = os.fsdecode(path)
-        if flags & _WRITING:
-            return name != null and not _is_below(real(name), inside)
-        return name.startswith(_OF_PROCESSES) and name.endswith(("/mem", "/maps", "/environ"))
-    if event in _CHANGING:
-        path = arguments[0] if arguments else ""
-        is_named = isinstance(path, (str, bytes))
-        return is_named and not _is_below(real(os.fsdecode(path)), inside)
-    return False
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder + os.sep)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, (str, bytes)):
-        return os.fsdecode(value)
-    return repr(value) if isinstance(value, (int, list, tuple)) else ""
+def _text(value: Any) -> str | None:
+    """A path or a name as text; None for anything else."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value if isinstance(value, str) else None
