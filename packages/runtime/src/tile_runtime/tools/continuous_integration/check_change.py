@@ -34,6 +34,7 @@ from tile_runtime.tools.continuous_integration.run_kernel_file import (
 )
 from tile_runtime.tools.continuous_integration.touched_files import (
     Checkout,
+    base_files,
     checkout_against,
     extract_base,
     tracked_files,
@@ -82,9 +83,10 @@ def check_change(
         files = [file for file in concerned if any(map(partial(_within, file), wanted))]
     if files:
         simulator_library()  # one process builds it, where it is not built yet
-    judge = partial(_judged, seconds=seconds, seen=seen)
-    after = _all(partial(judge, checkout.root), files)
-    before = _results_of_base(checkout, files, judge)
+    after = _all(partial(_judged, checkout.root, seconds=seconds, seen=seen), files)
+    before = _results_of_base(
+        checkout, files, partial(_judged, seconds=seconds, seen=lambda line: seen(f"base: {line}"))
+    )
     changes = [
         change
         for file, result in zip(files, after, strict=True)
@@ -103,13 +105,14 @@ def _results_of_base(
     checkout: Checkout, files: Sequence[str], judge: Callable[[Path, str], tuple[FileResult, bool]]
 ) -> dict[str, FileResult]:
     """The results of the files that the base has too."""
-    if checkout.base is None or not files:
+    names = {file: checkout.base_name(file) for file in files}
+    had = base_files(checkout)
+    there = [file for file in files if names[file] in had]
+    if not there:
         return {}
     with tempfile.TemporaryDirectory(prefix="tile-ascend-base-") as scratch:
         root = Path(scratch).resolve()
         extract_base(checkout, root)
-        names = {file: checkout.base_name(file) for file in files}
-        there = [file for file in files if (root / names[file]).is_file()]
         results = _all(partial(judge, root), [names[file] for file in there])
     return {file: result for file, (result, _) in zip(there, results, strict=True)}
 

@@ -56,8 +56,16 @@ def tracked_files(root: Path) -> list[str]:
     return sorted(set(filter(None, listed.split("\0"))))
 
 
+def base_files(checkout: Checkout) -> frozenset[str]:
+    """All files of the base."""
+    if checkout.base is None:
+        return frozenset()
+    listed = _git(checkout.root, "ls-tree", "-r", "--name-only", "-z", checkout.base)
+    return frozenset(filter(None, listed.split("\0")))
+
+
 def extract_base(checkout: Checkout, folder: Path) -> None:
-    """Write the files of the base into a folder."""
+    """Write the files of the base, which has some, into a folder."""
     assert checkout.base is not None, "there is a base"
     packed = _git_bytes(checkout.root, "archive", "--format=tar", checkout.base)
     with tarfile.open(fileobj=BytesIO(packed)) as archive:
