@@ -10,7 +10,9 @@ HEAD = "import torch\nimport tile_frontend as T\n\n"
 def binary(op: str = "add", barrier: bool = True, rows: str = "T.ceildiv(M, 32)") -> str:
     """C = A op B over tiles of 16 rows; without the barrier the pipes race."""
     order = "T.barrier_all()" if barrier else "pass"
-    return HEAD + f'''
+    return (
+        HEAD
+        + f"""
 @T.jit(out_idx=[-1])
 def kernel(M: int, N: int, dtype: str = "float32"):
     @T.prim_func
@@ -27,12 +29,15 @@ def kernel(M: int, N: int, dtype: str = "float32"):
                 {order}
                 T.copy(a, C[row, 0])
     return run
-'''
+"""
+    )
 
 
 def symbolic(op: str = "exp", rows: str = "T.ceildiv(n, 32)", more: str = "") -> str:
     """Y = op X over any number of rows, unless `rows` says something else."""
-    return HEAD + f'''
+    return (
+        HEAD
+        + f"""
 n = T.symbolic("n")
 
 @T.prim_func
@@ -47,7 +52,8 @@ def kernel(X: T.Tensor((n, 64), "float32"), Y: T.Tensor((n, 64), "float32")):
             T.barrier_all()
             T.copy(x, Y[row, 0])
 {more}
-'''
+"""
+    )
 
 
 def reference(body: str, parameters: Sequence[str] = ("a", "b")) -> str:

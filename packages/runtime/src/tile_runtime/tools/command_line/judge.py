@@ -45,6 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--advise", type=int, default=0, metavar="N", help="try so many changes for the advice"
     )
+    parser.add_argument(
+        "--readable", action="append", default=[], metavar="PATH",
+        help="file or folder that the candidate may read; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--seconds", type=float, help="limit of time of each process")
     parser.add_argument("--memory", type=int, metavar="MB", help="limit of memory of each process")
     parser.add_argument("--json", action="store_true", help="print the whole document")
@@ -83,6 +87,7 @@ def _request(options: argparse.Namespace) -> dict[str, Any]:
         "rtol": options.rtol,
         "atol": options.atol,
         "advise": options.advise,
+        "readable": options.readable,
         "limits": {name: value for name, value in limits.items() if value is not None},
     }
 

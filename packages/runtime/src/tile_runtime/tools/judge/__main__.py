@@ -31,6 +31,7 @@ def main(arguments: list[str]) -> int:
             case [request]:
                 judgement = judge_file(JudgeRequest.from_text(request))
                 print("\n".join(told(judgement)))
+                _tell_fence(judgement)
                 return judgement.exit_code
     except (TileError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
         print(error if isinstance(error, TileError) else f"error: {error}", file=sys.stderr)
@@ -57,9 +58,13 @@ def told(judgement: Judgement) -> Iterator[str]:
     if judgement.advice is not None:
         advice = judgement.advice
         yield ": ".join(filter(None, (advice.what, advice.evidence, advice.do)))
+
+
+def _tell_fence(judgement: Judgement) -> None:
+    """Say which fences this platform does not offer."""
     if judgement.fence.missing:
         missing = ", ".join(f"{name} ({why})" for name, why in judgement.fence.missing.items())
-        yield f"fence: without {missing}"
+        print(f"fence: without {missing}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from tile_runtime.tools.judge.fence import (
     isolate,
 )
 from tile_runtime.tools.judge.frames import read_frame, write_frame
+from tile_runtime.tools.judge.namespaces import end_with_parent
 
 # Requests are as large as scripts and the text of kernels.
 _MOST_REQUEST = 256 << 20
@@ -68,6 +69,8 @@ def _keep(channel: int, printed: int) -> NoReturn:
         request, data = asked
         fence = Fence(**request["fence"])
         isolated, missing = isolate(fence)
+        if "processes" in isolated and not os.fork():
+            _be_first()
         child = os.fork()
         if not child:
             _run(channel, printed, request, data, fence, isolated, missing)
@@ -79,6 +82,15 @@ def _keep(channel: int, printed: int) -> NoReturn:
             write_frame(channel, {**end, "cpu_seconds": usage.ru_utime + usage.ru_stime})
     finally:
         os._exit(0)
+
+
+def _be_first() -> NoReturn:
+    """Be the first process of a namespace, which signals of its own do not end; all others of the
+    namespace end with it, when the keeper ends it."""
+    end_with_parent()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        signal.pause()
 
 
 def _wait(child: int, channel: int) -> int:
@@ -136,7 +148,8 @@ def _run(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     try:
-        fence = replace(fence, readable=(*fence.readable, *jobs.readable()))
+        if fence.starts_programs:
+            fence = replace(fence, readable=(*fence.readable, *jobs.readable()))
         in_force, lacking = enter_fence(fence)
         report = {"in_force": [*isolated, *in_force], "missing": {**missing, **lacking}}
         write_frame(3, {"event": "fence", **report})

@@ -33,12 +33,14 @@ _MOST_PROCESSES = 256
 @dataclass(frozen=True, slots=True)
 class Fence:
     """`starts_programs` allows the compiler. `readable` are folders and files; all else can not be
-    opened. `scratch` is the only folder that can be written, up to `scratch_mb`."""
+    opened. Of `listed` folders only the names can be read. `scratch` is the only folder that can
+    be written, up to `scratch_mb`."""
 
     starts_programs: bool
     memory_mb: int
     seconds: float
     readable: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
     scratch: str = ""
     scratch_mb: int = 256
 
@@ -68,7 +70,12 @@ def enter_fence(fence: Fence) -> tuple[list[str], dict[str, str]]:
     os.environ.update(TMPDIR=fence.scratch, HOME=fence.scratch)
     _limit_resources(fence)
     in_force, missing = ["memory", "time"], dict[str, str]()
-    _put_up("files", lambda: confine_files(fence.readable, fence.scratch), in_force, missing)
+    _put_up(
+        "files",
+        lambda: confine_files(fence.readable, fence.listed, fence.scratch),
+        in_force,
+        missing,
+    )
     _put_up("calls", lambda: filter_system_calls(fence.starts_programs), in_force, missing)
     return in_force, missing
 

@@ -41,7 +41,7 @@ def do(name: str, request: dict[str, Any], data: bytes, channel: int) -> None:
 
 
 def readable() -> tuple[str, ...]:
-    """What jobs read besides what they import."""
+    """The folders that a compiler reads besides those of Python."""
     return quick_compiler()[1]
 
 

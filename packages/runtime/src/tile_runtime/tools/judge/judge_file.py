@@ -57,6 +57,11 @@ class _JudgedFile:
         text = Path(request.file).read_text() if request.text is None else request.text
         seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
         used, file, reference_text = _reference_of(request, text)
+        for path in request.readable:
+            if file and Path(file).resolve().is_relative_to(Path(path).resolve()):
+                raise CallError(
+                    "judge-request", f"the candidate may read {path}, which holds the reference"
+                )
         return _JudgedFile(request, server, text, seed, used, file, reference_text)
 
     def _seed_of(self, what: str) -> int:
@@ -91,10 +96,19 @@ class _JudgedFile:
             phases={**phases, "reference": ended.seconds}, cpu=cpu + ended.cpu_seconds,
         )  # fmt: skip
 
-    def _fence(self, starts_programs: bool, readable: tuple[str, ...]) -> Fence:
+    def _fence(self, starts_programs: bool, readable: tuple[str, ...] = ()) -> Fence:
         limits = self.request.limits
-        return Fence(starts_programs, limits.memory_mb, limits.seconds,
-                     (*readable_folders(), *readable))  # fmt: skip
+        folders = (*readable_folders(), *readable)
+        return Fence(starts_programs, limits.memory_mb, limits.seconds, folders)
+
+    def _fence_of_candidate(self) -> Fence:
+        """The candidate may import the Python files beside it, but for the reference."""
+        folder = Path(os.path.abspath(self.request.file)).parent
+        hidden = os.path.realpath(self.reference_file) if self.reference_file else ""
+        beside = (str(path) for path in sorted(folder.glob("*.py")) if path.is_file())
+        shown = tuple(path for path in beside if os.path.realpath(path) != hidden)
+        fence = self._fence(False, (*shown, *self.request.readable))
+        return replace(fence, listed=(str(folder),))
 
     def _trace(self) -> TracedText:
         request = self.request
@@ -107,7 +121,7 @@ class _JudgedFile:
             "reference_file": self.reference_file,
         }  # fmt: skip
         messages: list[dict[str, Any]] = []
-        fence = self._fence(False, _beside(request.file, self.reference_file))
+        fence = self._fence_of_candidate()
         ended = self.server.run("trace", asked, fence, request.limits,
                                 lambda message, data: messages.append(message))  # fmt: skip
         return TracedText.of(messages, ended, request)
@@ -122,7 +136,7 @@ class _JudgedFile:
             "simulator_seconds": _SIMULATED * request.limits.seconds,
         }  # fmt: skip
         messages: list[tuple[dict[str, Any], bytes]] = []
-        ended = self.server.run("run", asked, self._fence(True, ()), request.limits,
+        ended = self.server.run("run", asked, self._fence(True), request.limits,
                                 lambda message, data: messages.append((message, data)))  # fmt: skip
         return KernelRun.of(number, messages, ended)
 
@@ -147,9 +161,9 @@ class _JudgedFile:
             "arguments": dict(self.request.arguments),
         }  # fmt: skip
         if self.reference_file:
-            readable: tuple[str, ...] = (str(Path(self.reference_file).resolve().parent),)
+            fence = self._fence(False, (str(Path(self.reference_file).resolve().parent),))
         else:
-            readable = _beside(self.request.file, "")
+            fence = self._fence_of_candidate()
         found: dict[tuple[int, int], Any] = {}
         problems: list[str] = []
 
@@ -160,9 +174,7 @@ class _JudgedFile:
                 case {"event": "reference-failed", "problem": str(problem)}:
                     problems.append(problem)
 
-        ended = self.server.run(
-            "reference", asked, self._fence(False, readable), self.request.limits, seen
-        )
+        ended = self.server.run("reference", asked, fence, self.request.limits, seen)
         return found, _problem(problems, ended), ended
 
 
@@ -188,11 +200,3 @@ def _reference_of(request: JudgeRequest, text: str) -> tuple[UsedReference | Non
         return UsedReference(request.reference, "candidate"), "", ""
     own = next((n for n in REFERENCES if f"def {n}(" in text), None)
     return (UsedReference(own, "candidate") if own else None), "", ""
-
-
-def _beside(file: str, reference_file: str) -> tuple[str, ...]:
-    """The Python files in the folder of a candidate, which it may import; not the reference."""
-    folder = Path(os.path.abspath(file)).parent
-    excluded = os.path.realpath(reference_file) if reference_file else ""
-    found = (str(path) for path in sorted(folder.glob("*.py")) if path.is_file())
-    return tuple(path for path in found if os.path.realpath(path) != excluded)

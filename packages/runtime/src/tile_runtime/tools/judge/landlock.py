@@ -32,9 +32,9 @@ _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14 | 1 << 15
 _SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/dev/urandom")
 
 
-def confine_files(readable: Iterable[str], scratch: str) -> None:
-    """Let this process, and all it starts, read some files and folders, and write one folder only.
-    OSError where the kernel has no Landlock."""
+def confine_files(readable: Iterable[str], listed: Iterable[str], scratch: str) -> None:
+    """Let this process, and all it starts, read some files and folders, list some more folders, and
+    write one folder only. OSError where the kernel has no Landlock."""
     version = system_call(LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)
     rights = (1 << _RIGHTS[min(version, len(_RIGHTS)) - 1]) - 1
     handled = struct.pack("<Q", rights)
@@ -42,6 +42,8 @@ def confine_files(readable: Iterable[str], scratch: str) -> None:
     try:
         for path in (*_SYSTEM, *readable):
             _allow(rules, path, _READ)
+        for path in listed:
+            _allow(rules, path, _READ_DIR)
         _allow(rules, os.devnull, _READ_FILE | _WRITE_FILE)
         _allow(rules, scratch, rights)
         control_process(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

@@ -6,6 +6,7 @@ A replaced function changes no verdict, since other processes compile, run and c
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -20,29 +21,46 @@ Functions = dict[tuple[str, str], Any]
 def library_functions() -> Functions:
     """The functions and classes of all libraries that are loaded, by module and name."""
     found: Functions = {}
-    for module_name, module in tuple(sys.modules.items()):
-        top = module_name.partition(".")[0]
-        ours = top.startswith(_OURS)
-        if not isinstance(module, ModuleType) or not (ours or top in _LIBRARIES):
-            continue
-        names = vars(module)
-        for name, value in tuple(names.items()):
-            if not callable(value):
-                continue
-            found[module_name, name] = value
-            is_watched = ours or name in _CLASSES.get(module_name, ())
-            if is_watched and isinstance(value, type) and value.__module__ == module_name:
-                for member, function in tuple(vars(value).items()):
-                    if callable(function):
-                        found[module_name, f"{name}.{member}"] = function
+    for module_name, module in _libraries():
+        for name, value in tuple(vars(module).items()):
+            if callable(value):
+                found[module_name, name] = value
+                if isinstance(value, type):
+                    members = _members(module_name, name, value)
+                    found |= {(module_name, f"{name}.{m}"): f for m, f in members.items()}
     return found
 
 
-def replaced_functions(before: Functions) -> list[str]:
-    """The names of functions that are others now."""
+def replaced_functions(before: Functions, file: str) -> list[str]:
+    """The names of functions that are others now, and of those that come from a file."""
     now = library_functions()
-    return sorted(
+    loaded = {name for name, _ in _libraries()}
+    replaced = {
         f"{module}.{name}"
         for (module, name), value in before.items()
-        if (module, name) in now and now[module, name] is not value
-    )
+        if module in loaded and now.get((module, name)) is not value
+    }
+    planted = {
+        f"{module}.{name}"
+        for (module, name), value in now.items()
+        if getattr(getattr(value, "__code__", None), "co_filename", None) == file
+    }
+    return sorted(replaced | planted)
+
+
+def _libraries() -> Iterator[tuple[str, ModuleType]]:
+    for name, module in tuple(sys.modules.items()):
+        top = name.partition(".")[0]
+        if isinstance(module, ModuleType) and (top.startswith(_OURS) or top in _LIBRARIES):
+            yield name, module
+
+
+def _members(module: str, name: str, of: type) -> dict[str, Any]:
+    """The methods of a class that is watched: of ours its own, of others inherited ones too."""
+    if of.__module__ == module and module.startswith(_OURS):
+        classes: tuple[type, ...] = (of,)
+    elif name in _CLASSES.get(module, ()):
+        classes = of.__mro__[::-1]
+    else:
+        return {}
+    return {m: f for each in classes for m, f in tuple(vars(each).items()) if callable(f)}

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import tempfile
 from functools import lru_cache
 from pathlib import Path
 
 from tile_ir import BuildError
+from tile_ir.switches import is_chosen
 from tile_runtime.cache.fingerprint import compiler_identity, digest_of
 from tile_runtime.devices.compile_host import OBJECT_FLAGS, find_compiler
 from tile_runtime.options.code_generators import code_generator
@@ -24,9 +26,12 @@ _HEADERS = "*.h"
 @lru_cache(maxsize=1)
 def quick_compiler() -> tuple[str, tuple[str, ...]]:
     """The command for the switch `cxx`, and the folders it reads; the header is made if it is not
-    in the cache. Where that fails, the compiler as it is: then it only takes longer."""
+    in the cache. Where that fails, the compiler as it is: then it only takes longer. A compiler
+    that somebody has chosen by the switch is taken as it is, and may read all folders."""
     words = find_compiler()
     usual = shlex.join(words)
+    if is_chosen("cxx"):
+        return usual, ("/",)
     includes = (include_directory(), code_generator().headers)
     texts = [p.read_text() for folder in includes for p in sorted(folder.rglob(_HEADERS))]
     key = digest_of(compiler_identity(words[0]), usual, repr(OBJECT_FLAGS), repr(includes), *texts)
@@ -36,8 +41,13 @@ def quick_compiler() -> tuple[str, tuple[str, ...]]:
         if not (folder / "kernel.h.gch").exists():
             _precompile(words, includes, folder, header)
     except (OSError, BuildError):
-        return usual, ()
-    return shlex.join((*words, "-include", str(header))), (str(folder),)
+        return usual, (_home_of(words[0]),)
+    return shlex.join((*words, "-include", str(header))), (str(folder), _home_of(words[0]))
+
+
+def _home_of(compiler: str) -> str:
+    """The folder that a compiler is installed in with its programs and headers."""
+    return str(Path(os.path.realpath(shutil.which(compiler) or compiler)).parent.parent)
 
 
 def _precompile(

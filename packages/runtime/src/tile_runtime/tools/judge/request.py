@@ -36,7 +36,8 @@ class JudgeRequest:
     function `reference` or `ref_program` of the candidate, if it has one. `sizes` are further sizes
     to run with, each a set of factory arguments and symbols. `edges` adds sizes at the edges, and
     `random` so many random ones. `rtol` and `atol` of None mean those of the output's type.
-    `advise` is how many changes to try for the advice.
+    `advise` is how many changes to try for the advice. `readable` are files and folders that the
+    candidate may read besides the Python files in its own folder.
     """
 
     file: str
@@ -51,12 +52,14 @@ class JudgeRequest:
     rtol: float | None = None
     atol: float | None = None
     advise: int = 0
+    readable: tuple[str, ...] = ()
     limits: JudgeLimits = JudgeLimits()
 
     def to_json(self) -> dict[str, Any]:
         """The request as `from_json` reads it."""
         data = {f.name: getattr(self, f.name) for f in fields(self)}
         limits = {f.name: getattr(self.limits, f.name) for f in fields(self.limits)}
+        data["readable"] = list(self.readable)
         named = {"arguments": dict(self.arguments), "sizes": [dict(s) for s in self.sizes]}
         return {**data, **named, "limits": limits}
 
@@ -75,10 +78,13 @@ class JudgeRequest:
                 )
         sizes = tuple(_named(s, "sizes") for s in given.pop("sizes", ()))
         arguments = _named(given.pop("arguments", {}), "arguments")
+        readable = tuple(map(str, given.pop("readable", ())))
         for name, most in (("random", _MOST_CASES), ("advise", _MOST_TRIES)):
             if not 0 <= given.get(name, 0) <= most:
                 raise CallError("judge-request", f"{name} is {given[name]}, expected 0 to {most}")
-        return JudgeRequest(**given, arguments=arguments, sizes=sizes, limits=limits)
+        return JudgeRequest(
+            **given, arguments=arguments, sizes=sizes, readable=readable, limits=limits
+        )
 
     @staticmethod
     def from_text(text: str | bytes) -> JudgeRequest:
@@ -93,7 +99,8 @@ _NUMBER = (int, float)
 _TYPES: dict[str, Any] = {
     "file": str, "kernel": str, "text": (str, type(None)), "arguments": dict, "reference": str,
     "sizes": list, "edges": bool, "random": int, "seed": (int, type(None)),
-    "rtol": (*_NUMBER, type(None)), "atol": (*_NUMBER, type(None)), "advise": int, "limits": dict,
+    "rtol": (*_NUMBER, type(None)), "atol": (*_NUMBER, type(None)), "advise": int,
+    "readable": list, "limits": dict,
 }  # fmt: skip
 _LIMIT_TYPES: dict[str, Any] = {"seconds": _NUMBER, "memory_mb": int, "answer_mb": int}
 _MOST = {"seconds": 3600, "memory_mb": 1 << 20, "answer_mb": 1 << 14}

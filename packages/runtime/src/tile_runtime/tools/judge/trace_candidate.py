@@ -62,7 +62,7 @@ def trace_candidate(request: dict[str, Any], data: bytes, send: Callable[..., No
         send({"event": "refused", "slug": "python-error", "findings": [_finding(error, path)]})
     else:
         send({"event": "traced", **found, "seconds": time.perf_counter() - began})
-    if replaced := replaced_functions(before):
+    if replaced := replaced_functions(before, str(path)):
         send({"event": "replaced", "names": replaced[:8]})
 
 
