@@ -36,6 +36,7 @@ COMMANDS = {
     "compile-kernels": "build kernels ahead of time, to be linked from C++",
     "inspect": "list kernels built ahead of time; check the C++ that calls them",
     "lsp": "serve an editor: diagnostics while typing, hovers, quick fixes",
+    "mcp": "serve an agent: tools to compile, judge, explain and speed up kernels",
     "where": "print a path that other builds ask for",
     "bench": "measure a kernel, or compile, cache, call and simulation times",
     "selftest": "run every example and operation on a device and compare the results",
@@ -45,7 +46,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 1 for any error, which is printed without a traceback."""
     given = sys.argv[1:] if arguments is None else arguments
-    options = _parser(given).parse_args(given)
+    options = command_parser(given).parse_args(given)
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+def command_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """The parser for these arguments: that of the chosen command knows its options."""
     parser = argparse.ArgumentParser(
         prog="tile-ascend", description="Compile, inspect and run tile kernels for Ascend NPUs."
