@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from forked_answers import answer_forked
 from sample_repository import (
     BAD,
     CLEAN,
@@ -22,6 +23,7 @@ from sample_repository import (
 )
 from tile_ir.switches import override
 from tile_runtime.tools.command_line import main
+from tile_runtime.tools.continuous_integration import check_change
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +32,11 @@ def module_cache(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(autouse=True)
-def one_cache(fresh_switches: None, module_cache: str) -> Iterator[None]:
-    """What one test judges another one need not."""
+def one_cache(
+    fresh_switches: None, module_cache: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """What one test judges another one need not; and processes start as those of other tests."""
+    monkeypatch.setattr(check_change, "answer_forked", answer_forked)
     with override(cache_dir=module_cache):
         yield
 

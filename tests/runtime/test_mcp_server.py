@@ -17,8 +17,12 @@ pytest.importorskip("mcp", reason="mcp is not installed: pip install 'tile-runti
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from forked_answers import answer_forked
 from tile_runtime.tools.command_line.kernel_argument import parse_arguments
-from tile_runtime.tools.judge.judgement import VERDICTS
+from tile_runtime.tools.judge.children import ChildServer
+from tile_runtime.tools.judge.judgement import VERDICTS, Judgement
+from tile_runtime.tools.judge.request import JudgeRequest
+from tile_runtime.tools.mcp_server import run_command, server
 from tile_runtime.tools.mcp_server.kernel_words import kernel_words
 from tile_runtime.tools.mcp_server.search_pages import _of_tables, search_pages
 from tile_runtime.tools.mcp_server.server import SKILL, make_server
@@ -29,6 +33,12 @@ SKILL_TEXT = SKILL.read_text()
 KERNEL = re.findall(r"```python\n(.*?)```", SKILL_TEXT, re.S)[0]
 SIZES = {"M": 64, "N": 128}
 TOOLS = {"compile", "judge", "report", "explain", "port", "opt", "ops", "search_docs"}
+
+
+@pytest.fixture(autouse=True)
+def quick_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes start as those of other tests."""
+    monkeypatch.setattr(run_command, "answer_forked", answer_forked)
 
 
 def in_memory(asked: Asked) -> None:
@@ -86,16 +96,48 @@ def test_commands_on_the_kernel_of_the_skill() -> None:
     in_memory(asked)
 
 
-def test_a_report_and_a_verdict() -> None:
+def test_a_report() -> None:
     async def asked(client: Client) -> None:
         report = await answer(client, "report", text=KERNEL, arguments=SIZES)
         assert report["ok"], report
         assert "us" in report["output"] and "add_relu[M=64, N=128]" in report["output"]
-        judged = await answer(client, "judge", text=KERNEL, arguments=SIZES, seconds=120)
+
+    in_memory(asked)
+
+
+@pytest.mark.exhaustive
+def test_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Behind the fence of the judge the compiler of the tests can not remember.
+    monkeypatch.delenv("TILE_CXX", raising=False)
+
+    async def asked(client: Client) -> None:
+        judged = await answer(client, "judge", text=KERNEL, arguments=SIZES, seconds=300)
         assert judged["verdict"] == "right", judged
         assert judged["right"] and judged["time"]["microseconds"] > 0
 
     in_memory(asked)
+
+
+def test_what_the_judge_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[JudgeRequest] = []
+
+    def judged(request: JudgeRequest, children: ChildServer) -> Judgement:
+        seen.append(request)
+        return Judgement("right", "as asked", request.file, request.kernel)
+
+    monkeypatch.setattr(server, "judge_file", judged)
+
+    async def asked(client: Client) -> None:
+        given = {"text": KERNEL, "arguments": SIZES, "sizes": [{"M": 7}], "seconds": 5}
+        answered = await answer(client, "judge", **given)
+        assert answered["verdict"] == "right" and answered["exit_code"] == 0
+        wrong = await answer(client, "judge", text=KERNEL, random=-1)
+        assert wrong["findings"][0]["kind"] == "judge-request"
+
+    in_memory(asked)
+    (request,) = seen
+    assert request.text == KERNEL and dict(request.arguments) == SIZES
+    assert request.sizes == ((("M", 7),),) and request.limits.seconds == 5
 
 
 def test_what_goes_wrong_is_an_answer(tmp_path: Path) -> None:
@@ -141,12 +183,12 @@ def test_over_standard_input_and_output() -> None:
         f"import sys; from tile_runtime.tools.command_line import main; main({['mcp']!r})",
     ]
     path = [p for p in sys.path if p]
-    server = StdioServerParameters(
+    program = StdioServerParameters(
         command=sys.executable, args=words, env={"PYTHONPATH": ":".join(path)}
     )
 
     async def session() -> None:
-        async with Client(server) as client:
+        async with Client(program) as client:
             assert client.server_info.name == "tile-ascend"
             assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
             found = await answer(client, "search_docs", query="T.Parallel")
