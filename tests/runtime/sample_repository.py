@@ -116,8 +116,6 @@ BASE = {
     "scale.py": SCALE,
     "lib/shift.py": SHIFT,
     "lib/expert.py": EXPERT,
-    "twice.cpp": SOURCE,
-    "untouched.py": SCALE,
     "notes.py": "print('no kernel')\n",
 }
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from forked_answers import answer_forked
+from tile_ir.switches import override
 from tile_runtime.tools.command_line.kernel_argument import parse_arguments
 from tile_runtime.tools.judge.children import ChildServer
 from tile_runtime.tools.judge.judgement import VERDICTS, Judgement
@@ -36,9 +37,11 @@ TOOLS = {"compile", "judge", "report", "explain", "port", "opt", "ops", "search_
 
 
 @pytest.fixture(autouse=True)
-def quick_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_processes(fresh_switches: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Processes start as those of other tests."""
     monkeypatch.setattr(run_command, "answer_forked", answer_forked)
+    with override(prove=False, verify_each=False):
+        yield
 
 
 def in_memory(asked: Asked) -> None:
@@ -73,7 +76,7 @@ def test_what_it_offers() -> None:
 
 
 def test_commands_on_the_kernel_of_the_skill() -> None:
-    """Its source is compiled, looked at, changed for the worse, and refused."""
+    """Its source is compiled; with a mistake it is refused."""
 
     async def asked(client: Client) -> None:
         given: dict[str, Any] = {"text": KERNEL, "arguments": SIZES}
@@ -81,17 +84,25 @@ def test_commands_on_the_kernel_of_the_skill() -> None:
         assert compiled["ok"] and compiled["findings"] == compiled["proof"] == []
         assert "AscendC::Add(" in compiled["output"]
         assert "add_relu[M=64, N=128] for Ascend910B2" in compiled["messages"]
+        wrong = KERNEL.replace("T.copy(A[bx", "T.copy(D[bx")
+        refused = await answer(client, "compile", text=wrong, arguments=SIZES)
+        (finding,) = refused["findings"]
+        assert not refused["ok"] and finding["kind"] == "unknown-name"
+        assert finding["line"] == 1 + KERNEL[: KERNEL.index("T.copy(A")].count("\n")
+
+    in_memory(asked)
+
+
+@pytest.mark.exhaustive
+def test_passes_on_the_kernel_of_the_skill() -> None:
+    async def asked(client: Client) -> None:
+        given: dict[str, Any] = {"text": KERNEL, "arguments": SIZES}
         opened = await answer(client, "opt", **given, passes="")
         assert 'func "kernel" phase built' in opened["output"]
         again = await answer(client, "opt", text=opened["output"], passes="infer_memory")
         assert again["ok"] and "phase typed" in again["output"], again
         told = await answer(client, "explain", **given, passes="infer_memory")
         assert told["ok"] and "ub" in told["output"]
-        wrong = KERNEL.replace("T.copy(A[bx", "T.copy(D[bx")
-        refused = await answer(client, "compile", text=wrong, arguments=SIZES)
-        (finding,) = refused["findings"]
-        assert not refused["ok"] and finding["kind"] == "unknown-name"
-        assert finding["line"] == 1 + KERNEL[: KERNEL.index("T.copy(A")].count("\n")
 
     in_memory(asked)
 
