@@ -66,6 +66,10 @@ CATCHES_ALL = {
     "packages/frontend/src/tile_frontend/_evaluate/decorators.py": "operators of the script's own objects",
     "packages/runtime/src/tile_runtime/ahead_of_time/build_kernels.py": "calls generate_source of a project's kernels",
     "packages/runtime/src/tile_runtime/ahead_of_time/find_kernels.py": "imports files of a project",
+    "packages/runtime/src/tile_runtime/tools/judge/child_server.py": "does a job that executes a script",
+    "packages/runtime/src/tile_runtime/tools/judge/run_reference.py": "calls a function of a script",
+    "packages/runtime/src/tile_runtime/tools/judge/sizes.py": "calls a factory with sizes that it may refuse",
+    "packages/runtime/src/tile_runtime/tools/judge/trace_candidate.py": "executes a script",
     "packages/runtime/src/tile_runtime/tools/language_server/factory_sizes.py": "evaluates arguments of a script",
     "packages/runtime/src/tile_runtime/tools/language_server/look_at_script.py": "executes a script",
     "packages/runtime/src/tile_runtime/tuning/candidates.py": "calls a factory for so long, and hands on what it raises",
@@ -95,8 +99,8 @@ ROOMS_OF_RUNTIME = {
     },
     "tools.language_server": {"jit_kernels", "scripts", "tools.command_line"},
     "tools.judge": {
-        "simulator", "launcher", "jit_kernels", "tuning", "scripts", "tools.report", "tools.command_line",
-        "tools.language_server",
+        "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "scripts", "tools.report",
+        "tools.command_line", "tools.language_server",
     },
 }  # fmt: skip
 # The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text,

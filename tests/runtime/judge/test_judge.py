@@ -77,6 +77,7 @@ def test_a_reference_of_the_request(server: JudgeServer, tmp_path: Path) -> None
 
 def test_what_an_answer_holds(server: JudgeServer) -> None:
     answer = judged(server, symbolic() + "\ndef reference(x):\n    return x.exp()\n", seed=3)
+    assert all(case["counts"] for case in answer["cases"])
     assert answer["right"] and answer["traced"] and answer["compiled"]
     assert {case["kind"] for case in answer["cases"]} == {"given", "edge", "random"}
     assert answer["time"]["microseconds"] > 0 and answer["time"]["error"] > 0
@@ -98,6 +99,7 @@ def test_a_finding_is_told_at_its_line(server: JudgeServer) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_seeds_make_the_same_case_again(server: JudgeServer) -> None:
     wrong = binary("sub") + SUM + CALL
     first, second, other = (judged(server, wrong, **QUICK, seed=seed) for seed in (5, 5, 6))

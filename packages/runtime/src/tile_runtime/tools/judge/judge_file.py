@@ -14,9 +14,10 @@ from typing import Any
 from tile_ir import CallError
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.tools.judge.children import ChildServer, EndedChild, readable_folders
-from tile_runtime.tools.judge.decide import KernelRun, Observed, TracedText, decide
+from tile_runtime.tools.judge.decide import decide
 from tile_runtime.tools.judge.fence import Fence
 from tile_runtime.tools.judge.judgement import Judgement, UsedReference
+from tile_runtime.tools.judge.observed import KernelRun, Observed, TracedText
 from tile_runtime.tools.judge.request import REFERENCES, JudgeRequest
 
 # Of the limit of a process, the part that its simulated kernels may take.
@@ -115,7 +116,7 @@ class _JudgedFile:
         asked = {
             "file": request.file, "text": self.text, "kernel": request.kernel,
             "arguments": dict(request.arguments), "sizes": [dict(s) for s in request.sizes],
-            "edges": request.edges, "random": request.random,
+            "edges": request.edges, "random": request.random, "every_size": request.every_size,
             "seed": self._seed_of("sizes"),
             "reference": self.reference.name if self.reference else "",
             "reference_file": self.reference_file,
