@@ -85,11 +85,50 @@ def make_inputs(recipe: Sequence[Mapping[str, Any]], seed: int) -> list[Any]:
     return found
 
 
+def supplied_recipe(
+    kernel: JITKernel, described: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The recipe of inputs that somebody else has made. KernelError where there are more or fewer
+    than the kernel takes."""
+    names = [param.name for param in _inputs(kernel).values()]
+    if len(names) != len(described):
+        problem = f"it takes {len(names)} inputs, and {len(described)} are supplied"
+        raise _no_size(kernel, problem)
+    written = set(kernel.binder.written)
+    return [
+        {**one, "name": name, "written": place in written}
+        for place, (name, one) in enumerate(zip(names, described, strict=True))
+    ]
+
+
+def unpacked_inputs(described: Sequence[Mapping[str, Any]], data: bytes) -> list[Any]:
+    """The tensors and numbers that `packed` has described."""
+    import torch
+
+    found: list[Any] = []
+    offset = 0
+    for one in described:
+        if "value" in one:
+            found.append(one["value"])
+            continue
+        dtype = getattr(torch, one["dtype"])
+        count = math.prod(one["shape"])
+        size = count * dtype.itemsize
+        part = bytearray(data[offset : offset + size])
+        flat = torch.frombuffer(part, dtype=dtype) if size else torch.empty(0, dtype=dtype)
+        found.append(flat.reshape(one["shape"]))
+        offset += size
+    return found
+
+
 def packed(tensors: Sequence[Any]) -> tuple[list[dict[str, Any]], bytes]:
-    """Tensors as types and shapes, and their bytes one after the other."""
+    """Tensors as types and shapes, and their bytes one after the other; numbers as values."""
     described: list[dict[str, Any]] = []
     parts: list[bytes] = []
     for tensor in tensors:
+        if isinstance(tensor, (bool, int, float)):
+            described.append({"dtype": type(tensor).__name__, "value": tensor})
+            continue
         plain = tensor.detach().to("cpu").contiguous()
         described.append(
             {"dtype": str(plain.dtype).removeprefix("torch."), "shape": [*plain.shape]}

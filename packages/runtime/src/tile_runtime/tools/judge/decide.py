@@ -99,9 +99,10 @@ def _problem_of_sizes(request: JudgeRequest, traced: TracedText) -> tuple[str, s
         if case["kind"] == "given":
             return "refused", f"given case{_sizes_text(case['sizes'])}: {case['message']}"
     first, *others = traced.kernels
-    answered = len(first["symbols"]) + sum(kernel["kind"] == "given" for kernel in others)
-    if answered < len(request.sizes):
-        return "refused", f"of {len(request.sizes)} given sizes it has kernels for {answered}"
+    answered = [*first["symbols"], *(k["sizes"] for k in others if k["kind"] == "given")]
+    for sizes in map(dict, request.sizes):
+        if sizes not in answered:
+            return "refused", f"it has no kernel for the given case{_sizes_text(sizes)}"
     return None
 
 

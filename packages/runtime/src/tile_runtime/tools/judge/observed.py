@@ -26,6 +26,7 @@ class TracedText:
     kernels: tuple[dict[str, Any], ...] = ()
     refused_cases: tuple[dict[str, Any], ...] = ()
     name: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     slug: str = ""
     findings: tuple[Finding, ...] = ()
     answered: bool = False
@@ -54,10 +55,11 @@ class TracedText:
                     findings = tuple(f for f in found if _is_finding(f))
                     known |= {"slug": slug, "findings": findings, "answered": True}
                 case {"event": "traced", "name": str(name), "kernels": list(kernels),
-                      "refused": list(refused)}:  # fmt: skip
+                      "refused": list(refused), "arguments": dict(arguments)}:  # fmt: skip
                     known |= {
                         "answered": True,
                         "name": name,
+                        "arguments": arguments,
                         "kernels": tuple(k for k in kernels if _is_kernel(k))[:most],
                         "refused_cases": tuple(r for r in refused if _is_refused(r))[:most],
                     }

@@ -18,11 +18,13 @@ from tile_runtime.tools.judge.case_inputs import (
     input_recipe,
     make_inputs,
     packed,
+    supplied_recipe,
     symbols_of,
+    unpacked_inputs,
 )
 from tile_runtime.tools.judge.printed_kernel import PrintedKernel
 from tile_runtime.tools.judge.quick_compiler import quick_compiler
-from tile_runtime.tools.judge.sizes import symbol_cases
+from tile_runtime.tools.judge.sizes import GIVEN, symbol_cases
 from tile_runtime.tools.report.roofline import roofline
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
 from tile_runtime.tools.report.why.measures import Measures
@@ -59,7 +61,10 @@ def run_kernel(request: dict[str, Any], data: bytes, send: Send) -> None:
         remarks = [finding_data(Found(remark)) for remark in kernel.remarks]
         send({"event": "compiled", "seconds": time.perf_counter() - began,
               "chip": kernel.target.name, "remarks": remarks})  # fmt: skip
-        _run_cases(kernel, request, send)
+        if "supplied" in request:
+            _run_supplied(kernel, request, data, send)
+        else:
+            _run_cases(kernel, request, send)
 
 
 def _refuse(error: TileError, send: Send) -> None:
@@ -88,25 +93,54 @@ def _run_cases(kernel: JITKernel, request: dict[str, Any], send: Send) -> None:
         try:
             recipe = input_recipe(kernel, sizes)
         except TileError as error:
-            send({**about, "recipe": []})
-            message = f"{error.slug}: {error.message}"
-            send({"event": "ran", "number": number, "outcome": "refused", "message": message})
+            _refuse_case({**about, "recipe": []}, error, send)
             continue
         small = as_indices(recipe)
         if small is None or not indices:
-            found = _run_case(kernel, {**about, "recipe": recipe}, timed, send)
+            found = _run_made(kernel, {**about, "recipe": recipe}, timed, send)
             # Integers may be indices, which are never negative.
             indices = small is not None and _OUTSIDE in found
         if small is not None and indices:
-            _run_case(kernel, {**about, "recipe": small}, timed, send)
+            _run_made(kernel, {**about, "recipe": small}, timed, send)
 
 
-def _run_case(kernel: JITKernel, about: dict[str, Any], timed: bool, send: Send) -> set[str]:
+def _run_made(kernel: JITKernel, about: dict[str, Any], timed: bool, send: Send) -> set[str]:
+    inputs = make_inputs(about["recipe"], about["seed"])
+    return _run_case(kernel, about, inputs, timed, send)
+
+
+def _run_supplied(kernel: JITKernel, request: dict[str, Any], data: bytes, send: Send) -> None:
+    """Run the cases whose inputs the request has."""
+    offset = 0
+    for number, case in enumerate(request["supplied"]):
+        part, offset = data[offset : offset + case["bytes"]], offset + case["bytes"]
+        first = request["first"] and number < 2
+        about = {
+            "event": "inputs", "number": number, "again": first and number == 1,
+            "kind": GIVEN, "sizes": case["sizes"], "seed": case["seed"], "named": case["named"],
+        }  # fmt: skip
+        try:
+            recipe = supplied_recipe(kernel, case["inputs"])
+        except TileError as error:
+            _refuse_case({**about, "recipe": []}, error, send)
+            continue
+        inputs = unpacked_inputs(recipe, part)
+        _run_case(kernel, {**about, "recipe": recipe}, inputs, first and number == 0, send)
+
+
+def _refuse_case(about: dict[str, Any], error: TileError, send: Send) -> None:
+    send(about)
+    message = f"{error.slug}: {error.message}"
+    send({"event": "ran", "number": about["number"], "outcome": "refused", "message": message})
+
+
+def _run_case(
+    kernel: JITKernel, about: dict[str, Any], inputs: list[Any], timed: bool, send: Send
+) -> set[str]:
     """Run one case, and send its inputs, its results or its findings; the kinds of these. What is
     sent again of a case stands in place of what was sent before."""
     send(about)
     recipe = about["recipe"]
-    inputs = make_inputs(recipe, about["seed"])
     runs: list[TimedRun] = []
     ran = {"event": "ran", "number": about["number"]}
     try:

@@ -93,7 +93,10 @@ def _cases(
                 continue
             kernels.append({**_printed(case, traced), "symbols": [rest] if rest else []})
             break
-    return {"name": candidate.name, "kernels": kernels, "refused": refused}
+    plain = {n: v for n, v in candidate.arguments.items() if type(v) in (int, float, bool, str)}
+    return {
+        "name": candidate.name, "kernels": kernels, "refused": refused, "arguments": plain,
+    }  # fmt: skip
 
 
 def _wanted(
