@@ -99,8 +99,8 @@ ROOMS_OF_RUNTIME = {
     },
     "tools.language_server": {"jit_kernels", "scripts", "tools.command_line"},
     "tools.judge": {
-        "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "scripts", "tools.report",
-        "tools.command_line", "tools.language_server",
+        "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "tuning", "scripts",
+        "tools.report", "tools.command_line", "tools.language_server",
     },
 }  # fmt: skip
 # The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text,

@@ -123,6 +123,15 @@ def test_seeds_make_the_same_case_again(server: JudgeServer) -> None:
 
 
 @pytest.mark.exhaustive
+def test_changes_are_tried(server: JudgeServer) -> None:
+    text = binary() + SUM + CALL.replace("64", "256")
+    answer = judged(server, text, **QUICK, advise=2)
+    assert answer["verdict"] == "right" and answer["phases"]["advise"] > 0
+    if {"files", "network", "processes"} <= {*answer["fence"]["in_force"]}:
+        assert answer["advice"]["tried"]
+
+
+@pytest.mark.exhaustive
 def test_a_server_outlives_its_forked_process(server: JudgeServer) -> None:
     process = server.children._process
     assert process is not None

@@ -35,6 +35,8 @@ def decide(request: JudgeRequest, observed: Observed) -> Judgement:
     if first and first.compiled:
         findings += first.compiled["remarks"]
     told = first.time if first else None
+    if observed.no_advice:
+        reason += f"; {observed.no_advice}"
     comparable = [c.verdict for c in cases if c.counts and c.verdict in ("right", "wrong")]
     return Judgement(
         verdict, reason, request.file, traced.name or request.kernel,
@@ -48,7 +50,7 @@ def decide(request: JudgeRequest, observed: Observed) -> Judgement:
         findings=tuple(_distinct(findings)),
         time=JudgedTime(**told["time"]) if told else None,
         roofline=JudgedRoofline(**told["roofline"]) if told else None,
-        advice=_advice(told["advice"]) if told else None,
+        advice=observed.advice or (_advice(told["advice"]) if told else None),
         phases=dict(observed.phases),
         fence=traced.fence,
     )  # fmt: skip

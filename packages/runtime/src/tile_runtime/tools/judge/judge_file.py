@@ -17,13 +17,17 @@ from tile_runtime.tools.judge.children import ChildServer, EndedChild, readable_
 from tile_runtime.tools.judge.decide import decide
 from tile_runtime.tools.judge.fence import Fence
 from tile_runtime.tools.judge.judgement import Judgement, UsedReference
-from tile_runtime.tools.judge.observed import KernelRun, Observed, TracedText
+from tile_runtime.tools.judge.observed import KernelRun, Observed, TracedText, advice_of
 from tile_runtime.tools.judge.request import REFERENCES, JudgeRequest
 
 # Of the limit of a process, the part that its simulated kernels may take.
 _SIMULATED = 0.8
+# Advice is for kernels that nothing is known to be wrong with.
+_ADVISED = ("right", "no-reference")
 # Cases of one kernel with the bytes of their inputs.
 _Supplied = list[tuple[dict[str, Any], bytes]]
+# What keeps a candidate in its place that may start programs.
+_NEEDED_TO_ADVISE = {"files", "network", "processes"}
 _SEED_BITS = 53  # a number that every reader of JSON keeps
 
 
@@ -39,6 +43,8 @@ def judge_file(request: JudgeRequest, server: ChildServer | None = None) -> Judg
     began = time.monotonic()
     judged = _JudgedFile.of(request, server)
     observed = judged.observe()
+    if request.advise and decide(request, observed).verdict in _ADVISED:
+        observed = judged.advise(observed)
     phases = {**observed.phases, "cpu": observed.cpu, "total": time.monotonic() - began}
     return decide(request, replace(observed, phases=phases))
 
@@ -105,6 +111,31 @@ class _JudgedFile:
         return replace(
             observed, expected=expected, reference_problem=problem,
             phases={**phases, "reference": ended.seconds}, cpu=cpu + ended.cpu_seconds,
+        )  # fmt: skip
+
+    def advise(self, observed: Observed) -> Observed:
+        """Try changes of the candidate, and put what they give in place of the advice."""
+        request, traced = self.request, observed.traced
+        lacking = _NEEDED_TO_ADVISE - {*traced.fence.in_force}
+        if lacking:
+            said = f"no changes are tried without the fences {', '.join(sorted(lacking))}"
+            return replace(observed, no_advice=said)
+        asked = {
+            "file": os.path.abspath(request.file), "text": self.text, "kernel": traced.name,
+            "arguments": {**traced.arguments, **dict(request.arguments)}, "most": request.advise,
+        }  # fmt: skip
+        fence = replace(self._fence_of_candidate(), starts_programs=True)
+        seconds = request.limits.seconds * (1 + request.advise)
+        limits = replace(request.limits, seconds=seconds)
+        told: list[dict[str, Any]] = []
+        ended = self.server.run(
+            "advise", asked, fence, limits, lambda message, data: told.append(message)
+        )
+        advice = advice_of(told)
+        problem = "" if advice else ended.problem or "no changes of it can be tried"
+        return replace(
+            observed, advice=advice, no_advice=problem, cpu=observed.cpu + ended.cpu_seconds,
+            phases={**observed.phases, "advise": ended.seconds},
         )  # fmt: skip
 
     def _fence(self, starts_programs: bool, readable: tuple[str, ...] = ()) -> Fence:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.tools.judge.children import EndedChild
-from tile_runtime.tools.judge.judgement import FenceReport, UsedReference
+from tile_runtime.tools.judge.judgement import FenceReport, JudgedAdvice, UsedReference
 from tile_runtime.tools.judge.request import JudgeRequest
 
 Finding = dict[str, Any]
@@ -122,7 +122,39 @@ class Observed:
     reference_problem: str = ""
     seed: int = 0
     phases: Mapping[str, float] = field(default_factory=dict)
+    advice: JudgedAdvice | None = None
+    no_advice: str = ""
     cpu: float = 0.0
+
+
+def advice_of(messages: Sequence[dict[str, Any]]) -> JudgedAdvice | None:
+    """The advice among messages that are not trusted, if there is one of the right form."""
+    for message in messages:
+        match message:
+            case {
+                "event": "advice", "bound": str(bound), "what": str(what), "do": str(do),
+                "evidence": str(evidence), "places": list(places), "also": list(also),
+                "tried": list(tried),
+            }:  # fmt: skip
+                shown = tuple(p for p in places if _is_place(p))
+                runs = tuple(t for t in tried if _is_tried(t))
+                return JudgedAdvice(bound, what, evidence, do, shown, (*map(str, also),), runs)
+    return None
+
+
+def _is_place(value: Any) -> bool:
+    match value:
+        case {"file": str(), "line": int()} if len(value) == 2:
+            return True
+    return False
+
+
+def _is_tried(value: Any) -> bool:
+    match value:
+        case {"change": str(), "microseconds": int() | float() | None, "problem": str(),
+              "best": bool()} if len(value) == 4:  # fmt: skip
+            return True
+    return False
 
 
 def _fence(message: Mapping[str, Any]) -> FenceReport:

@@ -177,7 +177,6 @@ def _times(runs: list[TimedRun]) -> dict[str, Any]:
     seconds = sum(roof.seconds for roof in roofs)
     slowest = max(runs, key=lambda run: run.timeline.microseconds)
     bar = error_bar(slowest.timeline)
-    why = verdict(Measures(slowest))
     return {
         "time": {
             "microseconds": sum(run.timeline.microseconds for run in runs),
@@ -192,9 +191,19 @@ def _times(runs: list[TimedRun]) -> dict[str, Any]:
             "operations": sum(roof.operations for roof in roofs),
             "bytes": sum(roof.bytes for roof in roofs),
         },
-        "advice": {
-            "bound": why.bound, "what": why.what, "evidence": why.evidence, "do": why.do,
-            "places": [{"file": file, "line": line} for file, line in why.places],
-            "also": list(why.also), "tried": [],
-        },
+        "advice": advice_data(slowest),
     }  # fmt: skip
+
+
+def advice_data(run: TimedRun) -> dict[str, Any]:
+    """Why a run took its time and what to change, as data."""
+    why = verdict(Measures(run))
+    return {
+        "bound": why.bound,
+        "what": why.what,
+        "evidence": why.evidence,
+        "do": why.do,
+        "places": [{"file": file, "line": line} for file, line in why.places],
+        "also": list(why.also),
+        "tried": [],
+    }
