@@ -68,6 +68,10 @@ CATCHES_ALL = {
     "packages/runtime/src/tile_runtime/ahead_of_time/find_kernels.py": "imports files of a project",
     "packages/runtime/src/tile_runtime/tools/continuous_integration/run_script_file.py": "executes a script",
     "packages/runtime/src/tile_runtime/tools/mcp_server/run_command.py": "executes a script",
+    "packages/runtime/src/tile_runtime/tools/judge/child_server.py": "does a job that executes a script",
+    "packages/runtime/src/tile_runtime/tools/judge/run_reference.py": "calls a function of a script",
+    "packages/runtime/src/tile_runtime/tools/judge/sizes.py": "calls a factory with sizes that it may refuse",
+    "packages/runtime/src/tile_runtime/tools/judge/trace_candidate.py": "executes a script",
     "packages/runtime/src/tile_runtime/tools/language_server/factory_sizes.py": "evaluates arguments of a script",
     "packages/runtime/src/tile_runtime/tools/language_server/look_at_script.py": "executes a script",
     "packages/runtime/src/tile_runtime/tuning/candidates.py": "calls a factory for so long, and hands on what it raises",
@@ -97,8 +101,8 @@ ROOMS_OF_RUNTIME = {
     },
     "tools.language_server": {"jit_kernels", "scripts", "tools.command_line"},
     "tools.judge": {
-        "simulator", "launcher", "jit_kernels", "tuning", "scripts", "tools.report", "tools.command_line",
-        "tools.language_server",
+        "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "tuning", "scripts",
+        "tools.report", "tools.command_line", "tools.language_server",
     },
     "tools.continuous_integration": {
         "cache", "launcher", "jit_kernels", "scripts", "tools.command_line",

@@ -33,7 +33,7 @@ class JudgeCandidate:
 
 def candidates() -> list[JudgeCandidate]:
     """All of them, in an order by kind."""
-    kinds = (_right, _wrong, _wrong_at_an_edge, _racing, _hanging, _refused, _crashing,
+    kinds = (_right, _wrong, _wrong_at_an_edge, _tails, _racing, _hanging, _refused, _crashing,
              _hogging, _endless, _forbidden, _cheating)  # fmt: skip
     found = [candidate for kind in kinds for candidate in kind()]
     names = [candidate.name for candidate in found]
@@ -65,7 +65,7 @@ def _right() -> Iterator[JudgeCandidate]:
     for op, body in _FUNCTIONS.items():
         yield JudgeCandidate(f"right-any-{op}", symbolic(op) + reference(body, "x"), "right")
     for count in (2, 3):
-        edges = {"edges": True, "random": count}
+        edges = {"edges": True, "random": count, "every_size": True}
         yield JudgeCandidate(f"right-edges-{count}", binary() + SUM + CALL, "right", edges)
     compared = "\nk = kernel(64, 64)\nx = torch.randn(64, 64)\nassert k(x, x).equal(x + x)\n"
     yield JudgeCandidate(
@@ -98,6 +98,17 @@ def _wrong_at_an_edge() -> Iterator[JudgeCandidate]:
                 f"            if {rest}", f"            T.barrier_all()\n            if {rest}"
             )
             yield JudgeCandidate(f"edge-{op}-{rest}", text + reference(body, "x"), "wrong")
+
+
+def _tails() -> Iterator[JudgeCandidate]:
+    """Kernels of a factory that leave the last rows out, where such sizes count."""
+    for op, body in _OPERATIONS.items():
+        text = binary(op, rows="M // 32") + reference(f"({body})") + CALL
+        every = {"random": 0, "every_size": True}
+        yield JudgeCandidate(f"tail-{op}", text, "finding", every)
+        given = {**_QUICK, "sizes": [{"M": 40, "N": 64}]}
+        yield JudgeCandidate(f"tail-given-{op}", text, "finding", given)
+        yield JudgeCandidate(f"tail-not-asked-{op}", text, "right")
 
 
 def _racing() -> Iterator[JudgeCandidate]:
@@ -185,8 +196,8 @@ def _hogging() -> Iterator[JudgeCandidate]:
 
 def _endless() -> Iterator[JudgeCandidate]:
     codes = (
-        "while True: pass",
         "import time; time.sleep(1000)",
+        "while True: pass",
         "import threading; threading.Event().wait()",
         "import signal\nfor s in (1, 2, 15): signal.signal(s, signal.SIG_IGN)\nwhile True: pass",
         "import itertools\nfor _ in itertools.count(): pass",

@@ -75,8 +75,25 @@ def test_a_reference_of_the_request(server: JudgeServer, tmp_path: Path) -> None
     assert judged(server, binary() + CALL, **missing)["verdict"] == "reference-failed"
 
 
+def test_inputs_of_the_reference(server: JudgeServer, tmp_path: Path) -> None:
+    """They decide values and sizes: a kernel of other sizes is refused."""
+    reference = tmp_path / "expected.py"
+    reference.write_text(
+        "import torch\n\ndef inputs(seed, M=64, N=64):\n"
+        "    numbers = torch.Generator().manual_seed(seed)\n"
+        "    return [torch.rand(M, N, generator=numbers) for _ in range(2)]\n\n"
+        "def reference(a, b):\n    return a + b\n"
+    )
+    given = {"reference": str(reference), "sizes": [{"M": 40}]}
+    answer = judged(server, binary() + CALL, **given)
+    assert (answer["verdict"], len(answer["cases"])) == ("right", 3)
+    other = binary() + CALL.replace("64", "32")
+    assert judged(server, other, **given)["verdict"] == "refused"
+
+
 def test_what_an_answer_holds(server: JudgeServer) -> None:
     answer = judged(server, symbolic() + "\ndef reference(x):\n    return x.exp()\n", seed=3)
+    assert all(case["counts"] for case in answer["cases"])
     assert answer["right"] and answer["traced"] and answer["compiled"]
     assert {case["kind"] for case in answer["cases"]} == {"given", "edge", "random"}
     assert answer["time"]["microseconds"] > 0 and answer["time"]["error"] > 0
@@ -98,10 +115,20 @@ def test_a_finding_is_told_at_its_line(server: JudgeServer) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_seeds_make_the_same_case_again(server: JudgeServer) -> None:
     wrong = binary("sub") + SUM + CALL
     first, second, other = (judged(server, wrong, **QUICK, seed=seed) for seed in (5, 5, 6))
     assert first["cases"] == second["cases"] != other["cases"]
+
+
+@pytest.mark.exhaustive
+def test_changes_are_tried(server: JudgeServer) -> None:
+    text = binary() + SUM + CALL.replace("64", "256")
+    answer = judged(server, text, **QUICK, advise=2)
+    assert answer["verdict"] == "right" and answer["phases"]["advise"] > 0
+    if {"files", "network", "processes"} <= {*answer["fence"]["in_force"]}:
+        assert answer["advice"]["tried"]
 
 
 @pytest.mark.exhaustive

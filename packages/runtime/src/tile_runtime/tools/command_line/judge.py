@@ -37,6 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--no-edges", action="store_true", help="add no sizes at the edges")
     parser.add_argument(
+        "--every-size", action="store_true",
+        help="the kernel has to be right for every size that its factory accepts",
+    )  # fmt: skip
+    parser.add_argument(
         "--random", type=int, default=1, metavar="N", help="random sizes to add (default: 1)"
     )
     parser.add_argument("--seed", type=int, help="of sizes and inputs (default: another each time)")
@@ -82,6 +86,7 @@ def _request(options: argparse.Namespace) -> dict[str, Any]:
         "reference": options.reference,
         "sizes": [parse_arguments(text.split(",")) for text in options.shapes],
         "edges": not options.no_edges,
+        "every_size": options.every_size,
         "random": options.random,
         "seed": options.seed,
         "rtol": options.rtol,

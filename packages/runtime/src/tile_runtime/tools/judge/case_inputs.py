@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # Larger inputs are for a run by hand.
 _MOST_ELEMENTS = 1 << 28
 _SCALAR = 2
+# What may be an index is drawn up to this.
+_INDEX_TYPES = ("int32", "int64", "uint32", "uint64")
+_LARGEST_INDEX = 3
 
 
 def symbols_of(kernel: JITKernel) -> list[str]:
@@ -47,12 +50,25 @@ def input_recipe(kernel: JITKernel, sizes: Mapping[str, Any]) -> list[dict[str, 
     return recipe
 
 
+def as_indices(recipe: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+    """The recipe with integers that are indices into every dimension; None if there are none that
+    may be indices."""
+    sizes = [n for one in recipe for n in one.get("shape", ())]
+    most = min([_LARGEST_INDEX, *(n - 1 for n in sizes if n)])
+    found = [
+        {**one, "most": most} if one["dtype"] in _INDEX_TYPES and "shape" in one else dict(one)
+        for one in recipe
+    ]
+    return found if any("most" in one for one in found) else None
+
+
 def make_inputs(recipe: Sequence[Mapping[str, Any]], seed: int) -> list[Any]:
     """The inputs of a recipe: small random numbers that suit the types, by the seed."""
     import torch
 
     from tile_ir import DTYPES
     from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, filled
+    from tile_runtime.launcher.torch_dtypes import TORCH_DTYPES
 
     generator = torch.Generator().manual_seed(seed)
     found: list[Any] = []
@@ -60,16 +76,59 @@ def make_inputs(recipe: Sequence[Mapping[str, Any]], seed: int) -> list[Any]:
         if "value" in one:
             found.append(one["value"])
             continue
+        if "most" in one:
+            drawn = torch.randint(0, one["most"] + 1, one["shape"], generator=generator)
+            found.append(drawn.to(TORCH_DTYPES[one["dtype"]]))
+            continue
         param = TensorParam(one["name"], DTYPES[one["dtype"]], tuple(one["shape"]))
         found.append(filled(param, TensorSupplyType.Auto, generator))
     return found
 
 
+def supplied_recipe(
+    kernel: JITKernel, described: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The recipe of inputs that somebody else has made. KernelError where there are more or fewer
+    than the kernel takes."""
+    names = [param.name for param in _inputs(kernel).values()]
+    if len(names) != len(described):
+        problem = f"it takes {len(names)} inputs, and {len(described)} are supplied"
+        raise _no_size(kernel, problem)
+    written = set(kernel.binder.written)
+    return [
+        {**one, "name": name, "written": place in written}
+        for place, (name, one) in enumerate(zip(names, described, strict=True))
+    ]
+
+
+def unpacked_inputs(described: Sequence[Mapping[str, Any]], data: bytes) -> list[Any]:
+    """The tensors and numbers that `packed` has described."""
+    import torch
+
+    found: list[Any] = []
+    offset = 0
+    for one in described:
+        if "value" in one:
+            found.append(one["value"])
+            continue
+        dtype = getattr(torch, one["dtype"])
+        count = math.prod(one["shape"])
+        size = count * dtype.itemsize
+        part = bytearray(data[offset : offset + size])
+        flat = torch.frombuffer(part, dtype=dtype) if size else torch.empty(0, dtype=dtype)
+        found.append(flat.reshape(one["shape"]))
+        offset += size
+    return found
+
+
 def packed(tensors: Sequence[Any]) -> tuple[list[dict[str, Any]], bytes]:
-    """Tensors as types and shapes, and their bytes one after the other."""
+    """Tensors as types and shapes, and their bytes one after the other; numbers as values."""
     described: list[dict[str, Any]] = []
     parts: list[bytes] = []
     for tensor in tensors:
+        if isinstance(tensor, (bool, int, float)):
+            described.append({"dtype": type(tensor).__name__, "value": tensor})
+            continue
         plain = tensor.detach().to("cpu").contiguous()
         described.append(
             {"dtype": str(plain.dtype).removeprefix("torch."), "shape": [*plain.shape]}

@@ -28,7 +28,7 @@ Traced = tuple[Any, PrintedKernel]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FoundKernel:
     """The kernel that is judged: `trace` gives the traced function and its text for arguments by
     name; `arguments` are those of the first case, None for a kernel that takes none."""
 
@@ -60,7 +60,7 @@ def execute(path: Path, text: str) -> dict[str, Any]:
 
 def find_candidate(
     path: Path, text: str, values: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
-) -> Candidate:
+) -> FoundKernel:
     """The kernel of that name, or the only one of the file. KernelError if there is none."""
     if not name:
         name = _only_kernel(path, values)
@@ -72,7 +72,7 @@ def find_candidate(
     if _is_kernel(value):
         if arguments:
             raise KernelError("kernel-arguments", f"`{name}` is no factory and takes no arguments")
-        return Candidate(name, lambda given: _of_result(value, name), {}, False)
+        return FoundKernel(name, lambda given: _of_result(value, name), {}, False)
     if not callable(value):
         raise no_kernel(name, value)
     impl = getattr(value, "__jit_impl__", value)
@@ -80,8 +80,8 @@ def find_candidate(
     signature = getattr(value, "signature", None) or inspect.signature(function)
     found = _first_arguments(name, signature, text, values, arguments)
     if hasattr(impl, "traced"):
-        return Candidate(name, lambda given: _of_jit(impl, function, given), found, True)
-    return Candidate(
+        return FoundKernel(name, lambda given: _of_jit(impl, function, given), found, True)
+    return FoundKernel(
         name, lambda given: _of_result(value(**given), name, value, given), found, True
     )
 

@@ -8,14 +8,17 @@ from typing import Any
 from tile_runtime.tools.judge.frames import write_frame
 from tile_runtime.tools.judge.quick_compiler import quick_compiler
 from tile_runtime.tools.judge.run_kernel import run_kernel
-from tile_runtime.tools.judge.run_reference import run_reference
+from tile_runtime.tools.judge.run_reference import run_reference, supply_inputs
 from tile_runtime.tools.judge.trace_candidate import trace_candidate
+from tile_runtime.tools.judge.try_changes import try_changes
 
 Send = Callable[..., None]
 _JOBS: dict[str, Callable[[dict[str, Any], bytes, Send], None]] = {
     "trace": trace_candidate,
     "run": run_kernel,
     "reference": run_reference,
+    "inputs": supply_inputs,
+    "advise": try_changes,
 }
 # Parsed, lowered and emitted ahead: what does so first reads grammars and templates.
 _TINY = """

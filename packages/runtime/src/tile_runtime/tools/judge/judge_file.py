@@ -14,13 +14,20 @@ from typing import Any
 from tile_ir import CallError
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.tools.judge.children import ChildServer, EndedChild, readable_folders
-from tile_runtime.tools.judge.decide import KernelRun, Observed, TracedText, decide
+from tile_runtime.tools.judge.decide import decide
 from tile_runtime.tools.judge.fence import Fence
 from tile_runtime.tools.judge.judgement import Judgement, UsedReference
+from tile_runtime.tools.judge.observed import KernelRun, Observed, TracedText, advice_of
 from tile_runtime.tools.judge.request import REFERENCES, JudgeRequest
 
 # Of the limit of a process, the part that its simulated kernels may take.
 _SIMULATED = 0.8
+# Advice is for kernels that nothing is known to be wrong with.
+_ADVISED = ("right", "no-reference")
+# Cases of one kernel with the bytes of their inputs.
+_Supplied = list[tuple[dict[str, Any], bytes]]
+# What keeps a candidate in its place that may start programs.
+_NEEDED_TO_ADVISE = {"files", "network", "processes"}
 _SEED_BITS = 53  # a number that every reader of JSON keeps
 
 
@@ -36,6 +43,8 @@ def judge_file(request: JudgeRequest, server: ChildServer | None = None) -> Judg
     began = time.monotonic()
     judged = _JudgedFile.of(request, server)
     observed = judged.observe()
+    if request.advise and decide(request, observed).verdict in _ADVISED:
+        observed = judged.advise(observed)
     phases = {**observed.phases, "cpu": observed.cpu, "total": time.monotonic() - began}
     return decide(request, replace(observed, phases=phases))
 
@@ -82,18 +91,51 @@ class _JudgedFile:
         )
         if traced.ended.how != "done" or not traced.kernels or traced.accusations:
             return observed
-        with ThreadPoolExecutor(len(traced.kernels)) as pool:
-            runs = tuple(pool.map(self._run, range(len(traced.kernels)), traced.kernels))
+        supplied: dict[int, _Supplied] = {}
+        if self.supplies_inputs:
+            supplied, problem = self._supply(traced)
+            if problem:
+                return replace(observed, reference_problem=problem)
+        numbers = range(len(traced.kernels))
+        with ThreadPoolExecutor(len(numbers)) as pool:
+            runs = tuple(
+                pool.map(lambda n: self._run(n, traced.kernels[n], supplied.get(n, [])), numbers)
+            )
         phases = {**observed.phases, "compile": runs[0].compile_seconds,
                   "run": sum(run.run_seconds for run in runs)}  # fmt: skip
         cpu = observed.cpu + sum(run.ended.cpu_seconds for run in runs)
         observed = replace(observed, runs=runs, phases=phases, cpu=cpu)
         if self.reference is None or not any(run.results for run in runs):
             return observed
-        expected, problem, ended = self._expect(runs)
+        expected, problem, ended = self._expect(traced, runs)
         return replace(
             observed, expected=expected, reference_problem=problem,
             phases={**phases, "reference": ended.seconds}, cpu=cpu + ended.cpu_seconds,
+        )  # fmt: skip
+
+    def advise(self, observed: Observed) -> Observed:
+        """Try changes of the candidate, and put what they give in place of the advice."""
+        request, traced = self.request, observed.traced
+        lacking = _NEEDED_TO_ADVISE - {*traced.fence.in_force}
+        if lacking:
+            said = f"no changes are tried without the fences {', '.join(sorted(lacking))}"
+            return replace(observed, no_advice=said)
+        asked = {
+            "file": os.path.abspath(request.file), "text": self.text, "kernel": traced.name,
+            "arguments": {**traced.arguments, **dict(request.arguments)}, "most": request.advise,
+        }  # fmt: skip
+        fence = replace(self._fence_of_candidate(), starts_programs=True)
+        seconds = request.limits.seconds * (1 + request.advise)
+        limits = replace(request.limits, seconds=seconds)
+        told: list[dict[str, Any]] = []
+        ended = self.server.run(
+            "advise", asked, fence, limits, lambda message, data: told.append(message)
+        )
+        advice = advice_of(told)
+        problem = "" if advice else ended.problem or "no changes of it can be tried"
+        return replace(
+            observed, advice=advice, no_advice=problem, cpu=observed.cpu + ended.cpu_seconds,
+            phases={**observed.phases, "advise": ended.seconds},
         )  # fmt: skip
 
     def _fence(self, starts_programs: bool, readable: tuple[str, ...] = ()) -> Fence:
@@ -110,12 +152,23 @@ class _JudgedFile:
         fence = self._fence(False, (*shown, *self.request.readable))
         return replace(fence, listed=(str(folder),))
 
+    def _fence_of_reference(self) -> Fence:
+        if not self.reference_file:
+            return self._fence_of_candidate()
+        return self._fence(False, (str(Path(self.reference_file).resolve().parent),))
+
+    def _reference_file(self) -> dict[str, Any]:
+        file = self.reference_file or self.request.file
+        return {"file": os.path.abspath(file), "text": self.reference_text or self.text}
+
     def _trace(self) -> TracedText:
         request = self.request
+        adds_sizes = not self.supplies_inputs
         asked = {
             "file": request.file, "text": self.text, "kernel": request.kernel,
             "arguments": dict(request.arguments), "sizes": [dict(s) for s in request.sizes],
-            "edges": request.edges, "random": request.random,
+            "edges": request.edges and adds_sizes, "random": request.random,
+            "every_size": request.every_size and adds_sizes,
             "seed": self._seed_of("sizes"),
             "reference": self.reference.name if self.reference else "",
             "reference_file": self.reference_file,
@@ -126,7 +179,42 @@ class _JudgedFile:
                                 lambda message, data: messages.append(message))  # fmt: skip
         return TracedText.of(messages, ended, request)
 
-    def _run(self, number: int, printed: Mapping[str, Any]) -> KernelRun:
+    @property
+    def supplies_inputs(self) -> bool:
+        """Whether the reference has a function for inputs, which then decides their sizes too."""
+        return bool(self.reference_file) and "def inputs(" in self.reference_text
+
+    def _supply(self, traced: TracedText) -> tuple[dict[int, _Supplied], str]:
+        """The inputs of each kernel by the function of the reference, and what is wrong with it.
+        Sizes are those of the request, whatever the candidate says."""
+        known = [dict(sizes) for sizes in self.request.sizes]
+        wanted: list[tuple[int, dict[str, Any]]] = [(0, {}), (0, {})]
+        wanted += [(0, sizes) for sizes in traced.kernels[0]["symbols"] if sizes in known]
+        for number, kernel in enumerate(traced.kernels[1:], 1):
+            wanted += [(number, kernel["sizes"])] if kernel["sizes"] in known else []
+        arguments = dict(self.request.arguments)
+        cases = [
+            {"seed": self._seed_of(f"supplied {n}"), "named": {**arguments, **sizes}}
+            for n, (_, sizes) in enumerate(wanted)
+        ]
+        found: dict[int, _Supplied] = {}
+        problems: list[str] = []
+
+        def seen(message: dict[str, Any], data: bytes) -> None:
+            match message:
+                case {"event": "supplied", "number": int(n), "inputs": list(inputs)}:
+                    kernel, sizes = wanted[n]
+                    case = {**cases[n], "sizes": sizes, "inputs": inputs, "bytes": len(data)}
+                    found.setdefault(kernel, []).append((case, data))
+                case {"event": "reference-failed", "problem": str(problem)}:
+                    problems.append(problem)
+
+        asked = {**self._reference_file(), "cases": cases}
+        fence = self._fence_of_reference()
+        ended = self.server.run("inputs", asked, fence, self.request.limits, seen)
+        return found, _problem(problems, ended)
+
+    def _run(self, number: int, printed: Mapping[str, Any], supplied: _Supplied) -> KernelRun:
         request = self.request
         asked = {
             "kernel": printed["kernel"], "kind": printed["kind"], "sizes": printed["sizes"],
@@ -135,35 +223,36 @@ class _JudgedFile:
             "input_seed": self._seed_of(f"inputs {number}"), "first": number == 0, "threads": 1,
             "simulator_seconds": _SIMULATED * request.limits.seconds,
         }  # fmt: skip
+        if self.supplies_inputs:
+            asked["supplied"] = [case for case, _ in supplied]
         messages: list[tuple[dict[str, Any], bytes]] = []
-        ended = self.server.run("run", asked, self._fence(True), request.limits,
-                                lambda message, data: messages.append((message, data)))  # fmt: skip
+        ended = self.server.run(
+            "run", asked, self._fence(True), request.limits,
+            lambda message, data: messages.append((message, data)),
+            b"".join(data for _, data in supplied),
+        )  # fmt: skip
         return KernelRun.of(number, messages, ended)
 
     def _expect(
-        self, runs: tuple[KernelRun, ...]
+        self, traced: TracedText, runs: tuple[KernelRun, ...]
     ) -> tuple[dict[tuple[int, int], Any], str, EndedChild]:
         """The results of the reference by kernel and case, and what is wrong with it."""
         assert self.reference is not None, "there is one"
         cases = [
             {
-                "recipe": run.inputs[case]["recipe"],
-                "seed": run.inputs[case]["seed"],
+                **{n: v for n, v in run.inputs[case].items() if n in ("recipe", "seed", "named")},
                 "number": [run.number, case],
             }
             for run in runs
             for case in run.results
         ]
+        own = self.reference.given_by == "candidate"
+        arguments = {**(traced.arguments if own else {}), **dict(self.request.arguments)}
         asked = {
-            "file": os.path.abspath(self.reference_file or self.request.file),
-            "text": self.reference_text or self.text,
-            "function": self.reference.name, "cases": cases,
-            "arguments": dict(self.request.arguments),
+            **self._reference_file(), "function": self.reference.name, "cases": cases,
+            "arguments": arguments,
         }  # fmt: skip
-        if self.reference_file:
-            fence = self._fence(False, (str(Path(self.reference_file).resolve().parent),))
-        else:
-            fence = self._fence_of_candidate()
+        fence = self._fence_of_reference()
         found: dict[tuple[int, int], Any] = {}
         problems: list[str] = []
 

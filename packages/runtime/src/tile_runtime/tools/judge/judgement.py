@@ -41,13 +41,15 @@ class UsedReference:
 @dataclass(frozen=True, slots=True)
 class JudgedCase:
     """A run with certain sizes. `kind` is given, edge or random; `verdict` is one of right, wrong,
-    finding, refused, hang, no-reference. `max_error` is the largest absolute difference."""
+    finding, refused, hang, time-limit, no-reference. Only a case that `counts` has a part in the
+    verdict of the whole. `max_error` is the largest absolute difference."""
 
     kind: str
     sizes: dict[str, Any]
     inputs: tuple[str, ...]
     verdict: str
     message: str = ""
+    counts: bool = True
     mismatched: int = 0
     elements: int = 0
     max_error: float | None = None

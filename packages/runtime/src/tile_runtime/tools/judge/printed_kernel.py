@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import fields
 from typing import Any
 
-from tile_ir import TARGETS, Automatic, Func, KernelError, LaunchSequence
-from tile_ir.quick_dataclasses import dataclass
+from tile_ir import TARGETS, Automatic, Buffer, Func, KernelError, LaunchSequence
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes import PassOptions
 from tile_runtime.jit_kernels.compile_options import CompileOptions
 from tile_runtime.jit_kernels.jit_compile import (
@@ -30,7 +30,8 @@ _MOST_LAUNCHES = 64
 class PrintedKernel:
     """The texts of the launches of a kernel, the sources that their lines are from, and what they
     are compiled with. `outputs` and `workspaces` are positions of parameters. A kernel of several
-    launches has so many `declared` parameters of its author."""
+    launches has so many `declared` parameters of its author. `inputs` are the declared shapes of
+    all tensors but workspaces; they are for the process that prints."""
 
     name: str
     texts: tuple[str, ...]
@@ -40,9 +41,10 @@ class PrintedKernel:
     outputs: tuple[int, ...]
     workspaces: tuple[int, ...]
     declared: int = 0
+    inputs: tuple[tuple[str, ...], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "inputs"}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> PrintedKernel:
@@ -87,7 +89,15 @@ def print_traced(traced: Any, options: CompileOptions, name: str) -> PrintedKern
         order = order_of(traced, options, name)
         made_of, outputs, workspaces = [order.made_of], order.outputs, order.workspaces
         declared = 0
-    return _printed(name, made_of, outputs, workspaces, declared)
+    found = _printed(name, made_of, outputs, workspaces, declared)
+    return replace(found, inputs=_shapes(traced, workspaces))
+
+
+def _shapes(
+    traced: Func | LaunchSequence, workspaces: Container[int]
+) -> tuple[tuple[str, ...], ...]:
+    tensors = (p for i, p in enumerate(traced.params) if i not in workspaces)
+    return tuple(tuple(map(str, t.shape)) for t in tensors if isinstance(t, Buffer))
 
 
 def print_kernel(kernel: JITKernel) -> PrintedKernel:
@@ -100,11 +110,6 @@ def print_kernel(kernel: JITKernel) -> PrintedKernel:
     ]
     declared = kernel.sequence.declared if isinstance(kernel, SequenceKernel) else 0
     return _printed(kernel.name, made_of, outputs, workspaces, declared)
-
-
-def tensor_shapes(traced: Func | LaunchSequence) -> list[tuple[object, ...]]:
-    """The declared shapes of the tensors of a traced kernel."""
-    return [tuple(map(repr, tensor.shape)) for tensor in traced.tensors]
 
 
 def _printed(

@@ -35,7 +35,9 @@ class JudgeRequest:
     `reference` is `file.py:function`, or the name of a function in the candidate; empty means the
     function `reference` or `ref_program` of the candidate, if it has one. `sizes` are further sizes
     to run with, each a set of factory arguments and symbols. `edges` adds sizes at the edges, and
-    `random` so many random ones. `rtol` and `atol` of None mean those of the output's type.
+    `random` so many random ones. With `every_size` a kernel has to be right for all sizes that its
+    factory accepts; else those that the request does not give are told and decide nothing. `rtol`
+    and `atol` of None mean those of the output's type.
     `advise` is how many changes to try for the advice. `readable` are files and folders that the
     candidate may read besides the Python files in its own folder.
     """
@@ -47,6 +49,7 @@ class JudgeRequest:
     reference: str = ""
     sizes: tuple[Named, ...] = ()
     edges: bool = True
+    every_size: bool = False
     random: int = 1
     seed: int | None = None
     rtol: float | None = None
@@ -98,7 +101,7 @@ class JudgeRequest:
 _NUMBER = (int, float)
 _TYPES: dict[str, Any] = {
     "file": str, "kernel": str, "text": (str, type(None)), "arguments": dict, "reference": str,
-    "sizes": list, "edges": bool, "random": int, "seed": (int, type(None)),
+    "sizes": list, "edges": bool, "every_size": bool, "random": int, "seed": (int, type(None)),
     "rtol": (*_NUMBER, type(None)), "atol": (*_NUMBER, type(None)), "advise": int,
     "readable": list, "limits": dict,
 }  # fmt: skip

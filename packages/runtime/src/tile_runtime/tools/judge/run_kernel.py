@@ -13,10 +13,18 @@ from tile_ir.switches import override
 from tile_runtime.simulator.simulation_error import SimulationError
 from tile_runtime.simulator.time_error import error_bar
 from tile_runtime.tools.command_line.finding_formats import Found, finding_data, found_by
-from tile_runtime.tools.judge.case_inputs import input_recipe, make_inputs, packed, symbols_of
+from tile_runtime.tools.judge.case_inputs import (
+    as_indices,
+    input_recipe,
+    make_inputs,
+    packed,
+    supplied_recipe,
+    symbols_of,
+    unpacked_inputs,
+)
 from tile_runtime.tools.judge.printed_kernel import PrintedKernel
 from tile_runtime.tools.judge.quick_compiler import quick_compiler
-from tile_runtime.tools.judge.sizes import symbol_cases
+from tile_runtime.tools.judge.sizes import GIVEN, symbol_cases
 from tile_runtime.tools.report.roofline import roofline
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
 from tile_runtime.tools.report.why.measures import Measures
@@ -29,6 +37,7 @@ Send = Callable[..., None]
 # Findings that mean that a kernel never ends.
 _HANGS = frozenset({"deadlock", "flag-wait-without-set"})
 _SLOW = frozenset({"time-out"})
+_OUTSIDE = "out-of-bounds"
 
 
 def run_kernel(request: dict[str, Any], data: bytes, send: Send) -> None:
@@ -52,7 +61,10 @@ def run_kernel(request: dict[str, Any], data: bytes, send: Send) -> None:
         remarks = [finding_data(Found(remark)) for remark in kernel.remarks]
         send({"event": "compiled", "seconds": time.perf_counter() - began,
               "chip": kernel.target.name, "remarks": remarks})  # fmt: skip
-        _run_cases(kernel, request, send)
+        if "supplied" in request:
+            _run_supplied(kernel, request, data, send)
+        else:
+            _run_cases(kernel, request, send)
 
 
 def _refuse(error: TileError, send: Send) -> None:
@@ -66,66 +78,95 @@ def _run_cases(kernel: JITKernel, request: dict[str, Any], send: Send) -> None:
         symbols_of(kernel), request["symbols"], request["edges"], request["random"],
         request["seed"],
     )  # fmt: skip
-    kind = request["kind"]
     # The first case runs again with other inputs: a result that stays the same is told.
-    wanted = [(case, 0) for case in cases]
-    if request["first"]:
-        wanted.insert(1, (cases[0], 1))
-    for number, (case, again) in enumerate(wanted):
-        seed = request["input_seed"] + number
+    first = request["first"]
+    wanted = [cases[0], *(cases if first else cases[1:])]
+    indices = False
+    for number, case in enumerate(wanted):
+        sizes = {**request["sizes"], **case.named}
         about = {
-            "number": number, "kind": case.kind if case.sizes else kind,
-            "sizes": {**request["sizes"], **case.named}, "again": bool(again),
+            "event": "inputs", "number": number, "again": first and number == 1, "sizes": sizes,
+            "kind": case.kind if case.sizes else request["kind"],
+            "seed": request["input_seed"] + number,
+        }  # fmt: skip
+        timed = first and number == 0
+        try:
+            recipe = input_recipe(kernel, sizes)
+        except TileError as error:
+            _refuse_case({**about, "recipe": []}, error, send)
+            continue
+        small = as_indices(recipe)
+        if small is None or not indices:
+            found = _run_made(kernel, {**about, "recipe": recipe}, timed, send)
+            # Integers may be indices, which are never negative.
+            indices = small is not None and _OUTSIDE in found
+        if small is not None and indices:
+            _run_made(kernel, {**about, "recipe": small}, timed, send)
+
+
+def _run_made(kernel: JITKernel, about: dict[str, Any], timed: bool, send: Send) -> set[str]:
+    inputs = make_inputs(about["recipe"], about["seed"])
+    return _run_case(kernel, about, inputs, timed, send)
+
+
+def _run_supplied(kernel: JITKernel, request: dict[str, Any], data: bytes, send: Send) -> None:
+    """Run the cases whose inputs the request has."""
+    offset = 0
+    for number, case in enumerate(request["supplied"]):
+        part, offset = data[offset : offset + case["bytes"]], offset + case["bytes"]
+        first = request["first"] and number < 2
+        about = {
+            "event": "inputs", "number": number, "again": first and number == 1,
+            "kind": GIVEN, "sizes": case["sizes"], "seed": case["seed"], "named": case["named"],
         }  # fmt: skip
         try:
-            recipe = input_recipe(kernel, {**request["sizes"], **case.named})
+            recipe = supplied_recipe(kernel, case["inputs"])
         except TileError as error:
-            send({"event": "inputs", **about, "recipe": [], "seed": seed})
-            send(
-                {
-                    "event": "ran",
-                    "number": number,
-                    "outcome": "refused",
-                    "message": f"{error.slug}: {error.message}",
-                }
-            )
+            _refuse_case({**about, "recipe": []}, error, send)
             continue
-        send({"event": "inputs", **about, "recipe": recipe, "seed": seed})
-        _run_case(kernel, number, recipe, seed, request["first"] and number == 0, send)
+        inputs = unpacked_inputs(recipe, part)
+        _run_case(kernel, {**about, "recipe": recipe}, inputs, first and number == 0, send)
+
+
+def _refuse_case(about: dict[str, Any], error: TileError, send: Send) -> None:
+    send(about)
+    message = f"{error.slug}: {error.message}"
+    send({"event": "ran", "number": about["number"], "outcome": "refused", "message": message})
 
 
 def _run_case(
-    kernel: JITKernel, number: int, recipe: list[dict[str, Any]], seed: int, timed: bool, send: Send
-) -> None:
-    """Run one case and send its results, or its findings."""
-    inputs = make_inputs(recipe, seed)
+    kernel: JITKernel, about: dict[str, Any], inputs: list[Any], timed: bool, send: Send
+) -> set[str]:
+    """Run one case, and send its inputs, its results or its findings; the kinds of these. What is
+    sent again of a case stands in place of what was sent before."""
+    send(about)
+    recipe = about["recipe"]
     runs: list[TimedRun] = []
-    began = time.perf_counter()
-    about = {"event": "ran", "number": number}
+    ran = {"event": "ran", "number": about["number"]}
     try:
         with override(time=timed), watch_timed_runs(runs.append):
             results = kernel(*inputs)
     except SimulationError as error:
         findings = [finding_data(each) for each in found_by(error)]
-        slugs = {finding["kind"] for finding in findings}
+        slugs = {str(finding["kind"]) for finding in findings}
         outcome = "hang" if slugs & _HANGS else "slow" if slugs & _SLOW else "finding"
-        send({**about, "outcome": outcome, "findings": findings,
-              "message": f"{error.slug}: {error.message}"[:1000]})  # fmt: skip
-        return
+        message = f"{error.slug}: {error.message}"[:1000]
+        send({**ran, "outcome": outcome, "findings": findings, "message": message})
+        return slugs
     except IRError as error:
         _refuse(error, send)
-        return
+        return set()
     except TileError as error:  # a call that does not fit: the kernel refuses the size
-        send({**about, "outcome": "refused", "message": f"{error.slug}: {error.message}"[:1000]})
-        return
-    seconds = time.perf_counter() - began
+        message = f"{error.slug}: {error.message}"[:1000]
+        send({**ran, "outcome": "refused", "message": message})
+        return set()
     returned = [] if results is None else results if isinstance(results, list) else [results]
     written = [t for t, one in zip(inputs, recipe, strict=True) if one.get("written")]
     described, data = packed([*returned, *written])
-    send({**about, "outcome": "ran", "seconds": seconds, "outputs": described,
-          "returned": len(returned)}, data)  # fmt: skip
+    send({**ran, "outcome": "ran", "outputs": described, "returned": len(returned)}, data)
     if timed and runs:
         send({"event": "time", **_times(runs)})
+    return set()
 
 
 def _times(runs: list[TimedRun]) -> dict[str, Any]:
@@ -136,7 +177,6 @@ def _times(runs: list[TimedRun]) -> dict[str, Any]:
     seconds = sum(roof.seconds for roof in roofs)
     slowest = max(runs, key=lambda run: run.timeline.microseconds)
     bar = error_bar(slowest.timeline)
-    why = verdict(Measures(slowest))
     return {
         "time": {
             "microseconds": sum(run.timeline.microseconds for run in runs),
@@ -151,9 +191,19 @@ def _times(runs: list[TimedRun]) -> dict[str, Any]:
             "operations": sum(roof.operations for roof in roofs),
             "bytes": sum(roof.bytes for roof in roofs),
         },
-        "advice": {
-            "bound": why.bound, "what": why.what, "evidence": why.evidence, "do": why.do,
-            "places": [{"file": file, "line": line} for file, line in why.places],
-            "also": list(why.also), "tried": [],
-        },
+        "advice": advice_data(slowest),
     }  # fmt: skip
+
+
+def advice_data(run: TimedRun) -> dict[str, Any]:
+    """Why a run took its time and what to change, as data."""
+    why = verdict(Measures(run))
+    return {
+        "bound": why.bound,
+        "what": why.what,
+        "evidence": why.evidence,
+        "do": why.do,
+        "places": [{"file": file, "line": line} for file, line in why.places],
+        "also": list(why.also),
+        "tried": [],
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,11 +12,54 @@ from tile_ir import KernelError
 from tile_ir.switches import override
 from tile_runtime.scripts.module import provide_imports_of
 from tile_runtime.tools.judge.case_inputs import make_inputs, packed
+from tile_runtime.tools.judge.fence import is_out_of_memory
 from tile_runtime.tools.judge.find_candidate import execute
 
+Send = Callable[..., None]
 
-def run_reference(request: dict[str, Any], data: bytes, send: Callable[..., None]) -> None:
+
+def run_reference(request: dict[str, Any], data: bytes, send: Send) -> None:
     """Send `expected` for each case, or `reference-failed` with the problem."""
+
+    def run(values: Mapping[str, Any]) -> None:
+        function = _function(values, request["function"])
+        for case in request["cases"]:
+            recipe = case["recipe"]
+            inputs = (
+                supplied(values, case["seed"], case["named"])
+                if "named" in case
+                else make_inputs(recipe, case["seed"])
+            )
+            found = _expected(function, inputs, recipe, request["arguments"])
+            described, blob = packed(found)
+            send({"event": "expected", "number": case["number"], "outputs": described}, blob)
+
+    _with_values(request, send, run)
+
+
+def supply_inputs(request: dict[str, Any], data: bytes, send: Send) -> None:
+    """Send `supplied` for each case: the inputs that the function `inputs` of the reference gives;
+    or `reference-failed`."""
+
+    def run(values: Mapping[str, Any]) -> None:
+        for number, case in enumerate(request["cases"]):
+            described, blob = packed(supplied(values, case["seed"], case["named"]))
+            send({"event": "supplied", "number": number, "inputs": described}, blob)
+
+    _with_values(request, send, run)
+
+
+def supplied(values: Mapping[str, Any], seed: int, named: Mapping[str, Any]) -> list[Any]:
+    """What `inputs` of a reference gives for a seed, and for those of the named values it takes."""
+    function = _function(values, "inputs")
+    parameters = inspect.signature(function).parameters
+    return list(function(**{n: v for n, v in {**named, "seed": seed}.items() if n in parameters}))
+
+
+def _with_values(
+    request: dict[str, Any], send: Send, run: Callable[[Mapping[str, Any]], None]
+) -> None:
+    """Execute the file of a reference and do something with what it defines."""
     path, text = Path(request["file"]), request["text"]
     copy = Path(request["scratch"]) / "reference.py"
     copy.write_text(text)
@@ -25,24 +67,18 @@ def run_reference(request: dict[str, Any], data: bytes, send: Callable[..., None
     try:
         with override(target="none", cache=False), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            values = execute(path, text)
-        function = values.get(request["function"])
-        if not callable(function):
-            raise KernelError(
-                "judge-reference", f"{path.name} has no function `{request['function']}`"
-            )
-        for case in request["cases"]:
-            began = time.perf_counter()
-            inputs = make_inputs(case["recipe"], case["seed"])
-            found = _expected(function, inputs, case["recipe"], request["arguments"])
-            described, blob = packed(found)
-            seconds = time.perf_counter() - began
-            send({"event": "expected", "number": case["number"], "outputs": described,
-                  "seconds": seconds}, blob)  # fmt: skip
-    except MemoryError:
-        raise
+            run(execute(path, text))
     except Exception as error:  # of the reference's own
+        if is_out_of_memory(error):
+            raise
         send({"event": "reference-failed", "problem": f"{type(error).__name__}: {error}"[:2000]})
+
+
+def _function(values: Mapping[str, Any], name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] | None = values.get(name)
+    if found is None or not callable(found):
+        raise KernelError("judge-reference", f"the reference has no function `{name}`")
+    return found
 
 
 def _expected(

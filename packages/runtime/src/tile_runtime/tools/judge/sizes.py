@@ -10,9 +10,10 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tile_ir import Func, LaunchSequence
 from tile_ir.quick_dataclasses import dataclass
 
+# The declared shapes of tensors, as texts.
+Shapes = tuple[tuple[str, ...], ...]
 GIVEN, EDGE, RANDOM = "given", "edge", "random"
 # What a symbol is where nothing says its size; and at its edges: one, less than the tiles of most
 # kernels, and beyond a power of two. Symbols of one kernel have different ones.
@@ -41,22 +42,19 @@ def sized(kind: str, sizes: Mapping[str, Any]) -> SizedCase:
 
 
 def size_arguments(
-    arguments: Mapping[str, Any],
-    traced: Func | LaunchSequence,
-    trace: Callable[[Mapping[str, Any]], Func | LaunchSequence],
+    arguments: Mapping[str, Any], shapes: Shapes, shapes_with: Callable[[Mapping[str, Any]], Shapes]
 ) -> dict[str, int]:
     """The integer arguments of a factory that are sizes of its tensors, with their edges: with
     another value the declared shapes are others. One that refuses its edge is not among them."""
-    shapes = _shapes(traced)
-    shown = " ".join(" ".join(shape) for shape in shapes)
+    shown = " ".join(dim for shape in shapes for dim in shape)
     found: dict[str, int] = {}
     for name, value in arguments.items():
         if type(value) is int and value > 1 and str(value) in shown:
             try:
-                other = trace({**arguments, name: edge_of(value)})
+                others = shapes_with({**arguments, name: edge_of(value)})
             except Exception:  # of the factory's own
                 continue
-            if _shapes(other) != shapes:
+            if others != shapes:
                 found[name] = edge_of(value)
     return found
 
@@ -107,7 +105,3 @@ def _random_size(size: int, numbers: random.Random) -> int:
     if size < 2 * _STEP:
         return numbers.randint(1, size)
     return _STEP * numbers.randint(1, size // _STEP)
-
-
-def _shapes(traced: Func | LaunchSequence) -> list[list[str]]:
-    return [[str(dim) for dim in tensor.shape] for tensor in traced.tensors]

@@ -19,7 +19,7 @@ from tile_runtime.scripts.module import provide_imports_of
 from tile_runtime.tools.command_line.finding_formats import finding_data, found_by
 from tile_runtime.tools.judge.fence import is_out_of_memory
 from tile_runtime.tools.judge.find_candidate import (
-    Candidate,
+    FoundKernel,
     Traced,
     execute,
     find_candidate,
@@ -93,18 +93,24 @@ def _cases(
                 continue
             kernels.append({**_printed(case, traced), "symbols": [rest] if rest else []})
             break
-    return {"name": candidate.name, "kernels": kernels, "refused": refused}
+    plain = {n: v for n, v in candidate.arguments.items() if type(v) in (int, float, bool, str)}
+    return {
+        "name": candidate.name, "kernels": kernels, "refused": refused, "arguments": plain,
+    }  # fmt: skip
 
 
-def _wanted(candidate: Candidate, first: Traced, request: dict[str, Any]) -> list[list[SizedCase]]:
+def _wanted(
+    candidate: FoundKernel, first: Traced, request: dict[str, Any]
+) -> list[list[SizedCase]]:
     """The cases besides the first, in lists of alternatives."""
     wanted = [[sized(GIVEN, sizes)] for sizes in request["sizes"]]
-    if candidate.is_factory and (request["edges"] or request["random"]):
+    if candidate.is_factory and (request["edges"] or request["every_size"]):
         edges = size_arguments(
-            candidate.arguments, first[0], lambda given: candidate.trace(given)[0]
+            candidate.arguments, first[1].inputs, lambda given: candidate.trace(given)[1].inputs
         )
+        count = request["random"] if request["every_size"] else 0
         wanted += argument_cases(
-            candidate.arguments, edges, request["edges"], request["random"], request["seed"]
+            candidate.arguments, edges, request["edges"], count, request["seed"]
         )
     return wanted
 
