@@ -160,7 +160,9 @@ def test_how_a_script_ends(
         "raises.py": start + "def f():\n    return [][1]\n\n\nf()\n",
         "leaves.py": start + "import sys\n\nsys.exit(3)\n",
         "dies.py": start + "import os\n\nos.kill(os.getpid(), 11)\n",
-        "package/__init__.py": "",
+        "package/__init__.py": start + "from . import other\n",
+        "folder/inner.py": start + "from .values import VALUE\n\nassert VALUE\n",
+        "folder/values.py": "VALUE = 0\n",
         "package/part.py": "from . import other\n" + start + "\nassert other.VALUE == 2, 'other'\n",
         "package/other.py": "VALUE = 1\n",
     }
@@ -173,6 +175,7 @@ def test_how_a_script_ends(
         ("leaves.py", "exit-status"): 4,
         ("dies.py", "run-failed"): 4,
         ("package/part.py", "wrong-result"): 4,
+        ("folder/inner.py", "wrong-result"): 4,
     }
 
 

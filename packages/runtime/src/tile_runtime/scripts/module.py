@@ -117,9 +117,11 @@ def _folder_of_imports(path: Path, module: str) -> Path:
 
 
 def module_in_package(path: Path) -> str:
-    """The name under which a script is a module of a package; "" where its folder is none."""
+    """The name under which a script is a module of a package: of the folders that have an
+    `__init__.py`, and of those that its relative imports count up; "" where it is of none."""
+    levels = [node.level for node in _nodes(path) if isinstance(node, ast.ImportFrom)]
     parts, folder = [path.stem], path.resolve().parent
-    while (folder / "__init__.py").is_file():
+    while (folder / "__init__.py").is_file() or len(parts) <= max(levels, default=0):
         parts.insert(0, folder.name)
         folder = folder.parent
     if len(parts) == 1:
@@ -143,14 +145,18 @@ def provide_imports_of(files: Iterable[Path]) -> None:
 def _imports_of(path: Path) -> set[str]:
     """The packages a script imports by name, anywhere in it; none where it does not parse, which
     running it will tell."""
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError):
-        return set()
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             found.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
     return found
+
+
+def _nodes(path: Path) -> list[ast.AST]:
+    """The nodes of a script; none where it does not parse."""
+    try:
+        return list(ast.walk(ast.parse(path.read_bytes())))
+    except (SyntaxError, ValueError):
+        return []

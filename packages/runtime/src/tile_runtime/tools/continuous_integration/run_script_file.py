@@ -17,23 +17,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_ir import Diagnostic, KernelWarning, TileError
-from tile_ir.quick_dataclasses import replace
-from tile_runtime.jit_kernels.tensor_supply import supply_arguments
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.launcher.run_watchers import record_calls
 from tile_runtime.scripts.module import load_script, module_in_package, run_as_main
 from tile_runtime.tools.command_line.finding_formats import Found, found_by
 from tile_runtime.tools.command_line.kernel_argument import kernel_of_value
 from tile_runtime.tools.continuous_integration.file_result import FileResult, KernelTime
 from tile_runtime.tools.continuous_integration.places import below, not_run, raised_in, relative
-from tile_runtime.tools.judge.case_inputs import packed
+from tile_runtime.tools.judge.case_inputs import input_recipe, make_inputs, packed
 from tile_runtime.tools.judge.compare_results import Array, compare_results, unpacked
 from tile_runtime.tools.judge.request import REFERENCES
+from tile_runtime.tools.judge.run_reference import expected_results
 from tile_runtime.tools.language_server.factory_sizes import calls_of
 
 if TYPE_CHECKING:
     from tile_runtime.jit_kernels.kernel import JITKernel
 
 _COMMENT = re.compile(r"#\s*tile-ascend:.*")
+_SEED = 0
 _KERNEL = re.compile(r"\bKernel\s*\(")
 
 
@@ -52,18 +53,26 @@ def run_script_file(file: str, text: str) -> FileResult:
     with warnings.catch_warnings(record=True) as told, record_calls(ran):
         warnings.simplefilter("always", KernelWarning)
         with _noting(file, found):
-            run_as_main(Path(file), module_in_package(Path(file)))
+            _execute(Path(file))
         with _noting(file, found):
-            for make, numbers, reference in _commented(file, text) if not found else ():
+            for one in _commented(file, text) if not found else ():
                 with _noting(file, found):
-                    kernel = make()
+                    kernel = one.make()
                     if kernel.name not in names:
-                        found += _compared(kernel, numbers, reference)
+                        found += _compared(one, kernel)
     remarks = [w.message.remark for w in told if isinstance(w.message, KernelWarning)]
     found += (relative(Found(remark)) for remark in remarks)
     if not (names or found) and _KERNEL.search(text):
         found.append(not_run(file, f"{file} launches no kernel", "# tile-ascend: kernel(M=64)"))
     return FileResult(file, tuple(map(_mean, launches.values())), tuple(dict.fromkeys(found)))
+
+
+def _execute(path: Path) -> None:
+    """Run a script as a program; what makes a folder a package is imported."""
+    if path.stem == "__init__":
+        load_script(path, package=True)
+    else:
+        run_as_main(path, module_in_package(path))
 
 
 @contextmanager
@@ -102,11 +111,19 @@ def _mean(times: Sequence[KernelTime]) -> KernelTime:
     return replace(times[-1], microseconds=mean, launches=len(times))
 
 
-def _commented(
-    file: str, text: str
-) -> Iterator[tuple[Callable[[], JITKernel], dict[str, Any], Any]]:
-    """The kernels that comments name: each with the numbers for its symbolic sizes and scalars, and
-    the function of the script that computes the same."""
+@dataclass(frozen=True, slots=True)
+class _Commented:
+    """A kernel that a comment names: the arguments of its factory, the numbers for its symbolic
+    sizes and scalars, and the function of the script that computes the same."""
+
+    make: Callable[[], JITKernel]
+    arguments: Mapping[str, Any]
+    numbers: Mapping[str, Any]
+    reference: Callable[..., Any] | None
+
+
+def _commented(file: str, text: str) -> Iterator[_Commented]:
+    """The kernels that comments of a script name."""
     comments = "\n".join(_COMMENT.findall(text))
     names = dict.fromkeys(re.findall(r"(\w+)\s*\(", comments))
     if not names:
@@ -119,7 +136,8 @@ def _commented(
         value = values[name]
         for given, named in calls_of(name, comments, values):
             arguments, numbers = _divided(value, given, named)
-            yield partial(_made, value, f"{file}:{name}", arguments), numbers, reference
+            make = partial(_made, value, f"{file}:{name}", arguments)
+            yield _Commented(make, arguments, numbers, reference)
 
 
 def _made(value: Any, name: str, arguments: Mapping[str, Any]) -> JITKernel:
@@ -137,22 +155,25 @@ def _divided(
     return arguments, {name: value for name, value in named.items() if name not in names}
 
 
-def _compared(kernel: JITKernel, numbers: Mapping[str, Any], reference: Any) -> list[Found]:
+def _compared(one: _Commented, kernel: JITKernel) -> list[Found]:
     """Run a kernel on random numbers; a finding where the reference has other results."""
-    inputs = supply_arguments(kernel, {}, numbers)
-    copies = [x.clone() if hasattr(x, "clone") else x for x in inputs]
+    recipe = input_recipe(kernel, one.numbers)
+    inputs = make_inputs(recipe, _SEED)
     results = kernel(*inputs)
-    if reference is None:
+    if one.reference is None:
         return []
-    expected = reference(*copies)
-    compared = compare_results(_arrays(results), _arrays(expected), None, None)
+    copies = make_inputs(recipe, _SEED)  # the same again, which the kernel has not written
+    expected = expected_results(one.reference, copies, recipe, one.arguments)
+    returned = results if isinstance(results, list) else [] if results is None else [results]
+    if len(expected) != len(returned):
+        returned += [x for x, told in zip(inputs, recipe, strict=True) if told.get("written")]
+    compared = compare_results(_arrays(returned), _arrays(expected), None, None)
     if compared.right:
         return []
-    said = f"{kernel.name} differs from `{reference.__name__}`: {compared.message}"
+    said = f"{kernel.name} differs from `{one.reference.__name__}`: {compared.message}"
     return [relative(Found(Diagnostic("wrong-result", said, kernel.prim_func.loc)))]
 
 
-def _arrays(results: Any) -> list[tuple[str, Array]]:
-    """One tensor or several, as the comparison takes them."""
-    listed = results if isinstance(results, (list, tuple)) else [results]
-    return unpacked(*packed(listed))
+def _arrays(results: Sequence[Any]) -> list[tuple[str, Array]]:
+    """Tensors as the comparison takes them."""
+    return unpacked(*packed(results))

@@ -30,7 +30,7 @@ def run_reference(request: dict[str, Any], data: bytes, send: Send) -> None:
                 if "named" in case
                 else make_inputs(recipe, case["seed"])
             )
-            found = _expected(function, inputs, recipe, request["arguments"])
+            found = expected_results(function, inputs, recipe, request["arguments"])
             described, blob = packed(found)
             send({"event": "expected", "number": case["number"], "outputs": described}, blob)
 
@@ -81,7 +81,7 @@ def _function(values: Mapping[str, Any], name: str) -> Callable[..., Any]:
     return found
 
 
-def _expected(
+def expected_results(
     function: Callable[..., Any],
     inputs: Sequence[Any],
     recipe: Sequence[Mapping[str, Any]],
