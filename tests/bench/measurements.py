@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from bench.advice import ADVICE
+from bench.change import CHANGE
 from bench.developer import developer_lowering, developer_times, lower_and_emit
 from bench.fresh_process import first_kernel, import_frontend
 from bench.fused import FUSED
@@ -270,7 +271,9 @@ ROWS: dict[str, Measurement] = {
 }
 ROWS.update(SCHEDULES)
 ROWS.update(TUNING)
-ON_REQUEST: dict[str, Measurement] = {**LONG_SCHEDULES, **FUSED, **NEWCOMERS, **ADVICE, **JUDGE}
+ON_REQUEST: dict[str, Measurement] = {
+    **LONG_SCHEDULES, **FUSED, **NEWCOMERS, **ADVICE, **JUDGE, **CHANGE,
+}  # fmt: skip
 
 
 def measure_rows(names: Sequence[str], folder: Path) -> list[Row]:
