@@ -8,7 +8,6 @@ import os
 import pickle
 import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from forked_python import run_python
@@ -18,15 +17,8 @@ from tile_runtime.scripts.forked_process import ForkedAnswer, _Surroundings
 
 _CODE = """
 import base64, pickle, sys
-from pathlib import Path
 from tile_runtime.scripts.forked_process import _answer
-
-class Connection:
-    def __init__(self, path):
-        self.send_bytes = Path(path).write_bytes
-
-path, *request = pickle.loads(base64.b64decode(sys.stdin.read()))
-_answer(Connection(path), *request)
+_answer(*pickle.loads(base64.b64decode(sys.stdin.read())))
 """
 
 
@@ -38,17 +30,14 @@ def answer_forked(
     switches: Mapping[str, Any] | None = None,
 ) -> ForkedAnswer:
     with tempfile.TemporaryDirectory() as scratch:
-        output, answer = Path(scratch, "printed"), Path(scratch, "answer")
         place = _Surroundings(
-            str(output),
+            scratch,
             folder or os.getcwd(),
             dict(os.environ),
             OVERRIDES.get(),
             switches or {},
             seconds,
         )
-        request = pickle.dumps((str(answer), place, function, arguments))
-        run_python(["-c", _CODE], given=base64.b64encode(request).decode())
-        value = answer.read_text() if answer.exists() else None
-        printed = output.read_text() if output.exists() else ""
-    return ForkedAnswer(value, printed, value is None and "Timeout (" in printed)
+        request = base64.b64encode(pickle.dumps((place, function, arguments)))
+        run_python(["-c", _CODE], given=request.decode())
+        return place.answer()

@@ -50,14 +50,31 @@ class ForkedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Surroundings:
-    """What a process finds: where it prints, its folder, environment and switches, its time."""
+    """What a process finds: a folder for its answer and for what it prints, the folder it works in,
+    environment, switches, and its time."""
 
-    output: str
+    scratch: str
     folder: str
     environment: Mapping[str, str]
     overrides: Mapping[str, Any]
     switches: Mapping[str, Any]
     seconds: float
+
+    @property
+    def printed(self) -> str:
+        return os.path.join(self.scratch, "printed")
+
+    @property
+    def answered(self) -> str:
+        return os.path.join(self.scratch, "answered")
+
+    def answer(self, late: bool = False) -> ForkedAnswer:
+        """What a process has left that has ended."""
+        printed = _tail(self.printed)
+        if not os.path.exists(self.answered):
+            return ForkedAnswer(None, printed, late or "Timeout (" in printed)
+        with open(self.answered, encoding="utf-8", errors="replace") as file:
+            return ForkedAnswer(file.read(), printed)
 
 
 def answer_forked(
@@ -70,35 +87,25 @@ def answer_forked(
     """Call a function of a module in a process of its own, in a folder and with switches of its own
     besides those here. Standard input is empty; what it prints is in the answer."""
     context = _context(function.__module__)
-    here, there = context.Pipe(duplex=False)
-    with tempfile.TemporaryDirectory(prefix="tile-ascend-") as scratch, here:
-        output = os.path.join(scratch, "printed")
+    # The answer is a file: what the process starts may keep a pipe open for ever.
+    with tempfile.TemporaryDirectory(prefix="tile-ascend-") as scratch:
         place = _Surroundings(
-            output,
+            scratch,
             folder or os.getcwd(),
             dict(os.environ),
             OVERRIDES.get(),
             switches or {},
             seconds,
         )
-        request = (there, place, function, arguments)
-        process = context.Process(target=_answer, args=request)
+        process = context.Process(target=_answer, args=(place, function, arguments))
         process.start()
-        there.close()
-        value: str | None = None
-        late = False
         try:
-            if connection.wait([here, process.sentinel], seconds + _GRACE):
-                with suppress(EOFError, OSError):
-                    value = here.recv_bytes().decode(errors="replace")
-            else:
-                late = True
+            ended = connection.wait([process.sentinel], seconds + _GRACE)
         finally:
             _end(process.pid)
             process.join()
             process.close()
-        printed = _tail(output)
-    return ForkedAnswer(value, printed, late or (value is None and "Timeout (" in printed))
+        return place.answer(late=not ended)
 
 
 @cache
@@ -130,15 +137,11 @@ def _tail(path: str) -> str:
 # In the processes --------------------------------------------------------------------------------
 
 
-def _answer(
-    there: connection.Connection,
-    place: _Surroundings,
-    function: Callable[..., str],
-    arguments: tuple[Any, ...],
-) -> None:
+def _answer(place: _Surroundings, function: Callable[..., str], arguments: tuple[Any, ...]) -> None:
     os.setsid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    _redirect(place.output)
+    _keep_descriptors()
+    _redirect(place.printed)
     os.environ.clear()
     os.environ.update(place.environment)
     # Threads and processes of a script see the environment only.
@@ -152,8 +155,18 @@ def _answer(
     faulthandler.cancel_dump_traceback_later()
     sys.stdout.flush()
     sys.stderr.flush()
-    there.send_bytes(answer.encode())
+    with open(f"{place.answered}.part", "w", encoding="utf-8", errors="replace") as file:
+        file.write(answer)
+    os.replace(file.name, place.answered)
     os._exit(0)
+
+
+def _keep_descriptors() -> None:
+    """Hand none of the descriptors of the server to programs that the process starts."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            with suppress(OSError):  # that of the list itself is closed again
+                os.set_inheritable(int(name), False)
 
 
 def _word(value: Any) -> str:
