@@ -33,7 +33,7 @@ class JudgeCandidate:
 
 def candidates() -> list[JudgeCandidate]:
     """All of them, in an order by kind."""
-    kinds = (_right, _wrong, _wrong_at_an_edge, _tails, _racing, _hanging, _refused, _crashing,
+    kinds = (_right, _harmless, _wrong, _wrong_at_an_edge, _tails, _racing, _hanging, _refused, _crashing,
              _hogging, _endless, _forbidden, _cheating)  # fmt: skip
     found = [candidate for kind in kinds for candidate in kind()]
     names = [candidate.name for candidate in found]
@@ -74,6 +74,27 @@ def _right() -> Iterator[JudgeCandidate]:
     in_text = "assert M % 32 == 0 and N % 8 == 0"
     text = binary().replace("    @T.prim_func", f"    {in_text}\n    @T.prim_func")
     yield JudgeCandidate("right-where-it-runs", text + SUM + CALL, "right")
+
+
+def _harmless() -> Iterator[JudgeCandidate]:
+    """What is refused without a word, or does no harm, decides nothing: the kernel is right."""
+    codes = (
+        "import ctypes\nassert ctypes.CDLL(None).fork() < 0",
+        "import ctypes\nctypes.CDLL(None).kill(-1, 9)",
+        "import ctypes\nassert ctypes.CDLL(None).socket(2, 1, 0) < 0",
+        "import ctypes\nassert ctypes.CDLL(None).open(b'/tmp/a-file', 0x41, 0o600) < 0",
+        "import ctypes\nassert ctypes.CDLL(None).open(b'/etc/passwd', 0) < 0",
+        "for _ in range(300): print('x' * 10_000)",
+        "import threading\ndef f():\n    while True: pass\n"
+        "threading.Thread(target=f, daemon=True).start()",
+        "import gc\nassert not [x for x in gc.get_objects() if type(x) is dict and 'input_seed' in x]",
+        "import atexit, os; atexit.register(os.abort)",
+        "import os; os.environ.update(TILE_CHECK='off', TILE_SKIP='insert_sync', TILE_CXX='false')",
+        "import sys; sys.setrecursionlimit(60_000); sys.settrace(None); sys.stdout = None",
+        "import random; random.seed(0); import torch; torch.manual_seed(0)",
+    )
+    for number, code in enumerate(codes):
+        yield JudgeCandidate(f"harmless-{number}", _before(code), "right", _QUICK)
 
 
 def _wrong() -> Iterator[JudgeCandidate]:
