@@ -24,7 +24,11 @@ from tile_runtime.tools.judge.find_candidate import (
     execute,
     find_candidate,
 )
-from tile_runtime.tools.judge.library_state import library_functions, replaced_functions
+from tile_runtime.tools.judge.library_state import (
+    first_functions,
+    library_functions,
+    replaced_functions,
+)
 from tile_runtime.tools.judge.request import REFERENCES
 from tile_runtime.tools.judge.sizes import (
     GIVEN,
@@ -42,8 +46,8 @@ def trace_candidate(request: dict[str, Any], data: bytes, send: Callable[..., No
     path, text = Path(os.path.abspath(request["file"])), request["text"]
     copy = Path(request["scratch"]) / "candidate.py"
     copy.write_text(text)
-    provide_imports_of([copy])
-    before = library_functions()
+    changed = provide_imports_of([copy])
+    before = library_functions() if changed else first_functions()
     watch_calls(send, request["scratch"], request["reference_file"])
     sys.argv = [str(path)]
     began = time.perf_counter()
