@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -120,6 +122,26 @@ def test_seeds_make_the_same_case_again(server: JudgeServer) -> None:
     wrong = binary("sub") + SUM + CALL
     first, second, other = (judged(server, wrong, **QUICK, seed=seed) for seed in (5, 5, 6))
     assert first["cases"] == second["cases"] != other["cases"]
+
+
+@pytest.mark.exhaustive
+def test_a_platform_without_fences() -> None:
+    """The answer says so, the audit hook still refuses, and processes that leave their group end."""
+    escapes = (
+        "import ctypes, time\nlibrary = ctypes.CDLL(None)\nfor _ in range(5):\n"
+        "    if library.fork() == 0:\n        library.setsid()\n        library.fork()\n"
+        "        while True: time.sleep(1)\n"
+    )
+    for code, verdict in ((escapes, "right"), ("import os; os.system('true')\n", "forbidden")):
+        request = {"file": "candidate.py", "text": code + binary() + SUM + CALL, **QUICK}
+        found = subprocess.run(
+            [sys.executable, str(Path(__file__).parent / "without_fences.py")],
+            input=json.dumps(request), capture_output=True, text=True, check=True,
+            env={k: v for k, v in os.environ.items() if k != "TILE_CXX"},
+        )  # fmt: skip
+        told = json.loads(found.stdout)
+        assert told["answer"]["verdict"] == verdict and told["left"] == 0
+        assert told["answer"]["fence"]["missing"].keys() >= {"files", "network", "processes"}
 
 
 @pytest.mark.exhaustive

@@ -117,12 +117,13 @@ def _end_orphans() -> None:
                 found = [int(word) for word in file.read().split()]
         except OSError:
             return
+        # Those that they have started become children of this process only now.
         for process in found:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, 0 if found else os.WNOHANG)[0]:
-                pass
+        for process in found:
+            with suppress(ChildProcessError):
+                os.waitpid(process, 0)
         if not found:
             return
 
