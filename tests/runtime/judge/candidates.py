@@ -182,7 +182,6 @@ def _crashing() -> Iterator[JudgeCandidate]:
         "import ctypes; ctypes.memset(0, 1, 1)",
         "import os; os.close(3)",
         "import os; os.write(3, b'\\xff' * 64)",
-        "import os, struct; os.write(3, struct.pack('<QQ', 1 << 40, 1 << 40))",
         "import os, struct; os.write(3, struct.pack('<QQ', 9, 0) + b'[' * 9)",
         "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(s): return repr(s)\nrepr(A())",
         "import faulthandler; faulthandler._sigsegv()",
@@ -207,6 +206,8 @@ def _hogging() -> Iterator[JudgeCandidate]:
         "x = {}\nwhile True: x[len(x)] = bytes(1 << 20)",
         "x = bytes(1 << 36)",
         "import numpy\nx = [numpy.ones(1 << 24) for _ in range(64)]",
+        "import os, struct; os.write(3, struct.pack('<QQ', 1 << 40, 1 << 40))",
+        "import os, struct\nwhile True: os.write(3, struct.pack('<QQ', 8, 0) + b'{\"a\": 1}')",
     )
     for number, code in enumerate(codes):
         limits = {"limits": {"seconds": 60.0, "memory_mb": 256}}

@@ -66,7 +66,7 @@ def _keep(channel: int, printed: int) -> NoReturn:
         asked = read_frame(channel, time.monotonic() + _SECONDS_TO_ASK, _MOST_REQUEST)
         if asked is None:
             os._exit(0)
-        request, data = asked
+        request, data, _ = asked
         fence = Fence(**request["fence"])
         isolated, missing = isolate(fence)
         if "processes" in isolated and not os.fork():

@@ -22,6 +22,8 @@ from tile_runtime.tools.judge.request import REFERENCES, JudgeRequest
 
 # Of the limit of a process, the part that its simulated kernels may take.
 _SIMULATED = 0.8
+# The texts of all kernels of a candidate have at most so many bytes.
+_MOST_TEXT_MB = 32
 # Advice is for kernels that nothing is known to be wrong with.
 _ADVISED = ("right", "no-reference")
 # Cases of one kernel with the bytes of their inputs.
@@ -175,8 +177,10 @@ class _JudgedFile:
         }  # fmt: skip
         messages: list[dict[str, Any]] = []
         fence = self._fence_of_candidate()
-        ended = self.server.run("trace", asked, fence, request.limits,
-                                lambda message, data: messages.append(message))  # fmt: skip
+        limits = replace(request.limits, answer_mb=min(request.limits.answer_mb, _MOST_TEXT_MB))
+        ended = self.server.run(
+            "trace", asked, fence, limits, lambda message, data: messages.append(message)
+        )
         return TracedText.of(messages, ended, request)
 
     @property

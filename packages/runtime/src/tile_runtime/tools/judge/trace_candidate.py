@@ -39,6 +39,9 @@ from tile_runtime.tools.judge.sizes import (
 )
 from tile_runtime.tools.judge.watch_calls import watch_calls
 
+# As much of a message is handed on.
+_MOST_WORDS = 2000
+
 
 def trace_candidate(request: dict[str, Any], data: bytes, send: Callable[..., None]) -> None:
     """Send `traced` with the kernels of all cases, or `refused` with the findings; and whatever the
@@ -56,7 +59,8 @@ def trace_candidate(request: dict[str, Any], data: bytes, send: Callable[..., No
             warnings.simplefilter("ignore")
             found = _cases(path, text, request, send)
     except TileError as error:
-        findings = [finding_data(each) for each in found_by(error)]
+        told = [finding_data(each) for each in found_by(error)]
+        findings = [{**one, "message": one["message"][:_MOST_WORDS]} for one in told]
         send({"event": "refused", "slug": error.slug, "findings": findings})
     except MemoryError:
         raise
@@ -144,6 +148,6 @@ def _finding(error: Exception, path: Path) -> dict[str, Any]:
         line = error.lineno or line
     return {
         "kind": "python-error", "severity": "error", "file": str(path), "line": line, "column": 1,
-        "message": f"{type(error).__name__}: {error}"[:2000], "hint": None, "block": None,
+        "message": f"{type(error).__name__}: {error}"[:_MOST_WORDS], "hint": None, "block": None,
         "core": None, "api": None, "places": [],
     }  # fmt: skip
