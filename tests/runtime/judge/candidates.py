@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.candidate_parts import CALL, SUM, binary, reference, symbolic
+from judge.candidate_parts import CALL, EAGER, SEVERAL, SUM, binary, reference, symbolic
 
 # Candidates that never end have this much time; the others have enough on any machine.
 _SHORT = {"limits": {"seconds": 3.0, "memory_mb": 512}}
@@ -33,7 +33,7 @@ class JudgeCandidate:
 
 def candidates() -> list[JudgeCandidate]:
     """All of them, in an order by kind."""
-    kinds = (_right, _harmless, _wrong, _wrong_at_an_edge, _tails, _racing, _hanging, _refused, _crashing,
+    kinds = (_right, _forms, _harmless, _wrong, _wrong_at_an_edge, _tails, _racing, _hanging, _refused, _crashing,
              _hogging, _endless, _forbidden, _cheating)  # fmt: skip
     found = [candidate for kind in kinds for candidate in kind()]
     names = [candidate.name for candidate in found]
@@ -74,6 +74,21 @@ def _right() -> Iterator[JudgeCandidate]:
     in_text = "assert M % 32 == 0 and N % 8 == 0"
     text = binary().replace("    @T.prim_func", f"    {in_text}\n    @T.prim_func")
     yield JudgeCandidate("right-where-it-runs", text + SUM + CALL, "right")
+
+
+def _forms() -> Iterator[JudgeCandidate]:
+    """Eager kernels, several launches, results that are written in place."""
+    sized = EAGER + "\n# tile-ascend: scaled(N=48, factor=3)\n"
+    yield JudgeCandidate("eager", sized, "right")
+    given = {**_QUICK, "arguments": {"N": 64}}
+    yield JudgeCandidate("eager-given", EAGER, "right", given)
+    yield JudgeCandidate("several-launches", SEVERAL, "right", _QUICK)
+    in_place = binary().replace("@T.jit(out_idx=[-1])", "@T.jit")
+    yield JudgeCandidate("in-place", in_place + SUM + CALL, "right", _QUICK)
+    for sign, verdict in (("+", "right"), ("-", "wrong")):
+        writes = f"\ndef reference(a, b, c):\n    c.copy_(a {sign} b)\n"
+        name = f"in-place-{verdict}"
+        yield JudgeCandidate(name, in_place + writes + CALL, verdict, _QUICK)
 
 
 def _harmless() -> Iterator[JudgeCandidate]:
