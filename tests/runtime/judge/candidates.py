@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.candidate_parts import CALL, SUM, binary, reference, symbolic
+from judge.candidate_parts import CALL, EAGER, SEVERAL, SUM, binary, reference, symbolic
 
 # Candidates that never end have this much time; the others have enough on any machine.
 _SHORT = {"limits": {"seconds": 3.0, "memory_mb": 512}}
@@ -33,7 +33,7 @@ class JudgeCandidate:
 
 def candidates() -> list[JudgeCandidate]:
     """All of them, in an order by kind."""
-    kinds = (_right, _wrong, _wrong_at_an_edge, _tails, _racing, _hanging, _refused, _crashing,
+    kinds = (_right, _forms, _harmless, _wrong, _wrong_at_an_edge, _tails, _racing, _hanging, _refused, _crashing,
              _hogging, _endless, _forbidden, _cheating)  # fmt: skip
     found = [candidate for kind in kinds for candidate in kind()]
     names = [candidate.name for candidate in found]
@@ -74,6 +74,42 @@ def _right() -> Iterator[JudgeCandidate]:
     in_text = "assert M % 32 == 0 and N % 8 == 0"
     text = binary().replace("    @T.prim_func", f"    {in_text}\n    @T.prim_func")
     yield JudgeCandidate("right-where-it-runs", text + SUM + CALL, "right")
+
+
+def _forms() -> Iterator[JudgeCandidate]:
+    """Eager kernels, several launches, results that are written in place."""
+    sized = EAGER + "\n# tile-ascend: scaled(N=48, factor=3)\n"
+    yield JudgeCandidate("eager", sized, "right")
+    given = {**_QUICK, "arguments": {"N": 64}}
+    yield JudgeCandidate("eager-given", EAGER, "right", given)
+    yield JudgeCandidate("several-launches", SEVERAL, "right", _QUICK)
+    in_place = binary().replace("@T.jit(out_idx=[-1])", "@T.jit")
+    yield JudgeCandidate("in-place", in_place + SUM + CALL, "right", _QUICK)
+    for sign, verdict in (("+", "right"), ("-", "wrong")):
+        writes = f"\ndef reference(a, b, c):\n    c.copy_(a {sign} b)\n"
+        name = f"in-place-{verdict}"
+        yield JudgeCandidate(name, in_place + writes + CALL, verdict, _QUICK)
+
+
+def _harmless() -> Iterator[JudgeCandidate]:
+    """What is refused without a word, or does no harm, decides nothing: the kernel is right."""
+    codes = (
+        "import ctypes\nassert ctypes.CDLL(None).fork() < 0",
+        "import ctypes\nctypes.CDLL(None).kill(-1, 9)",
+        "import ctypes\nassert ctypes.CDLL(None).socket(2, 1, 0) < 0",
+        "import ctypes\nassert ctypes.CDLL(None).open(b'/tmp/a-file', 0x41, 0o600) < 0",
+        "import ctypes\nassert ctypes.CDLL(None).open(b'/etc/passwd', 0) < 0",
+        "for _ in range(300): print('x' * 10_000)",
+        "import threading\ndef f():\n    while True: pass\n"
+        "threading.Thread(target=f, daemon=True).start()",
+        "import gc\nassert not [x for x in gc.get_objects() if type(x) is dict and 'input_seed' in x]",
+        "import atexit, os; atexit.register(os.abort)",
+        "import os; os.environ.update(TILE_CHECK='off', TILE_SKIP='insert_sync', TILE_CXX='false')",
+        "import sys; sys.setrecursionlimit(60_000); sys.settrace(None); sys.stdout = None",
+        "import random; random.seed(0); import torch; torch.manual_seed(0)",
+    )
+    for number, code in enumerate(codes):
+        yield JudgeCandidate(f"harmless-{number}", _before(code), "right", _QUICK)
 
 
 def _wrong() -> Iterator[JudgeCandidate]:
@@ -161,7 +197,6 @@ def _crashing() -> Iterator[JudgeCandidate]:
         "import ctypes; ctypes.memset(0, 1, 1)",
         "import os; os.close(3)",
         "import os; os.write(3, b'\\xff' * 64)",
-        "import os, struct; os.write(3, struct.pack('<QQ', 1 << 40, 1 << 40))",
         "import os, struct; os.write(3, struct.pack('<QQ', 9, 0) + b'[' * 9)",
         "import sys\nsys.setrecursionlimit(10**9)\nclass A:\n    def __repr__(s): return repr(s)\nrepr(A())",
         "import faulthandler; faulthandler._sigsegv()",
@@ -186,6 +221,8 @@ def _hogging() -> Iterator[JudgeCandidate]:
         "x = {}\nwhile True: x[len(x)] = bytes(1 << 20)",
         "x = bytes(1 << 36)",
         "import numpy\nx = [numpy.ones(1 << 24) for _ in range(64)]",
+        "import os, struct; os.write(3, struct.pack('<QQ', 1 << 40, 1 << 40))",
+        "import os, struct\nwhile True: os.write(3, struct.pack('<QQ', 8, 0) + b'{\"a\": 1}')",
     )
     for number, code in enumerate(codes):
         limits = {"limits": {"seconds": 60.0, "memory_mb": 256}}

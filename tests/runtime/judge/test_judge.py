@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +126,26 @@ def test_seeds_make_the_same_case_again(server: JudgeServer) -> None:
 
 
 @pytest.mark.exhaustive
+def test_a_platform_without_fences() -> None:
+    """The answer says so, the audit hook still refuses, and processes that leave their group end."""
+    escapes = (
+        "import ctypes, time\nlibrary = ctypes.CDLL(None)\nfor _ in range(5):\n"
+        "    if library.fork() == 0:\n        library.setsid()\n        library.fork()\n"
+        "        while True: time.sleep(1)\n"
+    )
+    for code, verdict in ((escapes, "right"), ("import os; os.system('true')\n", "forbidden")):
+        request = {"file": "candidate.py", "text": code + binary() + SUM + CALL, **QUICK}
+        found = subprocess.run(
+            [sys.executable, str(Path(__file__).parent / "without_fences.py")],
+            input=json.dumps(request), capture_output=True, text=True, check=True,
+            env={k: v for k, v in os.environ.items() if k != "TILE_CXX"},
+        )  # fmt: skip
+        told = json.loads(found.stdout)
+        assert told["answer"]["verdict"] == verdict and told["left"] == 0
+        assert told["answer"]["fence"]["missing"].keys() >= {"files", "network", "processes"}
+
+
+@pytest.mark.exhaustive
 def test_changes_are_tried(server: JudgeServer) -> None:
     text = binary() + SUM + CALL.replace("64", "256")
     answer = judged(server, text, **QUICK, advise=2)
@@ -165,6 +188,15 @@ def test_the_schema_names_all_verdicts() -> None:
     assert len(set(codes)) == len(codes) and {1, 2}.isdisjoint(codes)
 
 
+def test_an_answer_holds_to_the_schema(server: JudgeServer) -> None:
+    pytest.importorskip("jsonschema", reason="pip install jsonschema")
+    validate = _validator()
+    answer = judged(server, "def kernel(:\n")
+    validate(answer)
+    with pytest.raises(Exception, match="verdict"):
+        validate({name: value for name, value in answer.items() if name != "verdict"})
+
+
 def test_there_are_200_candidates() -> None:
     assert len(candidates()) >= 200
     assert {c.verdict for c in kept_candidates()} >= VERDICTS.keys() - {
@@ -173,10 +205,11 @@ def test_there_are_200_candidates() -> None:
 
 
 def _validator() -> Any:
-    jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads(SCHEMA.read_text())
-    checker = jsonschema.Draft202012Validator(schema)
-    return checker.validate
+    if find_spec("jsonschema") is None:
+        return lambda answer: None
+    import jsonschema
+
+    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate
 
 
 def _wait_until(holds: Callable[[], bool]) -> None:

@@ -136,10 +136,13 @@ def _prepare(path: Path) -> None:
     provide_imports_of([path])
 
 
-def provide_imports_of(files: Iterable[Path]) -> None:
-    """`provide_imports`, if one of the files imports what was written for tilelang."""
-    if any(_imports_of(file) & _FOREIGN for file in files):
+def provide_imports_of(files: Iterable[Path]) -> bool:
+    """`provide_imports`, if one of the files imports what was written for tilelang; whether one
+    does."""
+    wanted = any(_imports_of(file) & _FOREIGN for file in files)
+    if wanted:
         provide_imports()
+    return wanted
 
 
 def _imports_of(path: Path) -> set[str]:

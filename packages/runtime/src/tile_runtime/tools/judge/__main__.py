@@ -46,7 +46,8 @@ def told(judgement: Judgement) -> Iterator[str]:
     for case in judgement.cases:
         sizes = " ".join(f"{name}={value}" for name, value in case.sizes.items())
         more = f": {case.message.splitlines()[0]}" if case.message else ""
-        yield f"  {case.kind} {sizes or ', '.join(case.inputs)}  {case.verdict}{more}"
+        counts = "" if case.counts else " (does not count)"
+        yield f"  {case.kind} {sizes or ', '.join(case.inputs)}  {case.verdict}{counts}{more}"
     for found in judgement.findings:
         place = f"{found['file']}:{found['line']}:{found['column']}: " if found["file"] else ""
         yield f"{place}{found['severity']}[{found['kind']}]: {found['message']}"

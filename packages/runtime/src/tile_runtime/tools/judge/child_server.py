@@ -66,7 +66,7 @@ def _keep(channel: int, printed: int) -> NoReturn:
         asked = read_frame(channel, time.monotonic() + _SECONDS_TO_ASK, _MOST_REQUEST)
         if asked is None:
             os._exit(0)
-        request, data = asked
+        request, data, _ = asked
         fence = Fence(**request["fence"])
         isolated, missing = isolate(fence)
         if "processes" in isolated and not os.fork():
@@ -117,12 +117,13 @@ def _end_orphans() -> None:
                 found = [int(word) for word in file.read().split()]
         except OSError:
             return
+        # Those that they have started become children of this process only now.
         for process in found:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, 0 if found else os.WNOHANG)[0]:
-                pass
+        for process in found:
+            with suppress(ChildProcessError):
+                os.waitpid(process, 0)
         if not found:
             return
 
@@ -154,8 +155,9 @@ def _run(
         report = {"in_force": [*isolated, *in_force], "missing": {**missing, **lacking}}
         write_frame(3, {"event": "fence", **report})
         jobs.do(request["job"], request, data, 3)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(Exception):  # whatever the candidate has put in their places
+            sys.stdout.flush()
+            sys.stderr.flush()
     except BaseException as error:  # of whatever the child executed
         if is_out_of_memory(error):
             os._exit(OUT_OF_MEMORY)

@@ -18,12 +18,14 @@ from typing import Any
 from tile_ir import BuildError
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.tools.judge.fence import OUT_OF_MEMORY, Fence
-from tile_runtime.tools.judge.frames import FrameError, read_frame, write_frame
+from tile_runtime.tools.judge.frames import FrameError, FrameTooLarge, read_frame, write_frame
 from tile_runtime.tools.judge.request import JudgeLimits
 
 Message = dict[str, Any]
 # What a child prints beyond so many bytes is dropped.
 _MOST_PRINTED = 64 << 10
+# What a message counts at least, so that their number is limited too.
+_LEAST_BYTES = 4096
 # It may have to build the simulator.
 _START_SECONDS = 900.0
 # How long a keeper may take to end what its child has started.
@@ -160,12 +162,14 @@ def _follow(
             found = read_frame(channel.fileno(), deadline, left)
         except TimeoutError:
             return ended("time-limit", f"not done after {limits.seconds:g} s")
+        except FrameTooLarge:
+            return ended("memory-limit", "its process answered with more bytes than its limit")
         except FrameError as error:
             return ended("crash", f"its process sent {error}")
         if found is None:
             return ended("crash", "its process ended without a word")
-        message, data = found
-        left -= len(data)
+        message, data, size = found
+        left -= max(size, _LEAST_BYTES)
         if message.get("event") != "end":
             seen(message, data)
             continue

@@ -78,7 +78,10 @@ def find_candidate(
     impl = getattr(value, "__jit_impl__", value)
     function = inspect.unwrap(getattr(value, "func", getattr(impl, "func", value)))
     signature = getattr(value, "signature", None) or inspect.signature(function)
-    found = _first_arguments(name, signature, text, values, arguments)
+    if getattr(value, "mode", None) == "eager":
+        found = _first_sizes(name, impl, signature, text, values, arguments)
+    else:
+        found = _first_arguments(name, signature, text, values, arguments)
     if hasattr(impl, "traced"):
         return FoundKernel(name, lambda given: _of_jit(impl, function, given), found, True)
     return FoundKernel(
@@ -122,12 +125,7 @@ def _first_arguments(
             bound = signature.bind_partial(*positional, **named)
         except TypeError:
             continue
-        defaults = {
-            p.name: p.default
-            for p in signature.parameters.values()
-            if p.default is not p.empty and type(p.default) is int
-        }
-        found = {**defaults, **bound.arguments, **given}
+        found = {**_default_numbers(signature), **bound.arguments, **given}
         try:
             signature.bind(**found)
         except TypeError:
@@ -144,6 +142,34 @@ def _first_arguments(
         f"`{name}` needs arguments: {', '.join(missing) or 'others'}",
         hint=f"-a {(missing or ['N'])[0]}=..., or a line `# tile-ascend: {name}(...)` in the file",
     )
+
+
+def _first_sizes(
+    name: str,
+    impl: Any,
+    signature: inspect.Signature,
+    text: str,
+    values: Mapping[str, Any],
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The same for an eager kernel, of which a call in the text has sizes by name, or tensors that
+    are left out here. The kernel itself tells what is missing."""
+    known = {**_default_numbers(signature), **given}
+    for positional, named in calls_of(name, text, values):
+        found = {**known, **dict(zip(signature.parameters, positional, strict=False)), **named}
+        found |= given
+        try:
+            impl.traced(**found)
+        except KernelError:
+            continue
+        return found
+    return known
+
+
+def _default_numbers(signature: inspect.Signature) -> dict[str, int]:
+    """The integers that parameters have where a call leaves them out: they may be sizes."""
+    parameters = signature.parameters.values()
+    return {p.name: p.default for p in parameters if type(p.default) is int}
 
 
 def _of_jit(impl: Any, function: Any, given: Mapping[str, Any]) -> Traced:

@@ -12,10 +12,16 @@ from typing import Any
 _HEAD = struct.Struct("<QQ")
 # Of the JSON part; it holds no arrays.
 _MOST_JSON = 64 << 20
+# What says that it has more bytes is no frame at all.
+_MOST_MEANT = 1 << 48
 
 
 class FrameError(Exception):
-    """What arrives is no frame, or one that is too large."""
+    """What arrives is no frame."""
+
+
+class FrameTooLarge(FrameError):
+    """A frame has more bytes than allowed."""
 
 
 def write_frame(descriptor: int, message: dict[str, Any], data: bytes = b"") -> None:
@@ -26,18 +32,22 @@ def write_frame(descriptor: int, message: dict[str, Any], data: bytes = b"") -> 
         rest = rest[os.write(descriptor, rest) :]
 
 
-def read_frame(descriptor: int, deadline: float, most: int) -> tuple[dict[str, Any], bytes] | None:
-    """Read the next frame; None at the end of the stream.
+def read_frame(
+    descriptor: int, deadline: float, most: int
+) -> tuple[dict[str, Any], bytes, int] | None:
+    """Read the next frame, with its size; None at the end of the stream.
 
-    Raises TimeoutError at the deadline, a value of `time.monotonic`, and FrameError for what is no
-    frame or has more than `most` bytes.
+    Raises TimeoutError at the deadline, a value of `time.monotonic`, FrameTooLarge for more than
+    `most` bytes, and FrameError for what is no frame.
     """
     head = _read(descriptor, _HEAD.size, deadline)
     if not head:
         return None
     text_size, data_size = _HEAD.unpack(head)
-    if text_size > min(_MOST_JSON, most) or data_size > most:
-        raise FrameError(f"an answer of {text_size + data_size} bytes")
+    if max(text_size, data_size) > _MOST_MEANT:
+        raise FrameError("an answer that is no frame")
+    if text_size > _MOST_JSON or text_size + data_size > most:
+        raise FrameTooLarge
     text = _read(descriptor, text_size, deadline)
     data = _read(descriptor, data_size, deadline)
     try:
@@ -46,7 +56,7 @@ def read_frame(descriptor: int, deadline: float, most: int) -> tuple[dict[str, A
         raise FrameError("an answer that is no JSON") from None
     if not isinstance(message, dict):
         raise FrameError("an answer that is no object")
-    return message, data
+    return message, data, _HEAD.size + text_size + data_size
 
 
 def _read(descriptor: int, count: int, deadline: float) -> bytes:

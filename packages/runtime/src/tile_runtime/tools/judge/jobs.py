@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_runtime.tools.judge.frames import write_frame
+from tile_runtime.tools.judge.library_state import first_functions
 from tile_runtime.tools.judge.quick_compiler import quick_compiler
 from tile_runtime.tools.judge.run_kernel import run_kernel
 from tile_runtime.tools.judge.run_reference import run_reference, supply_inputs
@@ -75,3 +76,4 @@ def warm_up() -> None:
     lowered = lower(func, DEFAULT_TARGET, PassOptions())
     prove(func, lowered, DEFAULT_TARGET)
     emitted(lowered, DEFAULT_TARGET, code_generator())
+    first_functions()

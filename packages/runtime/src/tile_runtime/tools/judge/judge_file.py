@@ -22,6 +22,8 @@ from tile_runtime.tools.judge.request import REFERENCES, JudgeRequest
 
 # Of the limit of a process, the part that its simulated kernels may take.
 _SIMULATED = 0.8
+# The texts of all kernels of a candidate have at most so many bytes.
+_MOST_TEXT_MB = 32
 # Advice is for kernels that nothing is known to be wrong with.
 _ADVISED = ("right", "no-reference")
 # Cases of one kernel with the bytes of their inputs.
@@ -63,7 +65,7 @@ class _JudgedFile:
 
     @staticmethod
     def of(request: JudgeRequest, server: ChildServer) -> _JudgedFile:
-        text = Path(request.file).read_text() if request.text is None else request.text
+        text = _text_of(request.file) if request.text is None else request.text
         seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
         used, file, reference_text = _reference_of(request, text)
         for path in request.readable:
@@ -175,8 +177,10 @@ class _JudgedFile:
         }  # fmt: skip
         messages: list[dict[str, Any]] = []
         fence = self._fence_of_candidate()
-        ended = self.server.run("trace", asked, fence, request.limits,
-                                lambda message, data: messages.append(message))  # fmt: skip
+        limits = replace(request.limits, answer_mb=min(request.limits.answer_mb, _MOST_TEXT_MB))
+        ended = self.server.run(
+            "trace", asked, fence, limits, lambda message, data: messages.append(message)
+        )
         return TracedText.of(messages, ended, request)
 
     @property
@@ -267,6 +271,12 @@ class _JudgedFile:
         return found, _problem(problems, ended), ended
 
 
+def _text_of(file: str) -> str:
+    if not Path(file).is_file():
+        raise FileNotFoundError(f"no such file: {file}")
+    return Path(file).read_text()
+
+
 def _problem(problems: list[str], ended: EndedChild) -> str:
     if problems:
         return problems[0]
@@ -277,9 +287,9 @@ def _reference_of(request: JudgeRequest, text: str) -> tuple[UsedReference | Non
     """The reference, its file and its text; the last two are empty for one of the candidate."""
     file, colon, function = request.reference.rpartition(":")
     if colon and file.endswith(".py"):
-        return UsedReference(function, "request"), file, Path(file).read_text()
+        return UsedReference(function, "request"), file, _text_of(file)
     if request.reference.endswith(".py"):
-        file, text = request.reference, Path(request.reference).read_text()
+        file, text = request.reference, _text_of(request.reference)
         name = next((n for n in REFERENCES if f"def {n}(" in text), None)
         if name is None:
             raise CallError("judge-reference", f"{file} has no function `reference`",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +30,12 @@ def library_functions() -> Functions:
                     members = _members(module_name, name, value)
                     found |= {(module_name, f"{name}.{m}"): f for m, f in members.items()}
     return found
+
+
+@lru_cache(maxsize=1)
+def first_functions() -> Functions:
+    """Those that were there when this was called first: before any fork."""
+    return library_functions()
 
 
 def replaced_functions(before: Functions, file: str) -> list[str]:

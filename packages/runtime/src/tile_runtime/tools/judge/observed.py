@@ -13,6 +13,8 @@ from tile_runtime.tools.judge.request import JudgeRequest
 
 Finding = dict[str, Any]
 _MOST_EDGES = 4
+# Of what a candidate says, so much is handed on: findings, and letters of a message.
+_MOST_FINDINGS, _MOST_WORDS = 20, 2000
 # What a factory is refused for that hands out results instead of a kernel.
 _WITHOUT_KERNEL = "result-without-kernel"
 
@@ -46,19 +48,19 @@ class TracedText:
                 case {"event": "fence", "in_force": list(), "missing": dict()}:
                     known.setdefault("fence", _fence(message))
                 case {"event": "forbidden", "what": str(what)}:
-                    accusations.append(("forbidden", f"it tried {what}"))
+                    accusations.append(("forbidden", f"it tried {what[:_MOST_WORDS]}"))
                 case {"event": "cheating", "what": str(what)}:
-                    accusations.append(("cheating", f"it {what}"))
+                    accusations.append(("cheating", f"it {what[:_MOST_WORDS]}"))
                 case {"event": "replaced", "names": [str(name), *_]}:
-                    accusations.append(("cheating", f"it replaces `{name}`"))
+                    accusations.append(("cheating", f"it replaces `{name[:_MOST_WORDS]}`"))
                 case {"event": "refused", "slug": str(slug), "findings": list(found)}:
-                    findings = tuple(f for f in found if _is_finding(f))
+                    findings = tuple(f for f in found if _is_finding(f))[:_MOST_FINDINGS]
                     known |= {"slug": slug, "findings": findings, "answered": True}
                 case {"event": "traced", "name": str(name), "kernels": list(kernels),
                       "refused": list(refused), "arguments": dict(arguments)}:  # fmt: skip
                     known |= {
                         "answered": True,
-                        "name": name,
+                        "name": name[:_MOST_WORDS],
                         "arguments": arguments,
                         "kernels": tuple(k for k in kernels if _is_kernel(k))[:most],
                         "refused_cases": tuple(r for r in refused if _is_refused(r))[:most],
@@ -173,8 +175,18 @@ def _is_finding(value: Any) -> bool:
         isinstance(value, dict)
         and value.keys() >= _FINDING.keys()
         and all(isinstance(value[name], kind) for name, kind in _FINDING.items())
+        and len(value["message"]) <= _MOST_WORDS
         and value["severity"] in ("error", "warning", "note")
+        and all(_is_noted(place) for place in value["places"])
     )
+
+
+def _is_noted(value: Any) -> bool:
+    match value:
+        case {"file": str() | None, "line": int() | None, "column": int() | None,
+              "message": str()} if len(value) == 4:  # fmt: skip
+            return True
+    return False
 
 
 def _is_kernel(value: Any) -> bool:
@@ -187,6 +199,6 @@ def _is_kernel(value: Any) -> bool:
 
 def _is_refused(value: Any) -> bool:
     match value:
-        case {"kind": "given" | "edge" | "random", "sizes": dict(), "message": str()}:
-            return True
+        case {"kind": "given" | "edge" | "random", "sizes": dict(), "message": str(message)}:
+            return len(message) <= _MOST_WORDS
     return False

@@ -24,7 +24,11 @@ from tile_runtime.tools.judge.find_candidate import (
     execute,
     find_candidate,
 )
-from tile_runtime.tools.judge.library_state import library_functions, replaced_functions
+from tile_runtime.tools.judge.library_state import (
+    first_functions,
+    library_functions,
+    replaced_functions,
+)
 from tile_runtime.tools.judge.request import REFERENCES
 from tile_runtime.tools.judge.sizes import (
     GIVEN,
@@ -35,6 +39,9 @@ from tile_runtime.tools.judge.sizes import (
 )
 from tile_runtime.tools.judge.watch_calls import watch_calls
 
+# As much of a message is handed on.
+_MOST_WORDS = 2000
+
 
 def trace_candidate(request: dict[str, Any], data: bytes, send: Callable[..., None]) -> None:
     """Send `traced` with the kernels of all cases, or `refused` with the findings; and whatever the
@@ -42,8 +49,8 @@ def trace_candidate(request: dict[str, Any], data: bytes, send: Callable[..., No
     path, text = Path(os.path.abspath(request["file"])), request["text"]
     copy = Path(request["scratch"]) / "candidate.py"
     copy.write_text(text)
-    provide_imports_of([copy])
-    before = library_functions()
+    changed = provide_imports_of([copy])
+    before = library_functions() if changed else first_functions()
     watch_calls(send, request["scratch"], request["reference_file"])
     sys.argv = [str(path)]
     began = time.perf_counter()
@@ -52,7 +59,8 @@ def trace_candidate(request: dict[str, Any], data: bytes, send: Callable[..., No
             warnings.simplefilter("ignore")
             found = _cases(path, text, request, send)
     except TileError as error:
-        findings = [finding_data(each) for each in found_by(error)]
+        told = [finding_data(each) for each in found_by(error)]
+        findings = [{**one, "message": one["message"][:_MOST_WORDS]} for one in told]
         send({"event": "refused", "slug": error.slug, "findings": findings})
     except MemoryError:
         raise
@@ -140,6 +148,6 @@ def _finding(error: Exception, path: Path) -> dict[str, Any]:
         line = error.lineno or line
     return {
         "kind": "python-error", "severity": "error", "file": str(path), "line": line, "column": 1,
-        "message": f"{type(error).__name__}: {error}"[:2000], "hint": None, "block": None,
+        "message": f"{type(error).__name__}: {error}"[:_MOST_WORDS], "hint": None, "block": None,
         "core": None, "api": None, "places": [],
     }  # fmt: skip
