@@ -41,6 +41,7 @@ def main() -> None:
     import tile_runtime.tools.judge.jobs as jobs
 
     jobs.warm_up()
+    sys.dont_write_bytecode = True  # what children import later they may write nowhere
     gc.collect()
     gc.freeze()
     # Keepers end by themselves, and nothing waits for them here.
