@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "tile_codegen_ascendc": {"tile_ir", "jinja2"},
     "tile_runtime": {
         "tile_ir", "tile_checkers", "tile_frontend", "tile_passes", "numpy", "torch", "torch_npu", "shmem",
-        "pybind11", "jinja2", "rich", "optuna", "pygls", "lsprotocol",
+        "pybind11", "jinja2", "rich", "optuna", "pygls", "lsprotocol", "mcp",
     },
 }  # fmt: skip
 # Packages that the distribution of another one ships.
@@ -67,6 +67,12 @@ CATCHES_ALL = {
     "packages/runtime/src/tile_runtime/ahead_of_time/build_kernels.py": "calls generate_source of a project's kernels",
     "packages/runtime/src/tile_runtime/ahead_of_time/find_kernels.py": "imports files of a project",
     "packages/runtime/src/tile_runtime/puzzles/judge_puzzle.py": "executes a script",
+    "packages/runtime/src/tile_runtime/tools/continuous_integration/run_script_file.py": "executes a script",
+    "packages/runtime/src/tile_runtime/tools/mcp_server/run_command.py": "executes a script",
+    "packages/runtime/src/tile_runtime/tools/judge/child_server.py": "does a job that executes a script",
+    "packages/runtime/src/tile_runtime/tools/judge/run_reference.py": "calls a function of a script",
+    "packages/runtime/src/tile_runtime/tools/judge/sizes.py": "calls a factory with sizes that it may refuse",
+    "packages/runtime/src/tile_runtime/tools/judge/trace_candidate.py": "executes a script",
     "packages/runtime/src/tile_runtime/tools/language_server/factory_sizes.py": "evaluates arguments of a script",
     "packages/runtime/src/tile_runtime/tools/language_server/look_at_script.py": "executes a script",
     "packages/runtime/src/tile_runtime/tuning/candidates.py": "calls a factory for so long, and hands on what it raises",
@@ -96,6 +102,15 @@ ROOMS_OF_RUNTIME = {
         "tuning", "scripts", "ahead_of_time", "tools.report", "puzzles",
     },
     "tools.language_server": {"jit_kernels", "scripts", "tools.command_line"},
+    "tools.judge": {
+        "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "tuning", "scripts",
+        "tools.report", "tools.command_line", "tools.language_server",
+    },
+    "tools.continuous_integration": {
+        "cache", "launcher", "jit_kernels", "scripts", "tools.command_line",
+        "tools.language_server", "tools.judge",
+    },
+    "tools.mcp_server": {"scripts", "tools.command_line", "tools.judge"},
 }  # fmt: skip
 # The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text,
 # and kernels made of traced ones.

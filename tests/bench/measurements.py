@@ -21,9 +21,11 @@ from typing import Any
 import torch
 
 from bench.advice import ADVICE
+from bench.change import CHANGE
 from bench.developer import developer_lowering, developer_times, lower_and_emit
 from bench.fresh_process import first_kernel, import_frontend
 from bench.fused import FUSED
+from bench.judge import JUDGE
 from bench.launch_path import call_overhead, cold_start
 from bench.newcomers import NEWCOMERS
 from bench.order import memory_peaks, order_of_slots, order_quality, order_scale
@@ -270,7 +272,9 @@ ROWS: dict[str, Measurement] = {
 }
 ROWS.update(SCHEDULES)
 ROWS.update(TUNING)
-ON_REQUEST: dict[str, Measurement] = {**LONG_SCHEDULES, **FUSED, **NEWCOMERS, **ADVICE, **PUZZLES}
+ON_REQUEST: dict[str, Measurement] = {
+    **LONG_SCHEDULES, **FUSED, **NEWCOMERS, **ADVICE, **PUZZLES, **JUDGE, **CHANGE,
+}  # fmt: skip
 
 
 def measure_rows(names: Sequence[str], folder: Path) -> list[Row]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 
-from tile_codegen_ascendc.cxx.names import GIVEN, HANDLE, STOP, cxx_name
+import pytest
+
+from tile_codegen_ascendc.cxx.names import GIVEN, HANDLE, STOP, cxx_name, without_entry_word
 
 # Valid Python identifiers; C++17 makes keywords or alternative tokens of them.
 WORDS = """
@@ -45,3 +47,9 @@ def test_different_names_stay_different() -> None:
     ]
     parameters = [f"{name}{end}" for name in names for end in (HANDLE, GIVEN, STOP)]
     assert len({*map(cxx_name, names), *parameters}) == len(names) + len(parameters)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\v", "\u2028", "\\"])
+def test_free_text_stays_in_its_comment(end: str) -> None:
+    """A name of a file may hold what would end a comment, or join it with the next line."""
+    assert without_entry_word(f"call{end}") == "c_all?"

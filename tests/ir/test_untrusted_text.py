@@ -117,3 +117,10 @@ def test_what_fits_no_memory_is_told_with_its_size() -> None:
         with pytest.raises(TileError) as error:
             run_passes(tile_ir.parse(text), PIPELINE, DEFAULT_TARGET)
         assert error.value.loc is not None
+
+
+@pytest.mark.parametrize("name", ["", "a b", "k\\nint x;", "k(", "1k"])
+def test_a_function_has_a_name_for_its_entry(name: str) -> None:
+    text = HEAD.replace('"k" phase', f'"{name}" phase') + "  }\n}\n"
+    with pytest.raises(IRError, match="no name of a function"):
+        tile_ir.parse(text)

@@ -312,7 +312,7 @@ class _Emitter:
         pad, note, here = INDENT * depth, self.comment(loop.loc), self.known(known)
         lines = self.body(loop.body, ranges_inside(loop, known), depth + 1, core)
         if loop.task is not None:
-            return [f"{pad}{{  // task {loop.task.name}", *lines, f"{pad}}}"]
+            return [f"{pad}{{  // task {without_entry_word(loop.task.name)}", *lines, f"{pad}}}"]
         kind, name = loop.var.dtype.c_name, cxx_name(loop.var.name)
         start, stop = (cxx_expr(e, here, loop.loc) for e in (loop.start, loop.stop))
         start = f"{kind} {name} = {start}"

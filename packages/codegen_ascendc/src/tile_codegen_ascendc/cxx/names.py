@@ -40,10 +40,15 @@ def cxx_name(name: str) -> str:
     return f"{name}_" if word in RESERVED or word.endswith(ENDS) else name
 
 
+# What ends a line, and what joins a comment with the next one.
+_LEAVES_LINE = re.compile(r"[\x00-\x1f\x7f\u0085\u2028\u2029]|\\$")
+
+
 @lru_cache(maxsize=4096)
 def without_entry_word(text: str) -> str:
-    """Free text (a comment, a path) in which the entry symbol is spelt so that it is no word."""
-    return re.sub(r"\bcall\b", "c_all", text)
+    """Free text (a comment, a path) in which the entry symbol is spelt so that it is no word. It
+    stays in its line: a name of a file may hold anything."""
+    return _LEAVES_LINE.sub("?", re.sub(r"\bcall\b", "c_all", text))
 
 
 def string_literal(text: str) -> str:

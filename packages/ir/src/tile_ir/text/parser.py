@@ -125,8 +125,11 @@ class _Reader:
             self.files[int(str(number))] = json.loads(str(name))
         name, phase, automatic, loc, *rest = nodes
         params = tuple(self.param(node) for node in rest[:-1])
+        called: str = json.loads(str(name))
+        if not called.isidentifier():
+            raise self.fail(name, "ir-syntax", f"{called!r} is no name of a function")
         return Func(
-            json.loads(str(name)),
+            called,
             params,
             self.launch(rest[-1]),
             self.word(phase, Phase, upper=True),

@@ -202,13 +202,13 @@ def _sequence_kernel(sequence: LaunchSequence, options: CompileOptions, name: st
         for func, of_launch in zip(sequence.funcs, names, strict=True)
     ]
     made = range(sequence.declared, len(sequence.funcs[0].params))
-    rebuild = functools.partial(_sequence_printed, _again(options))
+    rebuild = functools.partial(compile_sequence, _again(options))
     kernel = SequenceKernel(sequence, launches, outputs, (*workspaces, *made), rebuild, name)
     announce(kernel)
     return kernel
 
 
-def _sequence_printed(
+def compile_sequence(
     options: CompileOptions,
     name: str,
     declared: int,
@@ -219,7 +219,7 @@ def _sequence_printed(
     """The kernel of several printed functions: what a pickled one of several launches is."""
     launches = [compile_printed(options, *made_of) for made_of in printed_launches]
     sequence = LaunchSequence(name, tuple(k.prim_func for k in launches), declared)
-    rebuild = functools.partial(_sequence_printed, options)
+    rebuild = functools.partial(compile_sequence, options)
     return SequenceKernel(sequence, launches, outputs, workspaces, rebuild)
 
 

@@ -57,7 +57,7 @@ def supply_tensors(
     import torch
 
     generator = torch.Generator().manual_seed(_SEED)
-    return [_filled(p, supply, generator).to(kernel.device_type) for p in input_shapes(kernel)]
+    return [filled(p, supply, generator).to(kernel.device_type) for p in input_shapes(kernel)]
 
 
 def supply_arguments(
@@ -103,7 +103,7 @@ def supply_arguments(
             tensor = torch.as_tensor(arrays[param.name])
         else:
             fixed = replace(param, dims=tuple(evaluate(d, sizes) for d in param.dims))
-            tensor = _filled(fixed, TensorSupplyType.Auto, generator)
+            tensor = filled(fixed, TensorSupplyType.Auto, generator)
         found.append(tensor.to(kernel.device_type))
     return found
 
@@ -165,7 +165,8 @@ def input_shapes(kernel: Declared) -> list[TensorParam]:
     return found
 
 
-def _filled(param: TensorParam, supply: TensorSupplyType, generator: Any) -> torch.Tensor:
+def filled(param: TensorParam, supply: TensorSupplyType, generator: Any) -> torch.Tensor:
+    """A tensor for a parameter whose sizes are numbers."""
     import torch
 
     shape = [int(d) for d in param.dims if isinstance(d, int)]
@@ -196,6 +197,6 @@ def get_tensor_supply(
 
         if not isinstance(param, TensorParam):
             raise KernelError("tensor-supply", f"`{param.name}` is a scalar, which has no tensor")
-        return _filled(param, supply_type, torch.Generator().manual_seed(_SEED))
+        return filled(param, supply_type, torch.Generator().manual_seed(_SEED))
 
     return supply

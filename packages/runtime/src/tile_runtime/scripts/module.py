@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import runpy
 import sys
@@ -52,13 +53,18 @@ class _ShmemLoader(Loader):
         """It is executed already."""
 
 
-def load_script(path: Path, stands_for: Path | None = None) -> ModuleType:
+def load_script(path: Path, stands_for: Path | None = None, package: bool = False) -> ModuleType:
     """Execute a script under its own name; its folder is importable, as when Python runs it. A copy
-    may stand for a script at another place, whose folder and name it sees.
+    may stand for a script at another place, whose folder and name it sees. With `package` a script
+    of a package is imported as its module.
 
     Raises FileNotFoundError, and whatever the script raises.
     """
     _prepare(path)
+    module_name = module_in_package(path) if package else ""
+    if module_name:
+        sys.path.insert(0, str(_folder_of_imports(path, module_name)))
+        return importlib.import_module(module_name)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None, "a .py file has a loader"
     module = importlib.util.module_from_spec(spec)
@@ -77,20 +83,50 @@ def run_script(path: Path) -> int:
 
     Raises FileNotFoundError, and whatever the script raises but SystemExit.
     """
-    _prepare(path)
-    arguments, folders = sys.argv, sys.path[:]
-    sys.argv = [str(path)]
-    sys.path.insert(0, str(path.resolve().parent))
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        run_as_main(path)
     except SystemExit as stop:
         if isinstance(stop.code, str):
             print(stop.code, file=sys.stderr)
             return 1
         return stop.code or 0
+    return 0
+
+
+def run_as_main(path: Path, module: str = "") -> None:
+    """Execute a script as `python path` would, or as `python -m module` where it is that module of
+    a package. Raises FileNotFoundError, and whatever the script raises."""
+    _prepare(path)
+    arguments, folders = sys.argv, sys.path[:]
+    sys.argv = [str(path)]
+    sys.path.insert(0, str(_folder_of_imports(path, module)))
+    try:
+        if module:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(str(path), run_name="__main__")
     finally:
         sys.argv, sys.path[:] = arguments, folders
-    return 0
+
+
+def _folder_of_imports(path: Path, module: str) -> Path:
+    """The folder that a script is imported from as a module; its own where that is none."""
+    own = path.resolve()
+    depth = len(module.split(".")) - (own.stem != "__init__")
+    return own.parents[depth]
+
+
+def module_in_package(path: Path) -> str:
+    """The name under which a script is a module of a package: of the folders that have an
+    `__init__.py`, and of those that its relative imports count up; "" where it is of none."""
+    levels = [node.level for node in _nodes(path) if isinstance(node, ast.ImportFrom)]
+    parts, folder = [path.stem], path.resolve().parent
+    while (folder / "__init__.py").is_file() or len(parts) <= max(levels, default=0):
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if len(parts) == 1:
+        return ""
+    return ".".join(parts if path.stem != "__init__" else parts[:-1])
 
 
 def _prepare(path: Path) -> None:
@@ -100,23 +136,30 @@ def _prepare(path: Path) -> None:
     provide_imports_of([path])
 
 
-def provide_imports_of(files: Iterable[Path]) -> None:
-    """`provide_imports`, if one of the files imports what was written for tilelang."""
-    if any(_imports_of(file) & _FOREIGN for file in files):
+def provide_imports_of(files: Iterable[Path]) -> bool:
+    """`provide_imports`, if one of the files imports what was written for tilelang; whether one
+    does."""
+    wanted = any(_imports_of(file) & _FOREIGN for file in files)
+    if wanted:
         provide_imports()
+    return wanted
 
 
 def _imports_of(path: Path) -> set[str]:
     """The packages a script imports by name, anywhere in it; none where it does not parse, which
     running it will tell."""
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError):
-        return set()
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in _nodes(path):
         if isinstance(node, ast.Import):
             found.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.add(node.module.partition(".")[0])
     return found
+
+
+def _nodes(path: Path) -> list[ast.AST]:
+    """The nodes of a script; none where it does not parse."""
+    try:
+        return list(ast.walk(ast.parse(path.read_bytes())))
+    except (SyntaxError, ValueError):
+        return []

@@ -26,6 +26,8 @@ COMMANDS = {
     "report": "show where the time of a kernel goes, and why",
     "opt": "run passes on a kernel and print the IR",
     "check": "prove that no live value is overwritten and that every dependence is ordered",
+    "judge": "judge a kernel as one document: correct, findings, time; or serve requests",
+    "ci": "judge the kernels that a change touches, as continuous integration does",
     "passes": "list the passes in the order they run",
     "ops": "list the operations, or describe one",
     "switches": "list the switches and their values",
@@ -35,6 +37,7 @@ COMMANDS = {
     "inspect": "list kernels built ahead of time; check the C++ that calls them",
     "puzzles": "learn the language by filling in kernels",
     "lsp": "serve an editor: diagnostics, hovers, quick fixes",
+    "mcp": "serve an agent: tools to compile, judge, explain and speed up kernels",
     "where": "print a path for another build system, such as CMake",
     "bench": "measure a kernel, or compile, cache, call and simulation times",
     "selftest": "run every example and operation on a device and compare the results",
@@ -44,7 +47,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code is 1 for any error, which is printed without a traceback."""
     given = sys.argv[1:] if arguments is None else arguments
-    options = _parser(given).parse_args(given)
+    options = command_parser(given).parse_args(given)
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -61,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+def command_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """The parser for these arguments: that of the chosen command knows its options."""
     parser = argparse.ArgumentParser(
         prog="tile-ascend", description="Compile, inspect and run tile kernels for Ascend NPUs."

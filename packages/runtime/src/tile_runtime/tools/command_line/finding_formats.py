@@ -4,7 +4,7 @@ of a pull request (docs/use/checks.md#findings-as-data)."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -39,27 +39,47 @@ def found_by(error: TileError) -> list[Found]:
     return found
 
 
+def finding_data(found: Found) -> dict[str, Any]:
+    """One finding as data."""
+    diagnostic = found.diagnostic
+    return {
+        "kind": diagnostic.slug,
+        "severity": diagnostic.severity,
+        **_place(diagnostic.loc),
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+        "block": found.block,
+        "core": found.core or None,
+        "api": found.api or None,
+        "places": [{**_place(n.loc), "message": n.message} for n in found.notes],
+    }
+
+
 def as_json(found: Sequence[Found], kernel: str, check: str, exit_code: int, **more: Any) -> str:
     """One object: what ran, how it ended, its findings, and what `more` names."""
-    findings = [
-        {
-            "kind": each.diagnostic.slug,
-            "severity": each.diagnostic.severity,
-            **_place(each.diagnostic.loc),
-            "message": each.diagnostic.message,
-            "hint": each.diagnostic.hint,
-            "block": each.block,
-            "core": each.core or None,
-            "api": each.api or None,
-            "places": [{**_place(n.loc), "message": n.message} for n in each.notes],
-        }
-        for each in found
-    ]
+    findings = [finding_data(each) for each in found]
     whole = {
         "version": VERSION, "kernel": kernel, "check": check, "exit_code": exit_code,
         "findings": findings, **more,
     }  # fmt: skip
     return json.dumps(whole, indent=2)
+
+
+def found_in(whole: Mapping[str, Any]) -> list[Found]:
+    """The findings of such an object. KeyError or TypeError if it is another one."""
+    return [
+        Found(
+            Diagnostic(
+                each["kind"], each["message"], _loc(each), each["hint"], each["severity"]
+            ),
+            tuple(
+                Diagnostic("", note["message"], _loc(note), severity="note")
+                for note in each["places"]
+            ),
+            each["block"], each["core"] or "", each["api"] or "",
+        )
+        for each in whole["findings"]
+    ]  # fmt: skip
 
 
 def as_sarif(found: Sequence[Found]) -> str:
@@ -95,6 +115,12 @@ def _place(loc: Loc | None) -> dict[str, Any]:
     if loc is None:
         return {"file": None, "line": None, "column": None}
     return {"file": loc.file, "line": loc.line, "column": loc.column}
+
+
+def _loc(place: Mapping[str, Any]) -> Loc | None:
+    if place["file"] is None:
+        return None
+    return Loc(place["file"], place["line"], place["column"])
 
 
 def _locations(diagnostic: Diagnostic) -> Iterator[dict[str, Any]]:

@@ -139,7 +139,7 @@ def read_kernel(
             f"{script} has no `{attribute}`",
             hint=did_you_mean(attribute, names),
         )
-    return _of_value(getattr(module, attribute), name, arguments or {}, compiled)
+    return kernel_of_value(getattr(module, attribute), name, arguments or {}, compiled)
 
 
 def _read_ir(name: str) -> Func:
@@ -149,7 +149,7 @@ def _read_ir(name: str) -> Func:
     return parse(Path(name).read_text(), name)
 
 
-def _of_value(
+def kernel_of_value(
     value: Any, name: str, arguments: Mapping[str, Any], compiled: Sequence[JITKernel]
 ) -> NamedKernel:
     """What a name of a script stands for. `compiled` are the kernels the script has made."""

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     if name not in OPS:
         known = written_here(name) or did_you_mean(name, OPS)
         raise KernelError("unknown-op", f"no operation is called `{options.name}`", hint=known)
-    print(_page(OPS[name]))
+    print(operation_page(OPS[name]))
     return 0
 
 
@@ -96,7 +96,7 @@ def _words(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def _page(opdef: OpDef) -> str:
+def operation_page(opdef: OpDef) -> str:
     arguments = ", ".join(_arguments(opdef))
     lines = [
         f"{language_name(opdef)}({arguments})",

@@ -102,25 +102,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     found: list[Found] = []
+    timed: list[TimedRun] = []
     if not (options.json or options.sarif):
-        return _ended(options, found)
+        return _ended(options, found, timed)
     with redirect_stdout(sys.stderr), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", KernelWarning)
-        code = _ended(options, found)
+        code = _ended(options, found, timed)
     for warning in told:
         if isinstance(warning.message, KernelWarning):
             found.append(Found(warning.message.remark))
         print(warning.message, file=sys.stderr)
+    if options.sarif:
+        print(as_sarif(found))
+        return code
     name = options.kernel or Path(options.source).stem
     level = options.check or switch("check")
-    print(as_sarif(found) if options.sarif else as_json(found, name, level, code))
+    times = [{"source": t.source_hash, "microseconds": t.timeline.microseconds} for t in timed]
+    print(as_json(found, name, level, code, **({"modelled": times[0]} if times else {})))
     return code
 
 
-def _ended(options: argparse.Namespace, found: list[Found]) -> int:
-    """Run it; the exit code. Adds what was found, which is told on stderr too."""
+def _ended(options: argparse.Namespace, found: list[Found], timed: list[TimedRun]) -> int:
+    """Run it; the exit code. Adds what was found, which is told on stderr too, and the run if it
+    was timed."""
     try:
-        return _run(options, found)
+        return _run(options, found, timed)
     except TileError as error:
         print(error, file=sys.stderr)
         found.extend(found_by(error))
@@ -131,7 +137,7 @@ def _ended(options: argparse.Namespace, found: list[Found]) -> int:
     return 2
 
 
-def _run(options: argparse.Namespace, found: list[Found]) -> int:
+def _run(options: argparse.Namespace, found: list[Found], times: list[TimedRun]) -> int:
     from tile_runtime.tools.command_line.array_argument import as_numpy, split_argument, summary
     from tile_runtime.tools.command_line.report import write_files
     from tile_runtime.tools.command_line.time_summary import time_summary
@@ -142,6 +148,7 @@ def _run(options: argparse.Namespace, found: list[Found]) -> int:
     for name in ran.told:
         print(summary(name, outputs[name]))
     if timed is not None:
+        times.append(timed)
         print(time_summary(timed))
         write_files(timed, options.report, options.trace, options.save_timeline)
     if not ran.told and timed is None:

@@ -1,0 +1,103 @@
+"""Compare the results of a kernel with expected ones, by NumPy alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tile_ir.quick_dataclasses import dataclass
+
+Array = np.ndarray[Any, Any]
+# Relative tolerances by the type of a result: sums in another order differ by roundings. Those of
+# integers are 0.
+_RELATIVE = {"float16": 1e-2, "bfloat16": 2e-2, "float32": 1e-3, "float64": 1e-6}
+_WORDS = {"bfloat16": np.uint16, "bool": np.uint8}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How results differ: elements that do, of all, the largest difference, and words for it."""
+
+    mismatched: int
+    elements: int
+    max_error: float
+    message: str
+
+    @property
+    def right(self) -> bool:
+        return not self.message
+
+
+def unpacked(described: Sequence[Mapping[str, Any]], data: bytes) -> list[tuple[str, Array]]:
+    """The arrays, with the names of their types. ValueError where the bytes are not theirs."""
+    found: list[tuple[str, Array]] = []
+    offset = 0
+    for one in described:
+        name, shape = str(one["dtype"]), [int(n) for n in one["shape"]]
+        dtype = np.dtype(_WORDS.get(name, name))
+        count = math.prod(shape)
+        array = np.frombuffer(data, dtype, count, offset).reshape(shape)
+        offset += count * dtype.itemsize
+        found.append((name, array))
+    if offset != len(data):
+        raise ValueError("results have other bytes than their shapes say")
+    return found
+
+
+def compare_results(
+    found: Sequence[tuple[str, Array]],
+    expected: Sequence[tuple[str, Array]],
+    rtol: float | None,
+    atol: float | None,
+) -> Comparison:
+    """Compare each result with that of the reference."""
+    if len(found) != len(expected):
+        said = f"the kernel gives {len(found)} results, the reference {len(expected)}"
+        return Comparison(0, 0, 0.0, said)
+    mismatched, elements, most, message = 0, 0, 0.0, ""
+    for number, ((name, ours), (other, theirs)) in enumerate(zip(found, expected, strict=True)):
+        if ours.shape != theirs.shape:
+            said = f"result {number} has shape {list(ours.shape)}, expected {list(theirs.shape)}"
+            return Comparison(0, 0, 0.0, said)
+        left, right = _numbers(name, ours), _numbers(other, theirs)
+        wrong, error = _differing(left, right, name, rtol, atol)
+        count = int(np.count_nonzero(wrong))
+        elements += left.size
+        mismatched += count
+        most = max(most, error)
+        if count and not message:
+            place = [int(n[0]) for n in np.nonzero(wrong)] if wrong.ndim else []
+            at = tuple(place)
+            message = (
+                f"result {number}: {count:,} of {left.size:,} elements differ, by up to "
+                f"{error:.4g}; the first at {place} is {left[at]:.6g}, expected {right[at]:.6g}"
+            )
+    return Comparison(mismatched, elements, most, message)
+
+
+def _numbers(name: str, array: Array) -> Array:
+    """The array as float64, or as int64 where that is exact."""
+    if name == "bfloat16":
+        return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+
+
+def _differing(
+    left: Array, right: Array, name: str, rtol: float | None, atol: float | None
+) -> tuple[Array, float]:
+    """Which elements differ by more than allowed, and the largest difference."""
+    relative = _RELATIVE.get(name, 0.0) if rtol is None else rtol
+    finite = np.isfinite(right)
+    if atol is None:
+        known = np.abs(right[finite].astype(np.float64))
+        atol = relative * float(known.mean()) if known.size else 0.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        difference = np.abs(left.astype(np.float64) - right.astype(np.float64))
+        same = (left == right) | (np.isnan(left) & np.isnan(right))
+        near = difference <= atol + relative * np.abs(right)
+    wrong: Array = ~(same | (near & finite & np.isfinite(left)))
+    shown = difference[~same & np.isfinite(difference)]
+    return wrong, float(shown.max()) if shown.size else 0.0
