@@ -5,8 +5,8 @@ generated comes from the sources as a whole, by a file of `pages/`; in other pag
 `<!-- generated: NAME -->` and `<!-- end -->` does.
 
 Pages of measurements and their pictures take minutes, and change with every schedule: they are
-written when named, `python docs/generate.py use/kernels.md "pictures of ranks.md"`, and those of
-use/kernels.md are checked where all tests are run.
+written when named, `python docs/generate.py use/kernels.md "pictures of many_devices.md"`, and
+those of use/kernels.md are checked where all tests are run.
 """
 
 from __future__ import annotations
@@ -35,10 +35,15 @@ PAGES: dict[str, Callable[[], str]] = {
 # With the pictures they show.
 MEASURED_PAGES: dict[str, Callable[[], dict[str, str]]] = {
     "use/kernels.md": kernel_files,
-    "use/operators.md": operator_files,
 }
 # By the page that shows them, which people write.
-MEASURED_PICTURES: dict[str, Callable[[], dict[str, str]]] = {"pictures of ranks.md": rank_pictures}
+MEASURED_PICTURES: dict[str, Callable[[], dict[str, str]]] = {
+    "pictures of many_devices.md": rank_pictures
+}
+# By the page that has them; half an hour.
+MEASURED_TABLES: dict[str, Callable[[], dict[str, str]]] = {
+    "tables of operators.md": operator_files
+}
 
 
 def written_pages() -> list[Path]:
@@ -64,7 +69,7 @@ def current_text(path: Path) -> str:
 
 def main(names: list[str]) -> int:
     """Writes the pages named, by paths below docs/; without names all but the measured ones."""
-    measured = {**MEASURED_PAGES, **MEASURED_PICTURES}
+    measured = {**MEASURED_PAGES, **MEASURED_PICTURES, **MEASURED_TABLES}
     named = [DOCS / name for name in names if name not in measured]
     for path in named if names else [*(DOCS / name for name in PAGES), *written_pages()]:
         try:

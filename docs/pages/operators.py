@@ -1,69 +1,21 @@
-"""docs/use/operators.md: the operators of examples/operators, from their manifests and a run of
-each at its workload."""
+"""Write the tables of docs/use/operators.md: the operators of examples/operators, from their
+manifests and a run of each at its workload."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pages.markdown import cell, table
+from pages.markdown import ROOT, cell, table
 
 if TYPE_CHECKING:
     from pages.operator_times import MeasuredOperator
 
-HEAD = """\
-<!-- Measured by docs/generate.py: `python docs/generate.py use/operators.md` runs every operator on
-the time model, which takes half an hour, and writes this page anew. -->
-
-# Operators to take
-
-[examples/operators](../../examples/operators) has the kernels of a transformer as operators of
-torch, under one namespace:
-
-```python
-import sys
-
-sys.path.append("examples/operators")
-import tile_ops
-import torch
-
-x, weight = torch.randn(8, 256), torch.randn(256)
-y = torch.ops.tile_ops.rms_norm(x, weight, 1e-6)
-```
-
-They trace, compile (`torch.compile`) and, where the table says so, differentiate. A kernel is
-compiled when sizes first need it, and cached. The number of rows may change without another
-compilation as long as the tiles stay the same. [llama.py](../../examples/operators/llama.py) is a
-decoder of two layers by these operators, compared with torch alone, with training steps.
-
-* **Manifests.** Each operator is one record (`manifest.py`): signature, types, rules of sizes, a
-  reference in torch, a workload, the rule of its tiles. The schema, the checks of a call and the
-  shapes without values come from the signature. `T` is one of the types, `...` is any sizes, and
-  sizes such as `N // 2` are computed.
-* **Calls.** Strided tensors are copied. A result without elements needs no kernel. A type, shape or
-  size that does not fit is a `ValueError` with a hint.
-* **Tiles** are chosen by a function of sizes and types, which operators of a kind share. *of best* is
-  the best time of a small sweep of tiles, at a quarter of the workload, over the time with the
-  chosen tiles. It is measured for one operator of each kind.
-* **Times** are modelled on Ascend910B2 at a workload, with L2 empty at the start. *of roofline* is
-  the least time over the modelled time. The least time is that of the part of the chip that needs
-  most: operands once through HBM, products at the 16-bit peak, vector operations at 256 bytes
-  a cycle.
-"""
+MEASURED = re.compile(r"(<!-- measured: operators -->\n).*?(<!-- end -->)", re.S)
 REMARKS = """\
 ## Below a quarter of the roofline
 
-"""
-LIMITS = """\
-## Limits
-
-* Norms, softmax, quantising and running sums hold whole rows in a tile: each has a limit of
-  columns, which its error names. Cross entropy has none.
-* Values between are float32. Gradients of weights are added up in float32 and in one order, so that
-  two runs give the same bits.
-* The gradient of `gather_rows` adds rows up by torch. `vmap` is an error of torch.
-* A label that is negative, or not a column, has loss 0 and no gradient. An index that is not a row
-  gives a row of zeros.
 """
 
 
@@ -71,10 +23,12 @@ def operator_files() -> dict[str, str]:
     """The page by its path below docs/."""
     from pages.operator_times import measured_operators  # registers the operators
 
-    return {"use/operators.md": operators_page(list(measured_operators()))}
+    tables = operator_tables(list(measured_operators()))
+    page = (ROOT / "docs/use/operators.md").read_text()
+    return {"use/operators.md": MEASURED.sub(lambda m: m[1] + tables + m[2], page)}
 
 
-def operators_page(measured: Iterable[MeasuredOperator]) -> str:
+def operator_tables(measured: Iterable[MeasuredOperator]) -> str:
     all_of_them = list(measured)
     forward = [m for m in all_of_them if not m.operator.gradient_of]
     backward = [m for m in all_of_them if m.operator.gradient_of]
@@ -82,10 +36,10 @@ def operators_page(measured: Iterable[MeasuredOperator]) -> str:
     remarks = [f"* `{m.operator.name}`: {m.operator.remark}\n" for m in slow]
     return "\n".join(
         [
-            HEAD, f"## {len(forward)} operators\n", _signatures(forward, True), "## Gradients\n",
+            f"## {len(forward)} operators\n", _signatures(forward, True), "## Gradients\n",
             "What autograd calls; each is an operator too.\n", _signatures(backward, False),
             "## Times\n", _times(all_of_them),
-            *([REMARKS + "".join(remarks)] if slow else []), LIMITS,
+            *([REMARKS + "".join(remarks)] if slow else []),
         ]
     )  # fmt: skip
 

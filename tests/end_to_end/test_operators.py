@@ -281,7 +281,7 @@ def test_every_operator_is_on_the_page() -> None:
     page = (example_kernels.EXAMPLES.parent / "docs" / "use" / "operators.md").read_text()
     for name, operator in OPERATORS.items():
         assert f"| `{operator.signature}` |" in page, f"{name}: run `docs/generate.py`"
-        assert f"| `{name}` |" in page, f"{name}: run `docs/generate.py use/operators.md`"
+        assert f"| `{name}` |" in page, f"{name}: run `docs/generate.py 'tables of operators.md'`"
 
 
 def meta_arguments(operator: Operator, case: Case, types: dict[str, str]) -> list[Any]:

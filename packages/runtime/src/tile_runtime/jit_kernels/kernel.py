@@ -354,7 +354,7 @@ class JITKernel(KernelSources, TimedKernel):
         backward: JITKernel | Callable[..., Any] | None = None,
     ) -> OpOverload:
         """Register this kernel with torch under `ns::name` and return the operator, for
-        torch.compile, torch.export, autograd and vmap (docs/use/torch.md).
+        torch.compile, torch.export, autograd and vmap (docs/use/operators.md).
 
         `mutates` names the inputs that are written in place, by default those the kernel is seen to
         write. `backward`, a kernel or a function that calls operators, makes of the gradients of

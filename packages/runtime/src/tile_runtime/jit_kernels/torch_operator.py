@@ -1,5 +1,5 @@
 """`as_custom_op`: a kernel as an operator of torch, which is traced, exported, differentiated and
-mapped over batches without a look inside (docs/use/torch.md).
+mapped over batches without a look inside (docs/use/operators.md).
 
 Not here: what a call without values returns (`launcher/bind_arguments.py`), and gradients of
 kernels that are no operators (`no_gradient.py`).
