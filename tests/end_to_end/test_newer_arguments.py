@@ -1,5 +1,5 @@
 """Arguments and pass configs that newer versions of the language add
-(docs/language/dialects.md)."""
+(docs/use/coming_from_tilelang.md)."""
 
 from __future__ import annotations
 

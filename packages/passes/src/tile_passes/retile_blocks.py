@@ -18,8 +18,8 @@ def retile_blocks(func: Func, target: Target) -> Func:
     overlap of pipelined loops is left open, as by `num_stages="auto"`: a number for another chip is
     a hint. The pass does all this only if the kernel leaves tiles to the compiler
     (`Automatic.TILES`). For speed alone (`Automatic.NEIGHBOURS`) it merges only tiles of
-    neighbours, in a grid larger than the chip. Limits: grids and tiles of constant sizes, and numbers of
-    neighbours that divide the grid.
+    neighbours, in a grid larger than the chip. Limits: grids and tiles of constant sizes, and
+    numbers of neighbours that divide the grid.
     """
     if Automatic.TILES not in func.automatic:
         if not {Automatic.SYNC, Automatic.NEIGHBOURS} <= func.automatic:
