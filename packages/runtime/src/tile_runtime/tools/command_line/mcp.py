@@ -9,7 +9,7 @@ import sys
 
 _DESCRIPTION = """\
 Serve an agent over standard input and output, by the Model Context Protocol: tools to compile,
-judge, report, explain and port, and to search in the documents (docs/use/ci.md). Needs mcp.
+judge, report, explain and port, and to search in the documents (docs/use/judge.md). Needs mcp.
 """
 
 
