@@ -399,7 +399,7 @@ def modelled(world: Ranks, n: int, blocks: int) -> Iterator[tuple[str, float]]:
 
 def hccl(name: str, size: int) -> str:
     """What HCCL takes on a server of eight: of an all-reduce published, of others derived from it
-    (docs/use/ranks.md)."""
+    (docs/use/many_devices.md)."""
     if name.startswith("all-reduce"):
         return f"HCCL {published_all_reduce_us(size):.1f} us"
     return f"HCCL {derived_us(size / 8):.1f} us, derived" if size >= LARGE else "HCCL not published"

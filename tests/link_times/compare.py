@@ -1,7 +1,7 @@
 """Print the published times of links beside the modelled ones.
 
 `python -m link_times.compare [--write]` (with tests/ on the path); `--write` puts the tables into
-docs/use/ranks.md.
+docs/hardware/index.md.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from link_times.measured import Group, rows_of
 from link_times.misses import LIMIT, reasons, reasons_for_silence
 from link_times.predicted import PredictedRow, predictions
 
-PAGE = Path(__file__).parents[2] / "docs/use/ranks.md"
+PAGE = Path(__file__).parents[2] / "docs/hardware/index.md"
 BEGIN, END = "<!-- measured: links -->", "<!-- end -->"
 
 

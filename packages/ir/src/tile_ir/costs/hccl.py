@@ -1,6 +1,6 @@
 """Estimate how long HCCL's collectives take on an A2 server, to set beside modelled kernels.
 
-The vendor publishes the time of an all-reduce of eight ranks (docs/use/ranks.md#hccl). Other
+The vendor publishes the time of an all-reduce of eight ranks (docs/hardware/index.md#links). Other
 collectives and numbers of ranks are derived from it: a head, and the bytes of the busiest link.
 """
 

@@ -2,7 +2,7 @@
 
 Bandwidths are GB/s in one direction, times microseconds. C1 to C8 are rows of
 tests/link_times/measured.csv, from which tests/link_times/constants.py computes the value anew;
-"[a]" marks assumptions that nothing published fixes (docs/use/ranks.md).
+"[a]" marks assumptions that nothing published fixes (docs/hardware/index.md).
 """
 
 from __future__ import annotations
