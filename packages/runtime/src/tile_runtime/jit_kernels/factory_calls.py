@@ -89,7 +89,7 @@ def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
 
 def _compared(value: object) -> tuple[type, object]:
-    """What equal values have in common. `==` of runtime values gives one more: they are compared as
+    """The key that equal values share. `==` of runtime values gives one more: they are compared as
     the expressions that they are."""
     if isinstance(value, Scalar):
         return Scalar, value.expr

@@ -157,24 +157,24 @@ class JITKernel(KernelSources, TimedKernel):
         return {n: getattr(self, n) for n in ("name", "config", "latency", "ref_latency")}
 
     def run_bound(self, call: Bound, inputs: tuple[Any, ...]) -> None:
-        """Run, and tell those who watch runs."""
+        """Run, and notify the observers of runs."""
         self.launch_again(call)
         for recorded in RECORDERS.get():
             recorded(self, call, inputs)
 
     @property
     def launcher(self) -> KernelLaunch:
-        """What launches it."""
+        """The launcher of the kernel."""
         return self._launch
 
     @property
     def kept(self) -> KeptWords:
-        """What it keeps from call to call on one device."""
+        """The state that it keeps from call to call on one device."""
         return self._kept
 
     @property
     def binder(self) -> ArgumentBinder:
-        """What binds its arguments."""
+        """The binder of its arguments."""
         return self._binder
 
     @property
@@ -278,7 +278,7 @@ class JITKernel(KernelSources, TimedKernel):
 
     @property
     def remarks(self) -> tuple[Diagnostic, ...]:
-        """What the passes had to say about the kernel, also if it came from the cache."""
+        """The remarks of the passes about the kernel, also if it came from the cache."""
         return self._built.remarks
 
     @property
@@ -304,7 +304,7 @@ class JITKernel(KernelSources, TimedKernel):
         )
 
     def get_tuner_result(self) -> dict[str, Any]:
-        """What the tuner found; all None for a kernel that was not tuned."""
+        """The results of the tuner; all None for a kernel that was not tuned."""
         return {"latency": self.latency, "config": self.config, "ref_latency": self.ref_latency}
 
     @cached_property

@@ -23,7 +23,7 @@ STOOD_IN_FOR = ("pto",)
 
 
 def usual_target() -> str:
-    """What "auto" means."""
+    """The meaning of "auto"."""
     return next(iter(GENERATORS))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 def first_difference(found: Sequence[Any], expected: Sequence[Any], tolerance: float) -> str:
     """Where tensors differ by more than `tolerance` times the largest expected value; "" if they do
-    not. A tolerance of 0 asks for equal values."""
+    not. A tolerance of 0 requires equal values."""
     if len(found) != len(expected):
         return f"{len(found)} results, expected {len(expected)}"
     for number, (ours, theirs) in enumerate(zip(found, expected, strict=True)):

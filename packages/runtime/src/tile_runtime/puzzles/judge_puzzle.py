@@ -130,7 +130,7 @@ def _timed(puzzle: Puzzle, runs: Sequence[TimedRun], remarks: list[str]) -> Puzz
 
 
 def _why(run: TimedRun) -> list[str]:
-    """What the report says about the time."""
+    """The lines of the report about the time."""
     from tile_runtime.tools.report.why.measures import Measures
     from tile_runtime.tools.report.why.verdict import verdict
 

@@ -101,7 +101,7 @@ def _answer(part: re.Match[str]) -> str:
 
 
 def _hole(part: re.Match[str]) -> str:
-    """What stands in place of an answer: the lines it gives, or `...`."""
+    """The text in place of an answer: the lines it gives, or `...`."""
     indent, answer = part[1], part[2]
     given = [_GIVEN.sub("", line) for line in answer.splitlines() if _GIVEN.match(line)]
     lines = given or ["...  # write your part here"]

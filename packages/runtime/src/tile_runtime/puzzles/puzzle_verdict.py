@@ -1,4 +1,4 @@
-"""What the judge says about a file."""
+"""The verdict of the judge about a file."""
 
 from __future__ import annotations
 

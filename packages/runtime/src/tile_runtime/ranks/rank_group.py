@@ -37,7 +37,7 @@ class RankGroup:
     failure: Callable[[], str | None] = _nobody
 
     def gathered(self, value: Any) -> list[Any]:
-        """What each process gives, by rank; a collective act."""
+        """The value of each process, by rank; a collective act."""
         text = pickle.dumps(value)
         if len(text) > MOST_BYTES:
             raise CallError("ranks", f"{len(text)} bytes are more than ranks can exchange")
@@ -49,7 +49,7 @@ class RankGroup:
         return [pickle.loads(bytes(found.cpu().numpy())) for found in lines]
 
     def broadcast(self, value: Any) -> Any:
-        """What rank 0 gives, on all; a collective act."""
+        """The value of rank 0, on all; a collective act."""
         text = pickle.dumps(value) if self.rank == 0 else b""
         size = self.gathered(len(text))[0]
         line = torch.frombuffer(bytearray(text.ljust(size, b"\0")), dtype=torch.uint8)

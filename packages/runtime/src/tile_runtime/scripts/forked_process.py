@@ -40,8 +40,8 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class ForkedAnswer:
-    """What the function returned, None where its process ended before; all that it printed; and
-    whether its time was up."""
+    """The result of the function (None if its process ended early), the printed text, and whether
+    its time was up."""
 
     value: str | None
     printed: str
@@ -50,7 +50,7 @@ class ForkedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Surroundings:
-    """What a process finds: a folder for its answer and for what it prints, the folder it works in,
+    """The surroundings of a process: a folder for its answer and output, its working folder,
     environment, switches, and its time."""
 
     scratch: str
@@ -69,7 +69,7 @@ class _Surroundings:
         return os.path.join(self.scratch, "answered")
 
     def answer(self, late: bool = False) -> ForkedAnswer:
-        """What a process has left that has ended."""
+        """Read the answer of a process that has ended."""
         printed = _tail(self.printed)
         if not os.path.exists(self.answered):
             return ForkedAnswer(None, printed, late or "Timeout (" in printed)

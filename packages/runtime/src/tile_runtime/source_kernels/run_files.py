@@ -56,7 +56,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What the runner left; the fields of the structure Record. `texts` are kind, text, file, core
+    """The runner's record; the fields of the structure Record. `texts` are kind, text, file, core
     and API of a fault, what was printed, the hint of the fault, the further faults, or the warnings
     of a run without one, and what it left unwritten."""
 
@@ -222,7 +222,7 @@ class RunFiles:
         )  # fmt: skip
 
     def console_text(self) -> str:
-        """What the process wrote to its standard output and error."""
+        """The standard output and error of the process."""
         return os.pread(self.console, _LONGEST_TEXT, 0).decode(errors="replace")
 
     def close(self) -> None:

@@ -201,7 +201,7 @@ def _send(pipe: IO[bytes], message: bytes) -> None:
 
 
 def serve() -> None:
-    """Answer jobs until nobody asks any more. What kernels and compilers print goes nowhere."""
+    """Answer jobs until none comes in time. The output of kernels and compilers is dropped."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):

@@ -29,7 +29,7 @@ class Found:
 
 
 def found_by(error: TileError) -> list[Found]:
-    """What an error says, and the further ones of its run. Those of simulated kernels name the
+    """The text of an error, and the further ones of its run. Those of simulated kernels name the
     call."""
     found = []
     for each in (error, *getattr(error, "others", ())):

@@ -1,6 +1,6 @@
 """`tile-ascend judge`: one document about a kernel: right, free of findings, how fast and why.
 
-The judge stands above the commands that it asks, so this process becomes its own.
+The judge stands above the commands that it runs, so this process becomes its own.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def _read_ir(name: str) -> Func:
 def kernel_of_value(
     value: Any, name: str, arguments: Mapping[str, Any], compiled: Sequence[JITKernel]
 ) -> NamedKernel:
-    """What a name of a script stands for. `compiled` are the kernels the script has made."""
+    """The object with a name of a script. `compiled` are the kernels the script has made."""
     from tile_runtime.jit_kernels.kernel import JITKernel
     from tile_runtime.jit_kernels.kernel_name import call_name
 

@@ -1,4 +1,4 @@
-"""`tile-ascend lsp`: the language server for editors. It stands above the commands that it asks, so
+"""`tile-ascend lsp`: the language server for editors. It stands above the commands that it runs, so
 this process becomes its own."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`tile-ascend mcp`: the server for agents. It stands above the commands that it asks, so this
+"""`tile-ascend mcp`: the server for agents. It stands above the commands that it runs, so this
 process becomes its own."""
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from tile_runtime.tools.continuous_integration.touched_files import (
 
 @dataclass(frozen=True, slots=True)
 class ChangeVerdict:
-    """What was found in the kernel files that a change concerns, and what became of their times.
+    """The findings in the kernel files that a change concerns, and the changes of their times.
     `root` is the folder that paths count from; `kept` files had been judged before."""
 
     root: Path
@@ -70,7 +70,7 @@ def check_change(
     """Judge the kernel files below `paths`, all if there are none, that differ from a base. Without
     a base `paths` are files and folders to judge whole.
 
-    `limit` is by what part of its time a kernel may be slower, `seconds` how long a file may run;
+    `limit` is the part of its time by which a kernel may be slower, `seconds` the limit of a file;
     `seen` is called with a line for each file. Raises KernelError as git fails.
     """
     if base is None:

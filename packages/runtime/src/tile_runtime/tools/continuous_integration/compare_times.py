@@ -35,7 +35,7 @@ class TimeChange:
 
     @property
     def text(self) -> str:
-        """What became of the time, in words."""
+        """The change of the time, in words."""
         part = self.part
         if part is None:
             return "new" if self.before is None else "gone"

@@ -35,7 +35,7 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What was found in a file and how long its kernels take. `read` has the hash of every file of
+    """The findings in a file and the times of its kernels. `read` has the hash of every file of
     the checkout that the run read. An incomplete one ended before its end."""
 
     file: str
@@ -56,7 +56,7 @@ def result_text(result: FileResult) -> str:
 
 
 def result_from(text: str) -> FileResult:
-    """What `result_text` has written. ValueError, KeyError or TypeError if it is something else."""
+    """Read the text of `result_text`. ValueError, KeyError or TypeError if it is something else."""
     whole = json.loads(text)
     kernels = tuple(KernelTime(**kernel) for kernel in whole["kernels"])
     found = tuple(found_in(whole))

@@ -47,7 +47,7 @@ def holds_kernels(file: str, text: str) -> bool:
 
 
 def _used(file: str, text: str, known: Collection[str]) -> Iterator[str]:
-    """The files that one imports or includes, as far as the names tell."""
+    """The files that one imports or includes, as far as the names show."""
     folder = PurePosixPath(file).parent
     if not file.endswith(".py"):
         for name in _INCLUDE.findall(text):

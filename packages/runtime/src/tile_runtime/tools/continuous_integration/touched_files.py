@@ -1,4 +1,4 @@
-"""Ask git which files differ from a base revision, and extract the files of that revision."""
+"""List the files that differ from a revision of git, and extract the files of that revision."""
 
 from __future__ import annotations
 

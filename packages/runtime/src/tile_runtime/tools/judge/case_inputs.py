@@ -30,7 +30,7 @@ def symbols_of(kernel: JITKernel) -> list[str]:
 
 
 def input_recipe(kernel: JITKernel, sizes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the caller passes, in order: tensors by type and shape, scalars by value. `write` tells
+    """The inputs of a call, in order: tensors by type and shape, scalars by value. `write` marks
     those that the kernel writes. KernelError where a size has no meaning."""
     written = set(kernel.binder.written)
     recipe: list[dict[str, Any]] = []
@@ -88,7 +88,7 @@ def make_inputs(recipe: Sequence[Mapping[str, Any]], seed: int) -> list[Any]:
 def supplied_recipe(
     kernel: JITKernel, described: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """The recipe of inputs that somebody else has made. KernelError where there are more or fewer
+    """The recipe of inputs that a reference has made. KernelError where there are more or fewer
     than the kernel takes."""
     names = [param.name for param in _inputs(kernel).values()]
     if len(names) != len(described):

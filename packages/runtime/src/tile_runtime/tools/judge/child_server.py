@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _keep(channel: int, printed: int) -> NoReturn:
-    """Read the request, start the child behind its fence, wait for its end and tell it."""
+    """Read the request, start the child behind its fence, wait for its end and report it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     try:

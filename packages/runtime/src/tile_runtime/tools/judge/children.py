@@ -197,7 +197,7 @@ def _how(status: int, printed: str) -> tuple[str, str]:
 
 
 class _Printed:
-    """What a child prints, read in a thread so that it is never kept waiting."""
+    """The output of a child, read in a thread so that the child never waits."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -69,7 +69,7 @@ def _is_right(verdict: str, comparable: Sequence[str]) -> bool | None:
 def _verdict(
     request: JudgeRequest, observed: Observed, cases: Sequence[JudgedCase]
 ) -> tuple[str, str]:
-    """The verdict and its reason: the most serious of what was observed."""
+    """The verdict and its reason: the most serious observation."""
     return (
         _problem_of_candidate(observed.traced)
         or _problem_of_sizes(request, observed.traced)

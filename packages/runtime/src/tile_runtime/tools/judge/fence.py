@@ -1,7 +1,8 @@
 """The fence around a child: what it may reach, and how much it may use.
 
 Namespaces keep it from the network and from other processes, Landlock from files, a filter from
-system calls, resource limits from memory, time and disk. What the platform does not offer is told.
+system calls, resource limits from memory, time and disk. The answer lists parts that the platform
+lacks.
 """
 
 from __future__ import annotations

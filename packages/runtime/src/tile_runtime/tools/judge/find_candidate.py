@@ -90,7 +90,7 @@ def find_candidate(
 
 
 def _only_kernel(path: Path, values: Mapping[str, Any]) -> str:
-    """The name of what is a kernel, or a jitted factory of this file."""
+    """The name of the only kernel or jitted factory of this file."""
     names = [n for n, v in values.items() if _is_kernel(v) or _is_jitted_in(v, path)]
     if len(names) == 1:
         return names[0]
@@ -153,7 +153,7 @@ def _first_sizes(
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The same for an eager kernel, of which a call in the text has sizes by name, or tensors that
-    are left out here. The kernel itself tells what is missing."""
+    are left out here. The kernel reports missing arguments."""
     known = {**_default_numbers(signature), **given}
     for positional, named in calls_of(name, text, values):
         found = {**known, **dict(zip(signature.parameters, positional, strict=False)), **named}

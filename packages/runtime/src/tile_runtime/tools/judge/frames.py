@@ -17,7 +17,7 @@ _MOST_MEANT = 1 << 48
 
 
 class FrameError(Exception):
-    """What arrives is no frame."""
+    """The bytes that arrive are no frame."""
 
 
 class FrameTooLarge(FrameError):

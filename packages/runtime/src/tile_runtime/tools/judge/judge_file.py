@@ -37,7 +37,7 @@ def judge_file(request: JudgeRequest, server: ChildServer | None = None) -> Judg
     """Judge a kernel; without a server to fork children from, start one and end it.
 
     Raises FileNotFoundError for a file that is not there, CallError for a reference that is none,
-    and BuildError if no child can be started. What is wrong with the candidate is in the answer.
+    and BuildError if no child can be started. The answer has the faults of the candidate.
     """
     if server is None:
         with ChildServer() as started:
@@ -53,7 +53,7 @@ def judge_file(request: JudgeRequest, server: ChildServer | None = None) -> Judg
 
 @dataclass(frozen=True)
 class _JudgedFile:
-    """What is fixed from the beginning: texts, seed, and where the reference is."""
+    """The constants of a judgement: texts, seed, and where the reference is."""
 
     request: JudgeRequest
     server: ChildServer
@@ -76,8 +76,7 @@ class _JudgedFile:
         return _JudgedFile(request, server, text, seed, used, file, reference_text)
 
     def _seed_of(self, what: str) -> int:
-        """A seed that tells nothing of that of something else: a candidate learns only the one of
-        sizes."""
+        """A seed that reveals no other one: a candidate learns only the seed of sizes."""
         digest = hashlib.sha256(f"{self.seed} {what}".encode()).digest()
         return int.from_bytes(digest[:4], "little") >> 1
 

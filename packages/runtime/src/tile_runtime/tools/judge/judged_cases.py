@@ -23,7 +23,7 @@ def judged_cases(request: JudgeRequest, observed: Observed) -> list[JudgedCase]:
 
 def counts(request: JudgeRequest, traced: TracedText, run: KernelRun) -> bool:
     """Whether the cases of a kernel decide: those of the first arguments and of given sizes do, and
-    others only where the request wants it."""
+    others only with `every_size`."""
     is_given = traced.kernels[run.number]["kind"] == "given"
     return run.number == 0 or is_given or request.every_size
 

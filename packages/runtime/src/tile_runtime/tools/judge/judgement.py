@@ -32,7 +32,7 @@ SCHEMA = Path(__file__).parent / "judgement.schema.json"
 
 @dataclass(frozen=True, slots=True)
 class UsedReference:
-    """The function that gave the expected results, and who chose it: `request` or `candidate`."""
+    """The function that gave the expected results, and its origin: `request` or `candidate`."""
 
     name: str
     given_by: str
@@ -137,7 +137,7 @@ class Judgement:
 
 
 def _finite(value: Any) -> Any:
-    """The value with None in place of what is no number in JSON."""
+    """The value with None in place of floats that JSON has no form for."""
     match value:
         case dict():
             return {k: _finite(v) for k, v in value.items()}

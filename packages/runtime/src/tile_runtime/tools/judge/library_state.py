@@ -1,6 +1,7 @@
-"""Which functions of libraries a candidate has replaced.
+"""Find the functions of libraries that a candidate has replaced.
 
-A replaced function changes no verdict, since other processes compile, run and compare. It is told.
+A replaced function changes no result, since other processes compile, run and compare. The judge
+reports it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _libraries() -> Iterator[tuple[str, ModuleType]]:
 
 
 def _members(module: str, name: str, of: type) -> dict[str, Any]:
-    """The methods of a class that is watched: of ours its own, of others inherited ones too."""
+    """The methods to compare of a class: of ours its own, of others inherited ones too."""
     if of.__module__ == module and module.startswith(_OURS):
         classes: tuple[type, ...] = (of,)
     elif name in _CLASSES.get(module, ()):

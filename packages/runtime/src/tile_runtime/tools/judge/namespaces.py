@@ -60,7 +60,7 @@ def limit_scratch(folder: str, megabytes: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Have this process become the parent of what its children leave behind."""
+    """Make this process the parent of orphans of its children."""
     control_process(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""What is observed of a candidate, from the messages of its processes."""
+"""Collect the observations of a candidate from the messages of its processes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _WITHOUT_KERNEL = "result-without-kernel"
 
 @dataclass(frozen=True)
 class TracedText:
-    """What came out of the process of the candidate. Its messages are not trusted: those of an
-    unexpected form are left out. `accusations` are of cheating, or of what is forbidden."""
+    """The output of the process of the candidate. Its messages are not trusted: those of an
+    unexpected form are left out. `accusations` are of cheating, or of forbidden calls."""
 
     ended: EndedChild
     kernels: tuple[dict[str, Any], ...] = ()
@@ -72,8 +72,8 @@ class TracedText:
 
 @dataclass(frozen=True)
 class KernelRun:
-    """What the process told that compiled and ran one kernel. `inputs` and `results` are by case;
-    `outcomes` are the messages of all cases."""
+    """The messages of the process that compiled and ran one kernel. `inputs` and
+    `results` are by case; `outcomes` are the messages of all cases."""
 
     number: int
     ended: EndedChild

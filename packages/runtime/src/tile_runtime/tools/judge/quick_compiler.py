@@ -27,7 +27,7 @@ _HEADERS = "*.h"
 def quick_compiler() -> tuple[str, tuple[str, ...]]:
     """The command for the switch `cxx`, and the folders it reads; the header is made if it is not
     in the cache. Where that fails, the compiler as it is: then it only takes longer. A compiler
-    that somebody has chosen by the switch is taken as it is, and may read all folders."""
+    chosen by the switch is taken as it is, and may read all folders."""
     words = find_compiler()
     usual = shlex.join(words)
     if is_chosen("cxx"):

@@ -28,7 +28,7 @@ class JudgeLimits:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRequest:
-    """What to judge.
+    """A request to judge a kernel.
 
     `file` is the candidate; `text` stands for its content if it is not None. `kernel` names the
     kernel or factory in it; empty means the only one there. `arguments` go to the factory.
@@ -36,7 +36,7 @@ class JudgeRequest:
     function `reference` or `ref_program` of the candidate, if it has one. `sizes` are further sizes
     to run with, each a set of factory arguments and symbols. `edges` adds sizes at the edges, and
     `random` so many random ones. With `every_size` a kernel has to be right for all sizes that its
-    factory accepts; else those that the request does not give are told and decide nothing. `rtol`
+    factory accepts; else the sizes that the request does not give decide nothing. `rtol`
     and `atol` of None mean those of the output's type.
     `advise` is how many changes to try for the advice. `readable` are files and folders that the
     candidate may read besides the Python files in its own folder.

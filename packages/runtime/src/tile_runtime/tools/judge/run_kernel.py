@@ -137,8 +137,8 @@ def _refuse_case(about: dict[str, Any], error: TileError, send: Send) -> None:
 def _run_case(
     kernel: JITKernel, about: dict[str, Any], inputs: list[Any], timed: bool, send: Send
 ) -> set[str]:
-    """Run one case, and send its inputs, its results or its findings; the kinds of these. What is
-    sent again of a case stands in place of what was sent before."""
+    """Run one case, and send its inputs, its results or its findings; the kinds of these. A later
+    message about a case replaces an earlier one."""
     send(about)
     recipe = about["recipe"]
     runs: list[TimedRun] = []

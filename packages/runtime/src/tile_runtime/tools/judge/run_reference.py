@@ -50,7 +50,7 @@ def supply_inputs(request: dict[str, Any], data: bytes, send: Send) -> None:
 
 
 def supplied(values: Mapping[str, Any], seed: int, named: Mapping[str, Any]) -> list[Any]:
-    """What `inputs` of a reference gives for a seed, and for those of the named values it takes."""
+    """The inputs that a reference makes for a seed and for those of the named values it takes."""
     function = _function(values, "inputs")
     parameters = inspect.signature(function).parameters
     return list(function(**{n: v for n, v in {**named, "seed": seed}.items() if n in parameters}))
@@ -59,7 +59,7 @@ def supplied(values: Mapping[str, Any], seed: int, named: Mapping[str, Any]) -> 
 def _with_values(
     request: dict[str, Any], send: Send, run: Callable[[Mapping[str, Any]], None]
 ) -> None:
-    """Execute the file of a reference and do something with what it defines."""
+    """Execute the file of a reference and pass its definitions to `run`."""
     path, text = Path(request["file"]), request["text"]
     copy = Path(request["scratch"]) / "reference.py"
     copy.write_text(text)

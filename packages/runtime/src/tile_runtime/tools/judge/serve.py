@@ -77,7 +77,7 @@ class JudgeServer:
 
 
 def serve(address: str) -> int:
-    """Serve until the process is interrupted or told to end."""
+    """Serve until a signal ends the process."""
 
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,7 +1,7 @@
 """Sizes to run a kernel with: given ones, sizes at the edges of tiles, and random ones.
 
-A size that a factory takes, or a symbol, is a claim that the kernel is right for it. A factory that
-is not raises an error, and the case is told as refused, which harms no verdict.
+A size that a factory takes, or a symbol, is a claim that the kernel is right for it. A factory for
+other sizes raises an error; the case is reported as refused, which harms no verdict.
 """
 
 from __future__ import annotations

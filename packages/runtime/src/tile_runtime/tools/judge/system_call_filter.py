@@ -32,8 +32,8 @@ _OTHER_WAY = 0x40000000
 
 @dataclass(frozen=True, slots=True)
 class CallNumbers:
-    """System calls of one machine: those that end the process, those that are refused to all, those
-    that are refused to what starts no programs, and the two that also start threads."""
+    """System calls of one machine: those that end the process, those refused to all, those refused
+    to processes that start no programs, and the two that also start threads."""
 
     machine: int
     fatal: tuple[int, ...]

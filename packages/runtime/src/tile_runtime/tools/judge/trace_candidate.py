@@ -1,6 +1,6 @@
 """Execute a candidate and send its kernel as text: the only job that runs code that is not trusted.
 
-What this process says is believed in one respect only: this is the text to compile.
+Its messages decide one fact only: the text to compile.
 """
 
 from __future__ import annotations

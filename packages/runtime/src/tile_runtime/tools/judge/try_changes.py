@@ -1,6 +1,6 @@
 """Try changes of a candidate for the advice: a job that executes the candidate and the compiler.
 
-Its process is as isolated as the others, but may start programs. What it sends is advice only.
+Its process is as isolated as the others, but may start programs. Its messages are advice only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Tell what a candidate asks of the operating system, and refuse it, by an audit hook of Python.
+"""Report and refuse calls of a candidate to the operating system, by an audit hook of Python.
 
-The other fences refuse the same; this one knows what was tried, and works on every platform.
+The other fences refuse the same; this one names the call, and works on every platform.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def watch_calls(send: Callable[..., None], scratch: str, reference: str) -> None
         return found != inside and not found.startswith(inside + separator)
 
     def accusation(event: str, arguments: tuple[Any, ...]) -> str | None:
-        """The kind of what is told of a call, if anything is."""
+        """The accusation that a call leads to, or None."""
         if event in _FORBIDDEN:
             return "forbidden"
         path = _text(arguments[0]) if arguments else None

@@ -24,7 +24,7 @@ _LONGEST = 200_000
 def command_answer(
     words: Sequence[str], file: str, text: str | None, name: str, seconds: float
 ) -> dict[str, Any]:
-    """What a command says of a file, or of a text that is kept under a name for it.
+    """Run a command on a file, or on a text that is kept under a name for it.
 
     `ok` is whether its exit code is 0. `findings` are the errors that it reports, in the form of
     `tile-ascend sim --json`; `output` is what it prints, as data if that is JSON.

@@ -95,7 +95,7 @@ def _unless_empty(page: str, heading: str, lines: Iterable[str]) -> Iterator[Pag
 
 
 def _of_tables() -> Iterator[PageSection]:
-    """What is known without the pages: operations, passes and switches."""
+    """The sections without pages: operations, passes and switches."""
     for op in OPS.values():
         yield PageSection("operations", language_name(op), operation_page(op))
     for name, step in PASSES.items():

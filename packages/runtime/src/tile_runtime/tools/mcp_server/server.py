@@ -1,4 +1,4 @@
-"""The server: its tools, each with what an agent is told about it.
+"""The server: its tools, each with its description for agents.
 
 Every tool takes the text of a source, or the path of a file on this machine, and answers with an
 object. Commands run in processes of their own with a limit of time, and with the rights of the
@@ -39,7 +39,7 @@ Answer = dict[str, Any]
 
 
 def make_server() -> MCPServer[None]:
-    """A server with all tools. What it has started ends with its last session."""
+    """Make a server with all tools. Its processes end with its last session."""
     children = ChildServer()
 
     @asynccontextmanager
@@ -137,7 +137,7 @@ def _add_commands(server: MCPServer[None]) -> None:
         arguments: dict[str, Any] | None = None, scalars: dict[str, float] | None = None,
         tries: int = 0, seconds: float = _SECONDS,
     ) -> Answer:  # fmt: skip
-        """Run a kernel on random numbers and tell where its modelled time goes, as text: bound,
+        """Run a kernel on random numbers and show where its modelled time goes, as text: bound,
         pipes, stalls by line, roofline.
 
         `scalars` are scalar parameters and symbolic sizes. `tries` changes of the program are tried
@@ -152,7 +152,7 @@ def _add_commands(server: MCPServer[None]) -> None:
         text: str | None = None, file: str = "", kernel: str = "",
         arguments: dict[str, Any] | None = None, passes: str = "", seconds: float = _SECONDS,
     ) -> Answer:  # fmt: skip
-        """Tell what passes decide for a kernel and why: memories, addresses, pipelines, flags.
+        """Show decisions of passes for a kernel, with reasons: memories, addresses, order, flags.
 
         `passes` are names, separated by commas, such as `plan_memory`; without any, the order of
         the pipes is explained.
@@ -181,7 +181,7 @@ def _add_commands(server: MCPServer[None]) -> None:
 
     @server.tool()
     async def ops(name: str = "", seconds: float = _SECONDS) -> Answer:
-        """List the operations of the language, or tell all about one: operands, memories, types."""
+        """List the operations of the language, or describe one: operands, memories, types."""
         words = ["ops", *([name] if name else [])]
         return await _apart(lambda: command_answer(words, "", None, "", seconds))
 
@@ -192,7 +192,7 @@ def _add_commands(server: MCPServer[None]) -> None:
 
 
 async def _apart(answered: Callable[[], Answer]) -> Answer:
-    """What a function says in a thread; an error is a finding."""
+    """Call a function in a thread; an error becomes a finding."""
     try:
         return await asyncio.to_thread(answered)
     except TileError as error:

@@ -56,7 +56,7 @@ def _by_turn(sets: Any, set_keys: Any, waits: Any, wait_keys: Any) -> Any:
 
 
 def _turns(keys: Any) -> Any:
-    """How often a value has occurred before, for each element."""
+    """The number of earlier occurrences of each element."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(keys)])
