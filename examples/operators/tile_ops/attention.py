@@ -102,7 +102,8 @@ def _kernels_of_gradients(s: Sizes, t: Tiles) -> Any:
 
 
 def _backward(grads: Any, inputs: Any, results: Any, causal: bool, window: int = 0) -> Any:
-    delta = torch.ops.tile_ops.row_dot(grads[0], results[0])
+    # Of the logarithm of a sum the slope is the weight itself.
+    delta = torch.ops.tile_ops.row_dot(grads[0], results[0]) - grads[1]
     return torch.ops.tile_ops.attention_backward(
         grads[0], *inputs, results[1], delta, causal, window
     )
