@@ -42,9 +42,9 @@ decoder of two layers by these operators, compared with torch alone, with traini
   sizes such as `N // 2` are computed.
 * **Calls.** Strided tensors are copied. A result without elements needs no kernel. A type, shape or
   size that does not fit is a `ValueError` with a hint.
-* **Tiles** are chosen by a function of sizes and types, which operators of a kind share. *of best* is
-  the best time of a small sweep of tiles, at a quarter of the workload, over the time with the
-  chosen tiles. It is measured for one operator of each kind.
+* **Tiles** are chosen by a function of sizes and types, which operators of a kind share. *of best*
+  is the best time of a small sweep of tiles, at a quarter of the workload, over the time with the
+  chosen tiles. It is measured for some operators.
 * **Times** are modelled on Ascend910B2 at a workload, with L2 empty at the start. *of roofline* is
   the least time over the modelled time. The least time is that of the part of the chip that needs
   most: operands once through HBM, products at the 16-bit peak, vector operations at 256 bytes
@@ -62,6 +62,8 @@ LIMITS = """\
 * Values between are float32. Gradients of weights are added up in float32 and in one order, so that
   two runs give the same bits.
 * The gradient of `gather_rows` adds rows up by torch. `vmap` is an error of torch.
+* Through the logarithms of sums that `cross_entropy` returns passes no gradient: they require none.
+  Those of `attention` have one.
 * A label that is negative, or not a column, has loss 0 and no gradient. An index that is not a row
   gives a row of zeros.
 """
@@ -94,7 +96,8 @@ def _signatures(measured: Iterable[MeasuredOperator], with_backward: bool) -> st
     head = ("operator", "what it computes", "`T`", *(("backward",) if with_backward else ()))
     rows = (
         (
-            f"`{cell(_text(m))}`", cell(o.summary), ", ".join(o.types.get("T", ())),
+            f"`{cell(_text(m))}`", cell(o.summary).replace("*", r"\*"),
+            ", ".join(o.types.get("T", ())),
             *((("yes" if o.backward else "no"),) if with_backward else ()),
         )
         for m in measured
