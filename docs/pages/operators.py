@@ -48,7 +48,8 @@ def _signatures(measured: Iterable[MeasuredOperator], with_backward: bool) -> st
     head = ("operator", "what it computes", "`T`", *(("backward",) if with_backward else ()))
     rows = (
         (
-            f"`{cell(_text(m))}`", cell(o.summary), ", ".join(o.types.get("T", ())),
+            f"`{cell(_text(m))}`", cell(o.summary).replace("*", r"\*"),
+            ", ".join(o.types.get("T", ())),
             *((("yes" if o.backward else "no"),) if with_backward else ()),
         )
         for m in measured

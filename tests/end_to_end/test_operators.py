@@ -70,9 +70,10 @@ def test_values(operator: Operator, case: Case, types: dict[str, str]) -> None:
 
 
 def floating_results(name: str, results: Any) -> list[torch.Tensor]:
-    """Those that a gradient can pass through; of attention, what it is for and not the sums."""
+    """Those that a gradient can pass through."""
     several = list(results) if isinstance(results, (tuple, list)) else [results]
-    several = several[:1] if name in ("attention", "window_attention", "cross_entropy") else several
+    without = OPERATORS[name].without_gradient
+    several = [r for i, r in enumerate(several) if i not in without]
     return [r for r in several if r.is_floating_point()]
 
 
@@ -105,6 +106,13 @@ def test_gradients_are_those_of_torch(name: str) -> None:
             compared += 1
             assert relative(ours_one.grad, theirs_one.grad) <= GRADIENT[types["T"]]
     assert compared
+
+
+def test_no_gradient_passes_through_the_sums_of_cross_entropy() -> None:
+    """They require none, so that nobody takes zeros for one."""
+    _, arguments = small("cross_entropy")
+    losses, sums = called("cross_entropy", arguments[0].requires_grad_(), arguments[1])
+    assert losses.requires_grad and not sums.requires_grad
 
 
 @pytest.mark.parametrize("name", quick_first(SMOOTH))

@@ -46,7 +46,8 @@ class Operator:
     compares the choice with. `reference` is the same in torch, on float32 where types are floats.
     `backward` takes the gradients, the inputs and the results, and returns a gradient for each
     tensor. `make` gives tensors of inputs that are not any numbers, by name. `tolerance` is the
-    largest error allowed, relative to the largest value, by type. `bound` is the part of the chip
+    largest error allowed, relative to the largest value, by type. `without_gradient` are places of
+    results through which no gradient passes. `bound` is the part of the chip
     that limits the workload.
     """
 
@@ -65,6 +66,7 @@ class Operator:
     make: Mapping[str, Callable[..., torch.Tensor]] = field(default_factory=dict)
     tolerance: Mapping[str, float] = field(default_factory=dict)
     gradient_of: str = ""
+    without_gradient: tuple[int, ...] = ()
     remark: str = ""
 
     @property

@@ -111,6 +111,7 @@ def _save(described: Operator) -> Callable[..., None]:
         results = output if isinstance(output, tuple) else (output,)
         tensors = [i for i in inputs if isinstance(i, torch.Tensor)]
         ctx.save_for_backward(*tensors, *results)
+        ctx.mark_non_differentiable(*(results[i] for i in described.without_gradient))
         ctx.scalars = [i for i in inputs if not isinstance(i, torch.Tensor)]
 
     return save

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 
 from tile_ir import (
     Func,
@@ -37,24 +35,7 @@ def run_passes(
     is broken, or a pass fails on what is, all run again, verified one by one: that tells whose
     mistake it is. They do so at once where the switch `verify_each` says so or somebody looks on.
     """
-    with without_collections():
-        return _run(func, passes, target, options or PassOptions())
-
-
-@contextmanager
-def without_collections() -> Iterator[None]:
-    """Keep Python from looking for cycles of garbage meanwhile: passes make many small objects that
-    live on, and nearly no cycle. Whoever finds that switched off leaves it so."""
-    ours = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if ours:
-            gc.enable()
-
-
-def _run(func: Func, passes: Sequence[Pass], target: Target, options: PassOptions) -> PassResult:
+    options = options or PassOptions()
     _check_names(passes, options)
     observed = options.dump_dir is not None or options.after_each is not None
     quick = None
