@@ -269,7 +269,10 @@ void RankMessages::send_some(uint32_t rank)
             ::send(peer.socket, first.data() + peer.out_done, first.size() - peer.out_done, MSG_NOSIGNAL);
         if (count < 0) {
             if (errno != EAGAIN && errno != EINTR) {
-                lose(rank);
+                // The reader loses it, behind what it has sent: it may have said why it ends.
+                peer.out.clear();
+                peer.out_bytes = peer.out_done = 0;
+                changed_.notify_all();
             }
             return;
         }
