@@ -91,6 +91,7 @@ def flash_attention(
     B: int, H: int, S: int, D: int, block_M: int, block_N: int, groups: int = 1,
     causal: bool = False, dtype: str = "float16", accum: str = "float32", cores: int = 24,
 ) -> T.PrimFunc:  # fmt: skip
+    assert S % block_M == 0 and S % block_N == 0, "tiles cover all queries and all keys"
     scale = 1.0 / math.sqrt(D)
     tiles, steps = S // block_M, S // block_N
     work = T.ceildiv(B * H * tiles, 2) if causal else B * H * tiles

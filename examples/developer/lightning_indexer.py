@@ -26,6 +26,8 @@ def lightning_indexer(
 ) -> T.PrimFunc:  # fmt: skip
     """`block_M` tokens at a time, of which `block_H` rows (a head of a token each) are multiplied
     with `block_N` keys at once."""
+    assert tokens % block_M == 0 and S % block_N == 0, "tiles cover all tokens and keys"
+    assert block_M * H % block_H == 0, "products cover all rows of a tile"
     rows = block_M * H
     tiles = tokens // block_M
 

@@ -19,6 +19,8 @@ import tile_frontend as T
 def linear_attention(
     B: int, H: int, S: int, D: int, chunk: int, dtype: str = "float16", accum: str = "float32"
 ) -> T.PrimFunc:
+    assert S % chunk == 0, "chunks cover the sequence"
+
     @T.prim_func
     def attention(
         Q: T.Tensor((B, H, S, D), dtype),

@@ -22,6 +22,7 @@ def latent_attention(
     B: int, H: int, S: int, D: int, R: int, block_H: int, block_N: int, parts: int = 4,
     dtype: str = "float16", accum: str = "float32",
 ) -> T.PrimFunc:  # fmt: skip
+    assert H % block_H == 0 and D % parts == 0, "tiles cover all heads and values"
     head_tiles = H // block_H
     scale = 1.0 / math.sqrt(D + R)
     width = D // parts

@@ -88,7 +88,10 @@ def make_groups(sizes: Sizes, shape: Sequence[int], dtype: torch.dtype) -> torch
 
 def make_spread(sizes: Sizes, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     """Numbers that differ in each row, so that the best ones are the same everywhere."""
-    return torch.rand(tuple(shape)).argsort(-1).to(dtype) / 8
+    ranks = torch.rand(tuple(shape)).argsort(-1)
+    if dtype is torch.bfloat16:  # has 8 bits for a value: neighbours by their bits, from 1 on
+        return (ranks + 0x3F80).to(torch.int16).view(dtype)
+    return ranks.to(dtype) / 8
 
 
 OPERATORS = (
