@@ -7,7 +7,6 @@ started when the process answers, when its time is up, and when the server or it
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import multiprocessing
 import os
@@ -24,6 +23,7 @@ from typing import Any
 from tile_ir.quick_dataclasses import dataclass
 from tile_ir.switches import OVERRIDES, SWITCHES, override
 from tile_runtime.options.code_generators import GENERATORS
+from tile_runtime.scripts.end_with_parent import end_with_parent
 
 # What the server imports before it forks, besides the module of the first function.
 _PRELOADED = (
@@ -34,8 +34,6 @@ _PRELOADED = (
 _GRACE = 60.0
 # Of what a process prints, so many bytes from the end are kept.
 _KEPT_BYTES = 1 << 20
-# `prctl(PR_SET_PDEATHSIG, ...)`: the signal that a process gets when its parent ends.
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +137,7 @@ def _tail(path: str) -> str:
 
 def _answer(place: _Surroundings, function: Callable[..., str], arguments: tuple[Any, ...]) -> None:
     os.setsid()
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     _keep_descriptors()
     _redirect(place.printed)
     os.environ.clear()

@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from tile_ir.quick_dataclasses import replace
+from tile_runtime.scripts.end_with_parent import end_with_parent
 from tile_runtime.tools.judge.fence import (
     OUT_OF_MEMORY,
     Fence,
@@ -28,7 +29,6 @@ from tile_runtime.tools.judge.fence import (
     isolate,
 )
 from tile_runtime.tools.judge.frames import read_frame, write_frame
-from tile_runtime.tools.judge.namespaces import end_with_parent
 
 # Requests are as large as scripts and the text of kernels.
 _MOST_REQUEST = 256 << 20

@@ -15,10 +15,10 @@ from dataclasses import asdict
 from typing import Any
 
 from tile_ir.quick_dataclasses import dataclass
+from tile_runtime.scripts.end_with_parent import end_with_parent
 from tile_runtime.tools.judge.landlock import confine_files
 from tile_runtime.tools.judge.namespaces import (
     adopt_orphans,
-    end_with_parent,
     enter_namespaces,
     limit_scratch,
 )

@@ -4,12 +4,10 @@ limited size."""
 from __future__ import annotations
 
 import os
-import signal
 from contextlib import suppress
 
 from tile_runtime.tools.judge.kernel_calls import (
     PR_SET_CHILD_SUBREAPER,
-    PR_SET_PDEATHSIG,
     control_process,
     mount,
     unshare,
@@ -62,11 +60,6 @@ def limit_scratch(folder: str, megabytes: int) -> None:
 def adopt_orphans() -> None:
     """Make this process the parent of orphans of its children."""
     control_process(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def end_with_parent() -> None:
-    """Have this process killed when its parent ends."""
-    control_process(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 def _write(path: str, text: str) -> None:
