@@ -325,7 +325,8 @@ class _Emitter:
         return [*unroll, f"{pad}{head}{note}", *lines, f"{pad}}}"]
 
     def windows(self, stmt: Op | Store, here: Known) -> Iterator[str]:
-        """What the simulator looks at before a statement: parts that may leave their rows."""
+        """Write the checks of the simulator before a statement: one for each part that may leave
+        its row."""
         for w in uncertain_windows(stmt, here.ranges):
             texts = [cxx_expr(e, here, stmt.loc) for e in (w.offset, w.extent, w.size)]
             yield f"TILE_INSIDE({cxx_name(w.buffer.name)}, {w.dimension}, {', '.join(texts)});"

@@ -1,5 +1,7 @@
-"""What templates see of a tensor of Ascend C besides what every back end has: its address, and the
-matrix in l1 or l0 that it is part of."""
+"""Present a tensor of Ascend C to a template: its address, and the matrix in l1 or l0 around it.
+
+`cxx/views.py` has the properties that every back end uses.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ class TensorView(RegionView):
 
     @property
     def is_matrix(self) -> bool:
-        """Whether the region is all of the matrix, as far as can be told."""
+        """Whether the region is provably the whole matrix."""
         return all(
             constant_value(s.offset) == 0 and simplify(s.extent) == simplify(size)
             for s, size in zip(self.region.dims[-2:], self.buffer.shape[-2:], strict=True)

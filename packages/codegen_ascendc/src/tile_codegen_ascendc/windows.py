@@ -1,5 +1,8 @@
-"""Parts of buffers and tensors that may leave their row: of these the simulator is told
-(docs/use/checks.md). What leaves its buffer is seen without being told."""
+"""Find parts of buffers and tensors that may leave their row (docs/use/checks.md).
+
+The generated code passes these parts to the simulator. Without help the simulator sees only
+accesses that leave the buffer.
+"""
 
 from __future__ import annotations
 

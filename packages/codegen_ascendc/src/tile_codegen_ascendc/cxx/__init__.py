@@ -1,5 +1,5 @@
 """Write C++ for any back end: identifiers, scalar expressions, operands of templates.
 
-What this text leans on, a back end has in its headers: the functions `tile::` and tensors that are
-read by `GetValue`. Not here: what is Ascend C, which is the rest of this package.
+The text uses functions `tile::` and tensors with a method `GetValue`; a back end provides both in
+its headers. The rest of the package writes the parts that only Ascend C has.
 """

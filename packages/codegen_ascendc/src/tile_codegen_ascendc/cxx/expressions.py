@@ -98,8 +98,8 @@ def _in_type(expr: Expr, common: DType, op: str) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the variables where an expression stands: their ranges, and which ones C++
-    holds in 64 bits although they are int32, as it does symbols."""
+    """Facts about the variables at a program point: their ranges, and the int32 variables that C++
+    holds in 64 bits, as it holds symbols."""
 
     ranges: Ranges
     wide: frozenset[Var] = frozenset()
@@ -128,8 +128,8 @@ def cxx_constant(const: Const) -> str:
 
 
 def _written(value: float, dtype: DType) -> float:
-    """The number that C++ rounds to what the type holds: a literal becomes a float before it is
-    anything narrower."""
+    """The literal to write for a value: the value itself, or the value rounded to its type if C++,
+    which rounds a literal to float first, would get another number."""
     kept, single = held(value, dtype), held(value, FLOAT32)
     return value if math.isfinite(single) and held(single, dtype) == kept else kept
 
@@ -309,8 +309,8 @@ def gm_offset(offset: Expr, buffer: Buffer, known: Known) -> Expr:
 
 
 def _widened(expr: Expr, known: Known) -> Expr:
-    """The expression such that C++ computes every sum and product in it that may leave int32 in 64
-    bits. What is loaded and named is as it is."""
+    """Widen to 64 bits every sum, difference and product that may leave int32. Loads and variables
+    stay unchanged."""
     if isinstance(expr, Unary) and expr.op == "-":
         operand = _widened(expr.operand, known)
         return expr if operand is expr.operand else Unary("-", operand, INT64)

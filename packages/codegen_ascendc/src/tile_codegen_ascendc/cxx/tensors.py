@@ -1,4 +1,4 @@
-"""How tensors are called in C++: by their names, and on other ranks by what leads there."""
+"""Spell tensors in C++: by name, or by the expression that finds the instance of another rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What templates see of an operation: operands by name, already spelt in C++."""
+"""Present an operation to its template: operands by name, already spelt in C++."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ class OpView:
 
     @cached_property
     def in_rows(self) -> str | None:
-        """Arguments `rows, columns` and the pitch of each region, where it works on rows that do
-        not touch. Templates of operations that the op table says this of ask for it."""
+        """Arguments `rows, columns` and the pitch of each region, for an operation on separate
+        rows; None for all others. The op table decides which templates use them."""
         form = row_form(self.node)
         if form is None:
             return None
