@@ -1,6 +1,7 @@
-"""What attention takes on a chip, by its tiles of queries and keys, as costs of the time model: for
-a kernel whose cube core makes scores and sums while its vector cores weigh those of the round
-before.
+"""Model the time of attention on a chip, by its tiles of queries and keys.
+
+The kernel of the model overlaps its cores: the cube core computes scores and weighted sums while
+the vector cores compute the weights of the previous iteration.
 """
 
 from __future__ import annotations
@@ -63,10 +64,11 @@ def _in_l1(work: Attention, m: int, n: int, versions: int) -> int:
 
 
 def modelled_cycles(work: Attention, m: int, n: int, target: Target) -> float:
-    """Core cycles of the launch: rounds of keys of the busiest core, each as long as its slower
-    half or what it moves through L2, and part of the other; and half a round until all pipes have
-    work, and again when the first have none. Where l1 has no room for the weights of the next
-    round, the cube core loads them after the products of this one."""
+    """Core cycles of the launch. The busiest core runs its iterations over keys. Each lasts as long
+    as its slowest part (cube core, vector cores or traffic through L2) and a share of the shorter
+    half. Half an iteration comes on top to fill the pipes, and half to drain them. Where l1 has no
+    room for the weights of the next iteration, the cube core loads them after the products of this
+    one."""
     timing = timing_of(target)
     cube, vector = _halves(work, m, n, target)
     handover = 2 * timing["cross_flag_latency"] + timing["gm_load_latency"]
@@ -77,7 +79,7 @@ def modelled_cycles(work: Attention, m: int, n: int, target: Target) -> float:
 
 
 def least_cycles(work: Attention, m: int, n: int, target: Target) -> float:
-    """What no schedule of these tiles is below: the products of the busiest core."""
+    """A lower bound, in cycles, for all schedules of these tiles: products of the busiest core."""
     scores = tile_cycles(Product(m, n, work.width, work.dtype), target)
     sums = tile_cycles(Product(m, work.width, n, work.dtype), target)
     return _rounds(work, m, n, target) * (scores + sums)

@@ -54,10 +54,10 @@ def recommend_configs(
     "reduction" of M, N: block_M whole rows, for one input and a result that is normalised by row.
     "attention" of B, H, S, D: block_M queries and block_N keys.
 
-    All fit the memories of `target` (the chip of the switch `soc` unless named) as often as loads
-    run ahead, and are aligned as it wants. Each has `microseconds`, a roofline of its pipes by the
-    time model, and `least_microseconds`, what it can not be below, by which a tuner leaves it out.
-    `most` limits how many. Raises Fault for another kind or number of sizes.
+    All fit the memories of `target` (by default the chip of the switch `soc`), once for each load
+    that runs ahead, and respect its alignment. Each has `microseconds`, a roofline of its pipes by
+    the time model, and `least_microseconds`, a lower bound by which a tuner skips it. `most` limits
+    how many. Raises Fault for another kind or number of sizes.
     """
     if kind not in _KINDS:
         raise Fault(

@@ -1,6 +1,7 @@
-"""What a product of matrices takes on a chip, by the sizes of its tiles: costs of the time model,
-for a kernel that deals tiles out to all cube cores and overlaps loads, products and results. Says
-nothing about which sizes are worth a look, or in which order tiles are taken.
+"""Model the time of a matrix product on a chip, by the sizes of its tiles.
+
+The kernel of the model deals its tiles to all cube cores and overlaps loads, products and results.
+Which sizes to try, and the order of the tiles, are decided elsewhere.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def fits(tiles: Tiles, dtype: DType, target: Target) -> bool:
 
 
 def modelled_cycles(product: Product, tiles: Tiles, target: Target) -> float:
-    """Core cycles of the whole product: the rounds of the busiest core, each as long as what it
-    does most of, loads, products or results; what has to come from HBM first; and a start."""
+    """Core cycles of the whole product: the tiles of the busiest core, its first loads from HBM,
+    and the start. Each tile lasts as long as the busiest of its loads, products and result."""
     m, n, k = tiles
     dtype, rows, columns = product.dtype, product.m, product.n
     # The loads of a tile go on under the one before, and are as deep in k as l1 allows.
@@ -107,8 +108,8 @@ def tile_cycles(product: Product, target: Target) -> float:
 
 
 def least_cycles(product: Product, tiles: Tiles, target: Target) -> float:
-    """What no schedule of these tiles is below that loads both operands of each: products or loads
-    of the busiest core with nobody beside it, or what has to come from HBM."""
+    """A lower bound for every schedule that loads both operands of each tile, in cycles: the
+    products or loads of the busiest core without contention, or the traffic from HBM."""
     m, n, _ = tiles
     tiles_of_all = math.ceil(product.m / m) * math.ceil(product.n / n)
     rounds = math.ceil(tiles_of_all / target.cube_cores)

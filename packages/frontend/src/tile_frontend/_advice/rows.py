@@ -1,6 +1,7 @@
-"""What vector work on the rows of matrices takes on a chip, by the sizes of its tiles: elementwise
-operations and reductions, as costs of the time model. Tiles are dealt out to all cores, and the two
-vector cores of a block take half of the rows of each. Products are in `products`.
+"""Model the time of vector work on rows of matrices, by the sizes of its tiles.
+
+The work is elementwise operations and reductions. Tiles are dealt to all cores, and each vector
+core of a block takes half of the rows of a tile. Products are in `products`.
 """
 
 from __future__ import annotations
@@ -91,11 +92,11 @@ class _Round(NamedTuple):
 
 
 def _round(work: RowWork, m: int, n: int, columns: int, target: Target) -> _Round:
-    """A tile of which so many columns are in the matrix. It takes as long as the pipe that is
-    busiest, or as loads and stores let the next but one begin; stores of a core are in order, and
-    flags hand over from pipe to pipe. Where
-    rows are not whole, or end within a block, the tile is filled before it is loaded, and the
-    vector core waits for the load."""
+    """Model a tile of which `columns` columns lie in the matrix. It lasts as long as its busiest
+    pipe, or half the chain of load, computation and store, since two tiles overlap. A core
+    completes its stores in order, and flags hand over between pipes. Where rows are not whole, or
+    end within a block, the kernel fills the tile before the load, and the vector core waits for the
+    load."""
     loads, vector, store = _of_a_round(work, m, n, columns, target, Assumed(in_l2=False))
     all_cores = Assumed(in_l2=False, cores=target.vector_cores)
     shared = max(c.busy for c in _of_a_round(work, m, n, columns, target, all_cores))
@@ -113,8 +114,8 @@ def _round(work: RowWork, m: int, n: int, columns: int, target: Target) -> _Roun
 
 
 def least_cycles(work: RowWork, m: int, n: int, target: Target) -> float:
-    """What no schedule of these tiles is below, whatever is computed: loads or stores of the
-    busiest core with nobody beside it, and memory."""
+    """A lower bound for every schedule of these tiles, whatever they compute, in cycles: loads or
+    stores of the busiest core without contention, or memory."""
     loads, _, store = _of_a_round(work, m, n, min(n, work.columns), target, Assumed())
     busy = max(loads.busy, store.busy)
     return max(_rounds(work, m, n, target) * busy, _memory(work, target))
@@ -133,8 +134,9 @@ def _memory(work: RowWork, target: Target) -> float:
 def _of_a_round(
     work: RowWork, m: int, n: int, columns: int, target: Target, assumed: Assumed
 ) -> tuple[Cost, Cost, Cost]:
-    """What a vector core loads, computes and stores of a tile with so many columns of the matrix:
-    half of the rows, or of one row half of the columns, where they are worked on one by one."""
+    """Costs of the loads, the computation and the store of one vector core for a tile with
+    `columns` columns in the matrix. The core has half of the rows. With a single row, and work row
+    by row, it has half of the columns."""
     rows, wide = _of_a_core(m), _width(min(n, work.columns), work.dtype)
     if m == 1 and work.one_by_one:
         wide = _width(math.ceil(wide / 2), work.dtype)
@@ -151,9 +153,10 @@ def _of_a_round(
 
 
 def vector_cycles(work: RowWork, rows: int, columns: int, target: Target) -> float:
-    """What one vector core computes for so many rows of a tile. Each step waits for the one before.
-    A cast costs what an addition does, a reduction that of its lanes once more, and what has a
-    number for each row an instruction for each row, or for each strip as wide as a repeat."""
+    """Cycles of one vector core for `rows` rows of a tile. Each step waits for the previous one. A
+    cast costs as much as an addition. A reduction also costs an addition on one value per row. A
+    step with a number per row costs an instruction for each row, or one for each strip of one
+    repeat, whichever is less."""
     dtype = work.computed
     whole = tile(Memory.UB, dtype, rows, _width(columns, dtype))
     line = tile(Memory.UB, dtype, rows, 1)

@@ -27,11 +27,11 @@ def recommend_tiles(
 ) -> Tiles:
     """Tile sizes for `A[M, K] @ B[K, N]`: the named tuple (block_M, block_N, block_K).
 
-    Of all tiles that fit l0c, of whose steps of k two fit l0a and l0b, and of whose rounds two fit
-    l1, those with the shortest modelled time on `target` (the chip of the switch `soc` unless
-    named), for a kernel that deals its tiles out to all cube cores and overlaps loads, products and
-    results. Sizes are multiples of 16, of 32 for int8; `block_K` divides K where it can. The same
-    arguments give the same tiles. The rates are those of docs/hardware/time_model.md.
+    Return the tiles with the shortest modelled time on `target` (by default the chip of the switch
+    `soc`). The modelled kernel deals its tiles to all cube cores and overlaps loads, products and
+    results. Candidates fit l0c once; l0a and l0b hold two of their steps of k, and l1 holds two of
+    their iterations. Sizes are multiples of 16, of 32 for int8; `block_K` divides K where it can.
+    The same arguments give the same tiles. The rates are those of docs/hardware/time_model.md.
 
     Raises Fault for sizes below 1, a type no product takes, and chips without a known clock.
     """

@@ -110,7 +110,7 @@ def _one_kind(kind: AtomicKind, tensor: Buffer) -> None:
 
 
 def _in_its_type(name: str, src: Region, dst: Region) -> Region:
-    """What text for GPUs adds, in the type of the tensor."""
+    """The source converted to the type of the tensor, as text for GPUs expects."""
     trace = current(name)
     same = src.dtype is dst.dtype or src.static_extents() is None or src.memory is Memory.GM
     if same or not trace.python_names:

@@ -46,8 +46,9 @@ from tile_ir.quick_dataclasses import dataclass, replace
 def behind_the_nest(
     trace: Trace, loops: Sequence[For], body: Body
 ) -> tuple[Body, tuple[Stmt, ...]]:
-    """The body of a nest without what it adds to elements of tensors, and that as additions of
-    tiles behind the nest; the body as it is, where some indices are no rows of a tensor."""
+    """Move additions to elements of tensors out of a nest. Returns the body without them, and
+    additions of whole tiles for the place behind the nest. The body is unchanged where some indices
+    are no rows of a tensor."""
     extents = [constant_value(simplify(loop.stop - loop.start)) for loop in loops]
     if None in extents or not any(trace.adds(s) for s in walk(body)):
         return body, ()

@@ -163,8 +163,8 @@ _FLOATS = (FLOAT16, FLOAT32)
 
 
 def in_bytes(definition: OperandDef, operand: Operand) -> Operand:
-    """The operand, or its bytes if it takes bytes and is a tile of floats. What is read as bytes
-    has been written so: numbers are no mask."""
+    """The operand, or its bytes if the operation takes bytes and the operand is a tile of floats. A
+    tile that is read must already have a view in bytes: numbers are no mask."""
     if not (definition.as_bytes and isinstance(operand, Region) and operand.dtype in _FLOATS):
         return operand
     last = operand.dims[-1]

@@ -1,5 +1,7 @@
-"""Products that the blocks of a cluster share: each computes its rows of C, or its columns. What it
-reads comes through L2, as no two blocks share memory on chip."""
+"""Share a product among the blocks of a cluster: each computes its rows or columns of C.
+
+Operands come through L2, as no two blocks share memory on chip.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a copy is where it is no plain movement of a tile: the assignment of an element, or what
-adds to gm."""
+"""Build copies that do not move a tile: assignments of one element, and additions to gm."""
 
 from __future__ import annotations
 

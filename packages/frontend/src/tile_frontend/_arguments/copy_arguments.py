@@ -56,10 +56,11 @@ def copy(
 
     `unit_flag` is about time and changes nothing here. `srcN`, which the first versions have third,
     is the distance of the tensor's rows: -1 and its last dimension are what the shape says; another
-    one is a `stride`. `real_k` and `real_n` cut what goes to l0a and l0b to what a shorter product
-    reads: its `k_actual` and `n_actual` say the same. With `stride` rows of the tile are so many
-    elements apart in gm, from the start index on, whatever the shape of the tensor says. With `nz`
-    gm has the matrix in the order of l1: [columns of fractals, rows of fractals, 16, 32 bytes].
+    one is a `stride`. `real_k` and `real_n` shorten the matrices in l0a and l0b for a shorter
+    product, whose `k_actual` and `n_actual` must be equal to them. With `stride` rows of the tile
+    are so many elements apart in gm, from the start index on, whatever the shape of the tensor
+    says. With `nz` gm has the matrix in the order of l1: [columns of fractals, rows of fractals,
+    16, 32 bytes].
 
     `src_pe` and `dst_pe` are the rank whose instance of a symmetric tensor that side is.
 
@@ -328,7 +329,7 @@ _DIMENSIONS: Mapping[Memory, Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class RegisterExtents:
-    """What a copy said of its registers."""
+    """The extents of registers that a copy names."""
 
     sizes: Mapping[str, Expr]
     turned: bool
@@ -340,7 +341,7 @@ class RegisterExtents:
         return RegisterExtents(known, turned)
 
     def cut(self, src: Region, dst: Region, memory: Memory) -> tuple[Region, Region]:
-        """Both sides cut to what a product reads of a `dst` in this memory."""
+        """Both sides cut to the part that a product reads of a `dst` in this memory."""
         for name, dim in _DIMENSIONS.get(memory, {}).items():
             if name not in self.sizes or min(len(src.dims), len(dst.dims)) < 2:
                 continue
@@ -371,7 +372,7 @@ class RegisterExtents:
 
 
 def _memories(body: Body, buffer: Buffer) -> Iterator[Memory]:
-    """The memories of registers that uses of the buffer ask for."""
+    """The memories of registers that the uses of a buffer require."""
     for op in walk_ops(body):
         for i, operand in enumerate(op.operands):
             memories = op.opdef.operand_def(i).memories

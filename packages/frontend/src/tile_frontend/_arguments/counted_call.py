@@ -32,9 +32,9 @@ class CountedFunction(OpFunction):
         return build_op(self.opdef, given, self.__name__)
 
     def _checked(self, given: dict[str, Any], names: list[str], count: int) -> int:
-        """The count, which no operand is shorter than. With the switch `lax_calls` no more than the
-        shortest operand has: scripts written for a compiler that does not compare the two give the
-        size of the tensor where that of the tile is meant."""
+        """The count, which no operand is shorter than. The switch `lax_calls` limits it to the
+        length of the shortest operand instead. Some scripts need that: they give the size of the
+        tensor for that of the tile, for a compiler that does not compare the two."""
         rooms = {
             name: (region, math.prod(extents))
             for name in names

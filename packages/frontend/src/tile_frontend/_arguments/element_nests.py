@@ -81,7 +81,7 @@ def new_tile(dtype: DType, dims: Sequence[Expr], name: str, of: Tile | None = No
 
 
 def as_one(statements: Sequence[Stmt], name: str) -> Pending:
-    """What a call stands for that needs several statements: all but the last are emitted."""
+    """Emit all statements but the last, which becomes the pending result of the call."""
     trace = current(f"T.{name}")
     for stmt in statements[:-1]:
         trace.emit(stmt)

@@ -44,7 +44,7 @@ class EngineHandle:
         self.trace = trace
 
     def in_words(self) -> str:
-        """What messages call it."""
+        """The words for it in messages."""
         return "the handle of a copy by the engine"
 
 
@@ -120,7 +120,7 @@ def _through() -> Region:
 
 
 def _of_whole_block(trace: Trace) -> bool:
-    """Whether the text is that of all cores of a block, one of which asks the engine."""
+    """Whether one text describes all cores of a block, so that one of them uses the engine."""
     return trace.header is not None and trace.header.threads is not None
 
 

@@ -47,9 +47,9 @@ def _rows_of_pixels(
     dilation: Any,
     pad: Any,
 ) -> Any:
-    """Each row of `col` is one output pixel in the order of image, row and column, each column one
-    place of the kernel and a channel, channels fastest: a run of channels is one transfer. Outside
-    of the image is 0."""
+    """Each row of `col` is one output pixel, in the order of image, row and column. Each column is
+    one place of the kernel and one channel, channels fastest; a run of channels is one transfer.
+    Outside of the image is 0."""
     trace = current("T.im2col")
     src, dst = side_of(img, "img", "im2col"), side_of(col, "col", "im2col")
     assert isinstance(src, Region) and isinstance(dst, Region), "sides that are no elements"

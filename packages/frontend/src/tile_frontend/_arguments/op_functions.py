@@ -100,7 +100,7 @@ class OpFunction:
         self.__doc__ = self._help(doc or (adapter and getdoc(adapter)) or f"{opdef.doc}.")
 
     def default(self, name: str) -> Any:
-        """What stands for an argument that is left out; REQUIRED where it may not be."""
+        """The default of an argument; REQUIRED if there is none."""
         return next(a.default for a in self.arguments if a.name == name)
 
     @property
@@ -152,7 +152,7 @@ class OpFunction:
         return build_op(self.opdef, self.parts(filled), self.__name__)
 
     def filled(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """All arguments: those that are left out with what stands for them."""
+        """All arguments, with defaults for those that the call omits."""
         return {
             a.name: given[a.name]
             if a.name in given
@@ -164,7 +164,7 @@ class OpFunction:
 
     def parts(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Operands and attributes by name. Raises Fault for a list of another length, and for a
-        value of what has no effect that means something elsewhere."""
+        value of an argument without effect that has a meaning elsewhere."""
         found: dict[str, Any] = {}
         for a in self.arguments:
             value = given[a.name]
@@ -186,7 +186,7 @@ class OpFunction:
         raise unexpected(what, value, a.expected, a.hint, slug="attribute-value")
 
     def _help(self, text: str) -> str:
-        """What the operation does, and what each argument may be."""
+        """The description of the operation, then a line on the values of each argument."""
         known = {o.name: _operand(o) for o in self.opdef.operands}
         known.update({a.name: _attribute(a) for a in self.opdef.attrs})
         lines = [

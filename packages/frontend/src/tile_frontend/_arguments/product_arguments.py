@@ -1,4 +1,4 @@
-"""Build `T.gemm_v0` and `T.mma`, from a bias and cut to the columns that are asked for."""
+"""Build `T.gemm_v0` and `T.mma`, with a bias and for a part of the columns."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ def _check_columns(what: str, number: int, n: int) -> None:
 
 
 def _runtime_columns(op: Op, columns: Expr, n: int) -> If:
-    """All columns at once where all are asked for, else strips as wide as l1 is cut."""
+    """Compute all columns at once where the count includes them all, else in strips as wide as the
+    blocks of l1."""
     trace, loc = current("T.gemm_v0"), op.loc
     count = trace.let("columns", columns, loc).expr
     strip = max(FRACTAL, k0_elements(op.region("A").dtype))
@@ -139,9 +140,9 @@ _PARTS = {"n_actual": {"C": -1, "B": -1, "bias": -1}, "k_actual": {"A": -1, "B":
 
 
 class MmaFunction(ProductFunction):
-    """`n_actual` and `k_actual` cut the registers, whose loads have to be as large: the order of
-    their elements depends on their size. What is known when the kernel runs stands in the text as
-    it is written: the loads of both registers are as large if they say the same."""
+    """Build products whose registers `n_actual` and `k_actual` cut. The loads of both registers
+    must have the same size, since the order of elements in a register depends on it. Sizes that are
+    known only at run time are compared as expressions: they must be written alike."""
 
     def build(self, given: dict[str, Any]) -> Pending:
         whole, op = self.product(given)

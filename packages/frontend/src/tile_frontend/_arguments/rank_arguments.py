@@ -28,9 +28,9 @@ from tile_ir.ranks import is_symmetric
 
 
 def signal(word: Any, value: Any, pe: Any = None, op: Any = "set") -> Pending:
-    """Set a word of the rank `pe`, or of this one, to `value`, or add to it (`op="add"`). It tells
-    who waits for it that all this core has completed before is there: `T.quiet()` completes what it
-    has put to other ranks."""
+    """Set a word of the rank `pe`, or of this one, to `value`, or add to it (`op="add"`). A rank
+    that waits for the word then sees everything that this core completed before the signal.
+    `T.quiet()` completes its puts to other ranks."""
     region, trace = _word("signal", word, pe), current("T.signal")
     if trace.header is not None and trace.header.threads is not None:
         # The text is that of a whole block: so is the signal, after what all its cores have done.

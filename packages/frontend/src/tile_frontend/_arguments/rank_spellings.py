@@ -1,5 +1,8 @@
-"""What other libraries call the operations between ranks: TileScale, NVSHMEM, and SHMEM as
-tilelang-ascend has it. Some put the destination first, and some count bytes."""
+"""Accept operations between ranks as other libraries spell them.
+
+The libraries are TileScale, NVSHMEM, and SHMEM as tilelang-ascend has it. Some put the destination
+first, and some count bytes.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def _in_order(name: str, src: Any, dst: Any, far: str) -> tuple[Any, Any]:
 
 
 def _of_one_type(name: str, src: Any, dst: Any) -> None:
-    """What other libraries move are bytes: nothing is converted on the way."""
+    """Raise a Fault for sides of two types: other libraries move bytes and convert nothing."""
     a, b = (side_of(at_address(value), "src", name) for value in (src, dst))
     if a.buffer.dtype is not b.buffer.dtype:
         message = f"{name}: `{a.buffer.name}` is of {a.buffer.dtype}, but `{b.buffer.name}` is of "
@@ -130,7 +133,7 @@ def putmem_signal(
 
 
 def signal_op(word: Any, value: Any, op: Any, pe: Any) -> Pending:
-    """`T.signal`, with what it does before the rank."""
+    """`T.signal` with the operation as an argument before the rank."""
     return signal(word, value, pe, _how(op))
 
 
@@ -139,7 +142,7 @@ _HOW = {0: "set", 1: "add", 9: "set", 10: "add"}
 
 
 def _how(op: Any) -> str:
-    """`set` or `add`, of what other libraries call it: their numbers, or their names."""
+    """`set` or `add`, from the number or the name that another library gives."""
     number = python_number(op)
     text = _HOW.get(int(number), "") if number is not None else str(op).lower()
     for known in ("set", "add"):
@@ -171,7 +174,7 @@ class CmpType:
 
 
 class Amo:
-    """What `T.signal_op` does to a word, by the names of another library."""
+    """The operations of `T.signal_op` on a word, by the names of another library."""
 
     SIGNAL_SET, SIGNAL_ADD = "set", "add"
 
@@ -195,7 +198,8 @@ def st(
 
 
 def atom_add(target: Any, value: Any, scope: Any = "gpu", sem: Any = "relaxed") -> Pending:
-    """`T.signal` that adds. What the word was before, other ranks do not tell here."""
+    """`T.signal` that adds. The previous value of the word stays unknown: other ranks do not return
+    it."""
     pending = signal(target, value, None, "add")
     message = "atom_add: atomic operations do not return the previous value"
     hint = "add on a line of its own, and wait for the total with T.wait_ge"

@@ -117,7 +117,7 @@ def _by_kind(name: str, clear: Any, real_shape: Any) -> tuple[Any, Any]:
 
 
 def _check_kept(name: str, keepdim: Any, source: Any, out: Any) -> None:
-    """A Fault where the result has not the shape that is asked for in the words of torch."""
+    """Raise a Fault where the shape of the result contradicts `keepdim`, the argument of torch."""
     if keepdim is None:
         return
     if not isinstance(keepdim, bool):
@@ -165,8 +165,8 @@ def _reduction(
 
 
 def _for_gpus(name: str, src: Region, dst: Region, dim: int, clear: Any) -> Pending:
-    """What text for GPUs reduces: any dimension of any number of them, in the type of the
-    result."""
+    """Reduce as text for GPUs expects: along any dimension of a tile of any rank, in the type of
+    the result."""
     cleared = traced_number(clear)
     if not isinstance(cleared, bool):
         raise unexpected(f"{name}: clear", clear, "True or False", slug="attribute-type")
@@ -230,9 +230,10 @@ def _real(name: str, src: Region, real_shape: Any) -> Region:
 
 
 def _fitting(src: Region, real: Region, dst: Region, dim: int) -> Region:
-    """`out` may be as long as the kept dimension with the rest of its last block and, where only a
-    part is reduced, as the buffer's rows or columns; then only its first elements are written. One
-    that would be right for the other dimension more likely means that."""
+    """Cut `out` to its first elements where it is longer than the kept dimension. It may be as long
+    as that dimension with the rest of its last block. Where a part of a buffer is reduced, it may
+    also be as long as the buffer's rows or columns. A length that would be right for the other
+    dimension is not cut: it more likely means that one."""
     if len(src.dims) == 1:
         return dst
     wanted = simplify(real.dims[-1 if dim in (0, -2) else -2].extent)

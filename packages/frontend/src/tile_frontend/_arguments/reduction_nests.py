@@ -85,8 +85,8 @@ KINDS: dict[str, ReductionKind] = {
 
 @dataclass(frozen=True, slots=True)
 class ReducedPart:
-    """What is reduced to what: `axis` is a dimension of `src`, and `outer`, `count` and `inner` are
-    the elements before it, along it and behind it."""
+    """The operands of a reduction. `axis` is a dimension of `src`; `outer`, `count` and `inner` are
+    the numbers of elements before it, along it and behind it."""
 
     kind: ReductionKind
     name: str

@@ -30,9 +30,9 @@ _Run = tuple[Region, Expr, Expr]
 
 
 def run_of(name: str, side: Region | Load, count: Expr) -> Region:
-    """The first `count` elements of a region, or those from an element on. Raises Fault where
-    there are not so many, and where they are no box; where only a run knows how many there are,
-    the kernel asserts it (`copy-extent`)."""
+    """The first `count` elements of a region, or those from an element on. Raises Fault where there
+    are fewer, and where they are no box. Where the number is known only at run time, the kernel
+    asserts it (`copy-extent`)."""
     match side:
         case Load():
             run, end, size = _from_element(name, side, count)

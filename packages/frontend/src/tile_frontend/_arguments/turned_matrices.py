@@ -1,6 +1,9 @@
-"""Matrices of the cube core that scripts for the next chip declare in another order than they lie
-in here, where loads from l1 turn a matrix and none from gm does: a register that a product reads
-transposed, or a tile of l1 that a copy from gm turns, is the transposed one from the beginning."""
+"""Transpose the declarations of matrices that scripts for the next chip turn on their way.
+
+On this chip loads from l1 can turn a matrix, and loads from gm cannot. Such scripts declare a
+register that a product reads transposed, or a tile of l1 that a copy from gm turns. Both become the
+transposed matrix, from their declaration on.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ def _toggled(op: Op, names: set[str]) -> tuple[AttrValue, ...]:
 
 
 def turned(region: Region) -> Region:
-    """The part of the transposed matrix that is this part of what is declared."""
+    """The region of the transposed matrix that corresponds to a region of the declared one."""
     trace = current("a turned matrix")
     known = (c for c in trace.at_the_end if isinstance(c, TurnedMatrix))
     matrix = next((m for m in known if m.declared == region.buffer), None)

@@ -3,8 +3,8 @@
 Other versions of the language have it as a positional argument behind the buffers of an operation
 (`T.reduce_max(x, out, tmp, dim=-1)`), as `tmp=`, or not at all
 (docs/use/coming_from_tilelang.md#working-memory). Here the compiler finds it, for every operation
-whose record says that it uses some. What the script handed over stays with the operation, for
-kernels that keep order or memory in their own hands (`adopt_scratch`).
+whose record says that it uses some. The operation keeps the buffer of the script, for kernels that
+order their pipes or place their memory themselves (`adopt_scratch`).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def alternatives(text: str) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class ImportTable:
-    """What scripts of a dialect import, which is how a dialect is recognised.
+    """Imports of the scripts of a dialect, by which the compiler recognises it.
 
     `modules` has the names of each module with their places, `"package.module:name"`. The
     remaining names of a module of `bases` are those of a module of ours, one of `functions` is
@@ -43,13 +43,13 @@ class ImportTable:
 class Dialect:
     """How scripts of another language or version differ.
 
-    `imports` is the place of its ImportTable, `modules` are those of the language that only its
-    scripts import, and `signs` names of `T`, or arguments `name=`, that tell it from the others in
-    the text of a kernel. `operations` has other names of operations, by
-    namespace, and `arguments` those of their arguments: an argument is the first of these that the
-    operation has and that is not given, and one of `same_arguments` whatever is given.
-    `working_memory` names arguments of operations that compute it themselves here. `removed` tells
-    by namespace what to write instead of a name that is not here.
+    `imports` is the place of its ImportTable, and `modules` are the modules of the language that
+    only its scripts import. `signs` are names of `T`, or arguments `name=`, that occur only in
+    kernels of this dialect. `operations` maps other names of operations to ours, by namespace.
+    `arguments` maps other names of an argument to candidates: the first that the operation has and
+    the call has not given counts. `same_arguments` maps names to one candidate, given or not.
+    `working_memory` names arguments of operations that compute it themselves here. `removed` has
+    the text to write instead of a missing name, by namespace.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Tell how an operation of torch, NumPy, Triton or Python is written here, for hints."""
+"""Name the operation that replaces one of torch, NumPy, Triton or Python, for hints."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def value_at(place: str) -> Any:
 
 
 def import_table(dialect: Dialect = TILELANG_ASCEND) -> ImportTable:
-    """What scripts of a dialect import."""
+    """The table of a dialect's imports."""
     table = value_at(dialect.imports)
     assert isinstance(table, ImportTable), f"{dialect.imports} is the table of {dialect.name}"
     return table

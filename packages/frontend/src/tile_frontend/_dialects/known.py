@@ -87,8 +87,7 @@ def with_spellings(
 
 
 def argument_here(name: str, parameters: Sequence[str], given: Collection[str]) -> str:
-    """What an operation with these parameters calls an argument; the name itself if it calls
-    nothing so."""
+    """The parameter that an argument of another dialect means; the name itself if there is none."""
     if name in parameters:
         return name
     for dialect in DIALECTS:
@@ -101,7 +100,7 @@ def argument_here(name: str, parameters: Sequence[str], given: Collection[str]) 
 
 
 def advice(module: str, name: str) -> str | None:
-    """What to write instead of `module.name`, if that is known."""
+    """The text to write instead of `module.name`; None if no table has it."""
     namespace = _NAMESPACES.get(module)
     if namespace is None:
         return None

@@ -48,9 +48,8 @@ class PortedName:
 
 
 def porting_list(tree: ast.Module) -> list[PortedName]:
-    """What becomes of the names of a script: errors first, then by place.
-
-    A name that means here what it means there is not in the list."""
+    """List the names of a script that change: errors first, then by place. A name with the same
+    meaning in both dialects is not in the list."""
     bound = _imported(tree)
     found = {*_imports(tree), *_uses(tree, bound), *_types(tree)}
     return sorted(found, key=lambda f: (ORDER.index(f.outcome), f.line, f.column, f.name))

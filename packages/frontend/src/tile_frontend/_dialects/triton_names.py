@@ -1,6 +1,6 @@
-"""Tell how names and arguments of Triton are written here, for hints.
+"""Name the replacements for names and arguments of Triton, for hints.
 
-Only what `written_here` does not find by the name of an operation stands in these tables.
+The tables have only names that `written_here` does not find by the name of an operation.
 """
 
 from __future__ import annotations
@@ -74,5 +74,5 @@ TRITON_ARGUMENTS = {
 
 
 def argument_of_triton(function: str, argument: str) -> str | None:
-    """What to write in place of an argument; None if nothing is known of it."""
+    """The text to write in place of an argument; None if the tables have none."""
     return TRITON_ARGUMENTS.get(function, {}).get(argument)
