@@ -82,7 +82,7 @@ class AssignmentEvaluator(CallEvaluator):
         self.scope.assign(name, self._bound(name, value, stmt), loc)
 
     def _bound(self, name: str, value: Any, stmt: ast.stmt) -> Any:
-        """What a name stands for after `name = value`."""
+        """The value to bind to a name by `name = value`."""
         loc = self.source.loc(stmt)
         if self.scope.find_local(name) is MISSING:
             self.trace.names.forget(name, self.expansion)

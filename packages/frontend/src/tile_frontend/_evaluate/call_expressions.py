@@ -68,8 +68,8 @@ class CallEvaluator(ComprehensionEvaluator):
         return value
 
     def call(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        """Call something native. Whatever it raises becomes an error of the kernel at this call:
-        the function may be the user's, so any exception can come out of it."""
+        """Call something native. Every exception becomes an error of the kernel at this call: the
+        function may be the user's, so it can raise any."""
         trace = self.trace
         outer, trace.here = trace.here, self.source.loc(node)
         before = len(trace.pending)

@@ -271,8 +271,8 @@ def _check_views(func: Func) -> None:
 
 
 def _passed(trace: Trace, parameter: ast.arg, value: Scalar) -> Scalar:
-    """What a parameter of a macro stands for: the variable or element itself under `T.Ref`, and a
-    small array. For a GPU, all others are what the argument is now."""
+    """The value of a macro's parameter. Under `T.Ref`, and for a small array, it is the variable or
+    element itself. In text for GPUs, a value that may change is copied at the call."""
     if isinstance(value, Cell) and value.tile in trace.private.arrays:
         return value
     kind = "" if parameter.annotation is None else ast.unparse(parameter.annotation)

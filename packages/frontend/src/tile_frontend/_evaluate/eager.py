@@ -33,7 +33,7 @@ Declared = TensorType | DTypeName
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What the host part of an eager function says of its parameters: those that are tensors or
+    """Parameters as the host part of an eager function declares them: those that are tensors or
     scalars of the kernel, and the names of the constants in their shapes."""
 
     declared: Mapping[str, Declared]
@@ -86,7 +86,7 @@ class EagerFunction:
         return inspect.signature(self.fn)
 
     def parameters(self, given: Mapping[str, Any]) -> Parameters:
-        """What the parameters are, where the others have the values `given`."""
+        """The declared parameters, where the others have the values `given`."""
         host = EagerHost(None)
         with tracing(self.fn) as trace:
             trace.eager = host

@@ -1,5 +1,8 @@
-"""Evaluate expressions: Python values at once, runtime values as IR expressions
-(docs/language/index.md#expressions). Faults of what is called get their place here."""
+"""Evaluate expressions: Python values at once, runtime values as IR expressions.
+
+The rules are in docs/language/index.md#expressions. A Fault of a called function gets its place
+here.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +140,7 @@ class ExpressionEvaluator:
         return loops.serial if value is range else value
 
     def _as_stride(self, value: Any) -> Any:
-        """What a symbol is that stands among the strides of a parameter and is no size."""
+        """The dimension for a symbol that is a stride of a parameter and no size."""
         inside = self.trace.strides.get(value.expr)
         if inside is None or value.expr in self.trace.symbols:
             return value

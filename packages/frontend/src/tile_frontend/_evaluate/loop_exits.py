@@ -55,7 +55,7 @@ def _ways(body: Statements, behind: int) -> int:
 
 
 def _leaves(body: Statements) -> bool:
-    """Whether no way through the statements comes to what follows them."""
+    """Whether no path through the statements reaches the statement behind them."""
     return any(
         isinstance(s, (ast.Break, ast.Continue))
         or (isinstance(s, ast.If) and _leaves(s.body) and _leaves(s.orelse))

@@ -22,7 +22,7 @@ MISSING = object()
 @dataclass(frozen=True, slots=True)
 class Captured:
     """Names from around a function. `local` is a copy of its enclosing scopes and `globals` of its
-    module's; the live ones are asked only for what did not exist yet."""
+    module's. The live ones serve only names that did not exist at the copy."""
 
     local: Mapping[str, Any]
     globals: Mapping[str, Any]
@@ -74,7 +74,7 @@ def _contents(cell: CellType) -> Any:
 
 
 class BlockKind(Enum):
-    """What ending a block means for names that were bound before it and again inside it."""
+    """The effect of a block's end on names that were bound before it and again inside it."""
 
     PLAIN = "plain"
     LOOP = "loop"
@@ -138,8 +138,8 @@ class Scope:
         block.assigned.add(name)
 
     def lost_to_next_iteration(self, name: str, loc: Loc) -> Lost | None:
-        """What assigning a name at this place loses: an open loop has read it from before the loop,
-        so that its next iteration seems to read the new value."""
+        """The value that an assignment here would lose: an open loop has read the name from before
+        the loop, so that its next iteration seems to read the new value."""
         in_loop = False
         if self._never_runs():
             return None

@@ -30,7 +30,7 @@ from tile_ir.quick_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a macro returns; nothing behind it is reached."""
+    """The value that a macro returns; no statement behind it is reached."""
 
     value: Any
 

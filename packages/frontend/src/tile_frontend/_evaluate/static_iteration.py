@@ -143,7 +143,7 @@ class ComprehensionEvaluator(ExpressionEvaluator):
             self.bind_static(inner, item)
 
     def _JoinedStr(self, node: ast.JoinedStr) -> str:
-        """Text of what is known while the kernel is traced."""
+        """Format the text while the kernel is traced. Raises KernelError for runtime values."""
         parts: list[str] = []
         for part in node.values:
             if isinstance(part, ast.Constant):

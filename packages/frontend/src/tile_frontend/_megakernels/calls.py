@@ -1,4 +1,4 @@
-"""What a task is called with."""
+"""Define the call of a task with its arguments."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tile_ir import Buffer, Func, Loc, Var
 
 @dataclass(frozen=True, slots=True)
 class TaskCall:
-    """A task with what is passed for each parameter of its kernel: the name of a tensor or scalar
-    of the megakernel, or a number."""
+    """A task with an argument for each parameter of its kernel: the name of a tensor or scalar of
+    the megakernel, or a number."""
 
     name: str
     func: Func

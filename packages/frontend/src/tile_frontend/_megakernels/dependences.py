@@ -26,7 +26,7 @@ class TaskUse:
 
 
 def uses_of(calls: Sequence[TaskCall]) -> list[TaskUse]:
-    """What each task reads and writes."""
+    """The tensors that each task reads and writes."""
     found = []
     for call in calls:
         reads, writes = _used_parameters(call.func)
@@ -56,9 +56,9 @@ def _used_parameters(func: Func) -> tuple[set[Buffer], set[Buffer]]:
 def in_order(
     calls: Sequence[TaskCall], uses: Sequence[TaskUse], passed: Collection[str]
 ) -> tuple[list[int], Mapping[int, frozenset[int]]]:
-    """The tasks by number, each behind all it needs, near to the order they are given in; and for
-    each task all that come before it in any order. Raises `task-cycle` where there is none, and
-    `task-region` for a tensor that is read before it is certain who writes it."""
+    """Order the tasks: each comes after its predecessors, near to its place in the script. Also
+    returns, for each task, all tasks that come before it in any order. Raises `task-cycle` where no
+    order exists, and `task-region` for a tensor with a read whose writer is not certain."""
     needs: dict[int, set[int]] = {n: set() for n in range(len(calls))}
     late = _readers_of_later_writers(calls, uses, passed)
     for later, use in enumerate(uses):

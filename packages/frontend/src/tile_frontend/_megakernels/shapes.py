@@ -1,5 +1,7 @@
-"""Sizes of tensors in several kernels that are the same: each kernel has symbols of its own; and
-what a tensor of the megakernel is to a task, which may see a part of it."""
+"""Find equal sizes of tensors in several kernels, each of which has symbols of its own.
+
+Map tensors of the megakernel to those of a task, which may see a part.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ Size = int | float | tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """How often the tasks are done in one call, which tensors have a part for each time, and the
-    scalar of tasks that counts turns over all calls."""
+    """The repetition of the tasks in one call: the number of turns, the tensors with a part for
+    each turn, and the scalar of tasks that counts turns over all calls."""
 
     count: Expr
     stacked: frozenset[str] = frozenset()
@@ -44,7 +46,7 @@ class Turns:
 
 @dataclass
 class Shapes:
-    """What the symbols of each task are in the megakernel, and the shapes of its tensors."""
+    """The values of each task's symbols in the megakernel, and the shapes of its tensors."""
 
     calls: Sequence[TaskCall]
     turns: Turns
@@ -76,7 +78,7 @@ class Shapes:
         self._check_step(scalars)
 
     def values(self, number: int) -> dict[Var, Expr]:
-        """What the symbols and scalars of a task are in the megakernel."""
+        """The values of a task's symbols and scalars in the megakernel."""
         func = self.calls[number].func
         variables = [*func.symbols, *(p for p in func.params if isinstance(p, Var))]
         return {var: self._value(number, var) for var in variables}

@@ -1,4 +1,4 @@
-"""Addresses of elements, as scripts for GPUs pass them to what moves memory between devices."""
+"""Represent addresses of elements, which scripts for GPUs pass to copies between devices."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def address_of(value: Any) -> Address:
 
 
 def at_address(value: Any) -> Any:
-    """What lies at an address; any other value is itself."""
+    """The place at an address; any other value is itself."""
     return value.place if isinstance(value, Address) else value

@@ -1,5 +1,7 @@
-"""Narrow integers as the language declares them: of 8 or 16 bits after every operation, where they
-are computed in int32. What keeps the bits of a value, and not its number, has to know."""
+"""Give narrow integers their declared type: 8 or 16 bits after every operation.
+
+The compiler computes them in int32. Functions on the bits of a value need the declared type.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ def in_declared_type(expr: Expr, bits: int) -> Expr:
 
 
 def _types(expr: Expr) -> set[DType]:
-    """The types of what an expression computes with; numbers take any of them."""
+    """The types of an expression's operands; numbers take any of them."""
     match expr:
         case Const():
             return set()
@@ -38,8 +40,8 @@ def _types(expr: Expr) -> set[DType]:
 
 
 def _wrapped(expr: Expr, dtype: DType) -> Expr:
-    """The expression in int32 with operands that hold the numbers of their type, where it is told
-    apart which."""
+    """The expression in int32. Operands of an operator that depends on more than low bits hold the
+    numbers of their type."""
     match expr:
         case Binary(op=op, left=left, right=right):
             left, right = _wrapped(left, dtype), _wrapped(right, dtype)

@@ -11,7 +11,7 @@ from tile_ir import ALIASES, DTYPES, DType, Expr, constant_value, did_you_mean, 
 
 
 class DataType(str):
-    """A dtype string that knows its width, as `tilelang.DataType`."""
+    """A dtype string with its width, like `tilelang.DataType`."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class DataType(str):
         return 1
 
     def as_torch(self) -> Any:
-        """The type of torch, which whoever asks for one has imported."""
+        """The type of torch, which a script that uses it has imported."""
         return getattr(sys.modules["torch"], str(self))
 
 

@@ -1,7 +1,7 @@
 """Report mistakes found where only the values are known.
 
-The evaluator, which knows the text, turns a `Fault` into a placed KernelError; outside a kernel it
-is placed at the line of the caller.
+The evaluator has the text and turns a `Fault` into a placed KernelError; outside a kernel its place
+is the line of the caller.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class Fault(KernelError):
     def __new__(  # type: ignore[misc]
         cls, slug: str, message: str, hint: str | None = None, argument: str | int | None = None
     ) -> KernelError:
-        """Outside a kernel a plain KernelError at the caller's line: nobody has to place it."""
+        """Outside a kernel, make a plain KernelError at the caller's line: there is no evaluator to
+        place it."""
         return super().__new__(cls) if CURRENT.get() else _at_caller(slug, message, hint)
 
     def __init__(

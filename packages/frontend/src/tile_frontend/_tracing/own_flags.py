@@ -1,4 +1,4 @@
-"""What a dialect leaves to the compiler of a text with flags or scopes of its own."""
+"""Find the decisions that a dialect leaves to the compiler in a text with flags or scopes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ _CORES = frozenset({Effect.SET_CROSS_FLAG, Effect.WAIT_CROSS_FLAG})
 
 
 def without_own_order(automatic: frozenset[Automatic], body: Body) -> frozenset[Automatic]:
-    """All but the order that the text has itself: a flag of pipes is one of a core ordered by hand,
-    a flag of cores one of a block, and with scopes the text is one for each core."""
+    """Remove the decisions that the text makes itself. Flags of pipes mean that the author orders
+    each core. Flags of cores mean that the author orders the block. Scopes mean one text for each
+    core."""
     effects, scoped = set[Effect](), False
     for stmt in walk(body):
         if isinstance(stmt, Op):

@@ -1,6 +1,8 @@
-"""Give every element of a `T.Parallel` small arrays of its own, as each thread of a GPU has: what
-`T.alloc_local` makes is one array for the block, and a tile with a column for each element where
-such loops assign it."""
+"""Give every element of a `T.Parallel` small arrays of its own, as each thread of a GPU has.
+
+`T.alloc_local` makes one array for the block. If such loops assign it, the array also has a tile
+with a column for each element.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ Extents = tuple[int, ...]
 
 
 class KernelInMaking(Protocol):
-    """What is asked of the trace."""
+    """The part of the trace that private arrays use."""
 
     ANONYMOUS: ClassVar[int]
     lent: set[Buffer]
@@ -68,7 +70,7 @@ class PrivateArrays:
         return any(tile.is_named and tile.buffer is buffer for tile in self.arrays)
 
     def given_on(self, trace: KernelInMaking, stmt: Stmt) -> Iterator[Stmt]:
-        """What the block assigns to an array, handed to the tiles there are."""
+        """Statements that copy an assignment of the block to the tiles of its array."""
         if not isinstance(stmt, (Store, Op)) or not self.columns:
             return
         written = written_buffers((stmt,))
@@ -106,8 +108,8 @@ class PrivateArrays:
             raise _apart(array)
 
     def _latest(self, array: Buffer, blocks: Sequence[list[Stmt]]) -> Extents | None:
-        """The sizes of the loops that have assigned an array last; None where the block has, or
-        nobody."""
+        """The sizes of the loops that assigned an array last; None where the block did, or no
+        statement."""
         columns = {c: extents for (a, extents), c in self.columns.items() if a is array}
         for statements in reversed(blocks):
             writer = _last_writer(statements, {array, *columns})
@@ -157,8 +159,8 @@ def _apart(array: Buffer) -> Fault:
 
 
 def _last_writer(body: Sequence[Stmt], buffers: set[Buffer]) -> Buffer | None:
-    """Which of some buffers the statements write last; of what is handed from one to another, the
-    one that it comes from."""
+    """The buffer among `buffers` that the statements write last. If that is a copy between two of
+    them, its source."""
     for stmt in reversed(body):
         if isinstance(stmt, (Store, Op)):
             written = written_buffers((stmt,)) & buffers

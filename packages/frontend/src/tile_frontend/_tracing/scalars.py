@@ -39,18 +39,18 @@ MOST_FACTORS = 16
 
 
 class Value:
-    """What a name stands for while a kernel is traced that is no object of Python's own."""
+    """A value of names in a traced kernel that is no object of Python's own."""
 
     __slots__ = ()
     # What to write where a scalar is wanted.
     a_scalar_of_it: ClassVar[str | None] = None
 
     def in_words(self) -> str:
-        """What it is called in an error message."""
+        """The words for it in an error message."""
         raise NotImplementedError
 
     def refusal(self) -> Fault | None:
-        """What is told wherever it is used, None where each use says what it expects."""
+        """The Fault of every use; None where each use reports its own expectation."""
         return None
 
 
@@ -233,7 +233,7 @@ def _staged(value: Any, like: DType | None, floats: DType | None) -> Expr:
 
 
 def integer_hint(value: Any) -> str | None:
-    """What to write where a float stands for a size or an index."""
+    """The hint for a float in place of a size or an index."""
     if isinstance(python_number(value), float):
         return "`/` makes a float: divide sizes with `//`"
     known = isinstance(value, Scalar) and value.expr.dtype.is_float

@@ -89,7 +89,8 @@ def on_other_rank(what: str, value: Any, rank: Expr) -> Any:
 
 
 def _shared(buffer: Buffer) -> Buffer | None:
-    """What a parameter is that other ranks reach; None for what is no parameter."""
+    """The symmetric buffer of a parameter that other ranks reach; None if the buffer is no
+    parameter."""
     trace = CURRENT.get()
     if trace is None or buffer not in trace.params:
         return None

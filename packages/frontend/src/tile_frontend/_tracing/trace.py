@@ -1,6 +1,6 @@
-"""What tracing one kernel has gathered so far: statements, names, buffers, the launch.
+"""Collect the parts of a kernel while it is traced: statements, names, buffers, the launch.
 
-It knows IR and names but no Python syntax; the evaluator and the `T.` functions write to it.
+A trace has IR and names but no Python syntax; the evaluator and the `T.` functions write to it.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class LaunchReached(Exception):
 
 @dataclass(eq=False, slots=True)
 class EagerHost:
-    """The host part of an eager kernel. `constants` are the numbers of what `T.const` names; None
-    while these are symbols. `names` are all that were named, `outputs` what `T.empty` made."""
+    """The host part of an eager kernel. `constants` are the numbers for the names of `T.const`;
+    None while these are symbols. `names` are all such names, `outputs` the results of `T.empty`."""
 
     constants: dict[str, int] | None
     names: dict[str, None] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from tile_ir import Body, Buffer, Op, Stmt, buffers_of, walk
 
 
 def idle_memory(lent: Collection[Buffer], body: Body, tiles: Iterable[Tile]) -> set[Buffer]:
-    """What was lent and is nothing but working memory, under any of its names."""
+    """Lent buffers that serve only as working memory, under any of their names."""
     if not lent:
         return set()
     used = {b for stmt in walk(body) for b in buffers_of(without_memory(stmt))}
