@@ -217,20 +217,20 @@ def Pipelined(
     cross_interval: _int = 1,
     annotations: Any | None = None,
 ) -> Iterable[_Scalar]:
-    """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
-    handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and
-      what
-    would wait is worked on a round later (docs/language/developer_style.md#pipelined-loops).
-    `num_stages="auto"`: of the
-    numbers that fit, the one that the time model finds fastest.
+    """A loop whose iterations overlap, with the result of a serial one. Tiles that are loaded, or
+    handed between pipes or cores, have `num_stages` versions, at least two. Statements that
+      would
+    wait run an iteration later (docs/language/developer_style.md#pipelined-loops).
+    `num_stages="auto"` takes the number that fits and is fastest in the time model.
 
-    `order` and `stage` say it for each statement of the body, names aside: its place in the new
-    order, and how many rounds it is behind; they must leave every value its reader. Serial
-      where
-    flags are the author's, or `num_stages` is 0 and nothing is said. `sync`, `group` and
-    `cross_interval` tune flags and threads of other implementations and change no result: they
-      have
-    no effect here."""
+    `order` and `stage` have a number for each statement of the body, names aside: its place in
+      the
+    new order, and the iterations by which it is late. They must preserve every dependence. The
+      loop
+    is serial where the author sets flags, or where `num_stages` is 0 and both lists are empty.
+    `sync`, `group` and `cross_interval` tune flags and threads of other implementations and
+      change
+    no result: they have no effect here."""
 
 def Scale(
     level: Any,
@@ -239,11 +239,12 @@ def Scale(
     workgroup: Any | None = None,
 ) -> AbstractContextManager[Any]:
     """One of many at a level of the machine: `with T.Scale("device") as (r, num):` yields the rank
-    and how many there are, "block" the block of the launch and how many, "cta_cluster" which of
-    neighbouring blocks that share the products inside and how many, "vec" the vector core of
+    and the number of ranks. "block" yields the block and the number of blocks of the launch,
+      "vec"
+    the vector core of the block and 2. "cta_cluster" yields the block's number in its cluster,
+    which shares the products inside, and the size of the cluster. With one name it yields only
       the
-    block and 2; with one name only the number. `as r, num` means the same. `n` is how many
-    there have to be."""
+    first number. `as r, num` means the same. `n` is how many there have to be."""
 
 def Scope(name: _str) -> AbstractContextManager[None]:
     """Only the cube core ("C") or the vector cores ("V") run the body."""
@@ -393,13 +394,13 @@ def copy(
       third,
     is the distance of the tensor's rows: -1 and its last dimension are what the shape says;
       another
-    one is a `stride`. `real_k` and `real_n` cut what goes to l0a and l0b to what a shorter
-      product
-    reads: its `k_actual` and `n_actual` say the same. With `stride` rows of the tile are so
-      many
-    elements apart in gm, from the start index on, whatever the shape of the tensor says. With
-      `nz`
-    gm has the matrix in the order of l1: [columns of fractals, rows of fractals, 16, 32 bytes].
+    one is a `stride`. `real_k` and `real_n` shorten the matrices in l0a and l0b for a shorter
+    product, whose `k_actual` and `n_actual` must be equal to them. With `stride` rows of the
+      tile
+    are so many elements apart in gm, from the start index on, whatever the shape of the tensor
+    says. With `nz` gm has the matrix in the order of l1: [columns of fractals, rows of
+      fractals,
+    16, 32 bytes].
 
     `src_pe` and `dst_pe` are the rank whose instance of a symmetric tensor that side is.
 
@@ -740,13 +741,13 @@ def recommend_configs(
       row.
     "attention" of B, H, S, D: block_M queries and block_N keys.
 
-    All fit the memories of `target` (the chip of the switch `soc` unless named) as often as
-      loads
-    run ahead, and are aligned as it wants. Each has `microseconds`, a roofline of its pipes by
-      the
-    time model, and `least_microseconds`, what it can not be below, by which a tuner leaves it
-      out.
-    `most` limits how many. Raises Fault for another kind or number of sizes."""
+    All fit the memories of `target` (by default the chip of the switch `soc`), once for each
+      load
+    that runs ahead, and respect its alignment. Each has `microseconds`, a roofline of its pipes
+      by
+    the time model, and `least_microseconds`, a lower bound by which a tuner skips it. `most`
+      limits
+    how many. Raises Fault for another kind or number of sizes."""
 
 def recommend_tiles(
     M: _int,
@@ -757,14 +758,15 @@ def recommend_tiles(
 ) -> _Tiles:
     """Tile sizes for `A[M, K] @ B[K, N]`: the named tuple (block_M, block_N, block_K).
 
-    Of all tiles that fit l0c, of whose steps of k two fit l0a and l0b, and of whose rounds two
-      fit
-    l1, those with the shortest modelled time on `target` (the chip of the switch `soc` unless
-    named), for a kernel that deals its tiles out to all cube cores and overlaps loads, products
+    Return the tiles with the shortest modelled time on `target` (by default the chip of the
+      switch
+    `soc`). The modelled kernel deals its tiles to all cube cores and overlaps loads, products
       and
-    results. Sizes are multiples of 16, of 32 for int8; `block_K` divides K where it can. The
-      same
-    arguments give the same tiles. The rates are those of docs/hardware/time_model.md.
+    results. Candidates fit l0c once; l0a and l0b hold two of their steps of k, and l1 holds two
+      of
+    their iterations. Sizes are multiples of 16, of 32 for int8; `block_K` divides K where it
+      can.
+    The same arguments give the same tiles. The rates are those of docs/hardware/time_model.md.
 
     Raises Fault for sizes below 1, a type no product takes, and chips without a known clock."""
 
@@ -842,9 +844,8 @@ def reduce_sum(
     clear: a Python bool (True)"""
 
 def reinterpret(value: Any, dtype: _DType) -> _Scalar:
-    """The bits of the value as another type of the same width; with the type first as well. What
-      is
-    computed of narrow integers is one of their type here, as it is when it is stored."""
+    """The bits of the value as another type of the same width; the type may also come first. An
+    expression of narrow integers has their type here, as if it were stored."""
 
 def reinterpretcast(dst: _Tile, src: _Tile, dtype: _DType) -> None:
     """From here on `dst` names the bytes of `src`, as elements of `dtype` and in its own shape;
@@ -903,10 +904,9 @@ def sigmoid(x: _Value, dtype: _DType | None = None) -> Any:
     """1 / (1 + e ** -x)."""
 
 def signal(word: _Tile, value: _Value, pe: Any | None = None, op: _str = 'set') -> None:
-    """Set a word of the rank `pe`, or of this one, to `value`, or add to it (`op="add"`). It tells
-    who waits for it that all this core has completed before is there: `T.quiet()` completes
-      what it
-    has put to other ranks.
+    """Set a word of the rank `pe`, or of this one, to `value`, or add to it (`op="add"`). A rank
+    that waits for the word then sees everything that this core completed before the signal.
+    `T.quiet()` completes its puts to other ranks.
 
     word: a buffer in gm, read and written; int32
     value: a scalar, read

@@ -119,9 +119,9 @@ _IN_TEXT_FOR_GPUS: dict[str, Any] = {"alloc_local": allocation.alloc_local}
 
 
 def of_gpus(name: str) -> Any:
-    """What a name of GPUs is here that is not among the others: that of a small float is a name, of
-    which nothing is made; a vector is of no use; some are only for the text of their kernels. None
-    for all other names."""
+    """A name that only scripts for GPUs use; None for all other names. Some names exist only in the
+    text of kernels for GPUs. A small float gives the name of its type, which no value can have.
+    Names without use here, such as vectors, raise their Fault when they are used."""
     trace = CURRENT.get()
     if name in _IN_TEXT_FOR_GPUS and trace is not None and trace.python_names:
         return _IN_TEXT_FOR_GPUS[name]

@@ -3,6 +3,6 @@
 Allocation, loops, frames of `with`, functions of numbers, views and element types. `_symbols.py`
 above this room gives them their names.
 
-Not here: operations, which come from the op table through `arguments`, and running the body of a
-loop or frame, which `evaluate` asks for.
+Not here: operations, which come from the op table through `arguments`, and the evaluation of a
+loop's or frame's body, which `evaluate` starts.
 """

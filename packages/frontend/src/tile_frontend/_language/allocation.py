@@ -120,7 +120,7 @@ def _allocate(memory: Memory, shape: Any, dtype: Any) -> Tile:
 
 
 def _one_shape(allocate: Callable[P, R]) -> Callable[P, R]:
-    """The function, which tells what to write where sizes stand one after the other."""
+    """Wrap an allocation: sizes outside of a shape raise a Fault with the right spelling."""
 
     @wraps(allocate)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -197,8 +197,8 @@ def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Any
 
 
 def alloc_local(shape: Any, dtype: Any) -> Any:
-    """A small array that the whole block has alike. What `T.Parallel` assigns of it is private to
-    each element of the loops."""
+    """A small array with the same values for the whole block. If a `T.Parallel` loop assigns it,
+    each element of the loop has a private array."""
     check_one_shape("T.alloc_local", (shape, dtype))
     trace = current("T.alloc_local")
     dims, element = buffer_dims(shape), stored(element_type(dtype))
@@ -213,7 +213,7 @@ def alloc_local(shape: Any, dtype: Any) -> Any:
 
 
 def _scope(scope: Any, known: Mapping[str, Memory], dtype: Any) -> Memory:
-    """The memory a scope names; what lies in UB only is there wherever it is asked for."""
+    """The memory that a scope names. Masks are in ub, whatever scope the script names."""
     if current("a scope").python_names:
         known = {**known, **_SCOPES_OF_GPUS}
     if not isinstance(scope, str) or scope not in known:
@@ -237,7 +237,8 @@ def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None
 
 
 class Ref:
-    """The annotation of what a macro assigns: a `T.alloc_var` or an element, not its value."""
+    """The annotation of a macro's parameter that is passed by reference: a `T.alloc_var` or an
+    element."""
 
 
 def annotate_address(addresses: Mapping[Any, Any]) -> None:
@@ -252,7 +253,7 @@ def annotate_address(addresses: Mapping[Any, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TileLayout:
-    """What `make_zn_layout(buf)` gives."""
+    """The result of `make_zn_layout(buf)`."""
 
     tile: Tile
     layout: Layout

@@ -17,7 +17,7 @@ from tile_ir import INT32, Expr, Memory, Store, binary, ceildiv, minimum
 
 class AscendTileScheduler:
     """The tiles of one matrix: `init(block)`, `while valid():`, `m_idx[0]`, `n_idx[0]`,
-    `next_block()`. What is said of their order has no effect."""
+    `next_block()`. Arguments about their order have no effect."""
 
     def __init__(
         self, *, block_m: Any, block_n: Any, num_cores: Any, shape_m: Any, shape_n: Any,

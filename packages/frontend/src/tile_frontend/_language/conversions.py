@@ -44,8 +44,8 @@ def Cast(dtype: Any, value: Any) -> Scalar:
 
 
 def reinterpret(value: Any, dtype: Any) -> Scalar:
-    """The bits of the value as another type of the same width; with the type first as well. What is
-    computed of narrow integers is one of their type here, as it is when it is stored."""
+    """The bits of the value as another type of the same width; the type may also come first. An
+    expression of narrow integers has their type here, as if it were stored."""
     type_first = isinstance(value, (str, DataType)) or is_scalar(dtype)
     if type_first:
         value, dtype = dtype, value

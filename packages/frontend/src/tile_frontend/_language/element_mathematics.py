@@ -66,14 +66,14 @@ def _exp10(x: Expr) -> Expr:
 
 
 def _log1p(x: Expr) -> Expr:
-    """log(1 + x) with what 1 + x loses of x put back; e < 5e-7."""
+    """log(1 + x), corrected for the rounding of 1 + x; e < 5e-7."""
     u = x + 1.0
     put_back = _log(u) * (x / (u - 1.0))
     return ir.select(ir.equal(u, 1.0), x, ir.select(u > 1e7, _log(u), put_back))
 
 
 def _tan(x: Expr) -> Expr:
-    """sin / cos, near to what they are: e < 1e-6 where cos is not near to 0."""
+    """sin / cos, each with its own error: e < 1e-6 where cos is not near to 0."""
     return ir.unary("sin", x) / ir.unary("cos", x)
 
 
@@ -100,7 +100,7 @@ def _asinh(x: Expr) -> Expr:
 
 
 def _acosh(x: Expr) -> Expr:
-    """log1p of what is above 1; e < 1e-6."""
+    """log1p of the part above 1; e < 1e-6."""
     t = x - 1.0
     near = _log1p(t + _sqrt(t * 2.0 + t * t))
     found = ir.select(x > 1e4, _log(x) + math.log(2.0), near)
@@ -127,7 +127,7 @@ def _atan(x: Expr) -> Expr:
 
 
 def _asin_parts(a: Expr) -> Expr:
-    """asin of a size up to a half; above that half of what it is short of a quarter circle."""
+    """asin of a size up to a half; of a larger one, half of the distance to a quarter circle."""
     z = ir.select(a > 0.5, (1.0 - a) * 0.5, a * a)
     s = ir.select(a > 0.5, _sqrt(z), a)
     odd = _polynomial(
@@ -172,7 +172,7 @@ def _hypot(x: Expr, y: Expr) -> Expr:
 
 
 def _fmod(x: Expr, y: Expr) -> Expr:
-    """What division leaves, exactly; nan where the quotient has more than 24 bits."""
+    """The exact remainder of a division; nan where the quotient has more than 24 bits."""
     a, b = _abs(x), _abs(y)
     # Both smaller by a power of two, so that no product of the larger ones overflows.
     scale = ir.select(b > 1e30, Const(2.0**-20, FLOAT32), 1.0)

@@ -47,7 +47,7 @@ def align_up(value: Any, alignment: Any) -> Any:
 
 
 def likely(condition: Any) -> Any:
-    """The condition itself: how often it holds is a hint for GPUs."""
+    """The condition itself: its probability is a hint for GPUs."""
     return condition
 
 
@@ -61,7 +61,7 @@ def index_to_coordinates(index: Any, shape: Any) -> list[Any]:
 
 
 class TypedNumber(type):
-    """What makes a number of a type, and what numbers that have a `value` are instances of."""
+    """The metaclass of types that cast a number. Integers with a `value` are `IntImm`s."""
 
     def __call__(cls, dtype: Any, value: Any, span: Any = None) -> Any:
         return cast(value, dtype)

@@ -28,8 +28,8 @@ Run = Callable[[tuple[Any, ...]], None]
 
 
 class Frame:
-    """What a body stands in. Python itself opens one only where there is no kernel: there the
-    trace does."""
+    """The frame of a `with` block. The trace opens frames of kernels; outside of a kernel Python
+    itself opens one, which raises an error."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class Frame:
         outside_kernel(f"with T.{type(self).__name__.removesuffix('Frame')}(...)")
 
     def __exit__(self, *raised: object) -> None:
-        """Never called, but asked for by `with`."""
+        """Never called, but required by `with`."""
 
     def evaluate(self, trace: Trace, names: tuple[str, ...] | None, loc: Loc, run: Run) -> None:
         """Evaluate a block inside the frame and emit the statement that results. `names` are those
@@ -58,11 +58,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class KernelFrame(Frame):
-    """A launch over `sizes` blocks, the first dimension the fastest. `threads` is how many vector
-    cores a block has, None for the form that yields the lane too where two names take its values;
-    `counts` is what the script says of them. `second` is the second number of
-    `T.Kernel(n, 2)`, which is the vector cores of a block, or where two indices are asked for
-    those of the grid. `cluster` neighbouring blocks have one index together."""
+    """A launch over `sizes` blocks, the first dimension the fastest. `threads` is the number of
+    vector cores of a block; None is the form that also yields the lane if two names take its
+    values. `counts` are the numbers of threads in the script. `second` is the second number of
+    `T.Kernel(n, 2)`: the vector cores of a block, or with two index names the second size of the
+    grid. `cluster` neighbouring blocks share one index."""
 
     sizes: tuple[Expr, ...]
     threads: int | None
@@ -138,7 +138,7 @@ def _indices(
 
 
 def _one_index_each(names: tuple[str, ...]) -> str:
-    """What to write where a launch without threads has too few or too many names."""
+    """The hint for a launch without threads that has too few or too many names."""
     first = _or_default(names[0] if names else None, "cid")
     return (
         f"write `as ({first}, vid)`: vid numbers the two vector cores of a block; with one name "

@@ -47,7 +47,7 @@ Run = Callable[[tuple[Scalar, ...]], None]
 
 
 class AnyLoop:
-    """What may stand after `for ... in`. `name` is how the script wrote it."""
+    """An iterable of `for ... in`. `name` is its spelling in the script."""
 
     __slots__ = ()
     name: str
@@ -58,7 +58,7 @@ class AnyLoop:
         raise NotImplementedError
 
     def __iter__(self) -> NoReturn:
-        """Python itself asks for the rounds only where there is no kernel."""
+        """Raise an error: Python itself iterates only outside of a kernel."""
         outside_kernel(f"for ... in T.{self.name}(...)")
 
     def emit(self, trace: Trace, names: tuple[str, ...], loc: Loc, run: Run) -> None:
@@ -79,8 +79,8 @@ class PersistentLoop(AnyLoop):
         return len(self.domain)
 
     def emit(self, trace: Trace, names: tuple[str, ...], loc: Loc, run: Run) -> None:
-        """One loop over the waves in which the block has a tile. Where not all blocks have one in
-        the last, a minimum tells those who look at intervals which tiles there are."""
+        """One loop over the waves in which the block has a tile. Where the last wave has fewer
+        tiles than blocks, a minimum gives interval analyses the range of the tile numbers."""
         total = product(self.domain)
         count, size = constant_value(total), constant_value(self.wave_size)
         even = count is not None and size is not None and count % size == 0
@@ -165,7 +165,7 @@ class Loop(AnyLoop):
 
     @property
     def __name__(self) -> str:
-        """What messages call it."""
+        """The name for messages."""
         return f"T.{self.name}(...)"
 
     @property
@@ -281,17 +281,17 @@ def Pipelined(
     stage: list[int] | None = None, sync: Any = None, group: Any = None, cross_interval: int = 1,
     annotations: Any = None,
 ) -> Loop:  # fmt: skip
-    """A loop whose iterations overlap, with the result of a serial one: tiles that are loaded,
-    handed from pipe to pipe or between the cores have `num_stages` versions, two at least, and what
-    would wait is worked on a round later (docs/language/developer_style.md#pipelined-loops).
-    `num_stages="auto"`: of the
-    numbers that fit, the one that the time model finds fastest.
+    """A loop whose iterations overlap, with the result of a serial one. Tiles that are loaded, or
+    handed between pipes or cores, have `num_stages` versions, at least two. Statements that would
+    wait run an iteration later (docs/language/developer_style.md#pipelined-loops).
+    `num_stages="auto"` takes the number that fits and is fastest in the time model.
 
-    `order` and `stage` say it for each statement of the body, names aside: its place in the new
-    order, and how many rounds it is behind; they must leave every value its reader. Serial where
-    flags are the author's, or `num_stages` is 0 and nothing is said. `sync`, `group` and
-    `cross_interval` tune flags and threads of other implementations and change no result: they have
-    no effect here."""
+    `order` and `stage` have a number for each statement of the body, names aside: its place in the
+    new order, and the iterations by which it is late. They must preserve every dependence. The loop
+    is serial where the author sets flags, or where `num_stages` is 0 and both lists are empty.
+    `sync`, `group` and `cross_interval` tune flags and threads of other implementations and change
+    no result: they have no effect here.
+    """
     automatic = isinstance(num_stages, str) and num_stages == "auto"
     stages = 0 if automatic else _static("num_stages", num_stages, 0)
     _static("cross_interval", cross_interval, 1)
@@ -330,8 +330,8 @@ def _static(name: str, value: Any, least: int) -> int:
 
 
 def _given(loop: Loop, body: Body) -> tuple[Given, ...]:
-    """What the lists say of each statement; those of one call are one. Without an order that of the
-    text, without stages one for all."""
+    """The numbers of `order` and `stage` for each statement; statements of one call share theirs.
+    By default the order is that of the text, and all statements have one stage."""
     if not loop.order and not loop.stage:
         return ()
     locs = [at for at, _ in groupby(s.loc for s in body if not isinstance(s, Let))]

@@ -1,5 +1,7 @@
-"""Define what scripts for the next chip, A5, write after `with`: a launch of both kinds of core,
-the cores, and what its scheduler is told of statements, which has no effect here."""
+"""Define the frames of scripts for the next chip, A5: launches of both kinds of core, and cores.
+
+Frames with hints for its scheduler have no effect here.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,7 @@ def _vector_cores(name: str, value: Any) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HintFrame(Frame):
-    """What has no effect on the statements in it."""
+    """A frame without effect on its statements."""
 
     name: str
 

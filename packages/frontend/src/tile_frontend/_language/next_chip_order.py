@@ -79,8 +79,9 @@ def set_atomic_none() -> None:
 
 
 def _stores_add(what: str, adds: bool) -> None:
-    """Say what copies to gm do from here on. In a branch a variable says it, which every copy
-    behind it asks; a loop would change what was traced before."""
+    """Set whether later copies to gm add. In a branch a variable holds the mode, and every later
+    copy tests it. Raises Fault in a loop, whose next iteration would change the mode of copies
+    already traced, and in a branch of one core."""
     trace = current(what)
     if trace.adding_when is None and trace.always_runs:
         cores = BOTH if trace.core is Core.EITHER else frozenset({trace.core})

@@ -148,10 +148,10 @@ class ScaleFrame(Frame):
 
 def Scale(level: Any, *extents: Any, n: Any = None, workgroup: Any = None) -> ScaleFrame:
     """One of many at a level of the machine: `with T.Scale("device") as (r, num):` yields the rank
-    and how many there are, "block" the block of the launch and how many, "cta_cluster" which of
-    neighbouring blocks that share the products inside and how many, "vec" the vector core of the
-    block and 2; with one name only the number. `as r, num` means the same. `n` is how many
-    there have to be."""
+    and the number of ranks. "block" yields the block and the number of blocks of the launch, "vec"
+    the vector core of the block and 2. "cta_cluster" yields the block's number in its cluster,
+    which shares the products inside, and the size of the cluster. With one name it yields only the
+    first number. `as r, num` means the same. `n` is how many there have to be."""
     name = _ALIASES.get(str(level), str(level))
     if name not in _LEVELS:
         known = ", ".join(f'"{each}"' for each in _LEVELS)

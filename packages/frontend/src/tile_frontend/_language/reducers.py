@@ -50,7 +50,8 @@ def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: Any = No
 
 
 def reducer_init(reducer: Any, init: Any = None) -> Pending:
-    """What the results are before any value has joined them; `init` joins each of them once."""
+    """Set the results to the identity of the reduction, or to `init`, which joins each of them
+    once."""
     tile = _reducer("reducer_init", reducer)
     value = _identity(tile) if init is None else init
     return build_op(OPS["fill"], {"dst": tile, "value": value}, "reducer_init")

@@ -32,7 +32,7 @@ from tile_ir.scalars.arithmetic import greatest, least
 
 
 class KnownInteger(int):
-    """A Python int that is also asked for its `value`, as the constants of other compilers are."""
+    """A Python int with a `value`, like the constants of other compilers."""
 
     @property
     def value(self) -> int:
@@ -40,7 +40,7 @@ class KnownInteger(int):
 
 
 def _known(number: Any) -> Any:
-    """What the compiler computed from Python numbers."""
+    """A number that the compiler computed from Python numbers."""
     return KnownInteger(number) if type(number) is int else number
 
 

@@ -13,8 +13,8 @@ from tile_ir import Expr, walk_expr
 
 
 class SwizzledBlock(Scalar):
-    """A remapped block. Scripts of 2025 have it as a statement: the index of the block is this
-    number from there on, and a loop goes on to its next round where that is none of the `tiles`."""
+    """A remapped block. In scripts of 2025 the call is a statement: from there on the index of the
+    block is this number, and a loop skips iterations where it is none of the `tiles`."""
 
     __slots__ = ("in_loop", "tiles")
 

@@ -32,8 +32,8 @@ _WARP = 32
 
 
 class ThreadNumber(Value):
-    """A number that differs from thread to thread, or whether something holds for each: `values`
-    has that of every thread. Branches ask it; nothing else can be made of it."""
+    """A number, or the truth of a condition, for each thread: `values` has one per thread. A branch
+    may test it; every other use raises a Fault."""
 
     __slots__ = ("name", "values")
 
@@ -162,8 +162,8 @@ def parts(test: ThreadNumber, active: Sequence[bool]) -> tuple[tuple[bool, ...],
 def check_part(
     trace: Trace, body: Sequence[Stmt], threads: int, outside: Sequence[Buffer], test: ThreadNumber
 ) -> None:
-    """A Fault for what part of the threads does to what every thread has of its own, and for what
-    each of several threads does over again."""
+    """Raise a Fault where a part of the threads writes a buffer of which each thread has one, and
+    where each of several threads would repeat an addition."""
     kept = {buffer for buffer in outside if _each_has_one(buffer)}
     for stmt, divided in _with_nests(body, False):
         repeated = threads > 1 and not divided and id(stmt) not in trace.of_parts
@@ -195,7 +195,7 @@ def _written(stmt: Stmt) -> set[Buffer]:
 
 
 def _adds(stmt: Stmt) -> bool:
-    """Whether doing it twice, to what threads have together, does not give the same."""
+    """Whether a second execution would change memory that threads share."""
     if isinstance(stmt, Op):
         return stmt.opdef.atomic
     return (
@@ -210,7 +210,7 @@ def _adds(stmt: Stmt) -> bool:
 
 
 class ThreadQuestion(GpuName):
-    """A name that asks which thread it is, in a block that is one program."""
+    """A function that gives the number of the thread, in a block that is one program."""
 
     def __init__(self, name: str, ask: Callable[..., ThreadNumber]) -> None:
         super().__init__(name, GROUP_OF[name])

@@ -1,5 +1,7 @@
-"""What scripts take of the module of expressions of TVM: functions that make what kernels compute
-with. All its other names are those of the language."""
+"""Provide functions of TVM's module of expressions that make values of kernels.
+
+All its other names are those of the language.
+"""
 
 from __future__ import annotations
 
