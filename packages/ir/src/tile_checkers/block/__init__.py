@@ -1,14 +1,15 @@
-"""Prove that the cores of a block wait for each other as they must, from the final text alone.
+"""Prove from the final text that the cores of a block wait for each other where they must.
 
-The three instruction streams of a block (the cube core and its two vector cores) are run together,
-statement by statement, on every way through them that differs: clocks tell what each pipe knows to
-be complete on all cores. Names of parameters and launch indices stay names, so that places in gm
-are compared for all sizes. Other blocks are not looked at; nor are values: a store that both vector
-cores repeat is told as what it is, and whether its bytes are equal is for the simulator.
+The checker runs the three instruction streams of a block (the cube core and its two vector cores)
+together, statement by statement, on every distinct path. Clocks record the operations that are
+complete on all cores before the next one of each pipe. Names of parameters and launch indices stay
+names, so that places in gm are compared for all sizes. Other blocks are out of scope, and so are
+values: a store that both vector cores repeat is reported as such, and the simulator decides whether
+its bytes are equal.
 
-Limits: loops without a trip count in the text run 0 to 3 times and more, and so often that a
-counter would overflow; of long loops iterations in the middle are left out where all are alike.
-Where there are too many ways or statements, `sync-unproved` says so.
+Limits: loops without a trip count in the text run 0 to 3 times and more, up to the count at which a
+counter would overflow. In long loops the checker skips iterations in the middle if all are alike.
+Too many paths or statements give `sync-unproved`.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ class BlockProof:
     def follow(
         self, path: Path, findings: BlockFindings, budget: Budget, reduced: bool, long: bool
     ) -> BlockFindings | None:
-        """Return what is found on one way; None if no run takes it. What was found before a choice
-        gave a variable its value goes to `findings`."""
+        """Return the findings of one path; None if no run takes it. Findings from before a choice
+        that gave a variable its value go to `findings`."""
         while True:
             trial = self.no_findings()
             run = BlockRun(self.facts, path, trial, budget, reduced, long)

@@ -34,7 +34,8 @@ Regions = tuple[Region, ...]
 
 
 class _Everything(frozenset[Any]):
-    """Names mean the same on all cores: loop variables have been replaced by what they are."""
+    """A set of all names: each means the same on all cores, since loop variables are replaced by
+    their values."""
 
     def __contains__(self, item: object) -> bool:
         return True
@@ -96,9 +97,9 @@ class Accesses:
         self.done, self.skipped, self.versions = {}, set(), {}
 
     def element(self, load: Load, core: int, seen: Clock, path: Path) -> Expr | None:
-        """Return a name for what a core reads that has `seen` so much: the same on all cores that
-        have seen the same, since whatever is written there comes before, or after, each of them.
-        None where something written is not surely seen."""
+        """Return a name for the value that a core reads with the knowledge `seen`. The name is the
+        same on all cores with the same knowledge, since each write to the element comes before all
+        of them or after all. None if a write is not surely visible."""
         behind: list[tuple[int, int, int]] = []
         for site in self.sites:
             if not site.writes(load.buffer):
@@ -243,7 +244,7 @@ def _exclude_each_other(one: Iterable[Guard], two: Iterable[Guard]) -> bool:
 
 
 def told_by(guards: Iterable[Guard], condition: Expr) -> bool | None:
-    """What a condition is where others hold or do not: those that are the same, or its contrary."""
+    """The truth of a condition that is equal to a guard or to its negation; None for all others."""
     key, direct = normal_form(condition)
     for c, truth in guards:
         other, way = normal_form(c)
@@ -253,8 +254,8 @@ def told_by(guards: Iterable[Guard], condition: Expr) -> bool | None:
 
 
 def _steps(offset: Expr, loops: list[Var], period: int) -> tuple[int, ...] | None:
-    """By how much an offset goes on with each loop; None if that is not so simple. What is left of
-    a division comes back, and rounds are left out in whole periods."""
+    """The step of an offset in each loop; None if an offset has no constant step. A remainder of a
+    division has the step 0, since iterations are skipped in whole periods."""
     terms, _ = linear_form(offset)
     steps = dict.fromkeys(loops, 0)
     for atom, factor in terms.items():

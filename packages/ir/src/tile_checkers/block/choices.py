@@ -1,5 +1,7 @@
-"""The ways a run can take: how often loops run and which branches are taken, where launch indices,
-parameters and data decide. The same expression has the same answer on every core."""
+"""Enumerate the paths of a run: trip counts and branches.
+
+Launch indices, parameters and data decide them. One expression has the same answer on every core.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,7 @@ class Path:
         return False
 
     def copy(self) -> Path:
-        """The same way, to be asked more without changing this one."""
+        """A copy of the path that can make further choices without a change to this one."""
         copied = Path(self.known, self.choices.copy())
         copied._settle()
         return copied
@@ -149,7 +151,7 @@ class Path:
         return ", ".join(found)
 
     def most_rounds(self) -> float:
-        """How often a loop can run of which the text does not say how often it does."""
+        """The largest trip count chosen for a loop without one in the text."""
         return max((c.most for c in self.choices if c.counts), default=0)
 
     def bounds(self, expr: Expr) -> Interval:
@@ -160,7 +162,7 @@ class Path:
         return Interval(low, high)
 
     def count(self, trips: Expr, text: Expr, tried: Iterable[int]) -> int:
-        """How often a loop runs; one of `tried` where nothing says."""
+        """The trip count of a loop; one of `tried` where nothing determines it."""
         number = constant_value(trips)
         if number is not None:
             return max(0, number)
@@ -202,7 +204,8 @@ class Path:
         return self._decided(condition)
 
     def _by_counts(self, condition: Expr) -> bool | None:
-        """Whether a condition holds of what the numbers of rounds were made from."""
+        """The truth of a condition for the values that the chosen trip counts fix; None if they do
+        not decide it."""
         fixed = self.fixed()
         if not fixed:
             return None
@@ -227,8 +230,9 @@ class Path:
         return self.decided[at]
 
     def choose(self, condition: Expr, asked: Expr) -> bool:
-        """Whether a condition holds on this way; both, one after the other, if nothing says. What
-        is `asked` again and again, in later rounds of a loop, holds after a few times."""
+        """Whether a condition holds on this path; both answers, one after the other, if nothing
+        decides. A condition that later iterations of a loop test again (`asked`) holds after a few
+        times."""
         found = self.truth(condition)
         if found is not None:
             return found
@@ -250,8 +254,8 @@ class Path:
         return bool(options[0]) is direct
 
     def event(self, expr: Expr) -> int | None:
-        """The number that an expression names; where it is what is left of a division, each
-        remainder is tried. None if it cannot be told."""
+        """The number that an expression names; None if it is unknown. For a remainder of a
+        division, each value is tried."""
         left = simplify(replace_in(expr, self._remainder))
         number = constant_value(left)
         if number is not None:
@@ -283,7 +287,7 @@ class Path:
         self._add(PathChoice(key, possible, print_expr(key), True))
 
     def _remainder(self, expr: Expr) -> Expr | None:
-        """What is left of a division, if it has been chosen."""
+        """The chosen value of a remainder of a division; None without a choice."""
         found = divided(expr, loads=True)
         if found is None:
             return None
@@ -349,7 +353,7 @@ def _readable(key: Expr) -> str:
 
 
 def _in_words(text: str) -> str:
-    """Without the number of what was written."""
+    """Replace the number of a written value by words."""
     return re.sub(rf"%(\$[^`]*?){WRITTEN}\d+", r"\1 as written", text)
 
 

@@ -25,8 +25,8 @@ def joined(a: Clock, b: Clock) -> Clock:
 
 
 class CoreClocks:
-    """One core. `known[p]` is complete before what pipe p starts next, apart from what the scalar
-    unit has waited for, which holds back all pipes."""
+    """The clocks of one core. `known[p]` has the operations that are complete before the next one
+    of pipe p. It leaves out those that the scalar unit has waited for, which hold for all pipes."""
 
     def __init__(self, number: int, cores: int) -> None:
         self.base = number * WIDTH
@@ -101,7 +101,7 @@ class CoreClocks:
         return found
 
     def learn_all(self, clock: Clock) -> None:
-        """Whatever is issued from now on comes after this."""
+        """All operations issued from now on come after this clock."""
         learned = [joined(self.known[p], clock) for p in range(len(PIPES))]
         self.known.update(enumerate(learned))
         self.changed()
@@ -119,8 +119,8 @@ class CoreClocks:
         return dict(self.known), tuple(self.issued)
 
     def past(self, way: Way) -> Way:
-        """Return a way on which nothing happened of what was issued since: a clock that has all
-        before has that too."""
+        """Return a path that skips the operations issued since: a clock that includes all
+        operations before them includes these too."""
         known, issued = way
 
         def raised(clock: Clock) -> Clock:

@@ -1,5 +1,7 @@
-"""How often a `while` still runs that counts a scalar variable up or down to a bound. Loops that
-count in another way are not looked at."""
+"""Compute the remaining trip count of a `while` that counts a scalar variable to a bound.
+
+The variable may count up or down. Loops that count in another way have no trip count here.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def iterations_left(loop: While, values: Values) -> Expr | None:
 
 
 def _margin(condition: Expr) -> Expr | None:
-    """What is not negative as long as the loop goes on."""
+    """An expression that is not negative while the loop continues; None for other conditions."""
     match condition:
         case Binary(op="<" | "<=" | ">" | ">=" as op, left=a, right=b) if (
             a.dtype.is_integer and b.dtype.is_integer

@@ -1,7 +1,7 @@
-"""The cross-core counters of a block: who raises which, and what a wait learns.
+"""Model the cross-core counters of a block: sets, waits, and the order that a wait establishes.
 
-A counter holds tokens, one for each time it is raised, with what was complete then; a wait takes
-the oldest. Sets of both vector cores make one token together
+A counter holds tokens. Each set adds one, with a clock of the operations that are complete then; a
+wait takes the oldest. Sets of both vector cores make one token together
 (docs/hardware/index.md#flags-between-cores).
 """
 
@@ -78,7 +78,7 @@ class Counters:
         clock: Clock,
         op: Op,
     ) -> Clock | None:
-        """What is complete once all parties have set, if they have."""
+        """The clock of the complete operations once all parties have set; None before."""
         if len(parties) == 1:
             return clock
         halves = self.halves.setdefault(key, {c: deque() for c in parties})
@@ -129,7 +129,8 @@ class Counters:
         ]
 
     def left(self) -> list[tuple[Counter, int, Op]]:
-        """Counters that are not back at zero, by how much, and who raised them last."""
+        """Counters that are not back at zero, with their value and the operation that raised them
+        last."""
         return [
             (counter, len(t.waiting), t.waiting[-1][1])
             for counter, t in self.tokens.items()

@@ -1,9 +1,9 @@
-"""One run of all streams of a block, statement by statement, on one way through it.
+"""Run all streams of a block once, statement by statement, on one path.
 
-Each stream runs until it waits for another one. Which of them goes on first does not matter: every
-counter is raised by one party and lowered by one core, so that every wait gets the same token in
-every schedule. What is known to be complete is kept in clocks; two accesses that meet are in order
-if the clock of one knows of the other.
+Each stream runs until it waits for another one. The order in which streams continue does not
+matter: one party raises a counter and one core lowers it, so that every wait gets the same token in
+every schedule. Clocks record complete operations. Two accesses to common elements are in order if
+the clock of one includes the other.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class BlockFacts:
-    """What all runs of a kernel share."""
+    """Facts that all runs of a kernel share."""
 
     streams: tuple[Stream, ...]
     target: Target
@@ -222,7 +222,7 @@ class CoreRun:
         return False
 
     def count(self, trips: Expr, its: LoopIterations) -> int:
-        """How often a loop runs on this way."""
+        """The trip count of a loop on this path."""
         tried = self.block.loops.tried(its.trips, self.block.long)
         return self.block.path.count(trips, its.trips, tried)
 

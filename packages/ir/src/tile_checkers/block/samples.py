@@ -1,5 +1,8 @@
-"""Whether two accesses really meet, where places are too hard to compare: numbers are put in for
-parameters and launch indices. What meets in none of them may still; then that is what is said."""
+"""Test with numbers whether two accesses meet, where their places are too hard to compare.
+
+Numbers stand for parameters and launch indices. Accesses that meet for none of them may still meet;
+the report then says so.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,8 @@ def meet_somewhere(
     one: Region, two: Region, guards: Sequence[Guard], samples: Iterable[Sample]
 ) -> tuple[bool | None, Sample]:
     """Whether two regions have an element in common for some numbers that fulfil the guards, and
-    these numbers; None if numbers do not tell: data decide, or all numbers say no."""
+    these numbers. None if numbers do not decide: the places depend on data, or all numbers give no.
+    """
     exprs = [e for r in (one, two) for s in r.dims for e in (s.offset, s.extent)]
     parts = {e for x in exprs for e in walk_expr(x)}
     named = {e for e in parts if isinstance(e, Var)}
@@ -97,7 +101,7 @@ def _overlap(one: Region, two: Region, sample: Sample) -> bool:
 
 
 def _places(s: Slice, size: int | None, sample: Sample) -> range:
-    """The places of a slice; none if they cannot be told, or lie outside the tensor."""
+    """The places of a slice; none if they are unknown or lie outside the tensor."""
     start, count = _number(s.offset, sample), _number(s.extent, sample)
     if start is None or count is None or start < 0:
         return range(0)

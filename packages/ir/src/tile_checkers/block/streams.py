@@ -1,5 +1,8 @@
-"""The instruction streams of a block, cut down to what matters between them: signals to other
-cores, accesses to gm that may meet those of another stream, and what orders these in the core."""
+"""Reduce a block to its instruction streams and the statements that matter between them.
+
+These are signals to other cores, accesses to gm that may meet those of another stream, and
+statements that order these inside the core.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +55,9 @@ NAMES = ("the cube core", "vector core 0", "vector core 1")
 
 @dataclass(eq=False, slots=True)
 class StreamSite:
-    """What a statement does to gm by one pipe in one stream. `partners` are the sites of other
-    streams that may meet it in some iteration. `regions` are in terms of loop variables and what is
-    the same everywhere; `loops` are the variables around it, outermost first."""
+    """The accesses of a statement to gm by one pipe in one stream. `partners` are the sites of
+    other streams that may meet it in some iteration. `regions` are in terms of loop variables and
+    of values that are equal on all cores; `loops` are the variables around it, outermost first."""
 
     core: int
     stmt: Stmt

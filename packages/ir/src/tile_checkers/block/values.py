@@ -66,7 +66,7 @@ class Values:
         )
 
     def value(self, expr: Expr) -> Expr:
-        """Return the expression in terms of what is one and the same on all cores."""
+        """Return the expression in terms of values that are equal on all cores."""
         if isinstance(expr, Const):
             return expr
         key = self.key(expr)

@@ -1,19 +1,22 @@
-"""Prove that ranks wait for each other as they must, from the final text alone.
+"""Prove from the final text that ranks wait for each other where they must.
 
-For each number of ranks that is asked for, the numbers of the rank, the block and the core are put
-into the text, and what every core of every rank does is written down one after the other: places
-it touches of symmetric tensors, words it sets and waits for, barriers, flags (`unroll`). Then all
-of them are run together (`run`): tables of clocks tell what each core knows to be complete
-(`party`), a wait for a word learns what all signals have in common that may have ended it
-(`words`). Two accesses to the same bytes of an instance must be in order (`races`).
+For each number of ranks the checker does three steps.
 
-What stays open is a name: a parameter such as the number of the call, which all ranks are given
-alike. One that decides where a core goes is tried with the number of each rank. What data decide is
-`sync-unproved`.
+* `unroll` puts in the numbers of the rank, the block and the core, and lists the events of every
+  core of every rank. Events are accesses to symmetric tensors, sets of words and waits for them,
+  barriers and flags.
+* `run` executes all lists together. Tables of clocks record the complete operations for each core
+  (`party`). A wait for a word learns the common part of all signals that may have ended it
+  (`words`).
+* `races` reports two accesses to the same bytes of an instance that are not in order.
 
-Limits: one launch; what a call leaves to the next one is not looked at, but that words go on from
-call to call where a parameter counts these. The order of the cores inside a block is proved by
-`tile_checkers.block`, and taken as given here where no store to another rank is concerned.
+A value that stays open is a name, such as a parameter with the number of the call, which is equal
+on all ranks. A parameter that decides a branch of a core is tried with the number of each rank.
+Branches that depend on data give `sync-unproved`.
+
+Limits: one launch. The state that a call leaves to the next one is out of scope, except that words
+continue from call to call where a parameter counts these. `tile_checkers.block` proves the order of
+the cores inside a block. This checker assumes it where no store to another rank is concerned.
 """
 
 from __future__ import annotations
@@ -66,7 +69,7 @@ _WORDS = frozenset({Effect.SIGNAL, Effect.AWAIT_SIGNAL})
 
 @dataclass(frozen=True, slots=True)
 class RanksProof:
-    """What was found, and the numbers of ranks that were looked at."""
+    """The findings, and the numbers of ranks that the proof covers."""
 
     findings: tuple[Diagnostic, ...]
     ranks: tuple[int, ...]
@@ -79,8 +82,8 @@ def check_ranks(func: Func, ranks: Iterable[int] = USUAL_RANKS) -> tuple[Diagnos
 
 
 def prove_ranks(func: Func, ranks: Iterable[int] | None = None) -> RanksProof:
-    """The same, and what was looked at: where nobody says, those of the usual numbers of ranks
-    that the tensors of the kernel have room for."""
+    """The findings with the numbers of ranks. The default is those of the usual numbers that fit
+    the tensors of the kernel."""
     if not uses_ranks(func):
         return RanksProof((), ())
     reports, text = RankReports(), RanksText(func)
@@ -103,7 +106,7 @@ def uses_ranks(func: Func) -> bool:
 
 
 class RanksText:
-    """The streams of a kernel, cut down to what concerns other ranks."""
+    """The streams of a kernel, reduced to the statements that concern other ranks."""
 
     def __init__(self, func: Func) -> None:
         self.func = func
@@ -195,8 +198,8 @@ class RanksText:
     def cores(
         self, ranks: int, given: Mapping[Var, Figure], left_out: list[tuple[For, Expr]]
     ) -> Iterator[CoreText]:
-        """What every core of every rank does, but for loops that others need not know of where it
-        is not told how often they run."""
+        """The events of every core of every rank, without loops of unknown trip count that do not
+        concern others; these go to `left_out`."""
         launch, budget = self.func.launch, StatementBudget(MOST_FOLLOWED)
         long = LongLoops(self.lent)
         at_start: dict[Var, Figure] = {**given, RANKS: ranks}
@@ -249,8 +252,8 @@ class RanksText:
 
 
 def _without_signals(cores: list[CoreText], left_out: Sequence[tuple[For, Expr]]) -> list[CoreText]:
-    """What cores do; where those of a block signal each other in a loop that is left out, without
-    all such signals, as it cannot be told any more which belong to which."""
+    """The events of the cores. If a loop was left out in which cores of a block signal each other,
+    all such signals go too, since their pairs are unknown."""
     if not any(crosses(loop) for loop, _ in left_out):
         return cores
     return [

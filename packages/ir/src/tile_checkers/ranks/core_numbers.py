@@ -30,8 +30,8 @@ Figure = int | float | bool | Expr
 
 
 class CoreNumbers:
-    """Variables of one core. What has no value stays a name: one that every rank was given alike,
-    or one for what was read from memory."""
+    """Variables of one core. A value that is not known stays a name: one that is equal on every
+    rank, or one for a value read from memory."""
 
     def __init__(self, given: dict[Var, Figure]) -> None:
         self.bound: dict[Var, Figure] = dict(given)

@@ -1,5 +1,8 @@
-"""The counters between cores of one rank: a wait takes the oldest token, with what was complete
-then (docs/hardware/index.md#flags-between-cores)."""
+"""Model the counters between cores of one rank.
+
+A wait takes the oldest token, with the table of the operations that were complete at its set
+(docs/hardware/index.md#flags-between-cores).
+"""
 
 from __future__ import annotations
 

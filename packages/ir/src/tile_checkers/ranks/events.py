@@ -1,4 +1,4 @@
-"""What a core of a rank does that matters to other ranks, one after the other."""
+"""Define the events of a core that matter to other ranks, one after the other."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Word = tuple[Buffer, int, tuple[Figure, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Bytes of the instance of a rank are touched: from `lows` to before `highs` in each dimension.
-    Not `certain` where data decide whether, or which. Two `unordered` ones need no order. A `word`
-    is touched by a signal or a wait, and is no store that is under way for long. What an `engine`
-    touches it may touch until the core waits for it."""
+    """An access to bytes of the instance of a rank: from `lows` to before `highs` in each
+    dimension. It is not `certain` where data decide whether it happens, or where. Two `unordered`
+    ones need no order. A `word` is touched by a signal or a wait, and is no store that is under way
+    for long. An access of an `engine` lasts until the core waits for the engine."""
 
     stmt: Stmt
     pipe: int

@@ -67,8 +67,8 @@ class LongLoops:
         self.found: dict[int, Mapping[Region, Region] | None] = {}
 
     def regions(self, loop: For) -> Mapping[Region, Region] | None:
-        """What the statements of a loop touch, each in terms of the loop variable alone where
-        rounds differ; None if they differ in more."""
+        """The regions of a loop's statements, each in terms of the loop variable alone where
+        iterations differ; None if they differ in more."""
         if id(loop) not in self.found:
             self.found[id(loop)] = None if self.lends(loop) else _regions(loop)
         return self.found[id(loop)]
@@ -86,8 +86,8 @@ def middle(count: int) -> tuple[int, int]:
 
 
 def spans_of(ends: list[Span], count: int) -> tuple[Span, ...] | None:
-    """What so many rounds touch, of which the first, the second and the last are known: one span
-    if there are no gaps. None if they do not go on by equal steps."""
+    """The spans of `count` iterations, from those of the first, the second and the last: one span
+    if there are no gaps. None if the steps are not equal."""
     if any(isinstance(e, Expr) for span in ends for side in span for e in side):
         return None
     numbers = [tuple([int(e) for e in side if not isinstance(e, Expr)] for side in s) for s in ends]
@@ -109,8 +109,8 @@ def spans_of(ends: list[Span], count: int) -> tuple[Span, ...] | None:
 
 
 def _regions(loop: For) -> Mapping[Region, Region] | None:
-    """What the statements of a loop touch of symmetric tensors; None if rounds differ in more than
-    how far they are along these."""
+    """The regions of symmetric tensors that the statements of a loop touch; None if iterations
+    differ in more than the offsets along these."""
     inside = list(walk_statements(loop.body))
     if any(isinstance(s, (For, While, Break)) for s in inside):
         return None

@@ -1,5 +1,7 @@
-"""Where following a core of a rank ends: at what the text does not tell, at a place that no rank
-has, and after so many statements."""
+"""Define the exceptions that end the unrolling of a core of a rank.
+
+The reasons are a value that is not in the text, a place that no rank has, and too many statements.
+"""
 
 from __future__ import annotations
 

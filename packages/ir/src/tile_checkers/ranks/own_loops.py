@@ -1,4 +1,5 @@
-"""Loops that concern the cores of one block alone: how often they run does not matter to others."""
+"""Find loops that concern the cores of one block alone: other ranks do not depend on their trip
+count."""
 
 from __future__ import annotations
 
@@ -27,9 +28,9 @@ _IN_BLOCK = (1, 2)
 
 
 def of_its_block(loop: For, words: frozenset[Buffer]) -> bool:
-    """Whether a loop may be left out: it touches nothing that ranks share, tells blocks nothing,
-    sets no scalar, and each round waits for as many flags of a core as it sets. What it orders is
-    left out with it: that can only make less seem to be in order."""
+    """Whether a loop may be left out. It touches nothing that ranks share, signals no other block
+    and sets no scalar, and each iteration waits for as many flags of a core as it sets. The order
+    that it creates is left out too, which can only add findings."""
     if not _FOR_OTHERS.isdisjoint(effects_in(loop)) or not _balanced(loop.body):
         return False
     for stmt in walk_statements(loop.body):

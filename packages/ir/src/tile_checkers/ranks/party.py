@@ -1,8 +1,8 @@
-"""What one core of one rank knows to be complete, on all cores of all ranks.
+"""Track, for one core of one rank, the operations of all cores of all ranks that are complete.
 
-Knowledge of other cores comes to the scalar unit only, by words, barriers and counters, and holds
-back every pipe from then on: it is one table for the core. What its own pipes know of each other is
-kept in clocks of one core (tile_checkers.block.clocks).
+Only the scalar unit learns about other cores: by words, barriers and counters. It then holds back
+every pipe, so that one table serves the whole core. The order between its own pipes is kept in
+clocks of one core (tile_checkers.block.clocks).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ NAMES_OF_CORES = ("cube core", "vector core 0", "vector core 1")
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """An access: by which core, its number in a column, what the core knew of all others, and how
-    many of its own stores to this rank came surely before, and how often it had waited for the
-    engine."""
+    """An access of a core: its number in a column, and the table of the core at that point.
+    `arrived` counts the core's stores to this rank that surely came before, and `drained` its waits
+    for the engine."""
 
     reach: Reach
     party: Party
@@ -127,7 +127,8 @@ class Party:
         return found
 
     def told_to(self, rank: int) -> Table:
-        """What a signal to a rank carries: behind a fence, also what was stored there alone."""
+        """The table that a signal to a rank carries: behind a fence, it includes stores to that
+        rank alone."""
         found = self.table(S)
         if self.fenced and set(self.open_to) == {rank} and rank in self.fenced_to:
             found[self.number, STORES] = max(self.arrived, self.fenced)
@@ -141,7 +142,7 @@ class Party:
         return self.table(S)
 
     def receive(self, table: Table) -> int:
-        """Learn what another core knew; return the number of the wait."""
+        """Join the table of another core; return the number of the wait."""
         self.seen = np.maximum(self.seen, table)
         number = self.local.receive([int(n) for n in table[self.number, :WIDTH]])
         assert number == self.local.waits, "waits are counted by the clocks"

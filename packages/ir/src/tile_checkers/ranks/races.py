@@ -1,5 +1,4 @@
-"""Find accesses to the instance of a rank that nothing orders, and stores that nobody on its rank
-knows to be there when its kernel ends."""
+"""Find races on the instance of a rank, and stores that may arrive after its kernel has ended."""
 
 from __future__ import annotations
 
@@ -72,7 +71,7 @@ def _end(value: Figure, far: int) -> int:
 
 
 def _meet(one: Touched, two: Touched) -> bool | None:
-    """Whether two accesses have bytes in common; None if it cannot be told."""
+    """Whether two accesses have bytes in common; None if it is unknown."""
     a, b = one.reach, two.reach
     sure = a.certain and b.certain
     for low, high, other_low, other_high in zip(a.lows, a.highs, b.lows, b.highs, strict=True):
@@ -89,7 +88,7 @@ def _meet(one: Touched, two: Touched) -> bool | None:
 
 
 def never_known(parties: list[Party], touched: Iterable[Touched]) -> Iterator[Touched]:
-    """Stores to other ranks of which no core there knows when it ends."""
+    """Stores to other ranks that may arrive after the last wait of every core there."""
     known: dict[int, np.ndarray] = {}
     for party in parties:
         before = known.get(party.rank)
@@ -103,7 +102,7 @@ def never_known(parties: list[Party], touched: Iterable[Touched]) -> Iterator[To
 
 
 def left_open(touched: Iterable[Touched]) -> Iterator[Touched]:
-    """What the engine writes and its core never waits for."""
+    """Writes of the engine that its core never waits for."""
     for one in touched:
         if one.column == ENGINE and one.reach.writes and one.party.drained < one.number:
             yield one

@@ -1,9 +1,9 @@
-"""Run all cores of all ranks together, and note who touches what with which knowledge.
+"""Run all cores of all ranks together, and record each access with the table of its core.
 
-Whoever can go on does. A wait for a word goes on only when nobody else can: then it learns what all
-signals have in common by which it may have gone on. Where a signal that comes later in this run
-might have come before it in another, the run is done again, and the wait held back until that
-signal is there too.
+Every core runs until it waits. A wait for a word ends only when no core can run; it then learns the
+common part of all signals that may have ended it. A signal that comes later in this run might come
+before the wait in another. In that case the checker repeats the run and holds the wait back until
+that signal is there too.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Apart:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a run: accesses in the order of the run, waits that are over, cores that hang,
-    barriers in branches, and what could not be told."""
+    """The results of a run: accesses in the order of the run, waits that ended, cores that hang,
+    barriers in branches, and reasons why something could not be decided."""
 
     parties: list[Party]
     words: dict[Word, WordState]
@@ -138,7 +138,7 @@ class RanksRun:
         return self.outcome
 
     def go(self, party: Party) -> None:
-        """Go on as far as no other core is asked."""
+        """Run a core until it depends on another one."""
         while (event := party.event()) is not None:
             match event:
                 case Reach():
@@ -203,7 +203,8 @@ class RanksRun:
         return here
 
     def let_waits_go(self) -> list[Party]:
-        """All whose words compare, with what is there now; those that are held back come last."""
+        """End all waits whose words compare with their values now; waits that are held back come
+        last."""
         ready: list[tuple[Party, Await, Table]] = []
         late: list[tuple[Party, Await, Table]] = []
         for party in self.parties:
@@ -243,7 +244,7 @@ class RanksRun:
         return self.words[waited.event.word].missed(waited)
 
     def look_back(self) -> None:
-        """Words that were set back while somebody may have waited for what they were."""
+        """Report words that are set back while a wait may still need their previous value."""
         for waited in self.outcome.waited:
             sent = self.words[waited.event.word].overtaken(waited)
             if sent is not None:

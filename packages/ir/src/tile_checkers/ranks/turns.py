@@ -1,10 +1,11 @@
-"""A loop that does the same in every turn, for others too: how many turns stand for any number.
+"""Find the numbers of turns that stand for all, in a loop whose turns are alike for other ranks
+too.
 
-In turn t a core tells and waits for the number of the turn, and touches places that are the same
-again some turns later, after `period` of them. So two accesses that meet do so in turns that are at
-most `period` apart, or else one of them has done the same in between; and of the signals that may
-let a wait go on, those of the next turns up to `period` - 1 are the weakest. All that is inside of
-twice as many turns. Later turns wait for more than the first one, never for less.
+In turn t a core signals and waits for the number of the turn. It touches places that repeat after
+`period` turns. So two accesses that meet do so in turns that are at most `period` apart, or else
+one of them has a repetition in between. Of the signals that may end a wait, those of the next turns
+up to `period` - 1 are the weakest. All of this happens within twice as many turns. Later turns wait
+for more than the first one, never for less.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ _FOR_OTHERS = _WORDS | CROSS
 def turns_that_stand(
     cores: Iterable[Body], words: frozenset[Buffer]
 ) -> tuple[Var, tuple[int, ...]] | None:
-    """What names the number of turns, if all that cores do is such a loop, and the numbers of turns
-    that stand for any."""
+    """The variable with the number of turns, if such a loop is all that cores run, and the numbers
+    of turns that stand for all."""
     counts, period = set(), 1
     for body in cores:
         match body:
@@ -76,8 +77,7 @@ def _of_tasks(first: Stmt) -> bool:
 
 
 class _Turns:
-    """What in a loop depends on the number of the turn. `words` are what only signals and waits
-    touch."""
+    """The dependence of a loop on the turn's number. Only signals and waits touch `words`."""
 
     def __init__(self, loop: For, words: frozenset[Buffer]) -> None:
         self.loop, self.words = loop, words
@@ -85,8 +85,8 @@ class _Turns:
         self.lets = {s.var: s.value for s in self.inside if isinstance(s, Let)}
 
     def period(self) -> int | None:
-        """After how many turns places are the same again; None if turns differ in more than places
-        and the numbers that they tell."""
+        """The number of turns after which places repeat. None if turns differ in more than places
+        and the numbers that they signal."""
         found = [self._of(expr) for stmt in self.inside for expr in self._deciding(stmt)]
         if None in found or not self._count_alike():
             return None

@@ -150,7 +150,7 @@ class Unrolling:
         self.middle = None
 
     def middle_of(self, loop: For, start: Figure, count: int) -> MiddleRounds | None:
-        """What many rounds touch, if one may stand for them."""
+        """The accesses of the middle iterations, if one span may stand for them; None if not."""
         first, last = middle(count)
         regions = self.long.regions(loop) if first < last else None
         if regions is None:
@@ -320,7 +320,7 @@ def _alone(stmt: If) -> bool:
 
 
 def open_loop(loop: For, count: Expr) -> NotTold:
-    """It is not told how often a loop runs."""
+    """The error of a loop whose trip count is not in the text."""
     return _open(loop, "how often this loop runs", count)
 
 

@@ -1,7 +1,7 @@
-"""What a wait for a word learns: of the signals to it, those without which it would not be over.
+"""Compute the order that a wait for a word establishes: the signals without which it cannot end.
 
-Nobody knows which of several signals let a wait go on; it learns what all that may have done so
-have in common. A word that is added to has had every signal without which the sum is too small.
+Several signals may have ended a wait; the wait then learns their common part. A word with additions
+has received every signal without which the sum is too small.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Sent:
         return bool(other.table[self.party.number, S] >= self.number)
 
     def before_wait(self, seen: Table, party: Party) -> bool:
-        """Whether a core knew of it before it waited."""
+        """Whether the table of a core before its wait includes the signal."""
         if self.party is party:
             return True
         return bool(seen[self.party.number, S] >= self.number)
@@ -43,8 +43,8 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """A wait that is over: its number among those of its core, what the core knew before, and the
-    signals looked at."""
+    """A wait that ended: its number among those of its core, the core's table before it, and the
+    signals that were considered."""
 
     event: Await
     party: Party
@@ -56,7 +56,7 @@ class Waited:
 
 
 class Unclear(Exception):
-    """It cannot be told whether a wait goes on, or by what."""
+    """The checker cannot decide whether a wait ends, or which signal ends it."""
 
 
 @dataclass(slots=True)
@@ -76,8 +76,9 @@ class WordState:
         return True in kinds
 
     def initial(self, asked: Figure) -> Figure | None:
-        """What the word holds where the kernel begins: zero, or what calls before have left there,
-        where a parameter counts them from 1 on. None if it is less than what is asked."""
+        """The value of the word where the kernel begins. It is zero, or the value that previous
+        calls left if a parameter counts them from 1 on. None if no signal goes to the word.
+        Raises Unclear where the text does not determine it."""
         if not isinstance(asked, Expr):
             return 0
         counted = parameters_in(asked)
@@ -107,7 +108,7 @@ class WordState:
         return plain(substitute(last, {step: step - self.steps.get(step, 1)}))
 
     def behind(self, event: Await, party: Party) -> Table | None:
-        """What a core learns that waits for the word; None if it does not go on."""
+        """The table that a core learns by a wait for the word; None if the wait does not end."""
         begin = self.initial(event.value)
         if self.adds():
             return self._behind_sum(event, party, begin)
@@ -153,8 +154,8 @@ class WordState:
         return None
 
     def missed(self, waited: Waited) -> frozenset[Name]:
-        """Signals that were not looked at, may come before a wait is over, and may tell less than
-        those that were: one behind all that it needs to know of tells no less."""
+        """Signals that were not considered, may come before a wait ends, and may carry less order
+        than those considered. A signal after all that the wait needs carries no less."""
         event, looked_at = waited.event, [s for s in self.sent if s.name in waited.looked_at]
         if self.adds():
             needed = _needed(event, self.initial(event.value), looked_at)
