@@ -1,7 +1,7 @@
-"""What the compiler's own choices leave to chance: addresses it gave, flags and barriers it put in.
+"""Check the compiler's own choices: addresses it gave, flags and barriers it inserted.
 
-A check of final text, like `check_memory` and `check_sync`, of which it keeps what no statement of
-the author's can be blamed for. Says nothing about order that the author wrote.
+The check runs `check_memory` and `check_sync` on the final text and keeps the findings that no
+statement of the author causes. It does not judge order that the author wrote.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _ID = "event-id"
 def check_choices(
     traced: Func, final: Func, target: Target = DEFAULT_TARGET
 ) -> tuple[Diagnostic, ...]:
-    """What is wrong in a SYNCED function by choices of the compiler's, in textual order; `traced`
-    is the function as its author wrote it.
+    """Report errors of the compiler's choices in a SYNCED function, in textual order; `traced` is
+    the function as its author wrote it.
 
     Addresses: values lost where buffers share bytes, unless the author placed both. Order inside a
     core: all of it where it is automatic; else the races of buffers that share bytes and of

@@ -14,11 +14,12 @@ from tile_ir.quick_dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is visible at a statement, in one residue of every loop around it.
+    """Facts at a statement, in one residue of every loop around it.
 
     `values` has lets and the residues of loop variables, `plain` lets and unrolled variables only.
     `places` says in which part of its loop an iteration is, `facts` what branches and loops imply.
-    `frames` names the loops around, `key` the residues and unrolled iterations."""
+    `frames` names the loops around, `key` the residues and unrolled iterations.
+    """
 
     known: Ranges
     values: Mapping[Var, Expr]

@@ -15,7 +15,7 @@ Counter = tuple[int, int]
 
 
 class Findings:
-    """Findings by what tells them apart, however many ways lead to them."""
+    """Findings by key, so that several paths to one finding report it once."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[object, ...], Diagnostic] = {}
@@ -121,9 +121,9 @@ class SectionFindings(Findings):
 
 class BlockFindings(Findings):
     """Findings between cores. `growing` says whether a counter rises with every iteration of a
-    loop, `own_part` what gives a vector core its own work, and `alike` whether the kernel never
-    asks which one it is. Two stores of the two vector cores to one place are left out where
-    `lanes_apart` says that the author gave each its own."""
+    loop. `own_part` is the hint that gives a vector core its own work, and `alike` says whether the
+    kernel never uses the number of its vector core. `lanes_apart` says that the author gave each
+    vector core its own places; then two stores of both to one place are no finding."""
 
     def __init__(self, own_part: str, alike: bool, lanes_apart: bool = False) -> None:
         super().__init__()
@@ -330,8 +330,8 @@ def _who(site: StreamSite) -> str:
 
 
 def _signal(one: StreamSite, two: StreamSite) -> str:
-    """What orders two accesses of two cores. Nothing says which of them is meant to come first: the
-    streams were run in one order of many."""
+    """The hint that orders two accesses of two cores. It names both orders: the streams ran in one
+    order of many, so the intended one is unknown."""
     first, second = one.stmt.loc.line, two.stmt.loc.line
     if first == second:
         return _handover(one, two)

@@ -43,7 +43,7 @@ class LoopFacts:
 
     @cached_property
     def chosen(self) -> list[tuple[str, Stmt, Expr]]:
-        """What depends on the variable, in terms of it; nothing for a `while`."""
+        """Expressions that depend on the loop variable, in terms of it; none for a `while`."""
         if isinstance(self.loop, While):
             return []
         var = self.loop.var

@@ -205,7 +205,8 @@ class _Check:
         return _left(joined([*behind, *opened.left]), local)
 
     def sum_up(self, state: Owners, var: Var, count: int, overwritten: set[Buffer]) -> None:
-        """What each iteration surely writes of its own, all but the first have written together."""
+        """Add up the elements that each iteration surely writes in its own place, for all
+        iterations but the first."""
         for (buffer, place), spans in list(state.sure.items()):
             if isinstance(place, Region) or buffer in overwritten:
                 continue

@@ -1,4 +1,4 @@
-"""What is known at a statement: intervals and definitions of variables, and facts of the path."""
+"""Collect the facts at a statement: intervals, definitions of variables, facts of the path."""
 
 from __future__ import annotations
 
@@ -112,8 +112,9 @@ def iterations_before(loop: For) -> Var:
 
 
 def equalities(condition: Expr) -> Facts:
-    """What holds where a condition `not (a == 8 and b > 0)` does not: that a is 8 and b positive.
-    What reads memory is left out, since that may be written behind the condition."""
+    """Equalities that hold where a condition does not: a is 8 and b is positive for the condition
+    `not (a == 8 and b > 0)`. Conditions that read memory are left out, since a statement behind
+    them may write it."""
     return dict(_equalities(condition))
 
 

@@ -1,12 +1,13 @@
-"""Ask the vendor's open compiler how it would order and place a final kernel.
+"""Compare order and addresses of a final kernel with those of the vendor's open compiler.
 
-Its memory planner and its two solvers of order see the same instructions, loops, branches and
-bytes as ours (`outline`), as HIVM text (`hivm_text`), and their answer is counted beside what the
-kernel has (`open_compiler`). Nothing is proved by it: a difference is a place to look at
+Its memory planner and its two solvers of order get the same instructions, loops, branches and bytes
+as ours (`outline`), as HIVM text (`hivm_text`). `open_compiler` counts their answer beside the
+contents of the kernel. The comparison proves nothing: a difference is a place to look at
 (docs/internals/order.md#a-second-opinion).
 
-Flags and barriers of a kernel are counted whoever put them there. Order between cores is left out
-on both sides. What the dialect has no words for gets no opinion, and the reason is told.
+It counts all flags and barriers of a kernel, from the author or the compiler. Order between cores
+is left out on both sides. A kernel that the dialect cannot express gets no opinion, with the
+reason.
 
 Not here: the checkers, which prove that the order and the addresses of a kernel suffice.
 """
@@ -40,9 +41,9 @@ from tile_ir.quick_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What the kernel has in the section of one core, and what others would have there: the order
-    by solver, and the peak bytes of each memory. `missing` says why somebody has no opinion;
-    `left_out` counts operations that order cores."""
+    """Our result for the section of one core beside those of others: the order by solver, and the
+    peak bytes of each memory. `missing` has the reason for each opinion that is absent; `left_out`
+    counts operations that order cores."""
 
     core: Core
     own: CountedOrder

@@ -1,5 +1,7 @@
-"""Reduce the section of a core to what its order depends on: instructions, each with its pipe and
-the bytes it touches, in loops and branches."""
+"""Reduce the section of a core to the instructions that determine its order.
+
+Each has its pipe and the bytes it touches, and stands in loops and branches.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,7 @@ class _OutlineReader:
         return OutlineLoop(loop.var, start, stop, (), tuple(self.body(loop.body, within)))
 
     def _instructions(self, stmt: Stmt, place: _OutlinePlace) -> Iterator[PipeWork]:
-        """What the scalar unit does for a statement, then the operation itself."""
+        """The work of the scalar unit for a statement, then the operation itself."""
         if isinstance(stmt, Op):
             _check(stmt)
         context = place.context

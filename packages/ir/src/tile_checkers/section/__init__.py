@@ -10,11 +10,10 @@ from tile_ir.analysis import Sharing
 def check_section(
     func: Func, section: Section, target: Target, sharing: Sharing | None = None
 ) -> list[Diagnostic]:
-    """Return what is left to chance inside one core; with `sharing`, by the compiler's choices
-    only.
+    """Return the races inside one core; with `sharing`, only those of the compiler's choices.
 
-    An alarm may come from iterations that the interpreter does not tell apart. It is confirmed with
-    those of short loops apart; either run alone is a proof.
+    An alarm may come from iterations that the interpreter merges. A second run, which separates the
+    iterations of short loops, confirms it; either run alone is a proof.
     """
     alarms = AbstractInterpreter(func, target, sharing, confirming=False).section(section)
     if not alarms:

@@ -1,7 +1,7 @@
-"""An abstract interpreter: the statements of a section, with all states they can be reached in.
+"""Interpret the statements of a section abstractly, with all states that may reach them.
 
-What synchronisation does to a state is in `state`, what conflicts in `access_sites`, how a loop is
-looked at in `loops`, what is said about findings in `findings`.
+`state` has the effect of synchronisation on a state, `access_sites` the conflicts, `loops` the
+treatment of a loop, and `findings` the messages.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ Meaning = tuple[Expr, bool | None, dict[bool, Facts]]
 
 
 class AbstractInterpreter:
-    """Interpret one section; with `sharing`, report no other races than those of the compiler's
-    choices. To confirm an alarm, the iterations of every short loop are told apart."""
+    """Interpret one section; with `sharing`, report only races of the compiler's choices. To
+    confirm an alarm, separate the iterations of every short loop."""
 
     def __init__(
         self, func: Func, target: Target, sharing: Sharing | None, confirming: bool
@@ -292,7 +292,7 @@ class AbstractInterpreter:
     def bounds_of(
         self, loop: For | While, plan: LoopPlan, context: Context
     ) -> tuple[Expr, Expr] | None:
-        """Start and stop, of a loop in which flags are chosen by what is left of its variable."""
+        """Start and stop of a loop whose residue selects flags; None for other loops."""
         if isinstance(loop, While) or plan.modulus == 1 or FLAGS.isdisjoint(effects_in(loop)):
             return None
         start, stop = (simplify(resolved(e, context.plain)) for e in (loop.start, loop.stop))

@@ -51,8 +51,8 @@ class AccessSite:
     regions: dict[tuple[int, bool], Region] = field(default_factory=dict)
 
     def region(self, i: int, in_residue: bool = False) -> Region:
-        """The elements a touch takes in, with definitions put in; if asked for, those of this
-        residue, in terms of the rounds of loops."""
+        """The elements of a touch, with definitions put in; with `in_residue`, those of this
+        residue, in terms of the iterations of loops."""
         if (i, in_residue) not in self.regions:
             region = self.touches[i].region
             values = self.context.values if in_residue else self.context.plain
@@ -101,9 +101,9 @@ class AccessSites:
         return found
 
     def wait_bit(self, flag: Any, wait: int, pipe: int) -> int:
-        """Stands for: the flag has been waited for by a statement, but the pipe may not have got
-        through. Statements are told apart, so that a wait that is over stays so when a loop repeats
-        another one."""
+        """The bit for: a statement has waited for the flag, but the wait may not have reached the
+        pipe. Each statement has its own bit, so that a wait that is over stays so when a loop
+        repeats another one."""
         of_flag = self.waits.setdefault(flag, {})
         if wait not in of_flag:
             of_flag[wait] = self._allocate(None, NEAR, pipe)
@@ -203,7 +203,7 @@ def _rounds_between(earlier: AccessSite, later: AccessSite, var: Var) -> tuple[i
 
 
 def _most(site: AccessSite, var: Var, sign: int = 1) -> float:
-    """What a loop variable, or its negative, is at most where a site runs."""
+    """The maximum of a loop variable, or of its negative, where a site runs."""
     context = site.context
     return -at_least(var * -sign, context.known, context.facts)
 

@@ -1,7 +1,7 @@
-"""Choose how a loop is looked at, and what its iterations see.
+"""Choose the abstraction of a loop, and the facts of its iterations.
 
-Iterations are told apart by the residue of the variable modulo what slots and event ids are taken
-modulo; those at both ends by themselves where branches require it. Short loops are unrolled.
+The interpreter separates iterations by the residue of the variable, modulo the number of slots and
+event ids. It separates the first and last ones where branches require it, and unrolls short loops.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Worklist:
 def iteration(
     loop: For | While, plan: LoopPlan, node: Node, frame: Any, context: Context
 ) -> Context:
-    """What an iteration of one kind sees."""
+    """The facts in an iteration of one kind."""
     residue, place = node
     frames, path = (*context.frames, frame), (*context.path, loop)
     key = (*context.key, (id(loop), residue)) if plan.modulus > 1 else context.key
@@ -213,7 +213,7 @@ def plan_of(its: LoopFacts, context: Context, confirming: bool) -> LoopPlan:
 
 
 def _guards(stmt: Stmt) -> bool:
-    """Whether a branch decides about synchronisation of what is outside it."""
+    """Whether a branch controls synchronisation of statements outside it."""
     if not isinstance(stmt, If):
         return False
     effects = effects_in(stmt)

@@ -26,8 +26,8 @@ Node = tuple[int, IterationPlace]
 
 
 def events(event: Expr, state: PipeState) -> Iterator[tuple[int, PipeState]]:
-    """The numbers an expression may have, each with the state in which it does; nothing if they
-    cannot be told."""
+    """The numbers an expression may have, each with the state in which it does; none if they are
+    unknown."""
     left = simplify(replace_in(event, lambda e: _known(e, state)))
     number = constant_value(left)
     if number is not None:

@@ -1,6 +1,6 @@
-"""What is known at a point of the program, as bits: one per access site.
+"""Represent the facts at a program point as bits, one per access site.
 
-Data and the rules of each synchronisation; which bits there are is in `access_sites`.
+The data and the rules of each synchronisation are here; `access_sites` assigns the bits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tile_ir.quick_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """A flag that is set: what may still be under way once somebody has waited for it."""
+    """A flag that is set: the sites that may still be under way after a wait for it."""
 
     open: int
     loc: Loc
@@ -46,8 +46,8 @@ class PipeState:
         return frozenset(self.flags)
 
     def execute(self, pipe: int, bit: int) -> None:
-        """A site runs: nobody knows of its end, and no flag that is set already does. The scalar
-        unit does one thing after the other."""
+        """A site runs: its end is open for every pipe and for every flag that is already set. The
+        scalar unit alone completes its own statements one after the other."""
         for p in range(len(PIPES)):
             if p != pipe or p != S:
                 self.open[p] |= bit
@@ -60,8 +60,9 @@ class PipeState:
         self.flags[flag] = Raised(self.open[flag[0]] & ~own, loc)
 
     def lower_flag(self, flag: Flag, waited: int) -> None:
-        """The target waits: it knows what the flag carries, and from now on nobody else knows that
-        it `waited`. What the scalar unit waits for holds back all pipes."""
+        """The target waits and learns the order that the flag carries. For all other pipes and
+        flags the end of the wait, `waited`, is open. A wait of the scalar unit holds back all
+        pipes."""
         raised = self.flags.pop(flag)
         target = flag[1]
         for p in range(len(PIPES)):
@@ -134,7 +135,7 @@ Remainders = dict[tuple[Expr, int], int]
 
 
 def _in_common(one: Remainders, two: Remainders) -> Iterator[tuple[tuple[Expr, int], int]]:
-    """What both say: 1 and 4 of 6 are 1 of 3."""
+    """The remainders that both imply: 1 and 4 of 6 are 1 of 3."""
     for (expr, modulus), r in one.items():
         for (same, m), other in two.items():
             common = math.gcd(modulus, m, r - other)
