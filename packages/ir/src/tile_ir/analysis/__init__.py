@@ -1,7 +1,7 @@
 """Compute facts about a function from its text, for passes and for checkers.
 
-Not here: what must come before what, and who has completed when, which `insert_sync` and
-`check_sync` find independently of each other.
+Not here: required order and completion, which `insert_sync` and `check_sync` compute independently
+of each other.
 """
 
 from __future__ import annotations

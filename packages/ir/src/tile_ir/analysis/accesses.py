@@ -1,7 +1,7 @@
-"""Which bytes a statement may touch, from its text: operands, element loads and stores.
+"""Compute the bytes a statement may touch, from its operands, element loads and stores.
 
-Hulls only, from the first to the last byte. Whether two regions whose hulls overlap are apart all
-the same is in `regions`; what must be ordered is the business of whoever asks.
+The results are hulls, from the first to the last byte. `regions` decides whether two regions with
+overlapping hulls are disjoint all the same. The order of accesses is the concern of the callers.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _DMA = (Pipe.MTE2, Pipe.MTE3)
 class Touch:
     """Bytes [low, high) of an on-chip memory, by address, or of a gm tensor, from its start.
 
-    The hull of what may be touched; infinite ends where nothing is known, which on chip are those
-    of the buffer. What is read and written is one touch that `writes`. Two `unordered` ones need no
-    order: atomic additions, and what waits for the other by the unit flags of l0c. `region` is the
-    text of it; an element is a region of extents one.
+    The hull of the bytes that may be touched. An unknown end is infinite in gm, and an end of the
+    buffer on chip. Bytes that are read and written are one touch that `writes`. Two `unordered`
+    touches need no order: atomic additions, and operations that wait for each other by the unit
+    flags of l0c. `region` is the text of it; an element is a region of extents one.
     """
 
     place: Memory | Buffer
@@ -70,8 +70,8 @@ def is_filled(op: Op, definition: OperandDef, region: Region) -> bool:
 
 @dataclass(slots=True)
 class Bounds:
-    """What expressions are and may be at a place, by the intervals that are `known` of variables,
-    and `values` to put in first. Each expression is looked at once."""
+    """Values and bounds of expressions at a place. `known` has the intervals of variables, and
+    `values` the definitions to put in first. Results are kept for each expression."""
 
     known: Ranges
     values: Values
@@ -110,13 +110,14 @@ def touches(
     known: Ranges,
     values: Values = NO_VALUES,
 ) -> tuple[Touch, ...]:
-    """What the statement itself may touch, not the statements inside it. Element loads come first.
+    """Return the bytes that the statement itself may touch, without the statements inside it.
+    Element loads come first.
 
-    `addresses` gives the first byte of every on-chip buffer, `known` intervals of variables, and
-    `values` definitions to put in first: lets, and loop variables in terms of other ones, so that
-    `k % 2` of k = 2 * t is a constant. Scalar variables (memory VAR) are left out. The DMA moves
-    whole blocks of ub (docs/hardware/units.md#rows-of-ub); matrices of l1 and l0 are touched
-    whole, or in whole columns of fractals (docs/hardware/units.md#fractals).
+    `addresses` gives the first byte of every on-chip buffer, and `known` the intervals of
+    variables. `values` has definitions to put in first: lets, and loop variables in terms of other
+    ones, so that `k % 2` of k = 2 * t is a constant. Scalar variables (memory VAR) are left out.
+    The DMA moves whole blocks of ub (docs/hardware/units.md#rows-of-ub); matrices of l1 and l0 are
+    touched whole, or in whole columns of fractals (docs/hardware/units.md#fractals).
     """
     return touches_within(stmt, addresses, Bounds(known, values))
 
@@ -187,7 +188,7 @@ class _Access:
 
 @lru_cache(maxsize=32768)
 def _accesses(stmt: Stmt) -> tuple[_Access, ...]:
-    """Statements never change, and most are asked about many times."""
+    """The accesses of a statement, kept for later calls: statements never change."""
     operation = isinstance(stmt, Op) and stmt.opdef.effect not in _TOUCHING
     return tuple(
         _access(region, access.writes, unordered, pipe in _DMA)
@@ -197,9 +198,9 @@ def _accesses(stmt: Stmt) -> tuple[_Access, ...]:
 
 
 def regions_of(stmt: Stmt) -> Iterator[tuple[Region, Access, bool, Pipe | None]]:
-    """What the statement itself reads and writes, scalar variables aside: in which direction,
-    whether without an order among its like, and by which pipe; None for elements, which are the
-    scalar unit's and come first."""
+    """The regions that the statement itself reads and writes, without scalar variables. Each comes
+    with its direction, whether it needs no order among its like, and its pipe. The pipe is None for
+    elements, which the scalar unit accesses and which come first."""
     for load in loads(stmt):
         if load.buffer.memory is not Memory.VAR:
             yield element(load.buffer, load.indices), Access.READ, False, None

@@ -51,7 +51,8 @@ def decided(condition: Expr, known: Ranges, facts: Facts = ()) -> bool | None:
 
 
 def at_least(expr: Expr, known: Ranges, facts: Facts) -> float:
-    """A lower bound of an expression, from intervals and from what is not negative."""
+    """A lower bound of an expression, from intervals and from `facts`, expressions that are not
+    negative."""
     expr = simplify(expr)
     lows = (interval(difference(expr, fact), known).low for fact in facts)
     return max((interval(expr, known).low, *lows))
@@ -72,7 +73,7 @@ def at_least_by_cases(expr: Expr, known: Ranges, facts: Facts) -> float:
 
 
 def facts_in(loop: For, values: Values) -> Facts:
-    """What is not negative while the body of a loop runs, of what cannot change meanwhile."""
+    """Expressions that are not negative while the body of a loop runs; none that reads memory."""
     start, stop = resolved(loop.start, values), resolved(loop.stop, values)
     var = loop.var
     found = (difference(var, start), difference(stop, var) - 1, difference(stop, start) - 1)
@@ -80,13 +81,13 @@ def facts_in(loop: For, values: Values) -> Facts:
 
 
 def facts_of(condition: Expr, value: bool, values: Values) -> Facts:
-    """What is not negative where a condition has a value; nothing that is loaded."""
+    """Expressions that are not negative where a condition has a value; none that reads memory."""
     found = resolved(condition, values)
     return () if reads_memory(found) else tuple(map(simplify, implied(found, value)))
 
 
 def implied(condition: Expr, value: bool) -> Iterator[Expr]:
-    """What is not negative where a condition has a value."""
+    """Expressions that are not negative where a condition has a value."""
     match condition:
         case Unary(op="not", operand=x):
             yield from implied(x, not value)
@@ -105,6 +106,6 @@ def implied(condition: Expr, value: bool) -> Iterator[Expr]:
 
 
 def _is_exact(comparison: Binary) -> bool:
-    """Whether the difference of what it compares, taken in int64, is what it says."""
+    """Whether the int64 difference of the compared values decides the comparison."""
     kinds = (comparison.left.dtype, comparison.right.dtype)
     return not any(kind.is_float or kind is UINT64 for kind in kinds)

@@ -181,8 +181,8 @@ def always_at_most(small: Expr, large: Expr, ranges: Mapping[Var, Interval]) -> 
 def narrow(
     expr: Expr, ranges: Mapping[Var, Interval], found: dict[Expr, Expr] | None = None
 ) -> Expr:
-    """The expression without the minima, maxima and comparisons that the ranges decide. `found` has
-    what parts became in the same ranges, for who asks about several that share them."""
+    """The expression without the minima, maxima and comparisons that the ranges decide. `found`
+    keeps the results of parts, for several expressions in the same ranges."""
     if isinstance(expr, (Const, Var)):
         return expr
     whatever = _in_any_ranges(expr)
@@ -199,7 +199,7 @@ def is_settled(stmt: Stmt) -> bool:
 
 @lru_cache(maxsize=32768)
 def _in_any_ranges(expr: Expr) -> Expr | None:
-    """What an expression becomes in which ranges have nothing to decide; None for others."""
+    """The simplified expression, if no range can decide a part of it; None for others."""
     if any(isinstance(part, Binary) and part.op in _DECIDED for part in walk_expr(expr)):
         return None
     return rebuild(simplify(expr), _part_in_any_ranges)
@@ -267,7 +267,7 @@ def sign_test(op: str, distance: Interval) -> bool | None:
 
 
 def launch_ranges(func: Func) -> Ranges:
-    """What is known of launch indices and symbolic dimensions everywhere in the body."""
+    """The ranges of launch indices and symbolic dimensions, valid everywhere in the body."""
     ranges: Ranges = {symbol: Interval(0, float("inf")) for symbol in func.symbols}
     ranges |= {RANK: Interval(0, INF), RANKS: Interval(1, INF), STEP: Interval(1, INF)}
     blocks = interval(func.launch.blocks, ranges)
@@ -302,8 +302,8 @@ def _with_values(body: Body, ranges: Ranges) -> Iterator[tuple[Stmt, Ranges]]:
 
 
 def ranges_inside(stmt: Stmt, known: Ranges) -> Ranges:
-    """What the statements inside a statement know: a loop adds its variable, a branch without an
-    alternative what its condition says."""
+    """The ranges inside a statement: a loop adds its variable, and a branch without an alternative
+    adds the bounds from its condition."""
     match stmt:
         case For(var=var):
             return {**known, var: loop_range(stmt, known)}
@@ -313,8 +313,8 @@ def ranges_inside(stmt: Stmt, known: Ranges) -> Ranges:
 
 
 def where_holds(condition: Expr, known: Ranges) -> Ranges:
-    """What is known where a condition holds: variables that it compares have tighter bounds. Where
-    it never holds, bounds stay."""
+    """The ranges where a condition holds: variables that it compares have tighter bounds. Where it
+    never holds, bounds stay."""
     match condition:
         case Binary(op="and", left=a, right=b):
             return where_holds(b, where_holds(a, known))

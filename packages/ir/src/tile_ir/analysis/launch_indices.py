@@ -1,5 +1,8 @@
-"""Whether a kernel asks which block and which vector core it runs on, and what to write where it
-does not: then all of them do the same work, and no order between them makes that right."""
+"""Find out whether a kernel uses its block and vector core indices, with hints if it does not.
+
+Without an index all blocks or vector cores do the same work, and no order between them makes that
+right.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def uses_block(func: Func) -> bool:
 
 
 def own_lane_part(func: Func) -> str:
-    """What gives each vector core its own part of the work."""
+    """The hint that gives each vector core its own part of the work."""
     if func.launch.threads == 2:  # each has its part, by the compiler
         return (
             "both vector cores reach these bytes: keep what is read apart from what is written, "
@@ -31,7 +34,7 @@ def own_lane_part(func: Func) -> str:
 
 
 def own_block_part(func: Func) -> str:
-    """What gives each block its own part of the work."""
+    """The hint that gives each block its own part of the work."""
     block = func.launch.block.name
     return f"index by `{block}`, or guard with `if {block} == 0`, or launch one block"
 

@@ -76,9 +76,9 @@ def apart(
 
 
 class _TwoExecutions:
-    """Two executions in the relation that `apart` tells of, the one as it is, the variables of the
-    other by names of their own. Regions are compared by the dozen in one relation: what is found of
-    an expression is kept."""
+    """Two executions in the relation of `apart`. The first keeps its variables; those of the other
+    have names of their own. Many regions are compared in one relation, so results for expressions
+    are kept."""
 
     def __init__(
         self, same: frozenset[Var], known: Ranges, later: Var | None, by: tuple[int, int]
@@ -258,9 +258,9 @@ def _other_remainders(start_a: _Form, start_b: _Form, span: float, two: _TwoExec
 def _forced(
     start_a: _Form, start_b: _Form, span_a: float, span_b: float, two: _TwoExecutions
 ) -> set[Expr]:
-    """What must have one value in both executions if they meet in this dimension: an atom whose
-    factor is as large as everything else in the dimension. Both starts are as the first execution
-    has them."""
+    """Atoms that have one value in both executions if these meet in this dimension: the factor of
+    such an atom is as large as everything else in the dimension. Both starts are as the first
+    execution has them."""
     forced = set()
     (in_a, base_a), (in_b, base_b) = start_a, start_b
     for atom, factor in in_a.items():
@@ -303,10 +303,10 @@ def ever_meet(
 ) -> bool:
     """Whether some execution of one statement and some of the other may share an element.
 
-    A path is what stands around and before a statement, outermost first: enclosing statements, and
-    the lets it sees, in textual order. `once` is for two regions of one statement: then only
-    different executions count. `known` gives the intervals of what is visible everywhere. True
-    where nothing is known.
+    A path has the statements around and before a statement, outermost first: enclosing statements,
+    and the lets it sees, in textual order. `once` is for two regions of one statement: then only
+    different executions count. `known` gives the intervals of variables that are visible
+    everywhere. True where nothing is known.
     """
     return ever_meet_in(a, path_a, b, path_b, known, visible(path_a, path_b, known), once)
 
@@ -314,7 +314,7 @@ def ever_meet(
 def ever_meet_in(
     a: Region, path_a: Path, b: Region, path_b: Path, known: Ranges, sight: Sight, once: bool
 ) -> bool:
-    """`ever_meet`, for who has what both paths bring into sight."""
+    """`ever_meet` with `sight`, the facts that both paths make visible."""
     if a.buffer is not b.buffer:
         return True
     common = common_path(path_a, path_b)
@@ -354,7 +354,7 @@ def meet_in_run(
 
 
 def common_path(path_a: Path, path_b: Path) -> Path:
-    """What stands around and before both."""
+    """The statements around and before both."""
     shared = 0
     for x, y in zip(path_a, path_b, strict=False):
         if x is not y:
@@ -364,7 +364,7 @@ def common_path(path_a: Path, path_b: Path) -> Path:
 
 
 def visible(path_a: Path, path_b: Path, known: Ranges) -> Sight:
-    """The intervals and the values of what two paths bring into sight."""
+    """The intervals and the values that two paths make visible."""
     ranges, values = dict(known), {}
     for stmt in (*path_a, *path_b):
         if isinstance(stmt, For):

@@ -1,7 +1,8 @@
-"""Residues of loop variables: with which period a loop comes back to the same on-chip bytes and
-event ids, so that slots are constants in each residue of its variable modulo that.
+"""Compute the period after which a loop uses the same on-chip bytes and event ids again.
 
-Not here: in which residues a loop begins and ends, which is told by whoever looks at it so.
+In each residue of the loop variable modulo the period, slots are constants.
+
+Not here: the residues in which a loop begins and ends, which the callers determine.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Which buffers lie on the same bytes because the compiler put them there. Who is in whose way is
-asked by what plans the order inside a core, and by what checks it."""
+"""Find buffers that lie on the same bytes because the compiler put them there.
+
+The pass that plans the order inside a core decides which of them conflict, and so does its checker.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ class Sharing:
 
     @staticmethod
     def of(allocs: Iterable[Alloc], placed: Collection[str]) -> Sharing:
-        """What the addresses of the allocations share; `placed` are the names of those that the
+        """The buffers that share bytes by their addresses; `placed` are the names of those that the
         author of the kernel gave an address."""
         here = [a for a in allocs if a.address is not None and a.buffer.memory is not Memory.VAR]
         plain = [a for a in here if a.alias_of is None]

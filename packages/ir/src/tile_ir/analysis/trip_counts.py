@@ -1,4 +1,4 @@
-"""How often loops run: in terms of what is known where they begin, at least and at most."""
+"""Compute trip counts of loops: as expressions, and their bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def constant_trips(loop: For, values: Values = NO_VALUES) -> int | None:
 
 
 def trips(loop: For, known: Ranges, values: Values = NO_VALUES, facts: Facts = ()) -> Interval:
-    """What that number may be, for all `known` values and where the `facts` hold."""
+    """The bounds of the trip count, for all `known` values and where the `facts` hold."""
     count = trip_count(loop, values)
     low, high = at_least(count, known, facts), -at_least(-count, known, facts)
     return Interval(max(0, low), max(0, high))
