@@ -1,7 +1,6 @@
-"""Words for the parts of an AI core, and which of its cores a part belongs to wherever it is there
-at all (docs/hardware/index.md).
+"""Name the parts of an AI core, and the cores that a part belongs to (docs/hardware/index.md).
 
-What differs from chip to chip is not here: it stands in `target`.
+`target` says which parts a chip has, and all else that differs from chip to chip.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ PACKED_MEMORIES = frozenset(
 
 
 def possible(memory: Memory) -> frozenset[Memory]:
-    """What a memory may be in the end: itself, unless it is open."""
+    """The memories that an open memory may become; any other memory is itself."""
     return CHOICES_OF_OPEN.get(memory, frozenset({memory}))
 
 

@@ -54,8 +54,8 @@ class LoopKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What the author of a pipelined loop says of one statement: its place in the order of a new
-    round, and how many rounds it is behind."""
+    """The author's schedule of one statement in a pipelined loop: its place in the order of an
+    iteration, and the number of iterations by which it is late."""
 
     loc: Loc
     order: int
@@ -74,10 +74,10 @@ class TaskKernel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class For:
-    """`var` runs over [start, stop) in steps of one. Of a pipelined loop: how many `stages`, 0 for
-    as many as are best, and what is `given` of its statements, definitions left out, in the order
-    of the text; nothing if their order is the compiler's. Of the loop over the blocks of a `task`:
-    what it is. Such loops stand at the top of a text of one block, whose cores wait for each other
+    """`var` runs over [start, stop) in steps of one. A pipelined loop has `stages`, 0 for the best
+    number. `given` is the author's schedule of its statements, without definitions, in the order of
+    the text; it is empty if the compiler orders them. `task` describes the loop over the blocks of
+    a task. Such loops stand at the top of a text of one block, whose cores wait for each other
     behind each iteration; compiled, all blocks of the launch share the iterations."""
 
     var: Var
@@ -181,13 +181,23 @@ class Launch:
 
 
 class Automatic(Enum):
-    """What the author of a kernel leaves to the compiler: the order of a core's pipes, which
-    buffers share bytes, the order between the cores of a block, which core of a block does which
-    statements of a text that is one program, which core does which blocks, how large the tiles of a
-    block are, which unit stores single elements to gm, that what lies outside of a tensor reads as
-    zero and vanishes when written, or that the rows of a tensor lie behind each other: a caller may
-    pass any strides. And where the model finds it faster: that cores do several blocks of the grid,
-    that rounds of a plain loop overlap, and that a block does the tiles of several neighbours."""
+    """Decisions that the author of a kernel leaves to the compiler.
+
+    * SYNC, CROSS: the order of a core's pipes, and the order between the cores of a block.
+    * MEMORY: the buffers that share bytes.
+    * CORES, BLOCKS: the core of a block for each statement of a text that is one program, and the
+      core for each block.
+    * TILES: the sizes of a block's tiles.
+    * STORES: the unit that stores single elements to gm.
+    * BOUNDS: elements outside of a tensor, which read as zero and vanish when written.
+    * STRIDES: contiguous rows of a tensor; a caller may pass any strides.
+
+    And where the model finds it faster:
+
+    * GRID: cores do several blocks of the grid.
+    * ROUNDS: iterations of a plain loop overlap.
+    * NEIGHBOURS: a block does the tiles of several neighbours.
+    """
 
     SYNC = "sync"
     MEMORY = "memory"
@@ -205,7 +215,7 @@ class Automatic(Enum):
 
 @singledispatch
 def text_of(node: object) -> str:
-    """A function in the textual form, which `printer` knows."""
+    """Print a function in the textual form; `printer` has the implementation."""
     raise NotImplementedError(type(node).__name__)
 
 
@@ -214,8 +224,8 @@ class Func:
     """A kernel: parameters in declaration order (tensors are GM buffers, scalars are variables).
 
     `sources` maps file names to the text they had when the kernel was traced, for diagnostics; it
-    is not part of the printed form. `remarks` is what passes have to tell the user, `expansions`
-    are the calls of macros; nor are they.
+    is not part of the printed form. `remarks` are messages of passes to the user, `expansions` are
+    the calls of macros; nor are they.
     """
 
     name: str

@@ -1,5 +1,7 @@
-"""What a record of the op table is made of: operands and attributes, how an operation touches them
-and what else it does; and what is told of one that is not legal."""
+"""Define the parts of a record of the op table, and the problem of an illegal operation.
+
+The parts are operands and attributes, their accesses, and effects besides data.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Access(Enum):
 
 
 class Effect(Enum):
-    """What an operation does besides moving data; the interpreter and the passes match on it."""
+    """The effect of an operation besides moving data, for the interpreter and the passes."""
 
     DATA = "data"
     SET_FLAG = "set_flag"
@@ -92,7 +94,7 @@ class OperandDef:
 
     @property
     def default(self) -> Any:
-        """What stands for an operand that a call leaves out."""
+        """The default of an operand; REQUIRED if there is none."""
         return None if self.optional else () if self.variadic else REQUIRED
 
 

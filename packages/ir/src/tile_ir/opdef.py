@@ -1,6 +1,6 @@
-"""An operation, the record that holds everything known about it, and questions asked of that.
+"""Define an operation, the record with all facts about it, and queries on that record.
 
-The records stand in `ops/<family>.py`. Whoever needs a fact about an operation asks its record.
+The records stand in `ops/<family>.py`. Every fact about an operation comes from its record.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Op:
         return None
 
     def problem(self, operand: str, slug: str, found: str, hint: str | None = None) -> Problem:
-        """What is wrong with an operand that is a region, by what is found of it."""
+        """The problem of an operand that is a region; `found` describes the fault."""
         buffer = self.region(operand).buffer
         message = f"{self.opdef.called}: {operand} `{buffer.name}` {found}"
         return Problem(slug, message, operand, hint)
@@ -107,29 +107,29 @@ class OpDef:
     operation of the language by its `spelling` there. `placement` says core and pipe; `meaning`
     gives the value written, if any is, from the values of the operands, in NumPy. For `cost`, those
     of vectors have a `rate`, elements a cycle of 2 and of 4 bytes, and a number of `instructions`;
-    `chained` says whether each of these reads what the one before has left.
-    `elementwise` operations treat every region as the same sequence of elements; `by_rows` says
-    whether the instruction also steps from row to row (`row_form.py`). `clip` is for operations
-    whose regions may hang over the edge of a tensor. `parameters` are the arguments of a call if
-    not operands, then attributes; `variant` names the operation it builds if operands decide.
-    `flat` operations take every region of ub as one run of elements, so that lowering moves regions
-    that are none to a run of their own. `uses` says how many elements of an operand take part where
-    a script may name a larger buffer: the language cuts it to its first elements. The
-    meaning of one that `reads_deq_scale` gets the factor of the last `set_deq_scale` behind its
-    operands. `overwrites` is the condition under which an operation
-    leaves nothing of what the operands held that it reads and writes: what they held is then not
-    read. Where the condition does not hold, it is added to, and must have a value before. None
-    means that some of it stays whatever happens. An operation that is `in_order` starts after all
-    earlier work of its own pipe is complete: the pipe, or the code of the operation, sees to that.
-    What `atomic` operations write to gm may meet what others of them write there, in any order.
-    Those with `unit_flags` wait for each other by those of l0c (docs/hardware/units.md#unit-flag).
-    `paths` is for operations that carry their first operand to their second: the pairs of memories
-    that what is asked for exists between. `axes` says which dimensions of the operands run along
-    together, so that the operation on a part of them is that part of its result; every record
-    declares it. `scratch_elsewhere`: other implementations of the language need working memory.
-    `staged` operations may write into what they read, as lowering writes elsewhere first. `of_rows`
-    names the operation that does it for each row of matrices, with the same operands. Regions of ub
-    `inside_blocks` may start anywhere, and their elements lie apart.
+    `chained` says whether each of these reads what the one before has left. `elementwise`
+    operations treat every region as the same sequence of elements; `by_rows` says whether the
+    instruction also steps from row to row (`row_form.py`). `clip` is for operations whose regions
+    may hang over the edge of a tensor. `parameters` are the arguments of a call if not operands,
+    then attributes; `variant` names the operation it builds if operands decide. `flat` operations
+    take every region of ub as one run of elements, so that lowering moves regions that are none to
+    a run of their own. `uses` says how many elements of an operand take part where a script may
+    name a larger buffer: the language cuts it to its first elements. The meaning of one that
+    `reads_deq_scale` gets the factor of the last `set_deq_scale` behind its operands. `overwrites`
+    is the condition under which an operation replaces all previous contents of the operands that it
+    reads and writes: it does not read the contents then. Where the condition does not hold, it adds
+    to the contents, which must have a value before. None means that some of the contents always
+    stay. An operation that is `in_order` starts after all earlier work of its own pipe is complete:
+    the pipe, or the code of the operation, sees to that. Writes of `atomic` operations to gm may
+    meet writes of others, in any order. Those with `unit_flags` wait for each other by those of l0c
+    (docs/hardware/units.md#unit-flag). `paths` is for operations that carry their first operand to
+    their second: the pairs of memories between which this movement exists. `axes` says which
+    dimensions of the operands run along together, so that the operation on a part of them is that
+    part of its result; every record declares it. `scratch_elsewhere`: other implementations of the
+    language need working memory. `staged` operations may write into what they read, as lowering
+    writes elsewhere first. `of_rows` names the operation that does it for each row of matrices,
+    with the same operands. Regions of ub `inside_blocks` may start anywhere, and their elements lie
+    apart.
     """
 
     name: str
@@ -213,7 +213,7 @@ def defined_operands(op: Op) -> tuple[tuple[OperandDef, Operand], ...]:
 
 @cache
 def call_arguments(opdef: OpDef) -> tuple[ArgumentDef, ...]:
-    """The parameters of a call, each with what it gives a value and what stands for it."""
+    """The parameters of a call, each with its default and the operands or attributes it sets."""
     found: dict[str, Any] = {o.name: o.default for o in opdef.operands}
     found.update((a.name, a.default) for a in opdef.attrs)
     return tuple(
@@ -236,8 +236,8 @@ def core_of(op: Op) -> Core:
 
 
 def element_limit(op: Op) -> Expr | None:
-    """The `count` operand, if there is one: only that many first elements take part, and the rest
-    of what is written keeps its values."""
+    """The `count` operand, if there is one. Only that many first elements take part, and the other
+    elements of the result keep their values."""
     for definition, operand in zip(op.opdef.operands, op.operands, strict=False):
         if definition.name == "count" and isinstance(operand, Expr):
             return operand
@@ -265,8 +265,8 @@ def words(memories: frozenset[Memory]) -> str:
 
 @lru_cache(maxsize=16384)
 def check_op(op: Op, target: Target) -> Problem | None:
-    """The first rule of its record that the operation breaks on a chip, or None. Whoever makes one
-    may ask, and the verifier asks again."""
+    """The first rule of its record that the operation breaks on a chip, or None. A caller may check
+    the operation that it makes; the verifier checks it again."""
     opdef = op.opdef
     if opdef.name in target.unavailable:
         message = f"{opdef.name} is not available on {target.name}"
@@ -276,8 +276,8 @@ def check_op(op: Op, target: Target) -> Problem | None:
 
 
 def check_form(op: Op) -> Problem | None:
-    """Whether operands and attributes are of the kinds the record names: its rules may ask for
-    them then."""
+    """The first operand or attribute that is not of the kind in the record, or None. The rules of
+    the record rely on these kinds."""
     return _check_operands(op) or _check_attrs(op)
 
 
@@ -349,8 +349,9 @@ def _memory_hint(operand: Region, definition: OperandDef) -> str | None:
 
 
 def _check_overlap(op: Op) -> Problem | None:
-    """What is written is no other operand, unless the record allows the very same elements: later
-    pieces would read what earlier ones have written (docs/hardware/units.md#repeats)."""
+    """The problem of a written operand that overlaps another one, unless the record allows the very
+    same elements: later pieces would read the results of earlier ones
+    (docs/hardware/units.md#repeats)."""
     if op.opdef.effect is not Effect.DATA or op.opdef.staged:
         return None
     touched = defined_operands(op)

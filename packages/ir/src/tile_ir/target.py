@@ -1,7 +1,7 @@
-"""What is known of a chip, as fields without a default: a chip says all of it.
+"""Describe a chip by fields without a default: each chip gives all of them.
 
-The chips themselves stand in `chips/`, a file for each architecture of AI core. Everything a rule
-of the op table, a pass, the verifier or a checker wants to know about a device is a field here.
+The chips themselves stand in `chips/`, a file for each architecture of AI core. Each property of a
+device that a rule of the op table, a pass, the verifier or a checker uses is a field here.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Target(Hashed):
     """One SoC. Sizes in bytes, clock in MHz.
 
     `architecture` is the family that scripts name (A2, A3, A5); `ai_core` is the architecture of
-    its cores (dav-c220), by which instructions differ, and `npu_arch` its number where compilers
-    are told of it. `pipes` are the queues of each kind of core
-    and `flag_pairs` those between which it has flags. `paths` are the ways from memory to memory
-    that the hardware has. `conversions` are those of one vector instruction, with their rounding
-    modes, and `fixpipe` those on the way out of l0c; `accumulators` are the types that products
-    have, by that of their operands. `dumpable` memories can be printed from. `unavailable` are
-    operations of the table that these cores lack, with what takes their place.
+    its cores (dav-c220), by which instructions differ, and `npu_arch` its number in options of
+    compilers. `pipes` are the queues of each kind of core and `flag_pairs` those between which it
+    has flags. `paths` are the ways from memory to memory that the hardware has. `conversions` are
+    those of one vector instruction, with their rounding modes, and `fixpipe` those on the way out
+    of l0c; `accumulators` are the types that products have, by that of their operands. `dumpable`
+    memories can be printed from. `unavailable` are operations of the table that these cores lack,
+    with the hint to their replacement.
     """
 
     name: str

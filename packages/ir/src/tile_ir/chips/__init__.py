@@ -27,6 +27,6 @@ DEFAULT_TARGET = TARGETS["Ascend910B2"]
 
 
 def chosen_target() -> Target:
-    """The chip of the switch `soc`; the default one where that names none, which is for whoever
-    compiles to say."""
+    """The chip of the switch `soc`. A name without a chip gives the default one; the compiler
+    reports it."""
     return TARGETS.get(switch("soc"), DEFAULT_TARGET)

@@ -1,10 +1,9 @@
-"""What an operation costs on a chip: the one estimate that passes and hints ask for.
+"""Estimate the cost of an operation on a chip, for passes and hints.
 
-It is the simulator's clock (docs/hardware/time_model.md) without a run: from the record of the
-operation,
-its operands and the constants of `timing`. What only a run knows has a default in `Assumed`; where
-the size of a region is not known, the whole buffer counts. Not here: what operations wait for, and
-bytes of one bank that are asked for at a time.
+The estimate is the simulator's clock (docs/hardware/time_model.md) without a run: from the record
+of the operation, its operands and the constants of `timing`. Facts that only a run has get a
+default in `Assumed`; where the size of a region is unknown, the whole buffer counts. Not here: the
+waits of operations, and conflicts of accesses to one bank.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _REQUEST_BYTES = (128, 256, 512)
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What is taken for what only a run knows: whether the bytes of gm lie in the L2 cache, and how
-    many cores move bytes at a time, which then share what the chip has of L2 and HBM."""
+    """Assumptions for facts that only a run has: whether the bytes of gm lie in the L2 cache, and
+    how many cores move bytes at a time. These cores share the chip's rates of L2 and HBM."""
 
     in_l2: bool = True
     cores: int = 1
@@ -84,7 +83,7 @@ def cost(stmt: Stmt, target: Target, assumed: Assumed = ALONE) -> Cost:
 
 
 def _at_once(cycles: float) -> Cost:
-    """Of what nobody waits for any longer than its own pipe."""
+    """The cost of an operation whose result is there as soon as its pipe is free."""
     return Cost(cycles, cycles)
 
 
@@ -93,9 +92,9 @@ def _scalar_access(memory: Memory) -> float:
 
 
 def _vector(op: Op) -> float:
-    """The elements of the widest operand in whole repeats. What works element by element takes
-    them run by run where they do not lie one after another and it has no steps for that, as other
-    instructions have."""
+    """Cycles of a vector operation: the elements of its widest operand in whole repeats. An
+    elementwise operation takes runs one by one, where they are not adjacent and its instruction has
+    no steps between them."""
     operands = _operands(op)
     widest = max(operands, key=_elements)
     size = max(r.dtype.bits for r in operands) / 8
@@ -141,8 +140,9 @@ def _load(dst: Region) -> Cost:
 
 
 def _transfer(op: Op, target: Target, assumed: Assumed) -> float:
-    """From and to gm by the rate of the way or the share of the chip's, with rows that are laid out
-    in fractals one by one; else a constant to L1, or L0C to L1."""
+    """Cycles of a movement. To or from gm they follow from the rate of the path or the share of the
+    chip's rate, with rows in fractals one by one. Else they are those of a constant into L1, or of
+    L0C to L1."""
     dst = op.region("dst")
     src = next((r for r in _operands(op) if r is not dst), None)
     if src is None:

@@ -1,4 +1,4 @@
-"""Constants of what connects devices, each with its source.
+"""Constants of the links between devices, each with its source.
 
 Bandwidths are GB/s in one direction, times microseconds. C1 to C8 are rows of
 tests/link_times/measured.csv, from which tests/link_times/constants.py computes the value anew;
@@ -15,8 +15,8 @@ MESH, RING, TWO_SERVERS = 0.0, 1.0, 2.0
 
 @dataclass(frozen=True, slots=True)
 class LinkTable:
-    """What the time model knows of the ways between devices. The values are those of an A2 server:
-    a link for each pair."""
+    """Constants of the time model for the links between devices. The values are those of an A2
+    server: a link for each pair."""
 
     topology: float = MESH
     # C2, C3.

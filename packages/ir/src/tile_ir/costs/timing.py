@@ -21,7 +21,7 @@ FULL_RATE = (128.0, 64.0)
 
 @dataclass(frozen=True, slots=True)
 class TimingTable:
-    """What the simulator's clock knows of a chip, beside core counts, clock and size of L2.
+    """Constants of the simulator's clock for a chip, besides core counts, clock and size of L2.
 
     "fixed by" names the measurement of docs/hardware/time_model.md a constant was read from.
     """

@@ -1,10 +1,11 @@
-"""How many bytes a buffer really takes: fractal memories round matrices up to whole fractals
-(docs/hardware/units.md#fractals; docs/language/rules.md#products). Whether two descriptions of
-one memory agree on where everything lies.
+"""Compute the bytes that buffers take, and whether two views of one memory agree on places.
+
+Fractal memories round matrices up to whole fractals (docs/hardware/units.md#fractals;
+docs/language/rules.md#products).
 
 A view names the bytes of a buffer again in the order of its elements. In ub and gm that is the
-order of the bytes; matrices of l1 lie in fractals, columns of 32 bytes one after another, so that
-only some shapes find each piece of a row where it is.
+order of the bytes. Matrices of l1 lie in fractals, columns of 32 bytes one after another, so that
+only some shapes preserve the place of each piece of a row.
 """
 
 from __future__ import annotations
@@ -77,9 +78,9 @@ def share_bytes(a: Alloc, b: Alloc) -> bool:
 
 
 def stored_matrix(buffer: Buffer) -> tuple[int, tuple[int, int]]:
-    """Number of matrices of a buffer and the size of one as it lies in memory. A bias table and a
-    vector of l1, which is on its way to one, are a run of elements: of whole units in which the
-    one is copied to the other, where half as many bytes of l1 may become twice as many."""
+    """Number of matrices of a buffer and the size of one as it lies in memory. A bias table is a
+    run of elements, and so is a vector of l1 on its way to one. Both are whole units of the copy
+    between them, in which half as many bytes of l1 may become twice as many."""
     slots, (rows, columns) = matrix_shape(buffer)
     if buffer.memory is Memory.BT:
         return 1, (1, round_up(slots * rows * columns, buffer.dtype.elements_in(2 * BIAS_UNIT)))

@@ -59,7 +59,7 @@ def _product(step: Expr, dim: Expr) -> Expr:
 @lru_cache(maxsize=16384)
 def element_offset(region: Region) -> Expr:
     """Offset of the region's first element from the start of its buffer: in int32, or in int64
-    where the tensor asks for it or an index has another type."""
+    where the tensor requires it or an index has another type."""
     offsets = [s.offset for s in region.dims]
     wide = any(not isinstance(offset, Const) and offset.dtype is not INT32 for offset in offsets)
     total: Expr = ZERO

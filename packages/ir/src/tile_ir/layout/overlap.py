@@ -1,5 +1,7 @@
-"""Whether two regions share elements, as far as constants tell. Values of variables and addresses
-of buffers are not looked at."""
+"""Decide from constants whether two regions share elements.
+
+Values of variables and addresses of buffers are not considered.
+"""
 
 from __future__ import annotations
 

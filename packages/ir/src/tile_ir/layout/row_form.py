@@ -1,6 +1,8 @@
-"""Operations element by element on rows that do not touch: what one instruction takes of them
-where it steps from repeat to repeat, a row each (docs/hardware/units.md#repeats); and what the
-vector unit requires of its operands in ub."""
+"""Describe elementwise operations on rows that do not touch, for instructions with steps.
+
+Such an instruction steps from repeat to repeat, a row each (docs/hardware/units.md#repeats). The
+requirements of the vector unit for its operands in ub are here too.
+"""
 
 from __future__ import annotations
 

@@ -31,9 +31,9 @@ from tile_ir.scalars.affine import simplify
 
 
 class CopyPair(NamedTuple):
-    """One dimension of a tile copy: dimension numbers on both sides (None where a side has no
-    dimension left: it is a single row) and the elements that are really there, since a tile may
-    hang over the edge of a GM tensor."""
+    """One dimension of a tile copy: its numbers on both sides and the elements that exist, since a
+    tile may extend past the edge of a GM tensor. A number is None where a side has no dimension
+    left: it is a single row."""
 
     src_dim: int | None
     dst_dim: int | None
@@ -79,9 +79,10 @@ def starts_inside(region: Region, but: Collection[int | None] = ()) -> Expr:
 
 
 def _partners(other: Region, region: Region) -> list[int | None]:
-    """The dimensions of a region that go with the active ones of the other side, or its own active
-    ones where those are more: equal extents go together where what is left has no constant one,
-    and may be 1; else the columns of a tile are its last dimension even where that is one long."""
+    """The dimensions of a region that correspond to the active ones of the other side, or its own
+    active ones where those are more. Equal extents correspond if no remaining dimension has a
+    constant extent, so that each may be 1. Else the columns of a tile are its last dimension, even
+    of extent 1."""
     active, wanted = active_dims(region), active_dims(other)
     equal = _with_equal_extents(other, region) if len(active) < len(wanted) else None
     if equal is not None:
@@ -145,13 +146,13 @@ def steps_in(length: Expr, stride: int) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class Clipped:
-    """A tile copy cut to what exists: the regions really moved, and what is prepared before.
+    """A tile copy cut to the existing elements: the regions to move, and the preparation.
 
     `fill` is the region that gets `value` first, unless `complete` holds; None if nothing does.
-    `exists` is whether there is anything to move. `spill` is what a single movement overwrites with
-    `value` besides its destination: the DMA writes whole blocks of ub, so the rest of the last
-    block of each row is lost (docs/hardware/units.md#rows-of-ub). A copy of the language has
-    none.
+    `exists` is whether there is anything to move. `spill` is the region that a single movement
+    overwrites with `value` besides its destination: the DMA writes whole blocks of ub, so the rest
+    of the last block of each row is lost (docs/hardware/units.md#rows-of-ub). A copy of the
+    language has none.
     """
 
     src: Region

@@ -61,7 +61,7 @@ def _addable(op: Op, target: Target) -> Problem | None:
 
 @dataclass(frozen=True, slots=True)
 class AtomicUpdate:
-    """What a tile does to the elements of gm: `words` say it of a tile and of rows of a tensor."""
+    """The update of elements of gm by a tile, described by `words`, and for rows by `of_rows`."""
 
     name: str
     mode: str

@@ -56,9 +56,9 @@ def column_scratch(region: Region) -> Scratch:
 
 
 def _elements_apart(op: Op) -> int:
-    """Elements of scratch with which no row meets the block of its value in a group of banks
-    (`with_column_apart` in expand.h of the device header): rows lie a multiple of 512 bytes apart,
-    and have no more strips of 256 bytes than there are rows; 0 for all others."""
+    """Elements of scratch that keep each row out of the bank group of its value's block
+    (`with_column_apart` in expand.h of the device header). They serve rows a multiple of 512 bytes
+    apart, with no more strips of 256 bytes than there are rows. 0 for all others."""
     src = op.region("src0")
     rows, columns = largest_matrix(src)
     matrix, size = trailing_matrix(src), src.dtype.size

@@ -88,7 +88,8 @@ def _gather_uses(op: Op) -> Mapping[str, Expr]:
 
 
 def _picked(source_values: Any, places: Any, what: str) -> Any:
-    """Elements by place; an instruction that reads elsewhere reads what nobody declared."""
+    """Elements by place. Raises OutOfBounds for a place outside of the operand, where an
+    instruction would read undeclared bytes."""
     flat = source_values.reshape(-1)
     outside = (places < 0) | (places >= flat.size)
     if outside.any():

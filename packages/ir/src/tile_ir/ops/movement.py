@@ -98,7 +98,8 @@ def ways(target: Target) -> frozenset[Path]:
 
 
 def placement_of_path(path: Path) -> tuple[Core, Pipe]:
-    """Core and pipe of the movement along a path; nobody's where there is none."""
+    """Core and pipe of the movement along a path; the scalar unit of either core where there is
+    none."""
     return _MOVED_BY.get(path, (Core.EITHER, Pipe.S))
 
 
@@ -129,7 +130,7 @@ def _copy_placement(op: Op) -> tuple[Core, Pipe]:
 
 
 def _ways(op: Op, target: Target) -> frozenset[Path]:
-    """The paths that have the options of a copy and convert as its types ask."""
+    """The paths that have the options of a copy and its conversion."""
     src, dst = op.region("src"), op.region("dst")
     found = set(ways(target))
     if op.attr("transpose"):
@@ -213,7 +214,7 @@ def _copy_direction(op: Op, target: Target) -> Problem | None:
 
 
 def route(direction: tuple[Memory, Memory]) -> str | None:
-    """What to do where there is no path."""
+    """The hint where there is no path."""
     match direction:
         case (Memory.GM, Memory.L0A | Memory.L0B):
             return "copy to l1 first, then to l0a or l0b"
@@ -512,8 +513,8 @@ COPY = OpDef(
 
 
 def misaligned_rows(src: Region, dst: Region, target: Target) -> bool:
-    """Whether some row of the ub side of a transfer surely starts inside a block of ub. What
-    is one run on both sides has one row."""
+    """Whether some row of the ub side of a transfer surely starts inside a block of ub. A region
+    that is one run on both sides has one row."""
     views = transfer_rows(src, dst)
     if views is None:
         return False

@@ -204,11 +204,16 @@ def _composed_shape(op: Op, target: Target) -> Problem | None:
 
 
 def _reduce_scratch(op: Op, sums: bool) -> tuple[Scratch, ...]:
-    """Partial results in float32 elements: 256 bytes for each row folded onto itself, or one value
-    for each of its blocks where there is room; the row sums beside them where half sums run in
-    float; 32 bytes for each row of one repeat of floats, whose blocks are reduced first; a float
-    row where half rows are added up.
-    With clear=False the new results stand in front, until they are combined with the old ones."""
+    """Scratch for partial results, in float32 elements.
+
+    * 256 bytes for each row folded onto itself, or one value for each of its blocks where there is
+      room.
+    * The row sums besides, where sums of float16 run in float32.
+    * 32 bytes for each row of one repeat of floats, whose blocks are reduced first.
+    * A row of float32, where rows of float16 are added up.
+
+    With clear=False the new results stand in front, until they are combined with the old ones.
+    """
     src = op.region("src")
     rows, columns = largest_matrix(src)
     half_sum = sums and src.dtype is FLOAT16

@@ -177,9 +177,9 @@ def _rate_of_topk(op: Op) -> tuple[float, float]:
 
 
 def _rate_of_first(columns: int, kept: int) -> float:
-    """Elements a cycle, where the first of so many are kept: their groups are sorted and merged by
-    fours, and of longer lists no more than are kept; or so are the largest of each block, and the
-    blocks of those (tile/sort.h)."""
+    """Elements per cycle where only the first `kept` results count. Groups are sorted and merged by
+    fours, and of longer lists only `kept` elements stay. Long rows first choose blocks by their
+    largest elements, and then sort those blocks (tile/sort.h)."""
     chosen = -(-kept // GROUP) * GROUP
     few = columns >= max(FEWEST_TO_CHOOSE, 16 * chosen)
     handled = _handled(columns // 8, chosen) + _handled(8 * chosen, kept) if few else 0

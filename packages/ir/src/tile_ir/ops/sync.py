@@ -31,8 +31,8 @@ def _core_of_pipes(op: Op) -> Core:
 
 @lru_cache(maxsize=16384)
 def cores_with(op: Op, target: Target) -> frozenset[Core]:
-    """The kinds of core of a chip that have the flag or the pipe an operation needs by name. What
-    waits for other cores does not look at the pipe."""
+    """The kinds of core of a chip that have the flag or the pipe an operation needs by name. A wait
+    for other cores does not depend on the pipe."""
     match op.opdef.effect:
         case Effect.SET_FLAG | Effect.WAIT_FLAG:
             pair = pipes_named(op)

@@ -1,5 +1,7 @@
-"""A product and the copy of its result out of l0c that wait for each other by the unit flags of
-l0c, block by block, and need no flag of the core between them (docs/hardware/units.md#unit-flag).
+"""Define products, and copies of their results out of l0c, that use the unit flags of l0c.
+
+They wait for each other block by block and need no flag of the core between them
+(docs/hardware/units.md#unit-flag).
 
 A result is whole regions of one size: products, the last of which says so, and one copy.
 """
@@ -47,7 +49,7 @@ def product_of(op: Op) -> Region | None:
 
 
 def taken_by(op: Op) -> Region | None:
-    """What the operation takes out of l0c, if it has a form with unit flags."""
+    """The region of l0c that the operation takes out, if it has a form with unit flags."""
     return op.region("src") if op.opdef is COPY_L0C_GM else None
 
 
@@ -57,7 +59,7 @@ def product_by_units(op: Op, last: Expr) -> Op:
 
 
 def copy_by_units(op: Op) -> Op:
-    """What takes a result, in the form with unit flags."""
+    """A copy of a result, in the form with unit flags."""
     return replace(op, opdef=COPY_L0C_GM_UNIT)
 
 
