@@ -1,5 +1,8 @@
-"""What a code generator is: the one seam between a kernel that went through all passes and the text
-that a device's compiler reads."""
+"""Define the interface of a code generator.
+
+It is the one seam between a kernel that went through all passes and the text that a device's
+compiler reads.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ class CodeGenerator(Protocol):
 
     @property
     def language(self) -> str:
-        """What messages call the language, such as "Ascend C"."""
+        """The name of the language in messages, such as "Ascend C"."""
 
     @property
     def suffix(self) -> str:
@@ -27,7 +30,7 @@ class CodeGenerator(Protocol):
 
     @property
     def headers(self) -> Path:
-        """The folder of what emitted sources include besides the vendor's own headers."""
+        """The folder of the headers that emitted sources include besides the vendor's own."""
 
     def emit(self, func: Func, target: Target) -> str:
         """The source of a kernel, with the host function that launches it.

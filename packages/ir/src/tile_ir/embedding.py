@@ -54,7 +54,7 @@ def embedded(
     parts: Mapping[Buffer, Expr] | None = None,
 ) -> Embedded:
     """The text of `func` with `tensors` for its tensors and `values` for its scalars, symbols and
-    launch indices. Tensors among `parts` are that part of what stands for them which has this index
+    launch indices. A tensor among `parts` becomes the part of its replacement that has this index
     in its first dimension."""
     names = _Names(fresh, dict(values), dict(tensors))
     added = tuple(names.buffer(t) for t in func.tensors if t not in tensors)

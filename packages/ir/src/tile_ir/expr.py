@@ -32,7 +32,7 @@ Operable = Union["Expr", int, float, bool]
 
 
 class ExprError(Exception):
-    """An operator was applied to types it has no meaning for; the caller knows the place."""
+    """An operator was applied to types for which it has no meaning; the caller adds the place."""
 
     slug = "operand-type"
 
@@ -353,7 +353,8 @@ def binary(op: str, left: Operable, right: Operable) -> Expr:
 
 @lru_cache(maxsize=32768)
 def _indexing(op: str, a: Expr, b: Expr) -> Expr:
-    """`a op b` of int32, which `binary` is asked for again and again. Raises ExprError."""
+    """`a op b` of int32, a short way through `binary` for its most frequent calls. Raises
+    ExprError."""
     if isinstance(b, Const) and b.value == 0 and (problem := unfit(op, a, b, INT32)):
         raise problem
     return _simplest(op, a, b, INT32, _INDEXING[op])

@@ -1,5 +1,8 @@
-"""Values of which equal ones are one object, as long as anybody has it: they are compared, hashed
-and found in tables by identity, whatever is in them, and what is kept with one serves for all."""
+"""Keep equal values as one object, as long as a reference to it exists.
+
+Such values are compared, hashed and found in tables by identity, whatever their contents. Data that
+is kept with one serves all equal ones.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,9 @@ class Shared:
 
 
 def interned(*spelled: str) -> Callable[[type[T]], type[T]]:
-    """For frozen dataclasses with slots that are compared by identity. Values of `spelled` fields
-    are told apart by their text, integers aside: 0.0 and -0.0 are equal, and mean other things."""
+    """Decorate frozen dataclasses with slots that are compared by identity. Values of `spelled`
+    fields count as equal if their texts are, integers aside: 0.0 and -0.0 are equal in Python, but
+    their meaning differs."""
 
     def decorate(cls: type[T]) -> type[T]:
         names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
@@ -59,7 +63,7 @@ def interned(*spelled: str) -> Callable[[type[T]], type[T]]:
 def _maker(
     cls: type[T], names: list[str], table: dict[tuple[Any, ...], _OneObject]
 ) -> Callable[[tuple[Any, ...], tuple[Any, ...]], T]:
-    """What makes the object of a key, unless another thread just did."""
+    """A function that makes the object of a key, unless another thread just did."""
     setters = [getattr(cls, name).__set__ for name in names]
 
     def forget(dead: _OneObject) -> None:

@@ -45,8 +45,7 @@ class LaunchSequence:
 
     @property
     def joined(self) -> Func:
-        """The text of all launches as if it were one: to ask what the kernel touches, never to
-        run."""
+        """The text of all launches as one function, for analyses of accesses; it is never run."""
         first = self.funcs[0]
         body = tuple(stmt for func in self.funcs for stmt in func.launch.body)
         allocs = tuple(alloc for func in self.funcs for alloc in func.launch.allocs)
@@ -55,7 +54,7 @@ class LaunchSequence:
         return replace(first, name=self.name, launch=launch)
 
     def one_by_one(self, what: str) -> KernelError:
-        """The error of what is told of one launch only."""
+        """The error of a query that has an answer for a single launch only."""
         return KernelError(
             "several-launches",
             f"`{self.name}` has {len(self.funcs)} launches, and {what} reports a single launch",
@@ -70,7 +69,7 @@ class LaunchSequence:
     if not TYPE_CHECKING:  # type checkers say so themselves
 
         def __getattr__(self, name: str) -> NoReturn:
-            """What a function has and a sequence has not."""
+            """Report attributes that a function has and a sequence lacks."""
             if not name.startswith("_") and hasattr(Func, name):
                 raise self.one_by_one(f"`{name}`")
             raise AttributeError(name)

@@ -55,6 +55,6 @@ def rank_of(place: Region | Load) -> Expr:
 
 def is_far(region: Region) -> bool:
     """Whether a part of a symmetric buffer is named as that of a rank, which may be another one.
-    Such an access is in order with those of the own instance by `T.quiet` and words alone
-    (docs/language/rules.md#what-is-ordered), not by what orders the cores of a block."""
+    Only `T.quiet` and words order such an access with those of the own instance
+    (docs/language/rules.md#what-is-ordered); the order between the cores of a block does not."""
     return is_symmetric(region.buffer) and rank_of(region) != RANK

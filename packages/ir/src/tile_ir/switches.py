@@ -133,7 +133,7 @@ def switch(name: str) -> Any:
 
 
 def is_chosen(name: str) -> bool:
-    """Whether somebody gave the switch a value, by an override or in the environment."""
+    """Whether an override or the environment gives the switch a value."""
     return name in OVERRIDES.get() or any(v in os.environ for v in SWITCHES[name].variables)
 
 

@@ -274,7 +274,7 @@ def replace_in(expr: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:
 
 
 def written_buffers(body: Body) -> frozenset[Buffer]:
-    """What the statements, and those inside them, store to, by elements or by operations."""
+    """The buffers that the statements and those inside them write, by elements or operations."""
     found = set[Buffer]()
     for stmt in walk(body):
         match stmt:

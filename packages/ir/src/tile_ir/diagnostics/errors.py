@@ -94,7 +94,7 @@ class TileError(Exception):
         return self
 
     def with_notes(self, notes: Iterable[Diagnostic]) -> TileError:
-        """The same error, with other places that matter told after it, each once."""
+        """The same error with notes on other relevant places, each once."""
         self.notes = tuple(dict.fromkeys((*self.notes, *notes)))
         self.args = (self._rendered(),)
         return self
@@ -115,8 +115,8 @@ class TileError(Exception):
 
 
 class KernelError(TileError, ValueError):
-    """The kernel's source asks for something that is not allowed. It is a ValueError too, which is
-    what scripts written for tilelang catch around calls and compilations."""
+    """The kernel's source breaks a rule of the language. It is a ValueError too, which scripts for
+    tilelang catch around calls and compilations."""
 
 
 class CallError(KernelError):
@@ -141,8 +141,8 @@ class Stopped(KeyboardInterrupt):
 
 
 class OutOfBounds(Exception):
-    """An access outside a buffer or a region; whoever knows the statement turns it into a
-    diagnostic."""
+    """An access outside a buffer or a region; the caller that has the statement makes a diagnostic
+    of it."""
 
 
 class KernelWarning(UserWarning):
@@ -156,7 +156,7 @@ class KernelWarning(UserWarning):
 
 def warn(remarks: Iterable[Diagnostic]) -> None:
     """Show remarks of passes and of the simulator as Python warnings at the user's lines: filters
-    of the warnings module decide what is seen, and every line is told once."""
+    of the warnings module select the visible ones, and every line is reported once."""
     for remark in remarks:
         place = remark.loc
         text = f"{remark.message}{f'; {remark.hint}' if remark.hint else ''} [{remark.slug}]"

@@ -16,7 +16,7 @@ _SHELL = ("IPython.", "ipykernel.")
 
 
 def script_frames(trace: TracebackType | None) -> list[FrameSummary]:
-    """Return the frames without those of the compiler and of what runs a cell."""
+    """Return the frames without those of the compiler and of the shell that runs a cell."""
     import traceback  # most scripts end without an error
 
     frames, ours = [], False

@@ -1,5 +1,7 @@
-"""What a script prints when it does not catch one of our errors: its own frames and the diagnostic,
-not the frames of the compiler. TILE_DEBUG=1 shows everything."""
+"""Print an error of ours that a script does not catch: its own frames and the diagnostic.
+
+Frames of the compiler are left out. TILE_DEBUG=1 shows everything.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +35,6 @@ class _Hook:
 
 
 def show_errors_plainly() -> None:
-    """Install the hook once in a process; whoever imports the language wants it."""
+    """Install the hook once in a process; importing the language does so."""
     if not isinstance(sys.excepthook, _Hook):
         sys.excepthook = _Hook()

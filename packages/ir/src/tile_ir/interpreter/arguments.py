@@ -1,5 +1,7 @@
-"""What the ranks of a launch are given: tensors as storage, scalars and sizes as numbers. The
-instances of a symmetric tensor are one storage, rank after rank."""
+"""Prepare the arguments for the ranks of a launch: tensors as storage, the rest as numbers.
+
+The instances of a symmetric tensor are one storage, rank after rank.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ class RankArguments:
 
 
 def _room(buffer: Buffer, constants: dict[Var, Any]) -> Storage:
-    """What a kernel has in gm for itself, all ones as on-chip memory is."""
+    """The storage of a kernel's own memory in gm, all ones like on-chip memory."""
     count = evaluate(element_count(Region.whole(buffer)), constants, _no_load)
     raw = fresh(-(-count * buffer.dtype.bits // 8))
     return Storage(raw.view(np.dtype(buffer.dtype.storage)), buffer.dtype, buffer.name)

@@ -22,7 +22,7 @@ Steps = Generator[None, None, None]
 
 
 class CounterOverflow(Exception):
-    """A counter went past its limit; whoever knows the statement turns it into a diagnostic."""
+    """A counter went past its limit; the caller that has the statement makes a diagnostic of it."""
 
 
 @dataclass(eq=False)
@@ -62,7 +62,7 @@ class CoreState:
 
 
 class Meeting:
-    """What cores that run together have told each other; `round` counts the turns they all had."""
+    """Signals between cores that run together; `round` counts the turns of all of them."""
 
     def __init__(self, cores: list[CoreState], body: Body, target: Target) -> None:
         self.limit = target.cross_counter_limit

@@ -21,13 +21,13 @@ def interpret(
 ) -> str:
     """Run a kernel on NumPy arrays, which it changes in place; returns what it printed.
 
-    `in_text_order`: the cores of a block go through the text together, statement by statement, as
-    a kernel means it whose order between cores is left to the compiler; else each runs by itself
-    until it waits.
+    `in_text_order`: the cores of a block go through the text together, statement by statement. That
+    is the meaning of a kernel whose order between cores is left to the compiler. Otherwise each
+    core runs by itself until it waits.
 
     `arguments` follow the parameters: an array in stored form for a tensor (bfloat16 as uint16), a
-    number for a scalar. Symbolic dimensions are read off the arrays. A `while` that goes round more
-    than `while_rounds` times is taken for endless. Raises InterpretError.
+    number for a scalar. Symbolic dimensions are read off the arrays. A `while` with more than
+    `while_rounds` iterations counts as endless. Raises InterpretError.
     """
     return Machine(func, [arguments], target, while_rounds, in_text_order).run()
 

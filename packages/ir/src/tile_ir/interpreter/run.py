@@ -49,7 +49,7 @@ MOST_STALLED = 3
 
 
 class InterpretError(TileError):
-    """The program did something undefined: out of bounds, a wait nobody answers, …"""
+    """The program did something undefined: an access out of bounds, a wait without a signal, …"""
 
 
 class _Stop(Exception):
@@ -312,7 +312,7 @@ class Machine:
         core.progress += 1
 
     def tell(self, op: Op, core: CoreState) -> None:
-        """What the user sees of an operation: text, elements of a buffer, or an error."""
+        """Perform an operation with visible output: text, elements of a buffer, or an error."""
         match op.opdef.effect:
             case Effect.PRINT:
                 self.print(op, core)

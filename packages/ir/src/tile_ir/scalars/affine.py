@@ -1,6 +1,6 @@
-"""Integer expressions in canonical form: sums of constant multiples of atoms.
+"""Bring integer expressions into canonical form: sums of constant multiples of atoms.
 
-Enough to see that `k*64 + 64 - k*64` is 64, and no more. What values they take is in `intervals`.
+Enough to see that `k*64 + 64 - k*64` is 64, and no more. `intervals` bounds their values.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def simplify(expr: Expr) -> Expr:
 
 
 def _with_simple_parts(expr: Expr) -> Expr:
-    """The expression with simplified operands; unchanged if it divides by what turns out to be
-    zero, or if its operator has no meaning for these."""
+    """The expression with simplified operands. It stays unchanged if its divisor simplifies to
+    zero, or if its operator has no meaning for these operands."""
     if isinstance(expr, Binary) and expr.op in ("//", "%") and _is_zero(simplify(expr.right)):
         return expr
     try:

@@ -1,6 +1,6 @@
-"""What scalar operators give, of numbers (docs/language/index.md#numbers).
+"""Compute scalar operators on numbers (docs/language/index.md#numbers).
 
-Constants are folded by it and the interpreter computes by it; emitted code says the same in C++
+Constant folding and the interpreter use it; emitted code computes the same in C++
 (device/tile/scalar.h). A value is an int, a float that its type holds, or a bool.
 """
 
@@ -138,7 +138,8 @@ def greatest(x: Number, y: Number) -> Number:
 
 
 def quotient(x: Number, y: Number, dtype: DType) -> Number:
-    """Rounded down. Raises DivisionError: of zero, and of what the type cannot hold."""
+    """The quotient, rounded down. Raises DivisionError for a zero divisor, and for a quotient that
+    the type cannot hold."""
     if y == 0:
         raise DivisionError(f"{x} // 0")
     if y == -1 and x == dtype.limits()[0] < 0:

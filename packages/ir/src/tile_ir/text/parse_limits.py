@@ -1,5 +1,7 @@
-"""What no text of an honest author has, refused before anything recursive follows it. Not here:
-what the words of a text mean."""
+"""Refuse texts that are nested too deeply or have too long numbers, before anything recurses.
+
+Not here: the meaning of a text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What buffers a function declares, and what is wrong with them."""
+"""Check the buffers that a function declares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tile_ir.target import Target
 
 
 class Demands(NamedTuple):
-    """What a chip and a phase ask of allocations."""
+    """The requirements of a chip and a phase for allocations."""
 
     target: Target
     open_memories: bool
@@ -36,7 +36,7 @@ def are_right(
 
 
 def of_tensors(tensors: tuple[Buffer, ...], names: set[str]) -> Iterator[Diagnostic]:
-    """What is wrong with parameters, whose names are taken from now on."""
+    """The errors of parameters; `names` takes in their names."""
     for tensor in tensors:
         yield from _name(tensor, names)
         yield from packed_rows(tensor)
@@ -47,7 +47,7 @@ def of_tensors(tensors: tuple[Buffer, ...], names: set[str]) -> Iterator[Diagnos
 def of_allocs(
     allocs: tuple[Alloc, ...], tensors: tuple[Buffer, ...], names: set[str], demands: Demands
 ) -> Iterator[Diagnostic]:
-    """What is wrong with allocations beside those tensors and names."""
+    """The errors of allocations, given the tensors and the names in use."""
     for alloc in allocs:
         buffer, root = alloc.buffer, alloc.alias_of
         yield from _name(buffer, names)

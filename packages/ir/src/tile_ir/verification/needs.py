@@ -1,7 +1,8 @@
-"""What statements that are right by themselves ask of where they stand.
+"""Compute the names and the context that a correct statement requires around it.
 
-A pass leaves most statements as they are. What one needs is found once; where it finds that, it is
-right again. Who finds something missing goes through the statements for what is wrong with them.
+A pass leaves most statements unchanged. The verifier computes the requirements of a statement once;
+in a place that fulfils them the statement is correct again. Where one is missing, the verifier
+checks the statements in full to report their errors.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ from tile_ir.verification.phases import PhaseRule
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """What decides, besides names, whether statements are right: the chip, whether operations are
-    to be those of the hardware, and the core of the section around. `place_for` has one of each."""
+    """The facts, besides names, that decide whether statements are correct: the chip, whether
+    operations are to be those of the hardware, and the core of the section around. `place_for` has
+    one of each."""
 
     target: Target
     lowered: bool
@@ -51,9 +53,9 @@ def place_for(target: Target, lowered: bool, core: Core | None) -> Place:
 
 
 class Needs(NamedTuple):
-    """What statements need around them: buffers that are declared, scalars that are defined, and
-    none of those that they define. Then what not all phases allow: the kinds of their loops, a
-    composite operation and one in no section; and a break, for which there must be a loop."""
+    """The requirements of statements on their context: declared buffers, defined scalars, and no
+    scalar that they define themselves. The rest depends on the phase: the kinds of their loops, a
+    composite operation, and an operation outside of sections. A break requires a loop around it."""
 
     buffers: frozenset[Buffer]
     scalars: frozenset[str]
@@ -81,8 +83,8 @@ NOTHING = Needs(frozenset(), frozenset())
 
 @lru_cache(maxsize=32768)
 def needs_of(body: Body, where: Place) -> Needs | None:
-    """What the statements of a body need; None if something may be wrong with them whatever stands
-    around them."""
+    """The requirements of the statements of a body; None if some statement may be wrong in any
+    context."""
     if not body:
         return NOTHING
     buffers, scalars, defined, loops = set[Buffer](), set[str](), set[str](), set[LoopKind]()
@@ -178,7 +180,7 @@ def _of_op(op: Op, own: Named, where: Place) -> Needs | None:
 
 
 def _around(own: Named, inside: Needs) -> Needs:
-    """What a statement needs with the expressions of its own and what stands in it."""
+    """The requirements of a statement: of its own expressions, and of the statements inside it."""
     return inside._replace(
         buffers=own.buffers | inside.buffers, scalars=own.scalars | inside.scalars
     )

@@ -1,5 +1,4 @@
-"""What a statement names itself and what is wrong with that: its expressions, elements and regions,
-and the core of an operation."""
+"""Check the parts of a statement itself: expressions, elements, regions, and its core."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ REGISTERS = (Memory.L0A, Memory.L0B, Memory.L0C, Memory.BT)
 
 
 class Scope(NamedTuple):
-    """What a statement sees: declared buffers, defined scalars, the enclosing section, whether a
-    loop is open, and whether it stands in a parallel loop, where elements may still become tile
+    """The context of a statement: declared buffers, defined scalars, the enclosing section, whether
+    a loop is open, and whether it stands in a parallel loop, where elements may still become tile
     operations."""
 
     buffers: Set[Buffer]
@@ -34,12 +33,12 @@ class Scope(NamedTuple):
     parallel: bool = False
 
     def defining(self, name: str) -> Scope:
-        """What is seen once one more scalar is defined."""
+        """The scope with one more scalar."""
         return self._replace(scalars=self.scalars | {name})
 
 
 class Named(NamedTuple):
-    """What a statement that is right by itself needs to be declared and defined around it."""
+    """The buffers and scalars that a correct statement requires around it."""
 
     buffers: frozenset[Buffer]
     scalars: frozenset[str]
@@ -47,15 +46,15 @@ class Named(NamedTuple):
 
 @lru_cache(maxsize=32768)
 def named(stmt: Stmt) -> Named | None:
-    """What the expressions and regions of a statement itself name; None if one of them may be wrong
-    whatever is declared around the statement."""
+    """The names in the expressions and regions of a statement itself; None if one of them may be
+    wrong with any declarations."""
     names = frozenset([var.name for var in variables_of(stmt)])
     named = Named(buffers_of(stmt), names)
     return None if any(own_problems(stmt, Scope(*named))) else named
 
 
 def own_problems(stmt: Stmt, scope: Scope) -> Iterator[Diagnostic]:
-    """What is wrong with the expressions and regions of a statement itself."""
+    """The errors of the expressions and regions of a statement itself."""
     for expr in expressions(stmt):
         if expr.dtype is INT32:  # nearly always, and simple
             if isinstance(expr, Const):
@@ -85,7 +84,7 @@ def _region(region: Region, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
 
 @lru_cache(maxsize=32768)
 def _of_region(region: Region) -> tuple[tuple[str, str], ...]:
-    """What is wrong with its slices, wherever it is named: slugs and messages."""
+    """The errors of a region's slices, wherever it stands: slugs and messages."""
     buffer = region.buffer
     if len(region.dims) != buffer.rank:
         message = f"`{buffer.name}` has {buffer.rank} dimensions, found {len(region.dims)} slices"
@@ -141,7 +140,7 @@ def in_expression(expr: Expr, scope: Scope, loc: Loc) -> Iterator[Diagnostic]:
 
 @lru_cache(maxsize=32768)
 def in_section(op: Op, section: Core, target: Target) -> tuple[Diagnostic, ...]:
-    """What is wrong with an operation in a section of these cores."""
+    """The errors of an operation in a section of these cores."""
     found: list[Diagnostic] = []
     core = core_of(op)
     if Core.EITHER not in (core, section) and core != section:

@@ -1,4 +1,4 @@
-"""What each phase of a function forbids; `verify` enforces this table."""
+"""List the constructs that each phase of a function forbids; `verify` enforces this table."""
 
 from __future__ import annotations
 

@@ -1,22 +1,24 @@
-"""Every invariant of the IR, in one place. It is cheap.
+"""Check every invariant of the IR, in one place. It is cheap.
 
 Always:
-  names     buffers and scalars are defined once, before use, in an enclosing block
-  tensors   parameters are in gm; allocations are not, and have a static shape
+  names     buffers and scalars are defined once, before use, in an enclosing block.
+  tensors   parameters are in gm; allocations are not, and have a static shape.
   types     elements that share bytes lie where units take them, whole bytes to a row, and are no
-            scalars
-  operands  each operation satisfies its record (memories, types, shapes, attributes)
+            scalars.
+  operands  each operation satisfies its record (memories, types, shapes, attributes).
   aliases   name the first bytes of a ub buffer that is no alias itself, and no more than it has;
-            in l1 and gm all bytes, in the same places
-  accesses  element loads and stores have one index per dimension; constants are in range;
-            regions have one slice per dimension, and constant slices of on-chip buffers fit
-  loops     `break` stands in a loop; only tensors' shapes name symbolic dimensions
-  sections  do not nest; an operation in a section can run on that core
+            in l1 and gm all bytes, in the same places.
+  accesses  element loads and stores have one index per dimension. Constants are in range.
+            Regions have one slice per dimension, and constant slices of on-chip buffers fit.
+  loops     `break` stands in a loop; only tensors' shapes name symbolic dimensions.
+  sections  do not nest; an operation in a section can run on that core.
+
 By phase (table in `phases`):
   open memories, compiler-owned lanes, composite operations, loop kinds, sections, addresses,
-  contiguous vector operands with 32-byte aligned starts
+  contiguous vector operands with 32-byte aligned starts.
+
 Not checked here: overlap of live buffers (`check_memory`), order between pipes (`check_sync`),
-anything that depends on run-time values (the simulator).
+and all that depends on run-time values (the simulator).
 """
 
 from __future__ import annotations
