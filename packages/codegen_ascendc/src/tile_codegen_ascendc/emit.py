@@ -66,8 +66,8 @@ INDENT = "  "
 def emit(func: Func, target: Target) -> str:
     """The Ascend C source of a kernel.
 
-    Raises IRError unless the function is SYNCED, KernelError for other AI cores and for what C++
-    cannot say.
+    Raises IRError unless the function is SYNCED, and KernelError for other AI cores and for
+    constructs that C++ lacks.
     """
     if target.ai_core not in AI_CORES:
         raise KernelError(

@@ -293,8 +293,8 @@ def alloc_fragment(shape: _Shape, dtype: _DType, scope: _str = 'local.fragment')
     from its uses."""
 
 def alloc_global(shape: _Shape, dtype: _DType = 'float32') -> Tensor:
-    """A tensor in global memory that lives for one call and that all launches of the kernel see:
-    what one writes, the next ones read. It holds anything at first."""
+    """A tensor in global memory that lives for one call. All launches of the kernel see it: each
+    reads the writes of those before. Its first contents are undefined."""
 
 def alloc_shared(shape: _Shape, dtype: _DType, scope: _str = 'shared.dyn') -> Tensor:
     """A tile in UB or L1: the compiler sees which from its uses. Masks lie in UB."""
@@ -692,8 +692,9 @@ def put(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> None:
 
 def put_async(src: _Tile, dst: _Tile, pe: Any, n: Any | None = None) -> Any:
     """Let the engine (SDMA) copy `src` to `dst` of the rank `pe`, the first `n` elements or all,
-    while the core goes on. `T.wait` of the handle that this returns waits until it is there;
-    until then neither side may be touched. Both sides are contiguous."""
+    while the core continues. The result is a handle: `T.wait` of it waits for the copy. Until
+      then
+    the kernel must not touch either side. Both sides are contiguous."""
 
 def put_signal(
     src: _Tile,
@@ -1013,7 +1014,7 @@ def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -
     not as many, for registers, and for a matrix in l1 whose pieces would have to lie elsewhere."""
 
 def wait(handle: Any) -> None:
-    """Wait until what the engine was given is there, the copy of this handle and all before it."""
+    """Wait until the copy of this handle, and all before it, have arrived."""
 
 def wait_cross_flag(flag: _Value, pipe: _str = '') -> None:
     """wait for a signal of another core and consume it.

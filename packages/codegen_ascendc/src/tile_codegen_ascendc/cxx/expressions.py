@@ -81,8 +81,8 @@ def _is_narrow(dtype: DType) -> bool:
 
 
 def _in_type(expr: Expr, common: DType, op: str) -> Expr:
-    """An operand as C++ has to see it: integers of another sign, or a sign of another width, are
-    converted by name; where C++ does it as the language does, nothing is said."""
+    """An operand in the type that C++ needs: integers of another sign, or a sign of another width,
+    get an explicit cast. Where C++ converts as the language does, there is no cast."""
     dtype = expr.dtype
     if common in _SMALL and not dtype.is_float:
         return cast(expr, common)
@@ -231,8 +231,8 @@ class _ExpressionWriter:
         return f"static_cast<float>({self.text(expr, 0)})"
 
     def guarded(self, expr: Binary, a: Expr, b: Expr) -> str | None:
-        """The function for an operator that means what it does in C++ for some operands only; None
-        where these are among them."""
+        """The function for an operator that has the meaning of C++ for some operands only; None if
+        these operands are among them."""
         if expr.op not in _GUARDED:
             return None
         known = interval(b, self.ranges)
@@ -370,5 +370,5 @@ def scalar_as(expr: Expr, dtype: DType, known: Known, loc: Loc) -> str:
 
 
 def assigned(expr: Expr, dtype: DType, known: Known, loc: Loc) -> str:
-    """The expression as what a variable of the type is set to: C++ narrows symbols by itself."""
+    """The value of an assignment to a variable of the type: C++ narrows symbols by itself."""
     return scalar_as(expr, dtype, Known(known.ranges), loc)

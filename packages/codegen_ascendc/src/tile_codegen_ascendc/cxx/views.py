@@ -187,7 +187,7 @@ class OpView:
 def view_op(
     op: Op, known: Known, tensor: Callable[[Region, Op, Known], RegionView] = RegionView
 ) -> OpView:
-    """The operation as templates see it; `tensor` is what they see of a region."""
+    """The view of an operation for its template; `tensor` makes the view of a region."""
     operands: dict[str, Any] = {}
     many: list[Any] = []
     for definition, operand in defined_operands(op):

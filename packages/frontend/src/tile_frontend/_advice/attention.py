@@ -42,8 +42,8 @@ class Attention:
 
 
 def fits(work: Attention, m: int, n: int, target: Target) -> bool:
-    """Whether l1 holds queries, two rounds of keys and values and the weights, l0c scores of
-    some rows and all sums, and ub what the vector cores keep of their half."""
+    """Whether the memories suffice. l1 holds queries, keys and values of two iterations and the
+    weights, l0c scores of some rows and all sums, and ub the half of a vector core."""
     size, part = work.dtype.bytes_of, FLOAT32.bytes_of
     rows = _rows(m, n)
     in_l0c = part(rows * n) + part(m * work.width)
@@ -58,7 +58,7 @@ def fits(work: Attention, m: int, n: int, target: Target) -> bool:
 
 
 def _in_l1(work: Attention, m: int, n: int, versions: int) -> int:
-    """Bytes of queries, two rounds of keys and values, and so many of weights."""
+    """Bytes of queries, keys and values of two iterations, and `versions` of weights."""
     operands = m * work.width + VERSIONS * (n + min(n, KEYS)) * work.width
     return work.dtype.bytes_of(operands + versions * m * n)
 
@@ -91,7 +91,8 @@ def _rounds(work: Attention, m: int, n: int, target: Target) -> int:
 
 
 def _halves(work: Attention, m: int, n: int, target: Target) -> tuple[float, float]:
-    """Of a round: products, loads or results, whatever takes longest; and weighing."""
+    """Cycles of an iteration on both kinds of core: the longest of products, loads and results; and
+    the weights."""
     timing = timing_of(target)
     scores = tile_cycles(Product(m, n, work.width, work.dtype), target)
     sums = tile_cycles(Product(m, work.width, n, work.dtype), target)
@@ -113,7 +114,7 @@ def _halves(work: Attention, m: int, n: int, target: Target) -> tuple[float, flo
 
 
 def _through_l2(work: Attention, m: int, n: int, target: Target) -> float:
-    """Cycles for what a block moves in a round: scores, weights and sums, which one kind of core
+    """Cycles of a block's traffic in an iteration: scores, weights and sums, which one kind of core
     stores and the other loads, and keys and values."""
     handed = (FLOAT32.bits + work.dtype.bits) * m * n + FLOAT32.bits * m * work.width
     moved = (2 * handed + 2 * work.dtype.bits * n * work.width) / 8

@@ -23,8 +23,8 @@ _KEYS = (64, 128, 256, 512, 1024)
 
 
 class ProposedConfig(dict[str, int]):
-    """Arguments of a factory. `microseconds` is about what a launch takes, `least_microseconds`
-    what it takes at least: a tuner leaves out what can not win by that."""
+    """Arguments of a factory. `microseconds` estimates a launch, and `least_microseconds` is a
+    lower bound, by which a tuner skips configurations that cannot win."""
 
     def __init__(self, values: dict[str, int], microseconds: float, least: float) -> None:
         super().__init__(values)

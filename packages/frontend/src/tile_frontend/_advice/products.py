@@ -34,7 +34,7 @@ class Product:
 
 
 class Tiles(NamedTuple):
-    """Rows and columns of a tile of the result, and how much of k a round loads."""
+    """Rows and columns of a tile of the result, and the part of k that an iteration loads."""
 
     block_M: int
     block_N: int
@@ -57,7 +57,8 @@ def step_of_k(m: int, n: int, dtype: DType, target: Target) -> int:
 
 
 def fits(tiles: Tiles, dtype: DType, target: Target) -> bool:
-    """Whether l0c holds the tile, l0a and l0b a step of k twice, and l1 the loads of two rounds."""
+    """Whether l0c holds the tile, l0a and l0b a step of k twice, and l1 the loads of two
+    iterations."""
     m, n, k = tiles
     accumulator = target.accumulators[dtype]
     result = _bytes(Memory.L0C, accumulator, m, n)
@@ -124,7 +125,7 @@ def _from_hbm(product: Product, target: Target) -> float:
 
 
 def _depth(whole: int, k: int, room: int) -> int:
-    """How much of k a load brings: as many rounds of it as there is room for, and as divide all."""
+    """The part of k in one load: as many iterations as l1 has room for, if they divide all."""
     rounds = math.ceil(whole / k)
     most = max(min(room // k, rounds), 1)
     return k * next((n for n in range(most, most // 2, -1) if rounds % n == 0), most)

@@ -57,7 +57,7 @@ class RowWork:
 
 
 def versions_that_fit(work: RowWork, m: int, n: int, target: Target) -> int:
-    """How many rounds have room in ub: 2 if loads can run ahead, 1, or 0 if the tile is too
+    """The number of tiles with room in ub: 2 if loads can run ahead, 1, or 0 if the tile is too
     large."""
     rows, width = _of_a_core(m), _width(n, work.dtype)
     moved = work.reads * work.dtype.bytes_of(rows * width)

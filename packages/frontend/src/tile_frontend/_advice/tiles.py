@@ -72,7 +72,7 @@ def chip_named(name: str | None) -> Target:
 
 
 def tiles_that_fit(product: Product, chip: Target) -> Iterator[Tiles]:
-    """All that are looked at."""
+    """All candidates."""
     dtype = product.dtype
     for m in _sides(product.m, dtype):
         for n in _sides(product.n, dtype):

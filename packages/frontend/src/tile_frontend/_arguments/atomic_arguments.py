@@ -40,7 +40,7 @@ from tile_ir.quick_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AtomicKind:
-    """An operation that updates gm, and what it does to two values."""
+    """An operation that updates gm, with its effect on two values."""
 
     name: str
     combine: Callable[[Expr, Expr], Expr]
@@ -99,7 +99,7 @@ def _only_element(dst: Any) -> Any:
 
 
 def _one_kind(kind: AtomicKind, tensor: Buffer) -> None:
-    """A Fault for a tensor that the text updates in two ways: these have an order, and updates have
+    """Raise a Fault for a tensor with two kinds of updates: their order matters, and updates have
     none."""
     trace = current(kind.name)
     before = trace.updates.setdefault(tensor, kind.name)
@@ -124,7 +124,7 @@ def _in_its_type(name: str, src: Region, dst: Region) -> Region:
 
 
 def _elements(kind: AtomicKind, place: Load, values: list[Any]) -> Pending:
-    """Values behind each other by way of a tile of so many elements."""
+    """Update values behind each other through a tile of so many elements."""
     trace = current(kind.name)
     dtype = place.buffer.dtype
     made = [stored_value(value, dtype) for value in values]

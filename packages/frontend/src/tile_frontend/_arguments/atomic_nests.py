@@ -1,5 +1,7 @@
-"""Take what a nest of `T.Parallel` adds to elements of tensors behind it, as tiles and their
-places, where indices say so."""
+"""Move additions to elements of tensors out of nests of `T.Parallel`.
+
+They become tiles with their places behind the nest, where the indices allow it.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,7 @@ def behind_the_nest(
 
 @dataclass(eq=False)
 class _Taken:
-    """Divides the body of a nest: what stays `inside`, and the additions `behind` it."""
+    """Divide the body of a nest into the part that stays `inside` and the additions `behind` it."""
 
     trace: Trace
     loops: Sequence[For]
@@ -109,7 +111,7 @@ class _Taken:
         return written_buffers(self.body)
 
     def _is_harmless(self, store: Store) -> bool:
-        """Whether what is added may be read as well where it is not added."""
+        """Whether the added value may also be read where nothing is added."""
         own = {loop.var for loop in self.loops}
         return all(
             isinstance(index, Const) or index in own
@@ -152,7 +154,7 @@ def _copied(stores: Sequence[Store]) -> Buffer | None:
 
 
 def _tile_of_all(trace: Trace, stmt: Store, extents: Sequence[int | None]) -> Buffer:
-    """A tile for what all iterations add: that of one of them has one element, or a row."""
+    """A tile for the additions of all iterations: each has one element, or a row."""
     width = stmt.buffer.static_shape() or (1,)
     sizes = [Const(e or 1) for e in extents]
     tile = Tile(

@@ -63,8 +63,8 @@ def region_of(value: Any) -> Region | None:
 def region_argument(
     what: str, value: Any, expected: str = "a buffer or a slice", elements: bool = False
 ) -> Region:
-    """The region of an argument, in which an element may mean all from there on. Raises Fault
-    for what has none."""
+    """The region of an argument, in which an element may mean all from there on. Raises Fault for
+    other values."""
     region = region_of(value) if elements else whole_region(value)
     if region is None:
         raise unexpected(what, value, expected)

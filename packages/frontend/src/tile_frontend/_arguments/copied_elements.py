@@ -33,8 +33,8 @@ def one_element(src: Any, dst: Any) -> Pending | None:
 
 
 def moved(src: Region, dst: Region, options: Mapping[str, Any]) -> Pending:
-    """The copy, or what adds to gm where `T.set_atomic` says so. Raises Fault for options that have
-    no such form."""
+    """The copy, or an addition to gm under `T.set_atomic`. Raises Fault for options that have no
+    such form."""
     trace = current("copy")
     core = Core.CUBE if src.memory is Memory.L0C else Core.VECTOR
     known = core in trace.adding if trace.adding_when is None else None

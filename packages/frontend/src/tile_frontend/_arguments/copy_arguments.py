@@ -98,7 +98,7 @@ def copy(
 
 
 def _check_later_chip(given: Mapping[str, Any]) -> None:
-    """A Fault for what another chip alone does on the way."""
+    """Raise a Fault for arguments that only another chip performs during a copy."""
     for name, says, write in _LATER:
         value = given.get(name)
         if value is not None and value is not False:
@@ -336,7 +336,7 @@ class RegisterExtents:
 
     @staticmethod
     def of(given: Mapping[str, Any], turned: bool) -> RegisterExtents:
-        """Raises Fault for what is no number."""
+        """Raises Fault for values that are no numbers."""
         known = {n: integer_expr(f"copy: {n}", v) for n, v in given.items() if v is not None}
         return RegisterExtents(known, turned)
 

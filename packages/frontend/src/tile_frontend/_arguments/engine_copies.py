@@ -1,5 +1,7 @@
-"""Build copies between ranks that an engine does while the core goes on, and waits for them
-(docs/language/rules.md#engines)."""
+"""Build copies between ranks by an engine, which run beside the core, and waits for them.
+
+Rules: docs/language/rules.md#engines.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +52,8 @@ class EngineHandle:
 
 def put_async(src: Any, dst: Any, pe: Any, n: Any = None) -> EngineHandle:
     """Let the engine (SDMA) copy `src` to `dst` of the rank `pe`, the first `n` elements or all,
-    while the core goes on. `T.wait` of the handle that this returns waits until it is there;
-    until then neither side may be touched. Both sides are contiguous."""
+    while the core continues. The result is a handle: `T.wait` of it waits for the copy. Until then
+    the kernel must not touch either side. Both sides are contiguous."""
     return _given("put_async", *sides_with_ranks("put_async", src, dst, None, pe), n)
 
 
@@ -73,8 +75,9 @@ def _given(name: str, src: Any, dst: Any, n: Any) -> EngineHandle:
 
 
 def _to_the_edge(a: Region, b: Region) -> tuple[Region, Region, Expr]:
-    """Both sides without what lies behind the ends of their tensors, as other copies leave it out,
-    and how much there is in the dimension that is cut. Sides of other shapes stay whole."""
+    """Both sides without the parts beyond the ends of their tensors, as other copies leave them
+    out, and the number of elements left in the dimension that is cut. Sides of other shapes stay
+    whole."""
     sides = [(region, next(iter(active_dims(region)), 0)) for region in (a, b)]
     extents = [simplify(region.dims[dim].extent) for region, dim in sides]
     if extents[0] != extents[1]:
@@ -94,7 +97,7 @@ def _with_extent(region: Region, dim: int, extent: Expr) -> Region:
 
 
 def wait(handle: Any) -> Pending:
-    """Wait until what the engine was given is there, the copy of this handle and all before it."""
+    """Wait until the copy of this handle, and all before it, have arrived."""
     trace = current("T.wait")
     if not isinstance(handle, EngineHandle):
         expected = "what T.put_async or T.get_async has returned"

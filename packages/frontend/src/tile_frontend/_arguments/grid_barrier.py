@@ -17,7 +17,7 @@ def sync_grid() -> Pending:
 
 
 def check_all_blocks_run(what: str) -> None:
-    """A Fault where what waits for all blocks of a launch waits for some that have not begun."""
+    """Raise a Fault where a statement would wait for blocks of the launch that have not begun."""
     trace = current(what)
     blocks = None if trace.header is None else trace.known_number(trace.header.blocks)
     if blocks is None or blocks > trace.target.cube_cores:

@@ -1,6 +1,6 @@
 """Bind the operations of the op table to functions: a call to the parts of its record.
 
-One binder serves all: names, order, defaults, lists and what has no effect are fields of the
+One binder serves all: names, order, defaults, lists and arguments without effect are fields of the
 record (`OpDef.parameters`). An adapter stands beside it only where something is computed.
 """
 
@@ -44,8 +44,8 @@ _ACCESS = {"r": "read", "w": "written", "rw": "read and written"}
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A call without its working memory. `dropped` is where that stood among the positional
-    arguments, if it did; `memory` is what was handed over."""
+    """A call without its working memory. `dropped` is the position of that among the arguments, if
+    it had one; `memory` is the buffer."""
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]

@@ -62,8 +62,8 @@ class ProductFunction(OpFunction):
 
 
 class GemmFunction(ProductFunction):
-    """`n_actual` says how many columns are computed; the others keep what C holds. They may be
-    known only when the kernel runs."""
+    """`n_actual` is the number of columns to compute; the others keep the contents of C. It may be
+    a run-time value."""
 
     def build(self, given: dict[str, Any]) -> Pending:
         shared = product_of_tensors(given, given.get("init", False))

@@ -1,5 +1,7 @@
-"""Build what ranks do to each other: copies with a rank on one side, signals and waits
-(docs/language/rules.md#symmetric-tensors)."""
+"""Build operations between ranks: copies with a rank on one side, signals and waits.
+
+Rules: docs/language/rules.md#symmetric-tensors.
+"""
 
 from __future__ import annotations
 

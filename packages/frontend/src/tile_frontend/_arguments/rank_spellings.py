@@ -42,8 +42,8 @@ def _memory(value: Any) -> Memory | None:
 
 
 def _in_order(name: str, src: Any, dst: Any, far: str) -> tuple[Any, Any]:
-    """Source and destination, swapped where only the other order can be meant: what another rank
-    has is a tensor, and never a tile on chip."""
+    """Source and destination, swapped where only the other order is possible: the side on another
+    rank is a tensor, and never a tile on chip."""
     there, here = (dst, src) if far == "dst" else (src, dst)
     if _memory(there) is Memory.GM or _memory(here) is not Memory.GM:
         return src, dst

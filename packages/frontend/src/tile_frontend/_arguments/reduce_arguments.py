@@ -194,7 +194,7 @@ def _in_its_type(src: Region, dst: Region) -> Region:
 
 
 def _is_result(a: Region, b: Region, axis: int) -> bool:
-    """Whether a is what reducing b gives, and surely not the other way round."""
+    """Whether a is the result of reducing b, and surely not the reverse."""
     small, large = a.static_extents(), b.static_extents()
     if small is None or large is None or len(large) < 2 or axis not in (0, 1, -1, -2):
         return False

@@ -1,5 +1,7 @@
-"""So many elements in the order of memory, from an element on or of a region, as a box of their
-buffer: what other libraries count in elements or bytes."""
+"""Turn counts of elements or bytes, as other libraries use them, into boxes of buffers.
+
+The elements lie in the order of memory, from an element on or from the start of a region.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build copies of tensors whose author has said what lies outside them."""
+"""Build copies of tensors with a value for elements outside them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tile_ir import OPS, Expr, Memory, Region, Stmt
 
 
 def from_safe_tensor(src: Region, dst: Region, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The operands of a copy from a tensor with a safe value: by way of a tile in ub, where what
-    lies outside has that value."""
+    """The operands of a copy from a tensor with a safe value: through a tile in ub, where elements
+    outside the tensor have that value."""
     trace = current("T.copy")
     value = trace.safe_values[src.buffer]
     if options.get("pad_value") is not None:

@@ -1,4 +1,4 @@
-"""Transpose the declarations of matrices that scripts for the next chip turn on their way.
+"""Transpose the declarations of matrices that scripts for the next chip transpose in a copy.
 
 On this chip loads from l1 can turn a matrix, and loads from gm cannot. Such scripts declare a
 register that a product reads transposed, or a tile of l1 that a copy from gm turns. Both become the
@@ -27,8 +27,8 @@ from tile_ir.quick_dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class TurnedMatrix:
-    """A tile with the buffer that stands for it in what was traced before, and the transposed one.
-    Called with the whole body, it lets every other use have the transposed one."""
+    """A tile with its buffer in the statements traced before, and the transposed one. Called with
+    the whole body, it replaces the first by the second everywhere."""
 
     tile: Tile
     declared: Buffer

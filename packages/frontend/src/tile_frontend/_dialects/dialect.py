@@ -1,6 +1,6 @@
-"""Define what a dialect is: one table of how its scripts differ from the language.
+"""Define a dialect: one table of the differences between its scripts and the language.
 
-Another language that scripts are written in is one more table, listed in `known.py`.
+Another language of scripts is one more table, listed in `known.py`.
 """
 
 from __future__ import annotations

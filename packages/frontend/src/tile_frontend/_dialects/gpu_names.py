@@ -1,5 +1,8 @@
-"""Table of the names that TileLang has for GPUs alone: what is wrong with each on this chip and
-what to write instead, or that it is a hint without effect."""
+"""List the names that TileLang has for GPUs alone.
+
+Each has the reason why it does not work on this chip and its replacement, or is a hint without
+effect.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from tile_ir.quick_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NameGroup:
-    """Names that stop a kernel for one reason: `says` is the reason, `write` the way out."""
+    """Names that stop a kernel for one reason: `says` is the reason, `write` the replacement."""
 
     says: str
     write: str

@@ -1,5 +1,7 @@
-"""Table of the names that other libraries have for several devices and this chip has not, or not by
-such a name: what is wrong with each and what to write instead."""
+"""List the names of other libraries for several devices that this chip lacks or spells differently.
+
+Each has the reason and its replacement.
+"""
 
 from __future__ import annotations
 

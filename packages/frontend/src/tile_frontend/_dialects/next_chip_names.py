@@ -1,5 +1,7 @@
-"""Table of the names that TileLang has for the next chip, A5: what is wrong with each on this chip
-and what to write instead, or what becomes of it."""
+"""List the names that TileLang has for the next chip, A5.
+
+Each has the reason why it does not work on this chip and its replacement, or its meaning here.
+"""
 
 from __future__ import annotations
 

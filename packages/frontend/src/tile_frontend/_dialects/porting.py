@@ -1,5 +1,7 @@
-"""List what becomes of the names of the language in a script, by its text alone: nothing of the
-script is imported or run."""
+"""List the changes that a script needs, by its text alone.
+
+Each name of the language has an outcome. The script is neither imported nor run.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ _PACKAGES = ("tilelang", "tvm")
 
 @dataclass(frozen=True, slots=True)
 class PortedName:
-    """One use of a name in a script: its place, what happens, and what to write where it stops."""
+    """One use of a name in a script: its place, its outcome, and the replacement where it stops."""
 
     line: int
     column: int
@@ -95,7 +97,7 @@ def _assigned(tree: ast.Module) -> set[str]:
 
 
 def _place(node: ast.expr, bound: Mapping[str, str]) -> str:
-    """The module and name that an expression reaches: empty for what is no name of a module."""
+    """The module and name that an expression reaches; empty if it reaches no module."""
     match node:
         case ast.Name(id=name):
             return bound.get(name, "")

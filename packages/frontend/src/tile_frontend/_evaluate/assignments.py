@@ -120,7 +120,8 @@ class AssignmentEvaluator(CallEvaluator):
         self.fail("no-value", f"the operation `{pending.name}` has no value", stmt, hint)
 
     def _element(self, name: str, position: int, value: Any, stmt: ast.stmt) -> Any:
-        """An element of a container that gets a name: it stays what it is, but is read now."""
+        """An element of a container that gets a name: the element stays the same, but it is read
+        now."""
         if isinstance(value, (Tile, Cell)) or (isinstance(value, Scalar) and _reads(value.expr)):
             return self._bound(f"{name}_{position}", value, stmt)
         if isinstance(value, (tuple, list)) and any(isinstance(v, Tile) for v in value):

@@ -154,8 +154,8 @@ class CallEvaluator(ComprehensionEvaluator):
     def _host_function(
         self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]
     ) -> None:
-        """An error if a function of Python or of a library of the host, which has failed, was given
-        what only the device has."""
+        """Raise an error if a function of Python or of a library of the host, which has failed, got
+        values that only the device has."""
         if _is_ours(function) or not callable(function) or not _of_the_host(function):
             return
         given = [*args, *kwargs.values()]

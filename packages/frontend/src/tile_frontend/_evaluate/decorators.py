@@ -310,8 +310,8 @@ class Macro(Expandable):
         return self.expand(args, kwargs, None)
 
     def expand(self, args: Any, kwargs: dict[str, Any], caller: Scope | None) -> Any:
-        """Evaluate the body with these arguments, for what it returns. A macro that is not hygienic
-        looks names up where it is called."""
+        """Evaluate the body with these arguments and return its value. A macro that is not hygienic
+        looks names up at the call."""
         trace = current(f"macro `{self.__name__}`")
         if self._found is None:
             self._found = find_function(self.fn)

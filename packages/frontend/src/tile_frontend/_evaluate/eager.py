@@ -140,7 +140,7 @@ def _is_prim_func(decorator: ast.expr) -> bool:
 
 
 class EagerEvaluator(KernelEvaluator):
-    """Evaluates an eager function: statements of the host, the launch, what is returned."""
+    """Evaluate an eager function: statements of the host, the launch, the returned tensors."""
 
     def __init__(self, trace: Trace, source: Any, captured: Any, node: ast.FunctionDef) -> None:
         super().__init__(trace, source, captured)
@@ -155,9 +155,9 @@ class EagerEvaluator(KernelEvaluator):
     def host(
         self, fn: Callable[..., Any], given: Mapping[str, Any], keep_going: bool
     ) -> list[Tile]:
-        """Evaluate the text. With `keep_going` statements that need numbers are passed over; what
-        is declared behind them still counts. Raises LaunchReached at the launch, if the host part
-        is all that is wanted."""
+        """Evaluate the text. With `keep_going`, skip statements that need numbers; declarations
+        behind them still count. Raises LaunchReached at the launch, if only the host part is
+        needed."""
         for arg in self.arguments:
             annotation = self._declared_in_signature(arg, fn)
             if annotation is not None:

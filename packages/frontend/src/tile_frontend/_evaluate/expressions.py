@@ -99,8 +99,8 @@ class ExpressionEvaluator:
         self.fail("unsupported-syntax", f"{what} is not supported in a kernel", node, hint)
 
     def evaluate(self, node: ast.expr | ast.stmt) -> Any:
-        """The value of an expression, a Python value or one of `values`; or what a statement says
-        of the rest of its block."""
+        """The value of an expression, a Python value or one of `values`; for a statement, its
+        effect on the rest of its block."""
         method = getattr(self, "_" + type(node).__name__, None)
         if method is None:
             default = (f"`{ast.unparse(node)}`", None)

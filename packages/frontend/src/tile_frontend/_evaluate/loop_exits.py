@@ -19,8 +19,8 @@ Statements = list[ast.stmt]
 
 
 def without_continue(body: Statements) -> Statements | None:
-    """The body of a loop without `continue`; what follows `break` or `continue` is never reached.
-    None where it would become too long."""
+    """The body of a loop without `continue`; statements behind `break` or `continue` are
+    unreachable. None where it would become too long."""
     if not _goes_on(body):
         return body
     return _settled(body) if _ways(body, 1) <= _MOST else None
@@ -45,8 +45,8 @@ def _settled(body: Statements) -> Statements:
 
 
 def _ways(body: Statements, behind: int) -> int:
-    """On how many ways the end of the statements is written out, if what follows them is on so
-    many."""
+    """The number of copies of the end of the statements, if the code behind them has `behind`
+    copies."""
     for stmt in reversed(body):
         if isinstance(stmt, ast.If) and _goes_on([stmt]):
             sides = (stmt.body, stmt.orelse)
@@ -64,7 +64,7 @@ def _leaves(body: Statements) -> bool:
 
 
 def _goes_on(body: Statements) -> bool:
-    """Whether a branch of this loop, and of none inside it, goes on with the next round."""
+    """Whether a branch of this loop, and of none inside it, continues with the next iteration."""
     return any(
         isinstance(s, ast.Continue)
         or (isinstance(s, ast.If) and (_goes_on(s.body) or _goes_on(s.orelse)))

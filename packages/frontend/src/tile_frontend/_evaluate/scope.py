@@ -1,6 +1,6 @@
 """Look up the names that a kernel or macro sees (docs/language/index.md#names).
 
-Blocks of local names stand over what was captured by value when the decorator ran.
+Blocks of local names stand over the names captured by value when the decorator ran.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Scope:
         return next((name for name in names if means(self.find_local(name))), None)
 
     def is_whole_function(self) -> bool:
-        """Whether what stands here is reached whenever the function is."""
+        """Whether this point is reached whenever the function is."""
         return all(block.kind is BlockKind.CHOSEN for block in self._blocks[1:])
 
     def is_body_of_loop(self) -> bool:

@@ -36,7 +36,7 @@ class Returned:
 
 
 class StatementEvaluator(AssignmentEvaluator):
-    """Evaluates the body of one function and emits what it describes."""
+    """Evaluate the body of one function and emit the statements that it describes."""
 
     def run(self, body: list[ast.stmt]) -> Returned | None:
         """The statements of a block, in its scope."""
@@ -58,7 +58,7 @@ class StatementEvaluator(AssignmentEvaluator):
             return self.run(body)
 
     def statement(self, stmt: ast.stmt) -> Frame | SwizzledBlock | Returned | None:
-        """One statement; what concerns the rest of the block is handed back."""
+        """Evaluate one statement; return its effect on the rest of the block."""
         self.trace.here = self.source.loc(stmt)
         frame: Frame | SwizzledBlock | Returned | None = self.evaluate(stmt)
         # An operation that is described but not emitted would be dropped in silence.
@@ -75,7 +75,7 @@ class StatementEvaluator(AssignmentEvaluator):
         pass
 
     def _Return(self, stmt: ast.Return) -> Returned | None:
-        """The value of a macro, read now: a variable or a buffer stays what it is."""
+        """The value of a macro, read now: a variable or a buffer stays itself."""
         if not self.scope.is_whole_function():
             hint = "return at the end of the macro, a variable that the branches assign"
             self.unsupported("`return` in a loop or a branch", stmt, hint)
@@ -104,8 +104,8 @@ class StatementEvaluator(AssignmentEvaluator):
             self.fail("assertion", f"`{ast.unparse(stmt.test)}` does not hold{message}", stmt)
 
     def _checked_on_the_device(self, stmt: ast.Assert, test: Scalar, said: str) -> None:
-        """An assertion on what is known when the kernel runs; one around the launch is about sizes,
-        which calls are checked for."""
+        """Emit an assertion on run-time values; one around the launch is about sizes, which calls
+        check."""
         if self.trace.in_launch:
             given = {"condition": test, "msg": said}
             check = self.guarded(stmt, build_op, OPS["device_assert"], given, "device_assert")
@@ -142,7 +142,7 @@ class StatementEvaluator(AssignmentEvaluator):
     def _where_there_is_a_tile(
         self, block: SwizzledBlock, stmt: ast.stmt, rest: list[ast.stmt]
     ) -> None:
-        """The rest of a round, for blocks that have a tile in it."""
+        """Emit the rest of an iteration, for blocks that have a tile in it."""
         loc = self.source.loc(stmt)
         with self.trace.block() as then:
             self.run(rest)
@@ -197,7 +197,7 @@ class StatementEvaluator(AssignmentEvaluator):
         )
 
     def _part_of_threads(self, stmt: ast.If, test: ThreadNumber) -> None:
-        """Both sides, one after the other: each is what some of the threads do."""
+        """Evaluate both sides, one after the other: each belongs to some of the threads."""
         if self.trace.parallel_depth:
             self._place(test.refusal(), self.source.loc(stmt.test))
         outside = [tile.buffer for tile in self.trace.allocations if tile.is_named]
@@ -289,8 +289,9 @@ class StatementEvaluator(AssignmentEvaluator):
         self.trace.loop_depth -= 1
 
     def _static_for(self, stmt: ast.For, items: Sequence[Any]) -> None:
-        """The body once per element, now. Each round names buffers of its own, as an expansion of
-        a macro does; leaving an outer loop from here would leave it for all rounds."""
+        """Evaluate the body once per element, now. Each iteration names buffers of its own, as an
+        expansion of a macro does; leaving an outer loop from here would leave it for all
+        iterations."""
         if len(items) > MOST_ROUNDS:
             message = f"a loop over a Python container has more than {MOST_ROUNDS} rounds, and "
             message += "each is written out"
@@ -342,8 +343,8 @@ class StatementEvaluator(AssignmentEvaluator):
         return ast.copy_location(ast.Tuple([first, second], ast.Store()), first)
 
     def _body(self, frame: Frame, stmt: ast.With) -> Returned | None:
-        """Evaluate the body of a frame; in that of a launch what follows `T.thread_return()` stands
-        where it is reached."""
+        """Evaluate the body of a frame. In a launch, statements behind `T.thread_return()` move to
+        the paths that reach them."""
         if not isinstance(frame, KernelFrame) or not self.trace.python_names:
             return self.run(stmt.body)
         body = without_continue(with_returns(stmt.body))

@@ -1,6 +1,6 @@
-"""Evaluate what runs while the kernel is traced: comprehensions, f-strings, loops over Python
-containers, and `T.unroll` where its body takes elements of one, such as a list of buffers.
+"""Evaluate loops and texts at trace time: comprehensions, f-strings, Python containers.
 
+`T.unroll` belongs here where its body takes elements of a container, such as a list of buffers.
 Bodies of such loops are evaluated once per element, one after the other in the same scope, as if
 they were written out.
 """
@@ -51,8 +51,8 @@ def known_items(value: Any) -> list[Any] | None:
 
 
 def unrolled_range(loop: Any, stmt: ast.For, scope: Scope) -> range | None:
-    """The numbers of a `T.unroll` whose variable, or what its body computes from it, picks elements
-    of a Python container; None for every other loop, which the emitter unrolls."""
+    """The numbers of a `T.unroll` whose variable, or a value computed from it, picks elements of a
+    Python container; None for every other loop, which the emitter unrolls."""
     if not isinstance(loop, Loop) or loop.kind is not LoopKind.UNROLL:
         return None
     numbers = constant_range(loop)

@@ -54,7 +54,7 @@ class TensorType:
     apart: bool = False
 
     def strides_inside(self) -> Iterator[tuple[Var, Expr]]:
-        """The symbols among the strides, and what they are of rows that lie behind each other."""
+        """The symbols among the strides, and their values for contiguous rows."""
         step: Expr = Const(1)
         for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=False):
             if isinstance(stride, Var):
@@ -75,7 +75,7 @@ _ROUNDS_DOWN = "`//` rounds down, T.ceildiv(size, parts) rounds up"
 
 
 def sizes_of(shape: Any, what: str, least: int = 1) -> tuple[Expr, ...]:
-    """Sizes, which may be run-time values; a Fault for what is none. Tensors may be empty."""
+    """Sizes, which may be run-time values; a Fault for other values. Tensors may be empty."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not sizes:
         raise Fault("shape", f"{what} has no dimensions, expected at least one", argument="shape")

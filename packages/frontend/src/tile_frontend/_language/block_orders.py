@@ -1,7 +1,7 @@
-"""Deal the tiles of a product out to the blocks of a launch, as scripts for the next chip, A5, do:
-objects that keep in variables of the kernel which tile is next.
+"""Deal the tiles of a product out to the blocks of a launch, for scripts of the next chip, A5.
 
-In what order tiles come changes no result, so it is that of their numbers here.
+The objects keep the next tile in variables of the kernel. The order of tiles changes no result, so
+it is that of their numbers here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class AscendTileScheduler:
         self._store(_integer("core_id", core_id))
 
     def next_block(self) -> None:
-        """Go on to the next tile of the block."""
+        """Advance to the next tile of the block."""
         self._store(binary("+", self._number(), self._sizes["num_cores"]))
 
     def valid(self) -> Scalar:
@@ -100,7 +100,7 @@ class AscendBatchedTileScheduler(AscendTileScheduler):
         self._groups = _integer("num_groups", num_groups)
 
     def get_batch_idx(self) -> Scalar:
-        """Which of the matrices the tile is of."""
+        """The matrix that the tile belongs to."""
         return Scalar(binary("//", self._number(), self._of_one))
 
     def _all(self) -> Expr:

@@ -1,4 +1,4 @@
-"""Convert elements, and name the element types, which convert what they are called with."""
+"""Convert elements, and name the element types, which convert their argument."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def empty(*shape: Any, dtype: Any = "float32") -> Tile:
 
 
 def alloc_global(shape: Any, dtype: Any = "float32") -> Tile:
-    """A tensor in global memory that lives for one call and that all launches of the kernel see:
-    what one writes, the next ones read. It holds anything at first."""
+    """A tensor in global memory that lives for one call. All launches of the kernel see it: each
+    reads the writes of those before. Its first contents are undefined."""
     check_one_shape("T.alloc_global", (shape, dtype))
     trace = current("T.alloc_global")
     tile = _tensor(trace, shape, dtype)

@@ -40,7 +40,7 @@ def _trunc(x: Expr) -> Expr:
 
 
 def _is_negative(x: Expr) -> Expr:
-    """Whether the sign of a number is set: zeros show theirs in what they divide."""
+    """Whether the sign of a number is set: the sign of a zero shows in a quotient."""
     return ir.select(ir.equal(x, 0.0), 1.0 / x, x) < 0.0
 
 

@@ -1,5 +1,8 @@
-"""Accept what scripts for GPUs say about threads, registers and layouts. It concerns time there,
-and has no effect here: the compiler divides the work of a block itself."""
+"""Accept hints of scripts for GPUs about threads, registers and layouts.
+
+On a GPU they change time only. Here they have no effect: the compiler divides the work of a block
+itself.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class GemmWarpPolicy(IntEnum):
 
 
 class ThreadLayout:
-    """An order of elements among threads or banks of a GPU, or another thing said to a hint."""
+    """An order of elements among threads or banks of a GPU, or another argument of a hint."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self.arguments, self.named = arguments, named

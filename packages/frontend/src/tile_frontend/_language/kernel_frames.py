@@ -1,4 +1,4 @@
-"""Define what may stand after `with`: the launch, scopes, and explicit branches."""
+"""Define the frames of `with`: the launch, scopes, and explicit branches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define what may stand after `for ... in`, and run a body in it."""
+"""Define the loops of `for ... in`, and run a body in them."""
 
 from __future__ import annotations
 

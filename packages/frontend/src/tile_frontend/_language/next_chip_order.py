@@ -49,7 +49,7 @@ def ascend_cross_core_wait_flag(mode_id: Any, pipe: Any, flag_id: Any) -> Pendin
 
 
 def ascend_sync_inter_arrive(pipe: Any, flag_id: Any) -> Pending:
-    """A signal to all cores of a kind once what stands before it is complete."""
+    """Signal all cores of a kind once the statements before are complete."""
     return ascend_cross_core_set_flag(0, pipe, flag_id)
 
 
@@ -59,13 +59,13 @@ def ascend_sync_inter_wait(pipe: Any, flag_id: Any) -> Pending:
 
 
 def set_hf32_mode(mode: Any = None) -> None:
-    """How many bits of float32 products take: here all of them, whatever is said."""
+    """The number of bits of float32 that products use: here all of them, whatever the argument."""
     if mode not in (None, "nearest_zero", "nearest_even"):
         raise unexpected("mode", mode, 'None, "nearest_zero" or "nearest_even"')
 
 
 def set_atomic(op: Any = "add", dtype: Any = "float32") -> None:
-    """From here on what is copied to gm is added to it, until `T.set_atomic_none()`."""
+    """From here on copies to gm add to it, until `T.set_atomic_none()`."""
     element_type(dtype)
     if op != "add":
         hint = "write T.atomic_add, or reduce in one block"
@@ -74,7 +74,7 @@ def set_atomic(op: Any = "add", dtype: Any = "float32") -> None:
 
 
 def set_atomic_none() -> None:
-    """From here on what is copied to gm overwrites it."""
+    """From here on copies to gm overwrite it."""
     _stores_add("T.set_atomic_none", False)
 
 

@@ -14,7 +14,7 @@ from tile_ir import FLOAT32, Buffer, Const, Expr, Loc, Memory, Var, simplify, wa
 
 
 class Pointer(Value):
-    """A parameter whose shape and type are still to be said."""
+    """A parameter that has no shape and type yet."""
 
     __slots__ = ("buffer",)
     a_scalar_of_it = "make a tensor of it: T.make_tensor(p, shape, dtype)"
@@ -39,7 +39,7 @@ ptr = PointerType()
 
 
 def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = None) -> Tile:
-    """The tensor that a parameter `T.ptr` is, contiguous, said above the launch."""
+    """The tensor of a parameter `T.ptr`, contiguous; declare it above the launch."""
     trace = current("T.make_tensor")
     if not isinstance(ptr, Pointer):
         hint = "pass one tensor and offsets in another: an address in gm has no extent to check"

@@ -1,4 +1,4 @@
-"""`T.annotate_safe_value`: what reads outside a tensor give."""
+"""Define `T.annotate_safe_value`: the value of reads outside a tensor."""
 
 from __future__ import annotations
 

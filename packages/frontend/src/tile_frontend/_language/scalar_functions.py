@@ -266,7 +266,7 @@ def _named(function: Function, name: str, doc: str) -> Function:
 
 
 def _of_finite(native: Callable[[float], float]) -> Callable[[float], float]:
-    """A rounding, which leaves infinities and nan as they are."""
+    """A rounding that leaves infinities and nan unchanged."""
     return lambda x: native(x) if math.isfinite(x) else x
 
 

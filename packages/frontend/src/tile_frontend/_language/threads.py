@@ -1,5 +1,7 @@
-"""The threads of a block of a GPU, as far as a block that is one program can answer: which of
-them a branch is for."""
+"""Represent the threads of a GPU's block, as far as one program for the block allows.
+
+Branches on the number of a thread select a part of the threads.
+"""
 
 from __future__ import annotations
 

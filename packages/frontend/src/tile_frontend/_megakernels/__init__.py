@@ -1,7 +1,7 @@
 """Build one launch from several kernels: `T.Task` and `T.megakernel`.
 
-`tasks` is what scripts call; `shapes` finds sizes that are the same, `dependences` what must come
-before what, `rooms` which temporaries share memory, and `text` writes the function.
+`tasks` has the functions that scripts call. `shapes` finds equal sizes, `dependences` the order of
+tasks, `rooms` temporaries that share memory, and `text` writes the function.
 
-Not here: which block waits for which, and how; that is `tile_passes.tasks`.
+Not here: the waits between blocks, which are in `tile_passes.tasks`.
 """

@@ -80,7 +80,7 @@ def in_order(
 def _readers_of_later_writers(
     calls: Sequence[TaskCall], uses: Sequence[TaskUse], passed: Collection[str]
 ) -> set[tuple[int, str]]:
-    """Tasks that stand before the one task that makes what they read."""
+    """Tasks that read a tensor and stand before its only writer."""
     found: set[tuple[int, str]] = set()
     for tensor in {t for use in uses for t in use.writes if t not in passed}:
         writers = [n for n, use in enumerate(uses) if tensor in use.writes]

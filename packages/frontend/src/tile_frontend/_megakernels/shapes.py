@@ -207,7 +207,7 @@ def _variables(expr: Expr) -> list[Var]:
 
 
 def _size(number: int, dim: Expr) -> Size | None:
-    """A size that is a number or a symbol; None for what is computed from those."""
+    """A size that is a number or a symbol; None for expressions of these."""
     if isinstance(dim, Var):
         return number, dim.name
     return constant_value(dim)

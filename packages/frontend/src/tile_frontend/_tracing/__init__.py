@@ -1,4 +1,4 @@
-"""Hold what tracing a kernel has gathered, and the values that its names stand for.
+"""Hold the parts of a traced kernel, and the values of its names.
 
 `trace.py` is the kernel in the making; scalars, buffers, slices and pending operations are the
 values; a `Fault` is an error that the evaluator places in the text.

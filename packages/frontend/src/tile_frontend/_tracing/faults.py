@@ -41,8 +41,8 @@ class Fault(KernelError):
 
 
 def outside_kernel(what: str) -> NoReturn:
-    """Raise what is to be said of a statement that Python runs itself, and not a kernel: also in a
-    plain function that a kernel calls, at the line of that function."""
+    """Raise the error of a statement that Python runs itself, without a kernel. Inside a plain
+    function that a kernel calls, its place is the line in that function."""
     raise _at_caller(
         "outside-kernel",
         f"`{what}` stands outside a kernel",

@@ -36,7 +36,7 @@ class Names:
         return frozenset(self._taken)
 
     def keep(self, names: Collection[str]) -> None:
-        """Forget all names but these: the text of a launch is over."""
+        """Forget all names but these, at the end of a launch."""
         self._taken &= set(names)
         self._counters.clear()
         self._buffers = {k: loc for k, loc in self._buffers.items() if k[1] in names}

@@ -81,7 +81,8 @@ class PrivateArrays:
     def in_nest(self, trace: KernelInMaking, nest: Stmt, blocks: Sequence[list[Stmt]]) -> Stmt:
         """The nest with columns for the arrays that its elements have assigned.
 
-        Raises Fault for loops of run-time size, and for what loops of another size have assigned.
+        Raises Fault for loops of run-time size, and for arrays that loops of another size have
+        assigned.
         """
         used = {b for s in walk((nest,)) for b in buffers_of(s) if self.holds(b)}
         loops = _loops_of(nest)
@@ -118,8 +119,8 @@ class PrivateArrays:
         return None
 
     def _check_earlier_reads(self, array: Buffer, blocks: Sequence[list[Stmt]]) -> None:
-        """A Fault where the body of a loop reads the array of the block before elements assign it:
-        the next round would read what they have."""
+        """Raise a Fault where the body of a loop reads the array of the block before elements
+        assign it: the next iteration would read the values of the elements."""
         columns = set(self.columns.values())
         for stmt in (s for body in blocks[1:] for s in walk(tuple(body))):
             handed = isinstance(stmt, Store) and stmt.buffer in columns

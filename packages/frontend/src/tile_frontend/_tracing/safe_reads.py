@@ -1,4 +1,4 @@
-"""Read elements of a tensor only where there are any: outside they are what the author says."""
+"""Read elements of a tensor where they exist; outside, take the value that the author gave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers while a kernel is traced: what is known only when it runs, beside those of Python.
+"""Represent numbers of a traced kernel: run-time values beside numbers of Python.
 
 They wrap the IR so that kernel text and native helpers can apply Python's operators to it; IR
 values themselves compare structurally, which is not what `==` means here.
@@ -212,8 +212,8 @@ def _product(x: Expr, factors: int) -> Expr:
 
 
 def staged(fn: Callable[..., Expr], *values: Any) -> Scalar:
-    """`fn` of the expressions of some values. Numbers take the type of the runtime operand; for a
-    GPU a float is a float32, and so is what is computed with it and a shorter one."""
+    """`fn` of the expressions of some values. Numbers take the type of the runtime operand. For a
+    GPU a float is a float32, and so is its result with a shorter one."""
     like = next((v.expr.dtype for v in values if isinstance(v, Scalar)), None)
     trace = CURRENT.get()
     wide = FLOAT32 if trace is not None and trace.python_names else None
@@ -298,8 +298,8 @@ def no_packed_scalar(dtype: DType) -> None:
 
 
 def _read(load: Load) -> Expr:
-    """The value of an element. A tile may hang over the edge of a tensor, an element may not unless
-    the author says what lies there."""
+    """The value of an element. A tile may extend past the edge of a tensor. An element may not,
+    unless the author gave the tensor a safe value."""
     trace = CURRENT.get()
     value: Expr = load if trace is None else trace.element(load)
     no_packed_scalar(load.dtype)

@@ -1,5 +1,7 @@
-"""Tensors whose annotation is a plain `T.Tensor` and that the text copies between ranks: each is
-symmetric then, and what was said of it before is said of the own instance."""
+"""Make tensors symmetric that the text copies between ranks, though their annotation is plain.
+
+Their annotation is a `T.Tensor`. Earlier statements then refer to the own instance.
+"""
 
 from __future__ import annotations
 

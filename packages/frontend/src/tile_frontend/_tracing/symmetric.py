@@ -63,8 +63,8 @@ class SymmetricTile(Tile):
 
 def on_other_rank(what: str, value: Any, rank: Expr) -> Any:
     """A part of a symmetric tensor in the instance of another rank. A plain tensor that is a
-    parameter becomes one. Raises Fault `not-symmetric` for what no other rank reaches,
-    `both-remote` for what is another rank's already."""
+    parameter becomes symmetric. Raises Fault `not-symmetric` for memory that no other rank reaches,
+    and `both-remote` for a part that is already on another rank."""
     match value:
         case SymmetricTile():
             _check_own(what, value.rank)

@@ -62,7 +62,7 @@ from tile_ir.quick_dataclasses import dataclass, replace
 
 
 class LaunchReached(Exception):
-    """The host part of an eager kernel is over, which was all that is wanted."""
+    """The end of the host part of an eager kernel, where only that part is needed."""
 
 
 @dataclass(eq=False, slots=True)
@@ -171,7 +171,7 @@ class Trace:
 
     @property
     def always_runs(self) -> bool:
-        """Whether what stands here stands in no loop or branch."""
+        """Whether the current statement stands in no loop or branch."""
         return len(self._bodies) == (1 if self.core is Core.EITHER else 2)
 
     def emit(self, stmt: Stmt) -> None:
@@ -208,8 +208,8 @@ class Trace:
         return load if outside is None else safe_element(load, outside, self.surely)
 
     def emit_pending(self, pending: Pending, step: bool = False) -> None:
-        """Emit what a `T.` call described; `step`: as one of several statements that a single call
-        stands for, but not the last."""
+        """Emit the statement that a `T.` call describes; `step`: as one of several statements of a
+        single call, but not the last."""
         if pending in self.pending:
             self.pending.remove(pending)
         stmt = pending.stmt
@@ -317,7 +317,7 @@ class Trace:
         self.emit(Store(cell.tile.buffer, (), value, cell.tile.loc))
 
     def next_launch(self) -> None:
-        """Put aside the launch that is over, if there is one, to begin another."""
+        """Put the finished launch aside, if there is one, to begin another."""
         if self.header is None:
             self.around = self.names.taken()
             return
