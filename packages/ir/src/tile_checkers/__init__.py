@@ -11,11 +11,11 @@ whose decisions it checks.
   stays set. `section` checks one core, `block` the cores of a block against each other.
 * `check_ranks` (SYNCED): signals, waits and barriers order every two accesses of two ranks to one
   instance of a symmetric tensor, for given numbers of ranks. No rank waits in vain.
-* `check_choices` (SYNCED): the same, without what the author of the kernel decided.
+* `check_choices` (SYNCED): the same, without decisions of the kernel's author.
 
 Contract: a function without findings has the property in every run. A finding of severity error
-names two statements and what is missing between them. A property that a checker cannot decide is a
-finding too: `sync-unproved` between cores or ranks, `flag-id-unknown` and `sync-too-many-states`
+names two statements and the missing order between them. A property that a checker cannot decide is
+a finding too: `sync-unproved` between cores or ranks, `flag-id-unknown` and `sync-too-many-states`
 inside a core. It names the reason, and the simulator decides such a kernel run by run.
 
 Not here: addresses, alignment and sizes (the verifier), and order between the blocks of a device.

@@ -62,7 +62,7 @@ def _readings(
     plain: Values,
     places: tuple[tuple[For, IterationPlace], ...],
 ) -> Iterator[tuple[Expr, Ranges]]:
-    """The condition with loop variables written in every way that holds here."""
+    """The condition with loop variables written in every form that holds here."""
     yield resolved(condition, values), known
     inside = set(walk_expr(resolved(condition, plain)))
     places = tuple((loop, place) for loop, place in places if loop.var in inside)

@@ -1,4 +1,4 @@
-"""Describe what is visible at a statement: intervals, definitions and the loops around it."""
+"""Describe the facts at a statement: intervals, definitions and the loops around it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Context:
 
 
 def launch_context(func: Func) -> Context:
-    """Return what is known where a launch begins."""
+    """Return the facts where a launch begins."""
     scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
     return Context(scalars | launch_ranges(func), {}, {})
 

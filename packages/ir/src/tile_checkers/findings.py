@@ -1,4 +1,4 @@
-"""Collect findings about order, each once: both lines, cores and pipes, and what to write."""
+"""Collect findings about order, each once: both lines, cores and pipes, and a hint."""
 
 from __future__ import annotations
 
@@ -279,8 +279,8 @@ class BlockFindings(Findings):
         self.found.setdefault(("unproved", loc, why), _unproved(loc, why, hint))
 
     def take(self, run: BlockFindings, certain: bool, way: str) -> None:
-        """Take in what was found in one run, on a way that all cores surely take together if that
-        is `certain`."""
+        """Take in the findings of one run, on a path that all cores surely take together if it is
+        `certain`."""
         self.growing |= run.growing
         when = f" (where {way})" if way else ""
         for key, d in run.found.items():

@@ -1,6 +1,6 @@
-"""Find what a loop chooses by its variable, and after how many iterations it chooses the same.
+"""Find the choices of a loop by its variable, and the number of iterations after which they repeat.
 
-Both checkers of order look at a loop in residues of its variable modulo that number.
+Both checkers of order analyse a loop in residues of its variable modulo that number.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Proof that flags and barriers suffice, for all trip counts and branch outcomes, from text alone.
+"""Prove that flags and barriers suffice, for all trip counts and branches, from the text alone.
 
-`section` proves the order between the pipes of each core by an abstract interpreter: at every
-point, for every pipe, which earlier accesses may not be complete before what that pipe does next.
-`block` proves the order between the cores of a block. Both import nothing of the passes; the order
-rules are those of docs/hardware/index.md#flags.
+`section` proves the order between the pipes of each core by an abstract interpreter. At every
+point, for every pipe, the interpreter computes the earlier accesses that may not be complete before
+the next operation of that pipe. `block` proves the order between the cores of a block. Both import
+nothing of the passes; the order rules are those of docs/hardware/index.md#flags.
 """
 
 from __future__ import annotations

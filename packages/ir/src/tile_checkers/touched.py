@@ -1,4 +1,4 @@
-"""Find what a statement touches, by which pipe, and which two touches need an order."""
+"""Find the touches of a statement with their pipes, and pairs of touches that need an order."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Hazard:
 def touched_by_pipes(
     stmt: Stmt, addresses: Mapping[Buffer, int], known: Ranges, values: Values
 ) -> tuple[tuple[int, bool, tuple[Touch, ...]], ...]:
-    """Return what the scalar unit touches, which reads elements before an operation is issued, and
-    what the operation touches: each with the pipe, and whether that pipe orders it."""
+    """Return the touches of the scalar unit, which reads elements before an operation is issued,
+    and those of the operation: each with its pipe, and whether that pipe orders it."""
     found: tuple[Touch, ...] = touches(stmt, addresses, known, values)
     if not found:
         return ()

@@ -77,8 +77,8 @@ class BlockProof:
         return BlockFindings(own_lane_part(self.func), alike, self.lanes_apart)
 
     def attempt(self, statements: int, long: bool) -> BlockFindings | None:
-        """Return what is found on all ways; None if the budget does not last. A `long` attempt runs
-        loops as often as overflows a counter, and leaves out the middle of their iterations."""
+        """Return the findings of all paths; None if the budget does not suffice. A `long` attempt
+        runs loops until a counter would overflow, and leaves out the middle of their iterations."""
         self.accesses.tries.clear()
         findings, path = self.no_findings(), Path(self.known)
         budget, again = Budget(statements), Budget(CONFIRM)
@@ -116,8 +116,8 @@ class BlockProof:
             return trial
 
     def in_all_iterations(self, path: Path, budget: Budget) -> BlockFindings | None:
-        """Return what is found on the same way without leaving out iterations; None if that takes
-        too long, or if there is more to choose."""
+        """Return the findings of the same path with all iterations; None if that takes too long, or
+        if there is more to choose."""
         same = path.copy()
         # What has been found once is not looked at again: here it is to be found anew.
         tried, self.accesses.tries = self.accesses.tries, {}

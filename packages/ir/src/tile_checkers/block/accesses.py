@@ -1,4 +1,4 @@
-"""Record what the streams of a block do to gm, and find pairs of executions without an order."""
+"""Record the accesses of a block's streams to gm, and find pairs of executions without an order."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ MOST_TRIES = 6
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One execution of a site: its number on its pipe, and what it touched."""
+    """One execution of a site: its number on its pipe, and its accesses."""
 
     number: int
     regions: Regions
@@ -224,8 +224,8 @@ class Accesses:
         )
 
     def _moves_along(self, one: StreamSite, two: StreamSite) -> bool:
-        """Whether two sites meet in iterations so far apart, whichever these are: both go on by the
-        same steps in the loops of which iterations are left out."""
+        """Whether two sites meet in iterations so far apart, whichever these are: both advance by
+        the same steps in the loops whose iterations are left out."""
         a = [v for v in one.loops if v in self.skipped]
         b = [v for v in two.loops if v in self.skipped]
         for x, r in zip(one.touches, one.regions, strict=True):

@@ -46,13 +46,14 @@ class Again(Exception):
 
 
 class Impossible(Exception):
-    """Choices contradict each other: no run takes this way."""
+    """Choices contradict each other: no run takes this path."""
 
 
 @dataclass(slots=True)
 class PathChoice:
-    """One question and its answers. `text` says it for people; `facts` is what is not negative
-    with each answer, and `solved` the variable it fixes.`most` is what it may be at most."""
+    """One question and its answers. `text` is its wording for people. `facts` are expressions that
+    are not negative with each answer, and `solved` is the variable it fixes. `most` is the upper
+    bound of the answer."""
 
     key: Expr
     options: tuple[int, ...]
@@ -94,7 +95,7 @@ class PathChoice:
 @dataclass(slots=True)
 class Path:
     """The answers given so far, in the order of the questions; the last one changes first. `proofs`
-    counts what took long."""
+    counts expensive proofs."""
 
     known: Ranges
     choices: list[PathChoice] = field(default_factory=list)
@@ -104,7 +105,7 @@ class Path:
     proofs: int = 0
 
     def advance(self) -> bool:
-        """On to the next way; whether there is one."""
+        """Advance to the next path; return whether there is one."""
         while self.choices:
             last = self.choices[-1]
             if last.at + 1 < len(last.options):
@@ -125,11 +126,11 @@ class Path:
         self.facts = tuple(f for c in self.choices for f in c.facts())
 
     def given(self) -> dict[Var, Expr]:
-        """Variables that have one value on this way."""
+        """Variables that have one value on this path."""
         return {c.solved[0]: c.solved[1][c.at] for c in self.choices if c.solved is not None}
 
     def fixed(self) -> dict[Expr, Expr]:
-        """Parts of expressions that have one number on this way, other than variables."""
+        """Parts of expressions that have one number on this path, other than variables."""
         found: dict[Expr, Expr] = {}
         for choice in self.choices:
             if choice.counts and choice.solved is None and choice.answer > 0:
@@ -140,11 +141,11 @@ class Path:
         return found
 
     def is_certain(self) -> bool:
-        """Whether all cores surely take this way together."""
+        """Whether all cores surely take this path together."""
         return not any(is_unknown(c.key) for c in self.choices)
 
     def says(self) -> str:
-        """The way in words; empty if there is only one."""
+        """The path in words; empty if there is only one."""
         found = dict.fromkeys(_in_words(c.says()) for c in self.choices if not is_unknown(c.key))
         if not self.is_certain():
             found["cores may decide differently"] = None
@@ -191,7 +192,7 @@ class Path:
         return max(0, options[0])
 
     def truth(self, condition: Expr) -> bool | None:
-        """Whether a condition holds, as far as the way so far says."""
+        """Whether a condition holds, as far as the choices so far decide it."""
         return three_valued(condition, self._truth_of_part)
 
     def _truth_of_part(self, condition: Expr) -> bool | None:
@@ -213,7 +214,7 @@ class Path:
         return None if number is None else bool(number)
 
     def _facts_about(self, expr: Expr) -> tuple[Expr, ...]:
-        """The last ones that name what an expression names, if all is simple enough."""
+        """The last simple facts that share a name with the expression; none if it is too large."""
         inside = _names(expr)
         found = (f for f in reversed(self.facts) if not inside.isdisjoint(_names(f)))
         simple = (f for f in found if _size(f) <= MOST_PARTS)

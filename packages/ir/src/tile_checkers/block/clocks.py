@@ -1,4 +1,4 @@
-"""Track what the pipes of one core know to be complete, on all cores of the block.
+"""Track, for the pipes of one core, the complete operations of all cores of the block.
 
 A clock has a number for every pipe of every core: so many of its instructions are complete; and one
 for every core: so many of its waits for other cores are over. Rules: docs/hardware/index.md#flags.
@@ -20,7 +20,7 @@ Way = tuple[dict[Holder, Clock], tuple[int, ...]]
 
 
 def joined(a: Clock, b: Clock) -> Clock:
-    """Return what is complete where both are."""
+    """Return the union of two clocks: the larger number of every entry."""
     return list(map(max, a, b))
 
 
@@ -44,8 +44,8 @@ class CoreClocks:
         self.level = False
 
     def before(self, pipe: int, own: bool = False) -> Clock:
-        """Return what is complete before an instruction of a pipe that is issued now starts; with
-        `own`, after all earlier ones of that pipe."""
+        """Return the operations that are complete before an instruction of a pipe starts, if it is
+        issued now; with `own`, after all earlier ones of that pipe."""
         made = self.asked.get((pipe, own))
         if made is not None:
             return made
@@ -91,7 +91,7 @@ class CoreClocks:
             self.learn(pipe, self.complete(pipe, self.known[pipe]))
 
     def barrier_all(self) -> Clock:
-        """Wait for everything before; return what that is."""
+        """Wait for everything before; return its clock."""
         found = self.known[S]
         if not self.level:
             for pipe in range(len(PIPES)):
@@ -115,7 +115,7 @@ class CoreClocks:
         return self.waits
 
     def fork(self) -> Way:
-        """Return what is known now, for the other way through a branch."""
+        """Return a copy of the clocks, for the other path through a branch."""
         return dict(self.known), tuple(self.issued)
 
     def past(self, way: Way) -> Way:
@@ -137,8 +137,8 @@ class CoreClocks:
         self.changed()
 
     def meet(self, way: Way) -> None:
-        """Keep what is known on both ways. Of flags that are set on one of them, the proof for one
-        core reports."""
+        """Keep the common part of both paths. Of flags that are set on one of them, the proof for
+        one core reports."""
         both = self.known.keys() & way[0].keys()
         met = {h: list(map(min, self.known[h], way[0][h])) for h in both}
         self.known = {**self.known, **way[0], **met}

@@ -23,8 +23,8 @@ from tile_ir import walk as walk_statements
 
 
 def iterations_left(loop: While, values: Values) -> Expr | None:
-    """The number of rounds from here on, not positive if there are none; None if the text does not
-    say: the bound changes inside, or the count does not go on by a constant in every round."""
+    """The number of iterations from here on, not positive if there are none. None if the text does
+    not determine it: the bound changes inside, or the step of the count is not constant."""
     margin = _margin(loop.condition)
     if margin is None:
         return None

@@ -20,7 +20,7 @@ from tile_ir.quick_dataclasses import dataclass
 
 @dataclass(slots=True)
 class Tokens:
-    """One counter: what it holds, and where its waits stood among all waits of its core."""
+    """One counter: its tokens, and the numbers of its waits among all waits of its core."""
 
     waiting: deque[tuple[Clock, Op]] = field(default_factory=deque)
     raised: int = 0

@@ -42,8 +42,8 @@ MOST_SMALL = 8
 
 
 class LoopIterations(LoopFacts):
-    """A loop of one stream. Choices are the same again after `period` iterations; ways and flags,
-    and with them what counters do, after `phases`."""
+    """A loop of one stream. Its choices repeat after `period` iterations; paths, flags and thereby
+    the effect on counters repeat after `phases`."""
 
     @cached_property
     def trips(self) -> Expr:
@@ -96,7 +96,7 @@ class LoopIterations(LoopFacts):
         return (*range(first), *range(first + skipped, count))
 
     def _alike(self, low: int, high: int, values: Values, known: Ranges) -> bool:
-        """Whether all iterations of a stretch take the same ways as others of their residue."""
+        """Whether all iterations of a stretch take the same paths as others of their residue."""
         loop = self.loop
         if isinstance(loop, While) or any(self.period % m for m in self.periods(FLAG, SIGNAL, WAY)):
             return False
@@ -131,8 +131,8 @@ class LoopIterations(LoopFacts):
 
 
 class BlockLoops:
-    """The loops of all streams. `period` is after how many iterations they choose the same;
-    `defined` has what variables are made of."""
+    """The loops of all streams. `period` is the number of iterations after which their choices
+    repeat; `defined` has the definitions of variables."""
 
     def __init__(self, streams: Iterable[Stream]) -> None:
         self.defined: dict[Var, tuple[Expr, ...]] = {}
@@ -187,8 +187,8 @@ def _comparisons(condition: Expr) -> Iterable[Expr]:
 
 
 def _stores(stmt: Stmt) -> bool:
-    """Whether a statement stores at a place that nothing in memory decides: what it stores does not
-    choose ways."""
+    """Whether a statement stores at a place that does not depend on memory: its value then selects
+    no path."""
     return isinstance(stmt, Store) and not any(map(reads_memory, stmt.indices))
 
 

@@ -61,7 +61,7 @@ class TooLong(Exception):
 
 
 class Stop(Exception):
-    """The run cannot go on; the reason has been said."""
+    """The run cannot continue; the reason has been reported."""
 
 
 @dataclass(slots=True)
@@ -260,8 +260,8 @@ class CoreRun:
             self.block.growing.append(its.loop)
 
     def repeat(self, loop: While) -> Generator[None]:
-        """A `while` with signals runs as often as the text says; of another one, what is known
-        after none, one and some iterations."""
+        """A `while` with signals runs with the trip count of the text. Of any other one, keep the
+        common part of none, one and some iterations."""
         if self.block.loops.signals(loop):
             yield from self.counted(loop)
             return
@@ -306,8 +306,8 @@ class CoreRun:
 
 
 class BlockRun:
-    """All streams of a block on one way. `growing` are loops in which a counter rises with every
-    round."""
+    """All streams of a block on one path. `growing` are loops in which a counter rises with every
+    iteration."""
 
     def __init__(
         self,
@@ -338,7 +338,7 @@ class BlockRun:
         ]
 
     def run(self) -> None:
-        """Run to the end, or until no stream can go on."""
+        """Run to the end, or until no stream can continue."""
         with suppress(Stop):
             self.steps()
 

@@ -26,7 +26,7 @@ _SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 64, 100, 128, 129, 256, 51
 
 
 class Samples:
-    """Numbers for what is open in a kernel."""
+    """Numbers for the open names of a kernel."""
 
     def __init__(self, variables: Iterable[Var], known: Ranges) -> None:
         self.variables = sorted(variables, key=lambda v: v.name)
@@ -34,7 +34,7 @@ class Samples:
         self.kept: tuple[tuple[Any, ...], list[Sample]] | None = None
 
     def fitting(self, path: Path) -> list[Sample]:
-        """Those on which a way is taken."""
+        """The samples on which a path is taken."""
         now = tuple((c.key, c.answer) for c in path.choices)
         if self.kept is None or self.kept[0] != now:
             rng = random.Random(7)

@@ -81,7 +81,7 @@ class StreamSite:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """One core of the block: what it runs, and its number as the launch gives it."""
+    """One core of the block: its statements, and its number as the launch gives it."""
 
     core: int
     body: Body
@@ -119,8 +119,8 @@ def streams_of(func: Func) -> tuple[Stream, ...]:
 
 
 def _elements_asked(whole: Iterable[Body]) -> frozenset[Buffer]:
-    """The tensors of which the scalar units read elements: what is written there may decide how
-    cores go on."""
+    """The tensors of which scalar units read elements: their contents may decide the path of a
+    core."""
     return frozenset(
         x.buffer
         for body in whole
@@ -196,7 +196,7 @@ def _may_meet(a: StreamSite, b: StreamSite, everywhere: frozenset[Var]) -> bool:
 
 def pruned(body: Body, essential: frozenset[int]) -> Body:
     """Keep the statements that matter: the `essential` ones, by identity, synchronisation, and
-    what gives a value to a name in them."""
+    definitions of names in them."""
     needed: frozenset[Var | Buffer] = frozenset()
     while True:
         kept = _kept(body, essential, needed)

@@ -1,4 +1,4 @@
-"""Compute what the variables of one core stand for in the run at hand.
+"""Compute the values of one core's variables in the current run.
 
 These are iterations, definitions and contents of scalar variables. Every other name means the same
 on all cores.
@@ -39,7 +39,7 @@ class Values:
         self.scalars[buffer] = self.unknown(buffer)
 
     def meet(self, other: Mapping[Buffer, Expr]) -> None:
-        """Keep what scalar variables hold on both ways."""
+        """Keep the contents of scalar variables that both paths share."""
         for buffer in {**self.scalars, **other}:
             if self.scalars.get(buffer) != other.get(buffer):
                 self.forget(buffer)
@@ -49,8 +49,8 @@ class Values:
         return Var(f"{buffer.name}{UNKNOWN}{self.name}{self.unknowns}", buffer.dtype)
 
     def key(self, expr: Expr) -> Key | None:
-        """Return what the value of an expression follows from; None if memory that changes is
-        read."""
+        """Return the inputs that determine the value of an expression; None if it reads memory that
+        changes."""
         found = self._parts.get(expr)
         if found is None:
             inside = list(walk_expr(expr))
@@ -105,7 +105,7 @@ class Values:
 
 
 def is_unknown(expr: Expr) -> bool:
-    """Whether an expression contains what another core cannot know to be the same."""
+    """Whether an expression contains a value that may differ on another core."""
     return any(isinstance(e, Var) and UNKNOWN in e.name for e in walk_expr(expr))
 
 

@@ -54,10 +54,10 @@ MOST_PATHS = 8
 def check_memory(
     func: Func, target: Target = DEFAULT_TARGET, sharing: Sharing | None = None
 ) -> tuple[Diagnostic, ...]:
-    """Return what is wrong with the addresses of a PLANNED or SYNCED function, in textual order.
+    """Return the errors in the addresses of a PLANNED or SYNCED function, in textual order.
 
-    Buffers share bytes freely while at most one of them holds a value that is read later; what was
-    never written holds none. Every finding names both buffers. With `sharing`, only its pairs are
+    Buffers share bytes freely while at most one of them holds a value that is read later; a buffer
+    without a write holds none. Every finding names both buffers. With `sharing`, only its pairs are
     checked.
     """
     placed = [p for p in problems(func, target) if p.slug in _PLACEMENT]
@@ -81,8 +81,8 @@ class _Loop:
 
 @dataclass(slots=True)
 class _Check:
-    """One function: which buffers share bytes with which, and what has been found. Statements that
-    are not `relevant` touch none of these."""
+    """The check of one function: buffers that share bytes, and the findings. Statements that are
+    not `relevant` touch none of these buffers."""
 
     func: Func
     sharing: Sharing | None
@@ -129,7 +129,7 @@ class _Check:
         return marked
 
     def touched(self, stmt: Stmt, ranges: Ranges) -> list[Touch]:
-        """Return what a statement touches of buffers that share bytes."""
+        """Return the touches of a statement in buffers that share bytes."""
         found = touches(stmt, self.addresses, ranges)
         return [t for t in found if self.roots.get(t.region.buffer) in self.partners]
 
@@ -239,7 +239,7 @@ class _Check:
     # Bytes ---------------------------------------------------------------------------------------
 
     def touch(self, stmt: Stmt, state: Owners, here: Circumstances) -> None:
-        """Look at what a statement reads, and take in what it writes."""
+        """Check the reads of a statement, and take in its writes."""
         stmt = here.where_facts_hold(stmt)
         mine = self.touched(stmt, here.ranges)
         for t in mine:
@@ -258,7 +258,7 @@ class _Check:
             self.report(other, root, loc, stmt.loc, *spans[0])
 
     def is_sure(self, stmt: Stmt, t: Touch, state: Owners, here: Circumstances) -> bool:
-        """Whether a read finds what was surely written at the same place."""
+        """Whether a read finds a value that was surely written at the same place."""
         region = spelled(t.region, here)
         if region is None:
             return False

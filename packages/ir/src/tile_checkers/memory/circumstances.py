@@ -87,7 +87,7 @@ class Circumstances:
         return map_own_expressions(stmt, self._with_facts) if self.facts else stmt
 
     def decided(self, condition: Expr) -> bool | None:
-        """Whether a condition is certain, one way or the other."""
+        """The truth of a condition, if it is certain."""
         found = decided(self._with_facts(condition), self.ranges)
         return found if found is not None else decided(self.spelled(condition), self.ranges)
 

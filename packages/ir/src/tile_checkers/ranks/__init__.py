@@ -76,8 +76,8 @@ class RanksProof:
 
 
 def check_ranks(func: Func, ranks: Iterable[int] = USUAL_RANKS) -> tuple[Diagnostic, ...]:
-    """Return what ranks leave to chance between them, with each of these numbers of ranks; nothing
-    for a kernel of one device."""
+    """Return the races between ranks, for each of these numbers of ranks; nothing for a kernel of
+    one device."""
     return prove_ranks(func, ranks).findings
 
 

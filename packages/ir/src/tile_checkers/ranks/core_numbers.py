@@ -1,5 +1,7 @@
-"""Compute what expressions are on one core of one rank: numbers, or what parameters and data leave
-open."""
+"""Compute the values of expressions on one core of one rank.
+
+They are numbers, or expressions of open parameters and data.
+"""
 
 from __future__ import annotations
 

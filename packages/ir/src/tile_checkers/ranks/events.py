@@ -42,8 +42,9 @@ class PipeFlag:
 
 @dataclass(frozen=True, slots=True)
 class PipeWait:
-    """Wait for what one pipe has begun, or all of them; `arrives` is whether stores to other ranks
-    are there then, and `fences` whether they are before later ones to the same rank."""
+    """Wait for the operations that one pipe has begun, or all pipes. `arrives` says whether stores
+    to other ranks are complete then, and `fences` whether they come before later ones to the same
+    rank."""
 
     pipe: int | None
     arrives: bool = False
@@ -52,7 +53,7 @@ class PipeWait:
 
 @dataclass(frozen=True, slots=True)
 class AwaitEngine:
-    """Wait for what the core has given to the engine."""
+    """Wait for all copies that the core has given to the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Meet:
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """A counter of other cores is raised once a pipe has done what it has begun."""
+    """Raise a counter of other cores once a pipe has completed the operations it has begun."""
 
     op: Op
     pipe: int

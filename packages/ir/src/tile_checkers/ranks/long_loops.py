@@ -1,5 +1,7 @@
-"""Loops over data whose rounds differ in places only: one round stands for all in the middle, and
-touches what they touch together."""
+"""Shorten loops over data whose iterations differ in places only.
+
+One iteration stands for all in the middle, with the accesses of all of them.
+"""
 
 from __future__ import annotations
 
@@ -47,15 +49,15 @@ Span = tuple[tuple[Figure, ...], tuple[Figure, ...]]
 
 @dataclass(frozen=True, slots=True)
 class MiddleRounds:
-    """The rounds of a loop from `first` to `last`, which the first one stands for, and what they
-    touch together where the text has a region."""
+    """The iterations of a loop from `first` to `last`, for which the first one stands, and their
+    joint accesses where the text has a region."""
 
     first: int
     last: int
     spans: Mapping[Region, tuple[Span, ...]]
 
     def turns(self, count: int) -> tuple[int, ...]:
-        """The rounds that run."""
+        """The iterations that run."""
         return (*range(self.first + 1), *range(self.last + 1, count))
 
 
@@ -74,13 +76,13 @@ class LongLoops:
         return self.found[id(loop)]
 
     def lends(self, loop: For) -> bool:
-        """Whether rounds touch what the engine may be touching."""
+        """Whether iterations access memory that the engine may be using."""
         inside = walk_statements(loop.body)
         return any(r.buffer in self.lent for s in inside for r, *_ in regions_of(s))
 
 
 def middle(count: int) -> tuple[int, int]:
-    """The first and the last round that one may stand for."""
+    """The first and the last iteration for which one may stand."""
     first = FIRST + (count + FIRST + 1) % 2
     return first, count - LAST - 1
 
@@ -147,7 +149,7 @@ def _shared(stmt: Stmt) -> Iterator[Region]:
 
 
 def _moves(region: Region, var: Var) -> bool:
-    """Whether a region moves by equal steps from round to round, in one dimension."""
+    """Whether a region moves by equal steps from iteration to iteration, in one dimension."""
     moving = 0
     for i, s in enumerate(region.dims):
         if _names(s.offset, var):
@@ -165,7 +167,7 @@ def _linear(expr: Expr, var: Var) -> bool:
 
 
 def _cut_off(extent: Expr, var: Var) -> bool:
-    """Whether an extent is a fixed number, or what is left: the same in the middle if it is that at
+    """Whether an extent is a fixed number, or a remainder: the same in the middle if it is that at
     both ends."""
     match extent:
         case Binary(op="min", left=a, right=b):

@@ -9,7 +9,7 @@ from tile_ir import Loc, Stmt, Var
 
 
 class NotTold(Exception):
-    """The text does not say how a core goes on. `parameters` are ranks that would."""
+    """The text does not determine the path of a core; the rank numbers in `parameters` would."""
 
     def __init__(self, loc: Loc, why: str, hint: str, parameters: tuple[Var, ...] = ()) -> None:
         super().__init__(why)
@@ -24,7 +24,7 @@ NOT_FOR_SO_MANY = "sync-unproved"
 
 
 class OutOfPlace(Exception):
-    """A place that no rank has: a slug, and what is wrong."""
+    """A place that no rank has, with a slug and the error in words."""
 
     def __init__(self, loc: Loc, slug: str, what: str, hint: str) -> None:
         super().__init__(what)

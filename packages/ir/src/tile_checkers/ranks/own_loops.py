@@ -53,7 +53,7 @@ def crosses(loop: For) -> bool:
 
 
 def _balanced(body: Body) -> bool:
-    """Whether every flag of a core that statements set is waited for among them, on every way."""
+    """Whether every flag of a core that statements set has its wait among them, on every path."""
     left: Counter[tuple[object, ...]] = Counter()
     for stmt in body:
         if isinstance(stmt, Break):

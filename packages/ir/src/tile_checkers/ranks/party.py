@@ -43,9 +43,10 @@ class Touched:
 
 @dataclass(eq=False, slots=True)
 class Party:
-    """One core, and how far it has come. `stores` counts those to other ranks, `arrived` those that
-    are surely there; `fenced` is how many stand before the last fence, and to which ranks;
-    `drained` counts the waits for the engine, and `copied_to` has what it may still be writing."""
+    """One core and its progress. `stores` counts those to other ranks, and `arrived` those that are
+    surely complete. `fenced` is the number of stores before the last fence, and to which ranks;
+    `drained` counts the waits for the engine, and `copied_to` has its writes that may be under way.
+    """
 
     number: int
     rank: int
@@ -72,7 +73,7 @@ class Party:
         return self.events[self.at] if self.at < len(self.events) else None
 
     def inside(self, event: CoreEvent) -> bool:
-        """Run what concerns this core alone; whether it was that."""
+        """Run an event that concerns this core alone; return whether it does."""
         match event:
             case PipeFlag(flag=flag, sets=sets):
                 if sets:
@@ -119,7 +120,7 @@ class Party:
         return Touched(reach, self, column, number, self.seen, before, self.drained)
 
     def table(self, pipe: int) -> Table:
-        """All that is complete once what a pipe has begun is."""
+        """The table that holds once all operations of a pipe so far are complete."""
         found = self.seen.copy()
         own = found[self.number]
         own[:WIDTH] = self.local.before(pipe, own=True)
@@ -149,7 +150,7 @@ class Party:
         return number
 
     def learn(self, table: Table) -> None:
-        """Go on from where all have met."""
+        """Continue from the common table of a barrier."""
         self.seen = table
         self.local.learn_all([int(n) for n in table[self.number, :WIDTH]])
 

@@ -25,8 +25,8 @@ class RankPair:
 
 
 def unordered_pairs(touched: Iterable[Touched]) -> Iterator[RankPair]:
-    """Pairs of accesses of two cores of different blocks, or of a store to another rank or what the
-    engine touches with whatever else: the order inside a block is proved elsewhere."""
+    """Pairs of accesses without an order: by cores of different blocks, or with a store to another
+    rank or an access of the engine. The order inside a block is proved elsewhere."""
     instances: dict[tuple[Buffer, int], list[Touched]] = {}
     for one in touched:
         instances.setdefault((one.reach.buffer, one.reach.rank), []).append(one)

@@ -1,4 +1,4 @@
-"""Say what is wrong between ranks, each thing once: both lines, both cores, and what to write."""
+"""Report errors between ranks, each once: both lines, both cores, and a hint."""
 
 from __future__ import annotations
 
@@ -109,7 +109,8 @@ class RankReports(Findings):
         )
 
     def hang(self, cores: list[Party], words: dict[Word, WordState]) -> None:
-        """No core can go on; of cores that wait at a barrier, others are elsewhere."""
+        """Report that no core can continue; cores that wait at a barrier lack others that are
+        elsewhere."""
         first = cores[0]
         for core in cores:
             if isinstance(core.event(), Meet):

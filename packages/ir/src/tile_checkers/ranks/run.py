@@ -26,7 +26,7 @@ MOST_RUNS = 12
 
 @dataclass(frozen=True, slots=True)
 class CoreText:
-    """One core: where it is, what it does, and the kinds of meetings that stand in its text."""
+    """One core: its place, its events, and the kinds of barriers in its text."""
 
     rank: int
     block: int
@@ -90,7 +90,7 @@ def run_together(texts: Iterable[CoreText], steps: Mapping[Var, int] | None = No
 
 
 class RanksRun:
-    """One run. A wait in `held` goes on once all these signals are there."""
+    """One run. A wait in `held` ends once all these signals are there."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class RanksRun:
     # Who goes on ---------------------------------------------------------------------------------
 
     def free(self) -> list[Party]:
-        """Those that can go on now: at meetings and counters first, at words else."""
+        """The cores that can continue now: at barriers and counters first, at words else."""
         found = [p for key in list(self.at_meeting) for p in self.met(key)]
         for party in self.parties:
             event = party.event()

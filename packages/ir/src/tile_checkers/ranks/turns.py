@@ -93,7 +93,7 @@ class _Turns:
         return lcm(*(n for n in found if n is not None))
 
     def _deciding(self, stmt: Stmt) -> Iterator[Expr]:
-        """By what it is decided what a statement does for others."""
+        """The expressions that decide the effect of a statement on other ranks."""
         for region, *_ in regions_of(stmt):
             if is_symmetric(region.buffer) or region.buffer in self.words:
                 for s in region.dims:
@@ -132,7 +132,7 @@ class _Turns:
         return None if self.loop.var in walk_expr(again) or reads_memory(stated) else found
 
     def _count_alike(self) -> bool:
-        """Whether what is waited for of a word grows from turn to turn as what it is set to."""
+        """Whether the awaited value of a word grows from turn to turn as much as the value set."""
         rates: dict[Buffer, set[float]] = {}
         for stmt in self.inside:
             if isinstance(stmt, Op) and stmt.opdef.effect in _WORDS:

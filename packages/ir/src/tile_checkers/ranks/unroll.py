@@ -1,5 +1,4 @@
-"""Write down what one core of one rank does, event by event, with numbers for the rank, the block
-and the core put in."""
+"""List the events of one core of one rank, with numbers for the rank, the block and the core."""
 
 from __future__ import annotations
 
@@ -182,7 +181,7 @@ class Unrolling:
     # Places --------------------------------------------------------------------------------------
 
     def touch(self, stmt: Stmt) -> None:
-        """Note what a statement touches of tensors that others touch too."""
+        """Record the accesses of a statement to tensors that other ranks access too."""
         effect = stmt.opdef.effect if isinstance(stmt, Op) else Effect.DATA
         if effect is Effect.CACHE:
             return
@@ -329,7 +328,7 @@ def _open(stmt: Stmt, what: str, value: Expr) -> NotTold:
 
 
 def _open_at(loc: Loc, what: str, value: Figure, ranks: bool = False) -> NotTold:
-    """Something is not known; where it is which of the `ranks`, each of them may be tried."""
+    """The error of an unknown value. With `ranks`, every rank may be tried for its parameters."""
     parameters = parameters_in(value)
     if not parameters:
         return NotTold(

@@ -22,7 +22,8 @@ Name = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A signal that was sent: `number` is that on the scalar unit, `table` what it carries."""
+    """A signal that was sent: `number` is its number on the scalar unit, `table` the order it
+    carries."""
 
     tell: Tell
     party: Party
@@ -141,7 +142,8 @@ class WordState:
         return learned
 
     def overtaken(self, waited: Waited) -> Sent | None:
-        """A signal after which a wait would not go on, and that may come before it looks."""
+        """A signal that makes the condition of a wait false again, and that may come before its
+        check."""
         if self.adds():
             return None
         by = [s for s in self.sent if s.name in waited.looked_at]
@@ -195,14 +197,14 @@ def _needed(event: Await, begin: Figure | None, sents: Sequence[Sent]) -> list[S
 
 
 def after(sent: Sent, waited: Waited) -> bool:
-    """Whether a signal is surely sent after a wait is over."""
+    """Whether a signal is surely sent after a wait has ended."""
     if sent.party is waited.party:
         return sent.number > waited.own
     return bool(sent.table[waited.party.number, WAITS] >= waited.number)
 
 
 def holds(value: Figure | None, event: Await) -> bool:
-    """Whether a value lets a wait go on."""
+    """Whether a value ends a wait."""
     if value is None:
         return event.until in ("ne", "lt", "le")
     more = above(value, event.value)

@@ -1,4 +1,4 @@
-"""Run passes of the vendor's open compiler on HIVM text, and read back what they have decided."""
+"""Run passes of the vendor's open compiler on HIVM text, and read back their decisions."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ Outline = tuple[Step, ...]
 
 @dataclass(frozen=True, slots=True)
 class _OutlinePlace:
-    """Where a body stands: what is known there, and the loops around it, each with its period."""
+    """The place of a body: the facts there, and the loops around it, each with its period."""
 
     context: Context
     loops: tuple[tuple[For, int], ...] = ()
@@ -117,8 +117,7 @@ def instructions(outline: Outline) -> Iterator[PipeWork]:
 
 @dataclass(frozen=True, slots=True)
 class _OutlineReader:
-    """Reads statements, given the addresses of all buffers and what buffers with a second name are
-    parts of."""
+    """Read statements, given the addresses of all buffers and the buffers behind second names."""
 
     addresses: Mapping[Buffer, int]
     roots: Mapping[Buffer, Buffer]
@@ -218,7 +217,7 @@ def _is_operand(op: Op, touch: Touch) -> bool:
 
 
 def _also_read(stmt: Stmt, touch: Touch) -> bool:
-    """Whether an operation reads what it writes."""
+    """Whether an operation reads the bytes that it writes."""
     if not isinstance(stmt, Op):
         return False
     defined = ((stmt.opdef.operand_def(i), operand) for i, operand in enumerate(stmt.operands))

@@ -201,8 +201,8 @@ class AbstractInterpreter:
         return self.limited(stmt, merged(result))
 
     def meaning(self, stmt: If, context: Context) -> Meaning:
-        """The condition with definitions put in, whether it is certain, and what follows from it
-        either way."""
+        """The condition with definitions put in, whether it is certain, and its consequences on
+        both paths."""
         key = (id(stmt), context.key, context.places)
         if key not in self.meanings:
             condition, plain = stmt.condition, context.plain
@@ -253,7 +253,7 @@ class AbstractInterpreter:
     def repeated(
         self, loop: For | While, plan: LoopPlan, states: States, context: Context
     ) -> States:
-        """All iterations, until nothing new comes round."""
+        """All iterations, to a fixpoint."""
         depth = len(context.frames)
         frame = (id(loop), context.key)
         after: States = [] if plan.least >= 1 else [s.copy() for s in states]
@@ -306,7 +306,8 @@ class AbstractInterpreter:
         leaving: bool,
         local: frozenset[Var],
     ) -> None:
-        """A loop goes on, or is left: what ran inside it did so in an earlier iteration now."""
+        """Begin another iteration of a loop, or leave it: accesses inside it belong to an earlier
+        iteration now."""
         moves = self.sites.next_iteration(frame, depth, leaving)
         for state in states:
             state.move(moves, local)

@@ -1,4 +1,4 @@
-"""Access sites: places of the text that touch memory, what they touch, and which may conflict.
+"""Represent access sites: places of the text that touch memory, their touches and conflicts.
 
 A site has a bit for every relation an earlier execution of it can stand in to the present point:
 NEAR (the same iteration of all loops around both), or the depth of the outermost loop of which it
@@ -191,7 +191,7 @@ class AccessSites:
 
 
 def _rounds_between(earlier: AccessSite, later: AccessSite, var: Var) -> tuple[int, int]:
-    """The number of residues, and what is left of the distance of two iterations divided by it."""
+    """The number of residues, and the remainder of the distance of two iterations divided by it."""
     both = (earlier.context.values, later.context.values)
     forms = [linear_form(values[var]) for values in both if var in values]
     if len(forms) != 2 or any(len(terms) != 1 for terms, _ in forms):

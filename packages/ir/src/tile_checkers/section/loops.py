@@ -57,8 +57,8 @@ MOST_STATEMENTS, MOST_CONFIRMING = 64, 400
 @dataclass(frozen=True, slots=True)
 class LoopPlan:
     """`starts` and `ends` are the residues the first and the last iteration can have; `least` and
-    `most` bound the number of iterations. The first and the last `peeled` iterations are looked at
-    apart from those between. `unrolled` has the values of the variable, if so."""
+    `most` bound the number of iterations. The first and the last `peeled` iterations are separate
+    from those between. `unrolled` has the values of the variable, if the loop is unrolled."""
 
     modulus: int
     starts: frozenset[int]
@@ -173,8 +173,8 @@ def defined_inside(loop: For | While) -> frozenset[Var]:
 
 
 def plan_of(its: LoopFacts, context: Context, confirming: bool) -> LoopPlan:
-    """Return what is worth telling apart in a loop, given what is known around it. To confirm an
-    alarm, the iterations of every short loop are."""
+    """Return the iterations to separate in a loop, given the facts around it. To confirm an alarm,
+    separate all iterations of every short loop."""
     anything = frozenset({0})
     loop, known, values = its.loop, context.known, context.values
     if isinstance(loop, While):

@@ -1,5 +1,7 @@
-"""Which event an expression names, where that depends on what is left of a number divided by
-another: every possible remainder is followed by itself, as far as it matters."""
+"""Find the events that an expression may name, where they depend on a remainder of a division.
+
+Every possible remainder is followed by itself, as far as it matters.
+"""
 
 from __future__ import annotations
 

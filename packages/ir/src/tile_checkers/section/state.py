@@ -24,10 +24,10 @@ class Raised:
 
 @dataclass(slots=True)
 class PipeState:
-    """`open[p]`: sites of which some execution may not be complete before whatever pipe p does
-    next. `flags`: those that are surely set; all others are surely clear. `conditions`: what was
-    decided on the path here. `remainders`: what an expression divided by a number leaves, where
-    flags are chosen by it."""
+    """`open[p]`: sites with an execution that may not be complete before the next operation of pipe
+    p. `flags`: those that are surely set; all others are surely clear. `conditions`: decisions on
+    the path here. `remainders`: remainders of expressions divided by a number, where flags depend
+    on them."""
 
     open: list[int] = field(default_factory=lambda: [0] * len(PIPES))
     flags: dict[Flag, Raised] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class PipeState:
         self.conditions = {c: v for c, v in self.conditions.items() if stays(c)}
 
     def join(self, other: PipeState) -> bool:
-        """Take in what may be so on another way with the same flags set; whether that is news."""
+        """Join the state of another path with the same flags set; return whether this changed."""
         changed = False
         for p, bits in enumerate(other.open):
             if bits & ~self.open[p]:
