@@ -35,8 +35,8 @@ class CodeGenerator(Protocol):
     def emit(self, func: Func, target: Target) -> str:
         """The source of a kernel, with the host function that launches it.
 
-        Raises IRError unless the function is SYNCED, KernelError for a chip whose AI cores
-        it does not emit for, and for what the language cannot say.
+        Raises IRError unless the function is SYNCED, KernelError for a chip whose AI cores it does
+        not emit for, and for constructs that the language lacks.
         """
 
     def entry(self, func: Func) -> str:

@@ -1,5 +1,7 @@
-"""Put the text of one function into another: what it defines gets names that are free there, and
-its parameters become what is passed for them."""
+"""Put the text of one function into another.
+
+Its definitions get names that are free there, and its parameters become the passed arguments.
+"""
 
 from __future__ import annotations
 

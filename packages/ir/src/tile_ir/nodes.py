@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 
 class Phase(IntEnum):
-    """How far a function has come; `phases` says what each guarantees and forbids."""
+    """The phases of a function, in order; `verification/phases.py` has the guarantees and limits of
+    each."""
 
     BUILT = 0
     TYPED = 1
@@ -64,8 +65,8 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class TaskKernel:
-    """A kernel that is a part of another one: what its launch says of vector cores, as `threads` of
-    `Launch`, and what its author leaves to the compiler."""
+    """A kernel that is a part of another one: the vector cores of its launch, as `threads` of
+    `Launch`, and the decisions that its author leaves to the compiler."""
 
     name: str
     threads: int | None
@@ -150,10 +151,11 @@ Body = tuple[Stmt, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alloc:
-    """A buffer of the kernel and, once known, its byte address and L1 layout. `scratch` marks what
-    the compiler added; such buffers live for one operation only and may share bytes. `alias_of` is
-    the buffer whose first bytes this one names again, with another element type or shape. One of gm
-    that names no other again is room that lives for one call: before `LOWERED` only."""
+    """A buffer of the kernel and, once known, its byte address and L1 layout. `scratch` marks
+    buffers that the compiler added; they live for one operation only and may share bytes.
+    `alias_of` is the buffer whose first bytes this one names again, with another element type or
+    shape. One of gm that names no other again is room that lives for one call: before `LOWERED`
+    only."""
 
     buffer: Buffer
     loc: Loc

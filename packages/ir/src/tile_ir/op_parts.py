@@ -67,7 +67,7 @@ class Composite(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why an operation is not legal, which operand is to blame, and what to do about it."""
+    """The reason why an operation is not legal, the operand with the fault, and the hint."""
 
     slug: str
     message: str

@@ -54,7 +54,7 @@ class Op:
 
     @property
     def scratch(self) -> Region | None:
-        """The working memory it has been given: what that held before does not matter."""
+        """The working memory of the operation; its previous contents do not matter."""
         for definition, given in defined_operands(self):
             if definition.name == "scratch":
                 return given if isinstance(given, Region) else None
@@ -107,7 +107,7 @@ class OpDef:
     operation of the language by its `spelling` there. `placement` says core and pipe; `meaning`
     gives the value written, if any is, from the values of the operands, in NumPy. For `cost`, those
     of vectors have a `rate`, elements a cycle of 2 and of 4 bytes, and a number of `instructions`;
-    `chained` says whether each of these reads what the one before has left. `elementwise`
+    `chained` says whether each of these reads the result of the one before. `elementwise`
     operations treat every region as the same sequence of elements; `by_rows` says whether the
     instruction also steps from row to row (`row_form.py`). `clip` is for operations whose regions
     may hang over the edge of a tensor. `parameters` are the arguments of a call if not operands,
@@ -126,7 +126,7 @@ class OpDef:
     their second: the pairs of memories between which this movement exists. `axes` says which
     dimensions of the operands run along together, so that the operation on a part of them is that
     part of its result; every record declares it. `scratch_elsewhere`: other implementations of the
-    language need working memory. `staged` operations may write into what they read, as lowering
+    language need working memory. `staged` operations may write into their inputs, as lowering
     writes elsewhere first. `of_rows` names the operation that does it for each row of matrices,
     with the same operands. Regions of ub `inside_blocks` may start anywhere, and their elements lie
     apart.
@@ -251,8 +251,8 @@ def accesses(op: Op) -> tuple[tuple[Region, Access], ...]:
 
 
 def overwriting(op: Op) -> bool | None:
-    """Whether the operation overwrites what it reads and writes or adds to it, where that is
-    certain."""
+    """Whether the operation overwrites the operands that it reads and writes, or adds to them; None
+    if that is not certain."""
     condition = op.opdef.overwrites(op)
     return bool(condition.value) if isinstance(condition, Const) else None
 

@@ -1,4 +1,4 @@
-"""Boxes of buffers, and what else an operation is applied to."""
+"""Define boxes of buffers, and the other operands of operations."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ class Target(Hashed):
     `architecture` is the family that scripts name (A2, A3, A5); `ai_core` is the architecture of
     its cores (dav-c220), by which instructions differ, and `npu_arch` its number in options of
     compilers. `pipes` are the queues of each kind of core and `flag_pairs` those between which it
-    has flags. `paths` are the ways from memory to memory that the hardware has. `conversions` are
-    those of one vector instruction, with their rounding modes, and `fixpipe` those on the way out
+    has flags. `paths` are the paths from memory to memory that the hardware has. `conversions` are
+    those of one vector instruction, with their rounding modes, and `fixpipe` those on the path out
     of l0c; `accumulators` are the types that products have, by that of their operands. `dumpable`
     memories can be printed from. `unavailable` are operations of the table that these cores lack,
     with the hint to their replacement.

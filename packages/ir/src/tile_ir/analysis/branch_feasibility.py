@@ -1,7 +1,6 @@
-"""Which way a branch surely goes, by intervals, and by facts: what other branches and the loops
-around it say of variables and bounds.
+"""Decide branches by intervals and by facts from other branches and the loops around.
 
-Not here: what the place of an iteration in its loop says (`tile_checkers.conditions`).
+Not here: facts from the place of an iteration in its loop (`tile_checkers.conditions`).
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def three_valued(condition: Expr, part: Callable[[Expr], bool | None]) -> bool |
 
 
 def decided(condition: Expr, known: Ranges, facts: Facts = ()) -> bool | None:
-    """Whether a condition, definitions put in, is certain one way or the other."""
+    """The truth of a condition with definitions put in, if it is certain."""
 
     def compared(part: Expr) -> bool | None:
         if isinstance(part, Binary) and part.op in COMPARISONS and _is_exact(part):

@@ -193,7 +193,7 @@ def narrow(
 
 @lru_cache(maxsize=32768)
 def is_settled(stmt: Stmt) -> bool:
-    """Whether `narrow` leaves the expressions of the statement itself as they are in any ranges."""
+    """Whether `narrow` leaves the statement's own expressions unchanged in any ranges."""
     return all(_in_any_ranges(expr) == expr for expr in compounds(stmt))
 
 
@@ -248,7 +248,7 @@ def _decided(expr: Expr, ranges: Mapping[Var, Interval]) -> Expr:
 
 
 def sign_test(op: str, distance: Interval) -> bool | None:
-    """Whether `distance op 0` is certain, one way or the other."""
+    """The truth of `distance op 0`, if it is certain."""
     low, high = distance.low, distance.high
     match op:
         case "<":

@@ -1,9 +1,8 @@
-"""Whether two regions of one buffer are disjoint, in whatever relation two executions of their
-statements stand.
+"""Decide whether two regions of one buffer are disjoint, in a given relation of two executions.
 
-Dimension by dimension, with linear forms and intervals; what is left undecided may meet. Buffers
-that share bytes, and the bytes around a region that an operation touches too, are
-not looked at: `accesses.widened` gives a region with those.
+The test goes dimension by dimension, with linear forms and intervals; undecided regions may meet.
+It does not consider buffers that share bytes, and bytes around a region that an operation touches
+too: `accesses.widened` gives a region with those.
 """
 
 from __future__ import annotations
@@ -217,8 +216,8 @@ def _far_enough(distance: _Form, span_a: float, span_b: float, two: _TwoExecutio
 
 
 def _other_remainders(start_a: _Form, start_b: _Form, span: float, two: _TwoExecutions) -> bool:
-    """Whether two starts `f * (x % m) + c`, with f at least the span, differ because what is left
-    of the two x surely does. A constant start may be one of them."""
+    """Whether two starts `f * (x % m) + c`, with f at least the span, differ because the remainders
+    of the two x surely do. A constant start may be one of them."""
     (in_a, base_a), (in_b, base_b) = start_a, start_b
     if not in_b:
         (in_a, base_a), (in_b, base_b) = (in_b, base_b), (in_a, base_a)
@@ -277,8 +276,8 @@ def _forced(
 
 
 def _contradict(equal: set[Expr], two: _TwoExecutions) -> bool:
-    """Whether something cannot have one value in both executions, given what must have: values of
-    t // c and t % c make t."""
+    """Whether an atom cannot have one value in both executions, given those that must: values of t
+    // c and t % c make t."""
     waiting = set(equal)
     while waiting:
         for expr in waiting:
@@ -339,7 +338,7 @@ def meet_in_run(
     """Whether some execution of one statement and a later one of the other may share an element,
     both in the same run of a loop around both.
 
-    `same_round` says that they may be of one round too, and not only `b` of a later one. Paths and
+    `same_round` says that both may be in one iteration, and not only `b` in a later one. Paths and
     `known` as for `ever_meet`.
     """
     common = common_path(path_a, path_b)

@@ -81,8 +81,8 @@ def joint_period(periods: Iterable[int], limit: int = MOST_RESIDUES, found: int 
 
 
 def modulus_of(loop: For, values: Values) -> int:
-    """The joint period with which a loop chooses on-chip bytes and event ids. A loop that a break
-    leaves is looked at as a whole: what is in flight then must not depend on the residue."""
+    """The joint period with which a loop chooses on-chip bytes and event ids. A loop with a break
+    has the period 1: operations in flight at the break must not depend on the residue."""
     if any(breaks(loop.body)):
         return 1
     found = set[int]()
@@ -127,7 +127,8 @@ def events_chosen(op: Op) -> Iterator[Expr]:
 
 
 def rounds_of(var: Var) -> Var:
-    """Counts the rounds of all residues of a loop. No user's name has its mark."""
+    """The variable k of `var = k * modulus + residue`, which counts iterations in one residue. No
+    user's name has its mark."""
     return Var(f"{var.name}#", var.dtype)
 
 

@@ -43,7 +43,7 @@ class Sharing:
         return bool(self.pairs or self.scratch)
 
     def clash(self, one: Touch, other: Touch) -> bool:
-        """Whether two touches are in each other's way by sharing alone."""
+        """Whether two touches conflict by sharing alone."""
         if not one.overlaps(other) or not (one.writes or other.writes):
             return False
         a, b = self.roots.get(one.region.buffer), self.roots.get(other.region.buffer)

@@ -1,4 +1,4 @@
-"""Errors as values with a place and a hint, and how they are shown.
+"""Define errors as values with a place and a hint, and show them.
 
 Three classes by whose move it is: `KernelError` (the user's source), `IRError` (a broken
 invariant: ours when it follows a pass), `BuildError` (a compiler or device tool). The
@@ -100,7 +100,7 @@ class TileError(Exception):
         return self
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython prints of the error: the lines of the cells and the message."""
+        """Return the lines of the error for IPython: the lines of the cells and the message."""
         from tile_ir.switches import switch
 
         if switch("debug"):
@@ -132,11 +132,11 @@ class BuildError(TileError):
 
 
 class Stopped(KeyboardInterrupt):
-    """The user has interrupted a long search. Its text says what is kept, and is all there is to
-    show; programs that catch interrupts catch it too."""
+    """The user has interrupted a long search. Its text names the results that are kept, and is all
+    that is shown; programs that catch interrupts catch it too."""
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython prints: the text alone."""
+        """Return the lines for IPython: the text alone."""
         return str(self).splitlines()
 
 

@@ -32,7 +32,7 @@ def script_frames(trace: TracebackType | None) -> list[FrameSummary]:
 
 
 def notebook_text(message: str, trace: TracebackType | None, files: set[str]) -> str:
-    """Return what a notebook shows of an error: the lines of the cells, then the message.
+    """Return the text of an error in a notebook: the lines of the cells, then the message.
 
     `files` are those that the message names. Cells stand in it by their numbers, as `In[3]`.
     """

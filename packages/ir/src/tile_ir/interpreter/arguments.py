@@ -83,7 +83,7 @@ class LaunchArguments:
         return RankArguments(tensors, constants)
 
     def write_back(self) -> None:
-        """Give each rank what its instances hold now."""
+        """Copy the contents of the instances back to each rank."""
         for position, stack in self.stacks.items():
             for own, elements in zip(self.given, stack, strict=True):
                 own[position][...] = elements

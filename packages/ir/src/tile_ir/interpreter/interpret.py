@@ -41,5 +41,5 @@ def interpret_ranks(
     in_text_order: bool = False,
 ) -> str:
     """Run a kernel on several ranks together: `arguments` has those of each rank, as `interpret`
-    takes them. Returns what all have printed. Raises InterpretError."""
+    takes them. Returns the printed text of all. Raises InterpretError."""
     return Machine(func, arguments, target, while_rounds, in_text_order).run()

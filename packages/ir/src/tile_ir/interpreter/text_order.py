@@ -1,5 +1,7 @@
-"""Which statements the cores of a block do not go through step by step together: what only one
-core, or each lane for itself, decides."""
+"""Find the statements that the cores of a block do not execute together, step by step.
+
+The condition of such a statement belongs to only one core, or to each lane for itself.
+"""
 
 from __future__ import annotations
 

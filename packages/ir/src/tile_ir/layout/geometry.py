@@ -1,4 +1,4 @@
-"""Shapes and strides of regions: what is contiguous, what lies where.
+"""Compute shapes, strides, offsets and contiguity of regions.
 
 Pure functions of regions; element counts and offsets are in elements of the buffer.
 """

@@ -1,4 +1,4 @@
-"""Tile copies: which dimensions of the two sides correspond, and what of the tiles exists.
+"""Match the dimensions of the two sides of a tile copy, and find the elements that exist.
 
 Pure functions of regions, by docs/language/rules.md; extents are in elements.
 """

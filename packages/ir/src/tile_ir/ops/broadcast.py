@@ -160,7 +160,7 @@ BROADCAST = OpDef(
 
 
 def broadcast_of(dst: Region) -> str:
-    """The operation that broadcasts to such a region: what no instruction repeats is composed."""
+    """The operation that broadcasts to such a region; a composed one if no instruction does."""
     if dst.dtype in _LONG or (len(dst.dims) > 1 and is_packed(dst)):
         return "broadcast_packed"
     return "broadcast_bytes" if dst.dtype in _BYTES else "broadcast"

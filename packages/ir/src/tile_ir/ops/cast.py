@@ -68,7 +68,7 @@ _MANTISSA = {"float16": 11, "bfloat16": 8, "float32": 24}
 
 
 def _exact(source: DType, middle: tuple[str, ...], target: DType) -> bool:
-    """Whether the way over other types loses nothing that the target could keep."""
+    """Whether the path over other types loses nothing that the target could keep."""
     for name in middle:
         between = DTYPES[name]
         if not between.is_float:

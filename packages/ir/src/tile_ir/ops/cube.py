@@ -267,7 +267,7 @@ _GEMM_ARGUMENTS = (
 
 
 def _product_axes(op: Op) -> Axes:
-    """Rows and columns of the result, and what is summed over."""
+    """Rows and columns of the result, and the dimension of the sum."""
     rows, inner, columns = range(3)
     a, b = (rows, inner), (inner, columns)
     sides = {

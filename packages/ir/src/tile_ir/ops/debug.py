@@ -68,7 +68,7 @@ def _dump_placement(op: Op) -> tuple[Core, Pipe]:
 
 
 def _dumpable(op: Op, target: Target) -> Problem | None:
-    """The chip has a way out of the memory."""
+    """The chip has a path out of the memory."""
     buffer = op.region("buffer")
     if not possible(buffer.memory).isdisjoint(target.dumpable):
         return None
@@ -78,7 +78,7 @@ def _dumpable(op: Op, target: Target) -> Problem | None:
 
 
 def _core_of_condition(op: Op) -> tuple[Core, Pipe]:
-    """Where what the condition reads can be read."""
+    """The core and pipe that can read the operands of the condition."""
     condition = op.operand("condition")
     assert isinstance(condition, Expr), "the verifier demands a scalar"
     read = (e.buffer.memory for e in walk_expr(condition) if isinstance(e, Load))

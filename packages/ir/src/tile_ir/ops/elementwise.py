@@ -328,7 +328,7 @@ def _fill_type(op: Op, target: Target) -> Problem | None:
 
 def _fill_width(op: Op, target: Target) -> Problem | None:
     """The instruction writes 16 or 32 bits: 64 bits are filled with zero only. Bytes go in pairs,
-    and what is left of them through the scalar unit."""
+    and a single last one through the scalar unit."""
     dst = op.region("dst")
     value = op.operand("value") if op.opdef.operands[-1].name == "value" else None
     if dst.dtype.bits == 64 and isinstance(value, Expr) and not is_constant(value, 0):

@@ -1,5 +1,5 @@
-"""Order between devices and between blocks: words that one sets and another waits for, and what
-completes the writes to other ranks (docs/language/rules.md#symmetric-tensors)."""
+"""Order devices and blocks: words that one sets and another waits for, and operations that complete
+writes to other ranks (docs/language/rules.md#symmetric-tensors)."""
 
 from __future__ import annotations
 

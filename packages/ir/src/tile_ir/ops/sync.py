@@ -24,7 +24,7 @@ def pipes_named(op: Op) -> tuple[Pipe, ...]:
 
 
 def _core_of_pipes(op: Op) -> Core:
-    """The core that has what the pipes serve; EITHER where any may."""
+    """The core of the named pipes; EITHER if both kinds have them."""
     found = (CORE_OF_PIPE[pipe] for pipe in pipes_named(op) if pipe in CORE_OF_PIPE)
     return next(found, Core.EITHER)
 

@@ -171,8 +171,8 @@ def shifted_right(x: Number, count: Number, dtype: DType) -> Number:
 
 
 def power(base: Number, exponent: Number) -> Number:
-    """As the vector unit has it: of integers 0 for a negative exponent, unless the base is 1 or -1;
-    NaN stays NaN, zero has no sign, and what has no real value is NaN."""
+    """Power as the vector unit computes it: of integers 0 for a negative exponent, unless the base
+    is 1 or -1. NaN stays NaN, zero has no sign, and a power without a real value is NaN."""
     if isinstance(base, int) and isinstance(exponent, int):
         if exponent >= 0:
             return int(pow(base, exponent, 1 << 64)) if abs(base) > 1 else int(base**exponent)

@@ -12,7 +12,7 @@ MOST_LEVELS, MOST_DIGITS = 200, 20
 
 
 def beyond_limits(tree: Tree[Token]) -> tuple[Tree[Token] | Token, str] | None:
-    """The first node that is nested too deeply, or a number that is too long, and what it is."""
+    """The first node that is nested too deeply, or number that is too long, and its description."""
     waiting: list[tuple[Tree[Token] | Token | None, int]] = [(tree, 1)]
     while waiting:
         node, level = waiting.pop()

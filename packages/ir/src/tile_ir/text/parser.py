@@ -1,4 +1,4 @@
-"""Text to functions: the inverse of `printer`. The grammar stands in `grammar.lark`.
+"""Parse functions from text: the inverse of `printer`. The grammar stands in `grammar.lark`.
 
 Names resolve as they are read: a scalar or buffer must be defined above its use.
 """

@@ -149,7 +149,7 @@ _ORDERING = (Effect.SET_FLAG, Effect.WAIT_FLAG, Effect.BARRIER)
 
 def _only_orders(op: Op) -> bool:
     """Whether it orders the work of pipes, by numbers: few of these differ in more than their
-    places, so that one is looked at for all that are like it."""
+    places, so that one result serves all that are alike."""
     orders = op.opdef.effect in _ORDERING
     return orders and all(isinstance(operand, Const) for operand in op.operands)
 
