@@ -312,8 +312,8 @@ def assume(condition: Any) -> None:
     """A condition that the author states, without effect here; a surely false one is a Fault."""
 
 def barrier() -> None:
-    """complete what all cores have written to other ranks, and wait until all cores of all ranks
-      are here."""
+    """complete the writes of all cores to other ranks, and wait until all cores of all ranks are
+      here."""
 
 def barrier_all() -> None:
     """wait for every pipe of the core."""
@@ -465,7 +465,7 @@ def exp2(x: _Value, dtype: _DType | None = None) -> Any:
     """2 ** x, as the exponential of x ln 2."""
 
 def fence() -> None:
-    """order what this core writes to a rank before what it writes there later."""
+    """order writes of this core to a rank before its later writes there."""
 
 class float(_Scalar):
     """A scalar parameter of float; called, a cast."""
@@ -627,20 +627,22 @@ def megakernel(
     stacked: Sequence[str] = (),
     name: _str = 'megakernel',
 ) -> PrimFunc:
-    """A prim_func that does all tasks in one launch, each block as soon as what it reads is there.
+    """A prim_func that does all tasks in one launch, each block as soon as its inputs are
+      complete.
 
-    `inputs` and `outputs` are its parameters in this order: if left out, what no task writes,
+    `inputs` and `outputs` are its parameters in this order; by default the tensors that no task
+    writes, and those that no task reads. All other tensors are temporaries; where `buffers` is
+    "planned", two of one size share memory if all uses of one come before those of the other,
       and
-    what no task reads. All other tensors are temporaries; where `buffers` is "planned", two of
-      one
-    size share memory if all uses of one come before those of the other, and "apart" keeps them
-    apart. `step` names a scalar of tasks that the launch itself counts, from 1 on and one more
-      at
-    each call: what words of ranks are set to, and waited for. The tasks are done `turns` times,
-      a
-    number or a symbol; of `stacked` tensors, which have so many parts, each turn has its own,
-      and
-    `step` counts turns. Raises KernelError with a slug `task-...` for tasks that do not fit."""
+    "apart" keeps them apart. `step` names a scalar of tasks that the launch itself counts, from
+      1
+    on and one more at each call. Words of ranks are set to it and waited for by it. The tasks
+      are
+    done `turns` times, a number or a symbol; of `stacked` tensors, which have so many parts,
+      each
+    turn has its own, and `step` counts turns. Raises KernelError with a slug `task-...` for
+      tasks
+    that do not fit."""
 
 def min(a: _Value, b: _Value, *more: _Value, dtype: _DType | None = None) -> Any:
     """The smallest of some numbers."""
@@ -710,7 +712,7 @@ def put_signal(
     and `T.signal`."""
 
 def quiet() -> None:
-    """wait until all that this core has written to other ranks is there."""
+    """wait until all writes of this core to other ranks are complete."""
 
 def range(
     start: _Index,
@@ -991,11 +993,12 @@ def use_swizzle(
 
     Tiles are visited in groups of `off` rows (dir 0) or columns (dir 1), every second group
     backwards; the last group may be smaller, so that each tile is visited once for any size.
-    Blocks beyond the last tile keep their numbers, so that a guard behind this stops them too.
-    `K` does not change the order. As a statement of its own, it gives the index of the block
-      this
-    number up to the end of the block of text; with `in_loop`, rounds without a tile are
-      skipped."""
+      Blocks
+    beyond the last tile keep their numbers, so that a guard behind this stops them too. `K`
+      does
+    not change the order. As a statement of its own, it gives the index of the block this number
+      up
+    to the end of the block of text; with `in_loop`, iterations without a tile are skipped."""
 
 def vectorized(
     start: _Index,

@@ -524,8 +524,8 @@ def mul_add_dst(dst: _Tile, src0: _Tile, src1: _Tile) -> None:
 
 def pow(dst: _Tile, src0: _Tile, src1: _Tile) -> None:
     """dst = src0 ** src1; the relative error of floats is below (2 + |src1 ln src0|) * 2 ** -23
-      (and 1 ulp of a half), NaN and roots of negative numbers give NaN, -0 counts as 0;
-      integers wrap, and a negative exponent gives 0 unless src0 is 1 or -1.
+      (and 1 ulp of a half). NaN and roots of negative numbers give NaN, -0 counts as 0.
+      Integers wrap, and a negative exponent gives 0 unless src0 is 1 or -1.
 
     dst: a buffer in ub, written; float16, float32, int32
     src0: a buffer in ub, read

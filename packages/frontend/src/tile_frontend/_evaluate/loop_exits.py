@@ -1,11 +1,11 @@
-"""`continue` as branches, and `T.thread_return()` likewise: what follows it in the body of a loop
-goes where it is not reached.
+"""Write `continue` and `T.thread_return()` as branches: the rest of a loop's body moves to the
+paths without them.
 
     if a: b; continue          if a: b
     c                  is      else: c
 
-Where only some ways through a branch go on with the next round, the rest of the body stands on each
-of the other ways.
+Where only some paths through a branch continue with the next iteration, the rest of the body stands
+on each of the other paths.
 """
 
 from __future__ import annotations

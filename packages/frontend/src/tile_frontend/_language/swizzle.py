@@ -60,10 +60,10 @@ def use_swizzle(
     """Block `cid` of a matrix product remapped for cache reuse: the tile number m * columns + n.
 
     Tiles are visited in groups of `off` rows (dir 0) or columns (dir 1), every second group
-    backwards; the last group may be smaller, so that each tile is visited once for any size.
-    Blocks beyond the last tile keep their numbers, so that a guard behind this stops them too.
-    `K` does not change the order. As a statement of its own, it gives the index of the block this
-    number up to the end of the block of text; with `in_loop`, rounds without a tile are skipped.
+    backwards; the last group may be smaller, so that each tile is visited once for any size. Blocks
+    beyond the last tile keep their numbers, so that a guard behind this stops them too. `K` does
+    not change the order. As a statement of its own, it gives the index of the block this number up
+    to the end of the block of text; with `in_loop`, iterations without a tile are skipped.
     """
     size, direction = known_integer(off), known_integer(dir)
     if size is None or size < 1:

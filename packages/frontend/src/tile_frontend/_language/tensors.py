@@ -53,7 +53,7 @@ class _StridedTensorProxy:
     """A tensor parameter that a caller may pass with any strides, not only with rows behind each
     other: `T.StridedTensor(shape, strides, dtype)` or `T.StridedTensor[shape, strides, dtype]`.
     Where it has others, the call passes a copy, and what the kernel writes is copied back. A symbol
-    among `strides` is what it is in the copy."""
+    among `strides` has its value in the copy."""
 
     __name__ = "T.StridedTensor"
 

@@ -97,15 +97,16 @@ def megakernel(
     stacked: Sequence[str] = (),
     name: str = "megakernel",
 ) -> Func:
-    """A prim_func that does all tasks in one launch, each block as soon as what it reads is there.
+    """A prim_func that does all tasks in one launch, each block as soon as its inputs are complete.
 
-    `inputs` and `outputs` are its parameters in this order: if left out, what no task writes, and
-    what no task reads. All other tensors are temporaries; where `buffers` is "planned", two of one
-    size share memory if all uses of one come before those of the other, and "apart" keeps them
-    apart. `step` names a scalar of tasks that the launch itself counts, from 1 on and one more at
-    each call: what words of ranks are set to, and waited for. The tasks are done `turns` times, a
-    number or a symbol; of `stacked` tensors, which have so many parts, each turn has its own, and
-    `step` counts turns. Raises KernelError with a slug `task-...` for tasks that do not fit.
+    `inputs` and `outputs` are its parameters in this order; by default the tensors that no task
+    writes, and those that no task reads. All other tensors are temporaries; where `buffers` is
+    "planned", two of one size share memory if all uses of one come before those of the other, and
+    "apart" keeps them apart. `step` names a scalar of tasks that the launch itself counts, from 1
+    on and one more at each call. Words of ranks are set to it and waited for by it. The tasks are
+    done `turns` times, a number or a symbol; of `stacked` tensors, which have so many parts, each
+    turn has its own, and `step` counts turns. Raises KernelError with a slug `task-...` for tasks
+    that do not fit.
     """
     if not tasks or not all(isinstance(task, TaskCall) for task in tasks):
         hint = 'write T.megakernel([norm("x", "w", "n"), ...]) with norm = T.Task(kernel)'

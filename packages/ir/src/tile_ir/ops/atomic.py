@@ -116,8 +116,8 @@ def _family(update: AtomicUpdate) -> tuple[OpDef, ...]:
         OpDef(
             name=f"atomic_{update.name}",
             family="atomic",
-            doc=f"{update.words}, whole against what other cores {update.name}; what hangs over "
-            "the tensor is cut",
+            doc=f"{update.words}, atomic with respect to other cores that {update.name}; the part "
+            "beyond the tensor is cut",
             ascend_c=f"{update.mode}, DataCopyPad or Fixpipe, SetAtomicNone",
             operands=(source("src", UB | L0C), updated("dst", GM, *ADDABLE)),
             parameters=("dst", "src"),

@@ -36,7 +36,7 @@ CHUNK = 1024
 
 
 def check_count(op: Op, target: Target) -> Problem | None:
-    """`count` is an integer within every operand; the operands it limits lie in one run."""
+    """`count` is an integer that no operand is shorter than; operands lie in one run."""
     count = op.operand("count")
     if not isinstance(count, Expr):
         return None

@@ -178,7 +178,7 @@ def _gather_blocks(op: Op, dst: Any, src: Any, offset: Any, repeats: Any, *strid
 
 
 def _block_sizes(op: Op, target: Target) -> Problem | None:
-    """The table and the destination hold what the repeats use, as far as that is known."""
+    """The table and the destination hold all elements of the repeats, as far as that is known."""
     problem = _consecutive(op, ("dst", "src", "offset"))
     if problem is not None:
         return problem

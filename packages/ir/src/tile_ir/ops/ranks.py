@@ -86,7 +86,7 @@ OPS = (
     OpDef(
         name="signal",
         family="ranks",
-        doc="set a word of a rank, or add to it, after what this core has completed",
+        doc="set a word of a rank, or add to it, after everything that this core has completed",
         ascend_c="aclshmemx_signal_op",
         namespace="",
         # What is added goes through 32 bytes of ub.
@@ -148,21 +148,21 @@ OPS = (
     _order(
         "quiet",
         Effect.BARRIER,
-        "wait until all that this core has written to other ranks is there",
+        "wait until all writes of this core to other ranks are complete",
         "aclshmem_quiet",
         Among.RANKS,
     ),
     _order(
         "fence",
         Effect.BARRIER,
-        "order what this core writes to a rank before what it writes there later",
+        "order writes of this core to a rank before its later writes there",
         "aclshmem_fence",
     ),
     _order(
         "barrier",
         Effect.SYNC_ALL,
-        "complete what all cores have written to other ranks, and wait until all cores of all "
-        "ranks are here",
+        "complete the writes of all cores to other ranks, and wait until all cores of all ranks "
+        "are here",
         "aclshmem_barrier_all",
         Among.RANKS,
     ),

@@ -337,8 +337,8 @@ def _masked_sum(
 
 
 def _masked_shape(op: Op, target: Target) -> Problem | None:
-    """`mask` is 1 to 256 bytes of elements, `repeat` 0 to 255; src has what they read, dst one
-    element."""
+    """`mask` is 1 to 256 bytes of elements, `repeat` 0 to 255; src has all elements that they read,
+    dst one."""
     problem = _integers(op, "mask", "repeat", "src_rep_stride")
     if problem is not None:
         return problem

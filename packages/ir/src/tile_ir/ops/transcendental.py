@@ -101,8 +101,8 @@ OPS = (
         name="pow",
         family="transcendental",
         doc="dst = src0 ** src1; the relative error of floats is below (2 + |src1 ln src0|) * 2 ** "
-        "-23 (and 1 ulp of a half), NaN and roots of negative numbers give NaN, -0 counts as 0; "
-        "integers wrap, and a negative exponent gives 0 unless src0 is 1 or -1",
+        "-23 (and 1 ulp of a half). NaN and roots of negative numbers give NaN, -0 counts as 0. "
+        "Integers wrap, and a negative exponent gives 0 unless src0 is 1 or -1",
         ascend_c="Ln, Mul, Exp / ShiftLeft, ShiftRight, Mul",
         operands=(
             destination("dst", UB, FLOAT16, FLOAT32, INT32),
