@@ -85,7 +85,7 @@ def _stores_of_nests(body: Body) -> frozenset[Store]:
 
 
 def _core_of_work(stmt: Stmt, ours: frozenset[Store]) -> Core | None:
-    """The core that does the work of a statement itself; None where it is nobody's or anybody's.
+    """The core that does the work of a statement itself; None where no core or any core may.
     `ours` are stores of the vector cores, if the cube core does not have the value."""
     match stmt:
         case Op() if stmt.opdef.effect in (Effect.DATA, Effect.DUMP):

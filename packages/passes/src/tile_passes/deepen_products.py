@@ -91,7 +91,7 @@ class _Deeper:
         return (replace(section, body=tuple(stmts)),) if section else tuple(stmts)
 
     def round(self, number: Expr, rounds: int) -> Iterator[Stmt]:
-        """What rounds from one number on do, so many of them."""
+        """The loads and products of `rounds` iterations from one number on."""
         size = rounds * self.loop.depth
         for operand in sorted(self.loop.operands, key=lambda o: o.k_dim, reverse=True):
             for start in range(0, size, step := self.rows(operand, size)):
@@ -119,7 +119,7 @@ class _Deeper:
         return replace(op, operands=(a, b, op.region("C"), init, *op.operands[4:]))
 
     def tile(self, operand: Loaded, start: int, size: int) -> Region:
-        """What lies from `start` on along k, in the part it is in."""
+        """The region from `start` on along k, in the part of the tile that holds it."""
         tile = Region.whole(self.tiles[operand.buffer])
         if self.in_parts(operand):
             part, start = divmod(start, self.depth.rows)

@@ -1,4 +1,4 @@
-"""Runs passes: checks phases, verifies, times, dumps, stops early. Knows no pass."""
+"""Runs passes: checks phases, verifies, times, dumps, stops early. Independent of every pass."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def run_passes(
 ) -> PassResult:
     """Run the passes in order.
 
-    Raises KernelError when a pass finds the user's source at fault, or it asks for what the chip
-    has not; IRError when a pass is not in the list, cannot be skipped, comes in the wrong phase or
-    leaves broken IR behind.
+    Raises KernelError when a pass finds the user's source at fault, or it needs a feature that the
+    chip does not have; IRError when a pass is not in the list, cannot be skipped, comes in the
+    wrong phase or leaves broken IR behind.
 
-    What users wrote is verified as passes that only compute it leave it, and the result. Where one
-    is broken, or a pass fails on what is, all run again, verified one by one: that tells whose
-    mistake it is. They do so at once where the switch `verify_each` says so or somebody looks on.
+    The verifier checks the user's text, after the passes that only fold constants, and the result.
+    If one is broken, or a pass fails on broken IR, all passes run again with a check after each,
+    which finds the pass at fault. They do so at once with the switch `verify_each` or an observer.
     """
     options = options or PassOptions()
     _check_names(passes, options)

@@ -1,4 +1,4 @@
-"""networkx, imported when a graph is first asked for: kernels that need none do not pay for it."""
+"""Import networkx at the first graph: kernels that need none do not pay for it."""
 
 from __future__ import annotations
 

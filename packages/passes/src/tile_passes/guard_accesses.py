@@ -89,7 +89,7 @@ def guard_accesses(func: Func, target: Target) -> Func:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of integers where a statement stands."""
+    """The known values of integers where a statement stands."""
 
     ranges: Ranges
     facts: Facts = ()
@@ -249,7 +249,7 @@ class _Guards:
 
     def to_the_end(self, op: Op, side: int, ends: _Ends) -> Body:
         """The movement of a tile that may end behind its tensor in some dimensions before its rows:
-        as it is where it does not, and else of what is there."""
+        as it is where it does not, and else of the part inside."""
         if not ends.late:
             return (op,)
         dim, *others = ends.late
@@ -289,7 +289,7 @@ class _Guards:
         return (If(inside, whole, tuple(map(generated, steps)), op.loc),)
 
     def emptied(self, op: Op, local: Region) -> Body:
-        """What a tile holds where its tensor has nothing; element by element where its rows begin
+        """The fill of a tile where its tensor has nothing; element by element where its rows begin
         at no blocks."""
         if local.memory is Memory.L1:
             slots, matrix = each_matrix(local, lambda: Var(self.names.fresh("slot")))

@@ -1,5 +1,5 @@
-"""Decides the memory of `alloc_shared` and `alloc_fragment` buffers. What uses demand, and what
-follows from all demands, is in `analysis`."""
+"""Decides the memory of `alloc_shared` and `alloc_fragment` buffers. The demands of uses, and their
+solution, are in `analysis`."""
 
 from __future__ import annotations
 

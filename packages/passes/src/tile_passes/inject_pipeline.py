@@ -50,7 +50,7 @@ def _serial(stmt: Stmt) -> Stmt:
 
 
 def _unheard(func: Func) -> Iterator[Diagnostic]:
-    """What is said of loops whose order is the author's anyway."""
+    """The remarks on loops whose order is the author's anyway."""
     if Automatic.SYNC not in func.automatic:
         for stmt in walk(func.launch.body):
             if isinstance(stmt, For) and stmt.given:

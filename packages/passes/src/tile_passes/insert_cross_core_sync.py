@@ -51,7 +51,7 @@ def find_signals(func: Func, tree: Tree, target: Target) -> Allocation:
 @dataclass(frozen=True, slots=True)
 class _Passing:
     """Where one core sets a flag and the other awaits it, `count` times: a signal, or its credits
-    at their home. Whoever awaits it may be `lead` rounds ahead of who sets it."""
+    at their home. The awaiting core may be `lead` iterations ahead of the setting one."""
 
     source: Place
     sink: Place
@@ -139,7 +139,7 @@ def _breaking_places(block: Block) -> list[int]:
 
 
 def _most_rounds(inner: Repeat, known: Ranges) -> float:
-    """How often the body of a loop runs in the whole kernel, at most."""
+    """The most iterations of a loop's body in the whole kernel."""
     rounds = 1.0
     for loop in inner.body.loops():
         if not isinstance(loop.stmt, For):

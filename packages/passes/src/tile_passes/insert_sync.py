@@ -43,12 +43,12 @@ def insert_sync(func: Func, target: Target) -> Func:
 
 
 def plan_section(tree: Tree, target: Target) -> Allocation:
-    """What orders one section, with event ids."""
+    """The sync ops that order one section, with event ids."""
     return _planned(flow_graph(tree, conflicts(tree)), target)
 
 
 def plan_for(tree: Tree, wanted: Sequence[int], target: Target) -> Allocation:
-    """What orders these conflicts of a section besides the flags of its author, which mostly do."""
+    """The sync ops that order these conflicts besides the author's flags, which mostly suffice."""
     if not any(wanted):
         return Allocation(Plan())
     flow = flow_graph(tree, wanted)
@@ -71,7 +71,7 @@ def place_all(flow: FlowGraph) -> Completion:
 
 
 def _before_all(tree: Tree) -> Iterator[Stage]:
-    """What of the section is worth a reduction of its own."""
+    """The stages of the section that are worth a reduction of their own."""
     if not tree.flat:
         yield Stage.WITHIN_ROUNDS
         if tree.seldom:

@@ -73,7 +73,7 @@ def _stmt(stmt: Stmt, known: Ranges, builder: Builder, func: Func) -> Body:
 
 
 def _inside(stmt: Stmt, builder: Builder, func: Func) -> Builder:
-    """The builder for what stands in a statement: in a loop it knows whose turn it is."""
+    """The builder for the statements inside a statement: in a loop it has the turns of slots."""
     match stmt:
         case For() if builder.turns and not has_turns(stmt):
             return builder

@@ -1,7 +1,7 @@
-"""The order that sharing bytes asks for, where the order inside a core is the author's.
+"""Insert the order that sharing bytes requires, where the order inside a core is the author's.
 
-Flags that are right for tiles of their own say nothing about who used their bytes before. Orders
-nothing but what the compiler's choice of addresses has put in each other's way.
+Flags that are right for tiles of their own do not cover earlier uses of their bytes. It orders
+nothing but the conflicts that the compiler's choice of addresses has made.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Pair = frozenset[Buffer]
 
 def order_sharing(func: Func, sharing: Sharing, target: Target) -> Func:
     """The planned function with flags and barriers between accesses of buffers that share bytes by
-    the compiler's choice, where those of its author do not order them already; for generated
-    statements beside them, too, since one barrier may serve both."""
+    the compiler's choice, where those of its author do not order them already. They also cover
+    generated statements beside them, since one barrier may serve both."""
     if not sharing:
         return func
     made: list[SyncOp] = []
@@ -70,8 +70,8 @@ def _that_share(tree: Tree, sharing: Sharing) -> list[int]:
 
 
 def _of_sharing(tree: Tree, found: list[int], sharing: Sharing) -> list[int]:
-    """The conflicts that are there because buffers share bytes. A signal to other cores speaks of
-    what its author wrote."""
+    """The conflicts that exist because buffers share bytes. A signal to other cores concerns only
+    the author's accesses."""
     result = [0] * len(found)
     for instance in tree.instances:
         for bit, other, _ in tree.facts_of(found[instance.bit]):
@@ -120,7 +120,7 @@ class _Reuse(Completion):
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """Who touches a buffer: instances as bits, those that take as many `cycles` together, the
+    """The uses of a buffer: instances as bits, those that take as many `cycles` together, the
     longest first."""
 
     buffer: Buffer

@@ -47,8 +47,8 @@ def variables_of(body: Body) -> set[Expr]:
 
 
 def left_with(func: Func, more: Automatic | None = None) -> frozenset[Automatic]:
-    """What a function leaves to the compiler when its lanes or its cores are the compiler's: with
-    them goes the order inside a core, unless the text has a flag or a barrier of its own."""
+    """The decisions left to the compiler when a function's lanes or its cores are the compiler's.
+    The order inside a core is among them, unless the text has a flag or a barrier of its own."""
     left = func.automatic if more is None else func.automatic | {more}
     return left if _own_pipe_order(func) else left | {Automatic.SYNC, Automatic.MEMORY}
 
@@ -61,10 +61,11 @@ def _own_pipe_order(func: Func) -> bool:
 
 
 def open_for_speed(func: Func) -> frozenset[Automatic]:
-    """What changes when work is done, and no text of a kernel speaks against: how far its rounds
-    overlap, if all order inside its block is the compiler's, and how its blocks follow each other,
-    if besides none waits for another one or says which one it is. Blocks become one only where the
-    memories of all tiles are the compiler's too."""
+    """The decisions on when work is done that no text of a kernel contradicts.
+
+    The overlap of iterations is open if all order inside a block is the compiler's. The order of
+    blocks is open if besides none waits for another one or says which one it is. Blocks become one
+    only where the memories of all tiles are the compiler's too."""
     automatic = Automatic.SYNC in func.automatic or func.launch.threads == 2
     if not automatic or _own_pipe_order(func) or own_cross_flag(func) is not None:
         return frozenset()

@@ -17,11 +17,11 @@ FOR_SPEED = frozenset({Automatic.GRID, Automatic.ROUNDS, Automatic.NEIGHBOURS})
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
-    """How to run a pipeline; read from the switches by whoever calls. `automatic` is what the
-    function leaves to the compiler besides what its text says, and `kept` what it does not leave to
-    it; `unless_ordered` is left to it too, but in kernels with cross-core flags of their own, and
-    `for_speed` where nothing in a kernel speaks against it.
-    Unless `by_hand`, kernels that say nothing of their order leave it to the compiler."""
+    """How to run a pipeline; the caller reads it from the switches. `automatic` are the decisions
+    left to the compiler besides those of the function's text, and `kept` those not left to it;
+    `unless_ordered` is left to it too, but in kernels with cross-core flags of their own, and
+    `for_speed` where nothing in a kernel speaks against it. Unless `by_hand`, kernels that say
+    nothing of their order leave it to the compiler."""
 
     skip: tuple[str, ...] = ()
     automatic: tuple[Automatic, ...] = ()
@@ -36,7 +36,7 @@ class PassOptions:
 
 @dataclass(frozen=True, slots=True)
 class PassRecord:
-    """What one pass did: seconds it took, and whether it changed anything."""
+    """The record of one pass: its seconds, and whether it changed anything."""
 
     name: str
     seconds: float
@@ -50,7 +50,7 @@ class PassResult:
 
 
 def left_by(func: Func, options: PassOptions) -> Func:
-    """The function with what the options leave to the compiler."""
+    """The function with the decisions that the options leave to the compiler."""
     own = options.unless_ordered and own_cross_flag(func) is not None
     more = (*options.automatic, *(() if own else options.unless_ordered))
     if not options.by_hand and has_no_order(func):

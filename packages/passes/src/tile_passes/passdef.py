@@ -1,4 +1,4 @@
-"""What a pass is: a plain function from function to function, and the phases it connects."""
+"""Define a pass: a plain function from function to function, and the phases it connects."""
 
 from __future__ import annotations
 

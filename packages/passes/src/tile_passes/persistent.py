@@ -81,9 +81,9 @@ def persistent(func: Func, target: Target) -> Func:
 
 
 def _dealt(func: Func, grid: Expr, cores: int, core: Var, wave: Var) -> Body:
-    """A loop over the blocks of a core, which ends where there are no more. A minimum tells those
-    who look at intervals, as no branch would tell the order between cores, which blocks there
-    are."""
+    """A loop over the blocks of a core, which ends where there are no more. A minimum bounds the
+    number of the block for interval analysis; a branch would not bound it for the order between
+    cores."""
     launch = func.launch
     count = constant_value(grid)
     number = wave * cores + core

@@ -83,9 +83,9 @@ PASSES: dict[str, Pass] = {p.name: p for p in PIPELINE}
 
 def run_pipeline(func: Func, target: Target, options: PassOptions | None = None) -> PassResult:
     """From a traced kernel to IR that can be emitted. Where tiles of the compiler's have no room,
-    they share it with those of the user's, or some of their rows are done at a time. What is done
-    for speed alone is left out where a kernel fails with it. Each task of a kernel that has tasks
-    goes through by itself."""
+    they share it with those of the user's, or some of their rows are done at a time. Changes made
+    for speed alone are left out where a kernel fails with them. Each task of a kernel that has
+    tasks goes through by itself."""
     options = options or PassOptions()
     if task_loops(func):
         return _run_tasks(func, target, options)
@@ -162,9 +162,10 @@ def _run_task(task: Func, target: Target, options: PassOptions) -> PassResult:
 def _in_shared_room(
     func: Func, found: PassResult, target: Target, options: PassOptions
 ) -> PassResult:
-    """What was found, or better: statements whose tiles found no room beside all others may find it
-    where others hold nothing, unless memory can not be planned so. Tiles that share bytes wait for
-    each other: where they are of sizes for this chip, some rows at a time are better than that."""
+    """The result, or a better one: statements whose tiles found no room beside all others may find
+    it where others hold nothing, unless memory can not be planned so. Tiles that share bytes wait
+    for each other: where they are of sizes for this chip, some rows at a time are better than that.
+    """
     scalar, _, in_pieces = lacking = for_want_of_room(found.func)
     of_other_chips = Automatic.TILES in func.automatic
     poor = scalar or (in_pieces and of_other_chips)
@@ -210,7 +211,7 @@ def taken_to(func: Func, last: Pass, target: Target) -> Func:
 
 def apply_passes(func: Func, names: Sequence[str], target: Target) -> Func:
     """Run named passes on any function, as `tile-ascend opt` does: naming `insert_sync` leaves the
-    order of pipes to it, and naming `persistent` or `retile_blocks` asks for it unless that is left
+    order of pipes to it, and naming `persistent` or `retile_blocks` requests it unless that is left
     to the model."""
     check_known(names, PASSES)
     asked = {_ASKED_BY[n] for n in names if n in _ASKED_BY}

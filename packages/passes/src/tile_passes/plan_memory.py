@@ -52,7 +52,7 @@ def plan_memory(func: Func, target: Target) -> Func:
 
 
 class _Facts:
-    """What is known of the function's buffers, worked out when it is first asked. `by_hand` says
+    """The facts of the function's buffers, each computed at its first use. `by_hand` says
     that the order inside a core is the author's."""
 
     def __init__(self, func: Func, target: Target) -> None:

@@ -250,9 +250,9 @@ class _Planner:
 
 
 def _early_use(buffer: Buffer, body: Body, given: frozenset[Buffer], done: Stmt) -> Stmt | None:
-    """The first statement of a loop's body that uses what only this body fetches, before the
-    statement `done` that fetches it, where nothing before the loop gives it a value: what stands
-    behind it in the text comes before it."""
+    """The first statement of a loop's body that uses a value fetched only by this body, before the
+    statement `done` that fetches it. Nothing before the loop gives it a value: the fetch behind it
+    in the text must come before it."""
     earlier = takewhile(lambda s: s is not done, body)
     first = next((s for s in earlier if _uses(s, buffer)), None)
     if buffer in given or first is None or buffer in written_buffers((first,)):

@@ -1,4 +1,4 @@
-"""Removes names nobody reads and blocks with nothing in them."""
+"""Removes names without uses and blocks with nothing in them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def remove_dead(func: Func, target: Target) -> Func:
 
 
 def _without_dead(body: Body, cells: Set[Buffer]) -> tuple[Body, Set[Buffer]]:
-    """What is left, and the buffers that it reads. Cores of their own have their own variables."""
+    """The remaining statements, and the buffers that they read. Sections of cores have their own
+    variables."""
     cores = [s.core for s in body if isinstance(s, Section)]
     if not cells or len(cores) != len(body) or len(set(cores)) != len(cores):
         return _settled(body, cells)
@@ -82,14 +83,14 @@ def _settled(body: Body, cells: Set[Buffer]) -> tuple[Body, Set[Buffer]]:
 
 
 def _needless(alloc: Alloc) -> bool:
-    """Whether it goes if nobody uses it."""
+    """Whether it goes if it has no uses."""
     return alloc.scratch or alloc.buffer.memory is Memory.VAR
 
 
 @dataclass(slots=True)
 class _Readers:
-    """Going backwards: who is read by what was kept so far. `cells` are the scalar variables whose
-    values count, and `buffers` what is loaded from, or an operand."""
+    """Walk backwards and collect the reads of the kept statements. `cells` are the scalar variables
+    whose values count, and `buffers` those that are loaded from, or an operand."""
 
     cells: Set[Buffer]
     variables: set[Var] = field(default_factory=set)

@@ -1,7 +1,7 @@
 """Gives what the scalar unit reads from memory a statement of its own, so that it can be ordered.
 
-An operand, a bound or a condition that loads an element is read at the statement it stands in, when
-it is too late to tell another pipe that the reading is over.
+The scalar unit reads an operand, a bound or a condition with a loaded element at its statement.
+That is too late to signal to another pipe that the reading is over.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tile_passes.free_names import FreeNames
 def name_scalar_reads(func: Func) -> Func:
     """The function with element loads in lets and stores only: those of operations, bounds and
     branches become lets before them, the condition of a `while` a variable. Bounds of loops load no
-    scalar variables either: behind the loop its bounds tell which flags are still set."""
+    scalar variables either: behind the loop its bounds decide which flags are still set."""
     if not any(_has_named(stmt) for stmt in walk(func.launch.body)):
         return func
     reads = _Reads(FreeNames.of(func))

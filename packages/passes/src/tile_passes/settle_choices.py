@@ -101,7 +101,7 @@ class _Nest:
     choice: tuple[Expr, Expr | None, Expr | None] | None
 
     def settled(self, known: Ranges) -> Body:
-        """What stands for the nest."""
+        """The statements that replace the nest."""
         whole = self._without_elements(self.value) if self.choice is None else None
         if whole is not None:
             return whole
@@ -124,7 +124,7 @@ class _Nest:
         return (self.stmt,)
 
     def _without_elements(self, value: Expr | None) -> Body | None:
-        """What gives every element the value, if no nest is needed for it."""
+        """The statements that give every element the value, if no nest is needed for it."""
         if value is None:
             return ()
         if not isinstance(value, Const) or self.store.buffer.dtype.bits not in _FILLED_BITS:

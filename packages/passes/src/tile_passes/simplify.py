@@ -88,7 +88,7 @@ class _Simplifier:
         return with_statements(body, result)
 
     def pieces(self, stmt: Stmt, known: Ranges, values: Values) -> Body:
-        """What is left of a statement once its inner statements are simplified."""
+        """The rest of a statement once its inner statements are simplified."""
         inner = bodies(stmt)
         if not inner:
             return (stmt,)

@@ -122,7 +122,7 @@ def _prints(stmt: Stmt) -> bool:
 
 def _is_work(stmt: Stmt, scoped: bool, anybodys: frozenset[Stmt] = frozenset()) -> bool:
     """Whether a section with only this statement is worth running; flags in a scope of the source
-    are, since somebody wrote them there, and what `anybodys` names is not."""
+    are, since the author wrote them there, and the statements of `anybodys` are not."""
     match stmt:
         case Op() if stmt in anybodys:
             return False
@@ -165,8 +165,8 @@ def _store_core(stmt: Store, core: Core, vector_works: bool) -> Core:
 
 @dataclass(eq=False)
 class _ForeignValues:
-    """What one core can not know, of the names and the scalar variables of its statements: what is
-    made from elements that only the other core can read, or set where those decide. Each has a
+    """The names and scalar variables whose values one core can not have: made from elements that
+    only the other core can read, or set where those decide. Each has a
     statement that makes it so."""
 
     core: Core
@@ -244,8 +244,8 @@ def _foreign_value(stmt: Stmt, foreign: _ForeignValues) -> KernelError:
 
 def _own_values(body: Body, core: Core, anybodys: frozenset[Stmt]) -> Body:
     """The statements without names and variables for values only the other core can read, and
-    without what branches on them and does nothing; what is printed of them outside any scope
-    (`anybodys`) is left to the other core. What else depends on such a value is an error."""
+    without idle branches on them. Prints of them outside any scope (`anybodys`) are left to the
+    other core. All other uses of such a value are errors."""
     foreign = _ForeignValues.of(body, core)
 
     def prints_foreign(stmt: Stmt) -> bool:

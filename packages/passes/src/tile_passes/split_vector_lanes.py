@@ -66,7 +66,7 @@ def _remarks(plan: LanePlan, asked: str) -> Iterator[Diagnostic]:
 
 
 def _doubled(plan: LanePlan) -> dict[Reason, int]:
-    """The work that both lanes do, by what keeps it whole."""
+    """The work that both lanes do, by the reason that keeps it whole."""
     found: dict[Reason, int] = {}
     for site in plan.found.sites:
         touched = any(t.buffer.memory is Memory.UB for t in site.touches)

@@ -220,8 +220,8 @@ def _stores_in(loop: For) -> Iterator[tuple[tuple[For, ...], Store]]:
 
 
 def _may_wait(store: Store, loop: For) -> bool:
-    """Whether nobody could tell if the elements were stored behind the loop, and the place of each
-    can be told there."""
+    """Whether storing the elements behind the loop has the same result, and the place of each
+    can be computed there."""
     ops = (s for s in walk((loop,)) if isinstance(s, Op))
     if any(op.opdef.effect not in _ORDERS_NOTHING for op in ops):
         return False

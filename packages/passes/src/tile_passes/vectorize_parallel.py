@@ -348,7 +348,7 @@ class _Vectorizer:
     def element_by_element(
         self, store: Store, leaf: Leaf, known: Ranges, problem: Unsuitable
     ) -> list[Stmt]:
-        """What a store becomes that is no vector operation. Raises KernelError where the scalar
+        """Lower a store that is no vector operation. Raises KernelError where the scalar
         unit cannot do it, and says where room for a tile is all that is missing."""
         loop, inside = around(leaf), leaf.ranges(known)
         if has_foreign_functions(loop):

@@ -1,8 +1,9 @@
 """Compile, cache and run tile kernels: `jit`, `compile`, kernel objects, the simulator.
 
-Each folder is a room, and its first page says what lives there; which room may use which is told by
-tests/test_layering.py. From below: `options`, `simulator`, `cache`, `launcher`, `devices`;
-`jit_kernels` and `source_kernels`; `tuning`, `host_npu`, `scripts`; `puzzles` and `tools`.
+Each folder is a room, and the docstring of its `__init__.py` describes it. tests/test_layering.py
+defines which room may import which. From below: `options`, `simulator`, `cache`, `launcher`,
+`devices`; `jit_kernels` and `source_kernels`; `tuning`, `host_npu`, `scripts`; `puzzles` and
+`tools`.
 """
 
 from __future__ import annotations

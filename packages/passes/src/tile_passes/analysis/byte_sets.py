@@ -83,8 +83,8 @@ class ByteSet:
         return ByteSet(found)
 
     def without_variables(self, gone: Collection[Var], whole: bool) -> ByteSet:
-        """The set where some variables mean nothing: what depends on them is the `whole` buffer in
-        a set of what may be, and nothing in one of what must be."""
+        """The set where some variables mean nothing: a part that depends on them is the `whole`
+        buffer in a may set, and nothing in a must set."""
         lost = [s for s, found in self.parts.items() if any(_mentions(t, gone) for t in found)]
         if not lost:
             return self
@@ -99,7 +99,7 @@ class ByteSet:
         self, var: Var, start: tuple[Terms, int], trips: int, whole: bool
     ) -> ByteSet:
         """The union over all iterations of a loop whose variable begins at `start`; the gaps
-        between two iterations belong to a set of what may be (`whole`) only."""
+        between two iterations belong to a may set (`whole`) only."""
         found: dict[BufferStorage, Mapping[Terms, Spans]] = {}
         lost = []
         for storage, parts in self.parts.items():

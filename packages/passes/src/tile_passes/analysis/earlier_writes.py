@@ -1,5 +1,5 @@
-"""What an on-chip buffer may hold where a statement stands: values that other statements, or
-earlier rounds of the loops around it, have written."""
+"""Find the values that an on-chip buffer may hold where a statement stands: written by other
+statements, or by earlier iterations of the loops around it."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class EarlierWrites:
         self.roots = {a.buffer: a.alias_of or a.buffer for a in func.launch.allocs}
 
     def before(self, op: Op, part: Region) -> list[tuple[Stmt, Region]]:
-        """Writes that may leave a value in `part`, a region of what `op` writes, which is still
-        there and still wanted when `op` starts. The rounds before of `op` itself are among them
+        """Writes that may leave a value in `part`, a region of a result of `op`, which is still
+        there and still wanted when `op` starts. Earlier iterations of `op` itself are among them
         where it writes in other places then."""
         if part.buffer not in self.roots:
             return []
@@ -88,8 +88,8 @@ class EarlierWrites:
         return bool(loops) and not self._made_anew(write, here, loops[-1])
 
     def _made_anew(self, write: _Use, here: _Use, loop: Stmt) -> bool:
-        """Whether each round of a loop writes the same elements again behind the statement, before
-        anybody reads them."""
+        """Whether each iteration of a loop writes the same elements again behind the statement,
+        before any statement reads them."""
         return (
             write.at > here.at
             and write.path[-2][0] is loop

@@ -86,7 +86,7 @@ class Effects(NamedTuple):
         )
 
     def live_before(self, after: ByteSet, after_loop: ByteSet) -> ByteSet:
-        """What is live before the statements, from what is behind them and behind the loop."""
+        """The bytes live before the statements, from those live behind them and behind the loop."""
         live = self.exposed
         if self.written is not None:
             live |= after - self.written
@@ -143,8 +143,8 @@ class GenKill:
     def of(
         storages: Mapping[Buffer, BufferStorage], body: Body, fresh: Mapping[Stmt, ByteSet]
     ) -> GenKill:
-        """The analysis that tells first iterations apart where conditions in the body ask for
-        it."""
+        """The analysis that distinguishes first iterations where conditions in the body depend on
+        them."""
         analysis = GenKill(storages, fresh)
         analysis._look_for_conditions(body, PathContext())
         return analysis
@@ -237,7 +237,8 @@ class GenKill:
         return Effects(exposed, surely)
 
     def swept(self, loop: For, exposed: ByteSet, here: PathContext) -> ByteSet:
-        """What is exposed in some iteration of a loop, in terms of what is known around it."""
+        """The exposed bytes of all iterations of a loop, in terms of names that are known around
+        it."""
         trips, start = constant_trips(loop, here.lets), linear_start(loop, here)
         if trips is None or start is None:
             return exposed.without_variables((loop.var,), whole=True)
@@ -326,7 +327,7 @@ class GenKill:
 
 
 def _condition(stmt: Stmt) -> Expr | None:
-    """What decides which effects a statement has."""
+    """The condition that decides which effects a statement has."""
     match stmt:
         case If(condition=condition):
             return condition
@@ -358,7 +359,7 @@ def _extents(stmt: Stmt) -> Iterator[Expr]:
 
 
 def _facts(stmt: Stmt, here: PathContext) -> dict[Expr, Expr]:
-    """What holds where a branch `if not (n == 8 and m > 0)` is not taken."""
+    """The facts that hold where a branch `if not (n == 8 and m > 0)` is not taken."""
     found: dict[Expr, Expr] = {}
     match stmt:
         case If(condition=Unary(op="not", operand=operand), orelse=()):

@@ -1,5 +1,5 @@
-"""Which buffers may lie on the same bytes although one operation touches both: what it writes takes
-the place of what it reads for the last time. Not here: whether that is worth it (`plan_memory`).
+"""Find buffers that may lie on the same bytes although one operation touches both: its result takes
+the place of an operand's last value. Not here: whether that is worth it (`plan_memory`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class InPlacePair:
 
 
 def in_place_pairs(live: Liveness) -> list[InPlacePair]:
-    """Every one, in textual order: the operation works element by element and its record allows
-    the very same elements (the rule `operand-overlap`); both buffers are used whole, with the same
+    """Every pair, in textual order. The operation works element by element and its record allows
+    the very same elements (the rule `operand-overlap`). Both buffers are used whole, with the same
     extents and elements of the same size."""
     found = []
     for position, point in enumerate(live.points):

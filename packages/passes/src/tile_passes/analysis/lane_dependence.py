@@ -41,7 +41,7 @@ def done_by_values(body: Body, values: Collection[Var | Buffer]) -> frozenset[St
 
 
 def _done(body: Body, varying: set[Var | Buffer], inside: bool) -> Iterator[Store | Op]:
-    """The statements of a text that only some lanes run, if `inside`; adds to what varies."""
+    """The statements of a text that only some lanes run, if `inside`; adds to the varying names."""
     for stmt in body:
         depends = inside or _reads(stmt, varying)
         if isinstance(stmt, (Store, Op)) and depends:

@@ -143,7 +143,7 @@ class _LiveAfter:
     needed: dict[Stmt, int] = field(default_factory=lambda: defaultdict(int))
 
     def backward(self, body: Body, here: PathContext, after: ByteSet, after_loop: ByteSet) -> None:
-        """Fill in a block, from what is live behind it and behind the loop around it."""
+        """Fill in a block, from the bytes live behind it and behind the loop around it."""
         effects = self.effects
         contexts = []
         for stmt in body:

@@ -36,7 +36,7 @@ class Clash:
 
 @dataclass(slots=True)
 class _State:
-    """What is left of each buffer's choices, and which demand took each of the others away."""
+    """The choices left to each buffer, and the demands that took the others away."""
 
     left: dict[Buffer, Memories]
     because: dict[tuple[Buffer, Memory], Demand] = field(default_factory=dict)

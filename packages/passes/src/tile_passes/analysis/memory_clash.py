@@ -51,8 +51,8 @@ def _wrong_kind(demand: Demand, buffer: Buffer) -> KernelError:
 
 
 def _no_way(clash: Clash, target: Target) -> KernelError:
-    """A tile that can not be moved: there is no path, none as it is asked for, or none in the
-    section."""
+    """The error for a tile that can not be moved: there is no path, none for this operation, or
+    none in the section."""
     demand = clash.demand
     between = _likeliest(clash, target)
     exists = between in ways(target)
@@ -89,7 +89,7 @@ def _likeliest(clash: Clash, target: Target) -> tuple[Memory, Memory]:
 def _told_by_its_record(
     clash: Clash, between: tuple[Memory, Memory], target: Target
 ) -> Problem | None:
-    """What the op table says of the operation between two memories."""
+    """The problem that the op table reports for the operation between two memories."""
     op = clash.demand.op
     if op is None:
         return None

@@ -1,7 +1,7 @@
-"""What each use of an open buffer demands of its memory, asked of the op table.
+"""Read from the op table which memories each use of an open buffer demands.
 
-A demand is a relation: the memories that its one or two buffers may have together. Not here: what
-follows from all demands (`memory_choice`).
+A demand is a relation: the memories that its one or two buffers may have together. Not here: the
+consequences of all demands together (`memory_choice`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Demand:
     op: Op | None = None
 
     def of(self, buffer: Buffer) -> frozenset[Memory]:
-        """What it leaves of the memories of one of its buffers."""
+        """The memories that it leaves to one of its buffers."""
         position = self.buffers.index(buffer)
         return frozenset(memories[position] for memories in self.allowed)
 
@@ -78,7 +78,7 @@ def is_open(buffer: Buffer) -> bool:
 
 
 def choices(buffer: Buffer) -> frozenset[Memory]:
-    """What a buffer may turn out to be by itself: masks lie in ub, elements that share
+    """The memories of a buffer by itself: masks lie in ub, elements that share
     bytes where units take them."""
     found = possible(buffer.memory)
     if is_open(buffer) and buffer.dtype.name == "bool":
@@ -165,8 +165,8 @@ def _operand(op: Op, position: int, buffer: Buffer, core: Core | None, target: T
 
 
 def _legal(op: Op, buffers: tuple[Buffer, ...], allowed: Together, target: Target) -> Together:
-    """Those memories for which the rest of the operation's record holds: types and shapes may ask
-    for some of them. All if there is none, so that the record can say why."""
+    """Those memories for which the rest of the operation's record holds: types and shapes may
+    require some of them. All if there is none, so that the record can give the reason."""
     kinds = [choices(buffer) for buffer in buffers]
     left = [m for m in allowed if all(a in kind for a, kind in zip(m, kinds, strict=True))]
     if len(left) > 1:
@@ -194,8 +194,8 @@ def _move(
     op: Op | None,
     target: Target,
 ) -> Demand:
-    """Ways of the section's own core, if the tile is moved in a section; ways through a workspace
-    are everybody's."""
+    """The ways of the section's own core, if the tile is moved in a section; ways through a
+    workspace belong to all cores."""
     cores = {way: core for way, (core, _) in directions(target).items()}
     here = frozenset((a, b) for a, b in ways if core is None or cores.get((a, b), core) is core)
     roles = (f"src of {word}", f"dst of {word}")

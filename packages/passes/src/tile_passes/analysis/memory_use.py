@@ -59,7 +59,7 @@ def memory_peak(func: Func) -> dict[Memory, int]:
 
 
 def peak(live: Liveness, pairs: Sequence[InPlacePair], memory: Memory, target: Target) -> Peak:
-    """Where most bytes of a memory are needed together, and by whom."""
+    """The point where most bytes of a memory are needed together, and their buffers."""
     align = target.alignment[memory]
     here = {i: a for i, a in enumerate(live.buffers) if a.buffer.memory is memory}
     fixed = [

@@ -1,4 +1,4 @@
-"""Whether scalar stores to gm go to lines of the data cache in which nobody else stores."""
+"""Check that each scalar store to gm goes to a line of the data cache that no other core writes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tile_ir.quick_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OwnLines:
-    """Of one function: `of_block` are the names of what is another number in each block, `moved`
-    the tensors that transfers store to."""
+    """Facts of one function: `of_block` are the names whose values differ from block to block,
+    `moved` the tensors that transfers store to."""
 
     alone: bool  # there is one block
     same_lanes: bool  # both vector cores of a block do the same

@@ -1,9 +1,9 @@
-"""What is known where a statement stands: values of names, ranges of loop variables, and whether
+"""Hold the facts at a statement: values of names, ranges of loop variables, and whether
 the loops around it are in their first iteration or in a later one.
 
 `init and kt == 0` holds in the first iteration of the loop over `kt` that starts at 0, and in no
 other. The variable is replaced by the start in the first iteration, and by the start plus one plus
-something that is not negative in a later one. Not here: what follows for buffers (`gen_kill`).
+something that is not negative in a later one. Not here: the effects on buffers (`gen_kill`).
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def paths(body: Body, around: Path = ()) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class PathContext:
-    """`lets` and `starts` have the values of names and the starts of loops; what reads memory is
-    not among them, for another statement may have written it since. `iterations` are those of the
-    loops that are told apart, `values` what their variables are then, in terms of unknowns whose
-    ranges are `more`."""
+    """`lets` and `starts` have the values of names and the starts of loops; values read from memory
+    are not among them, for another statement may have written it since. `iterations` are those of
+    the loops that conditions distinguish, `values` those of their variables then, in terms of
+    unknowns whose ranges are `more`."""
 
     lets: Mapping[Var, Expr] = field(default_factory=dict)
     starts: Mapping[Var, Expr] = field(default_factory=dict)

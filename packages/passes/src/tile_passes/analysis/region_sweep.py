@@ -1,4 +1,4 @@
-"""What a region covers while variables run: the union over all their values, as one region."""
+"""Compute the union of a region over all values of its variables, as one region."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def swept(region: Region, runs: Sequence[Run]) -> Region:
 
 
 def swept_exactly(region: Region, runs: Sequence[Run]) -> Region | None:
-    """The region over all values of the variables, nothing else; None where it can not be told."""
+    """The region over all values of the variables, nothing else; None where it is no region."""
     for run in runs:
         depends = any(_mentions(s, run.var) for s in region.dims)
         if not depends and interval(run.count, {}).low < 1:

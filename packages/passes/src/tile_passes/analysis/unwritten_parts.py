@@ -127,8 +127,8 @@ def _write(stmt: Stmt, tile: Buffer, in_branch: bool, loops: tuple[For, ...]) ->
 
 
 def _stored(stmt: Stmt, tile: Buffer) -> Iterator[Region]:
-    """What a nest of parallel loops stores of a tile, or a single statement; of a branch inside
-    only places."""
+    """The regions of a tile that a nest of parallel loops stores, or a single statement; of a
+    branch inside only places."""
     around = {s.var: s for s in walk((stmt,)) if isinstance(s, For) and is_constant(s.start, 0)}
     in_branches = {id(s) for b in walk((stmt,)) if isinstance(b, If) for s in walk((b,))}
     for store in walk((stmt,)):

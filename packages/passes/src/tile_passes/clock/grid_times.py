@@ -47,7 +47,7 @@ def grid_times(func: Func, target: Target) -> GridTimes:
 
 
 def _differ(func: Func) -> bool:
-    """Whether the number of a block decides how often its loops run, or which branch is taken."""
+    """Whether the number of a block changes the trip counts of its loops, or the taken branches."""
     depends: set[Expr] = {func.launch.block}
 
     def uses(*asked: Expr) -> bool:

@@ -25,7 +25,7 @@ MOST_USES = 8
 
 class Timetable(Generic[Unit]):
     """Core cycles of a loop with its units in this order, each as many iterations behind as its
-    stage says. The loop is run when a time is first asked for."""
+    stage says. The first read of a time runs the loop."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class Occupancy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What statements occupy, and the cycles from their start until their results can be used."""
+    """The pipes that statements occupy, and the cycles from their start to their results."""
 
     uses: tuple[Occupancy, ...]
     latency: float
@@ -59,7 +59,7 @@ def times_of_statement(stmt: Stmt, core: Core | None, target: Target) -> Times:
 def costs_of(
     stmt: Stmt, target: Target, times: float = 1, certain: bool = True
 ) -> Iterator[tuple[Pipe, Cost, bool]]:
-    """What the operations of a statement cost with all cores at work, and whether they are executed
+    """The costs of a statement's operations with all cores at work, and whether they are executed
     in every iteration, under no condition."""
     match stmt:
         case If():

@@ -1,5 +1,5 @@
-"""What the compiler decides between the cores of a block, as text: which core runs what, which
-workspaces carry tiles from one to another, and which signals order them."""
+"""Explain the compiler's decisions between the cores of a block, as text: the core of each
+statement, the workspaces that carry tiles from one to another, and the signals that order them."""
 
 from __future__ import annotations
 

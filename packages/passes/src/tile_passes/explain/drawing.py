@@ -1,5 +1,5 @@
-"""The dependences of a section and its sync ops as SVG: a lane for each pipe, statements from top
-to bottom, arrows coloured by what they order, carried ones dashed."""
+"""Draw the dependences of a section and its sync ops as SVG: a lane for each pipe, statements from
+top to bottom, arrows coloured by their kind of dependence, carried ones dashed."""
 
 from __future__ import annotations
 

@@ -43,8 +43,9 @@ EXPLANATIONS: dict[str, Callable[[Func, Target], str]] = {
 
 
 def explained(func: Func, names: Sequence[str], target: Target) -> Iterator[str]:
-    """What each of the named passes decides and why, of those that can say it; `insert_sync` if
-    none of them can. The passes named before run first, and the order of pipes is left to them."""
+    """The decisions of each of the named passes and their reasons, of those with an explanation;
+    `insert_sync` if none has one. The passes named before run first, and the
+    order of pipes is left to the compiler."""
     func = leaving(func, (Automatic.SYNC,))
     telling = [name for name in names if name in EXPLANATIONS] or [insert_sync.name]
     done = 0
@@ -56,7 +57,7 @@ def explained(func: Func, names: Sequence[str], target: Target) -> Iterator[str]
 
 
 def drawn(func: Func, names: Sequence[str], target: Target) -> str:
-    """`draw_sync` of what the passes named before `insert_sync` make of a function."""
+    """`draw_sync` of a function behind the passes named before `insert_sync`."""
     before = names[: names.index(insert_sync.name)] if insert_sync.name in names else names
     func = leaving(func, (Automatic.SYNC,))
     return draw_sync(apply_passes(func, before, target), target)

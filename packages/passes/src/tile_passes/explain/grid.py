@@ -1,4 +1,4 @@
-"""What `persistent` decided about the blocks of a grid, as text."""
+"""Explain the decision of `persistent` about the blocks of a grid, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `split_vector_lanes` decided for each buffer and each loop, as text."""
+"""Explain the decision of `split_vector_lanes` for each buffer and each loop, as text."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def explain_lanes(func: Func, target: Target) -> str:
 
 
 def lanes_of_buffers(func: Func, target: Target) -> dict[Loc, str]:
-    """What each vector core has of every ub buffer, by the place of its allocation; nothing where
-    the lanes are the kernel's own."""
+    """The part of each ub buffer that a vector core has, by the place of its allocation; nothing
+    where the lanes are the kernel's own."""
     if func.launch.threads != 2:
         return {}
     from tile_passes.lanes.plan import plan_lanes

@@ -1,5 +1,5 @@
-"""What the statements of each line cost once they are instructions, by core and pipe: read from the
-costs that the compiler itself schedules by."""
+"""Compute the cost of each line's instructions, by core and pipe, from the costs that the compiler
+itself schedules by."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
 
 @dataclass(frozen=True, slots=True)
 class LineCost:
-    """What one core executes of a line on one pipe, in a block: instructions, core cycles for which
-    they keep the pipe, and the bytes they move from or to gm. `assumed`: a loop around them runs
-    as often as only the call knows."""
+    """The execution of a line by one core on one pipe, in a block: instructions, core cycles for
+    which they keep the pipe, and the bytes they move from or to gm. `assumed`: the trip count of a
+    loop around them depends on the call."""
 
     core: Core
     pipe: str
@@ -101,7 +101,7 @@ def _cost(stmt: Stmt, target: Target, core: Core, times: int, assumed: bool) -> 
 
 
 def _rounds(stmt: Stmt) -> tuple[int, bool]:
-    """How often the body of a statement runs, and whether that is assumed."""
+    """The trip count of a statement's body, and whether that is assumed."""
     if not isinstance(stmt, For):
         return 1, False
     trips = constant_trips(stmt)

@@ -1,4 +1,4 @@
-"""What `infer_memory` decides and why, buffer by buffer; nothing is changed."""
+"""Explain the decisions of `infer_memory`, buffer by buffer; nothing is changed."""
 
 from __future__ import annotations
 

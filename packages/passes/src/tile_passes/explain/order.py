@@ -1,4 +1,4 @@
-"""What `insert_sync` does to a function and why, as text and as a picture; nothing is inserted.
+"""Explain the sync ops of `insert_sync`, as text and as a picture; nothing is inserted.
 The words are those of `paragraphs`, the lines those of `drawing`."""
 
 from __future__ import annotations

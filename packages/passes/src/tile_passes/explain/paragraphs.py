@@ -1,4 +1,4 @@
-"""Tells a plan to a kernel engineer: what every sync op is there for, by the edges it was placed
+"""Explain a plan to a kernel engineer: the purpose of every sync op, by the edges it was placed
 for. Changes nothing, solves nothing."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CORES = {Core.CUBE: "cube core", Core.VECTOR: "vector cores"}
 
 
 def explain(tree: Tree, conflicts: Sequence[int], found: Allocation, file: str) -> list[str]:
-    """One paragraph for every sync op, in program order. Lines of `file` are told without its
+    """One paragraph for every sync op, in program order. Lines of `file` appear without its
     name."""
     words = _Words(tree, found, file)
     lines = [f"{_CORES[tree.core]}: {_summary(tree, conflicts, found)}"]

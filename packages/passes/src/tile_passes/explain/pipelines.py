@@ -1,5 +1,5 @@
-"""What `pipeline_across_cores` and `inject_pipeline` decide of every pipelined loop, and why, as
-text."""
+"""Explain the decisions of `pipeline_across_cores` and `inject_pipeline` on every pipelined loop,
+as text."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _told(func: Func, loop: For, target: Target) -> Iterator[str]:
 
 def explain_schedules(func: Func, target: Target) -> str:
     """For each pipelined loop of one core: every statement with its stage, its cycle in the
-    interval from round to round, and its pipes; what bounds the interval, and versions of buffers,
-    with their bytes where these have no room.
+    interval from iteration to iteration, and its pipes. Then the bound of the interval, and
+    versions of buffers, with their bytes where these have no room.
 
     A function before phase SPLIT is taken there first. Raises what the passes raise.
     """

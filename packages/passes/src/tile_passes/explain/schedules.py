@@ -135,7 +135,7 @@ RUN, MIDDLE, LATER = 40, 20, 32
 
 @dataclass(frozen=True, slots=True)
 class _StepWork:
-    """What a statement takes, and the buffers it uses and writes."""
+    """The work of a statement, and the buffers it uses and writes."""
 
     stmt: Stmt
     stage: int
@@ -160,8 +160,8 @@ class _StepWork:
 def _in_order(
     steps: Sequence[_StepWork], stages: Stages
 ) -> tuple[dict[tuple[int, int], float], dict[tuple[int, int], float]]:
-    """When each statement of each iteration starts and ends: a pipe takes its work in the order of
-    the skewed loop, and waits for earlier statements of its iteration that conflict, and for the
+    """Start and end of each statement of each iteration: a pipe takes its work in the order of
+    the skewed loop. It waits for earlier statements of its iteration that conflict, and for the
     iteration that had its version of a buffer."""
     begins: dict[tuple[int, int], float] = {}
     ends: dict[tuple[int, int], float] = {}
@@ -217,7 +217,7 @@ def _interval(schedule: Schedule) -> float:
 
 
 def _operations(body: Body) -> str:
-    """The names of what a statement does, "scalar" where no operation is in it."""
+    """The names of a statement's operations, "scalar" where no operation is in it."""
     names = dict.fromkeys(op.opdef.name for op in walk_ops(body))
     return ", ".join(names) or "scalar"
 

@@ -1,4 +1,4 @@
-"""What the tasks of a launch are as code, core by core; nothing is changed."""
+"""List the tasks of a launch as code, core by core; nothing is changed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tile_passes.tasks.code_size import CACHES, body_changes, task_code
 
 
 def explain_tasks(func: Func) -> str:
-    """Of a launch of tasks that went through all passes: how many bytes of code each is at least on
-    each kind of core, and how often a core goes to the code of another one."""
+    """For a launch of tasks that went through all passes: the least bytes of code of each on each
+    kind of core. Then the number of changes of a core to the code of another task."""
     code = task_code(func)
     width = max((len(task.name) for task in code), default=0)
     lines = [

@@ -1,4 +1,4 @@
-"""What `retile_blocks` decided for each dimension of the grid, as text."""
+"""Explain the decision of `retile_blocks` for each dimension of the grid, as text."""
 
 from __future__ import annotations
 

@@ -14,13 +14,13 @@ LONGEST_VALUE = 40
 
 
 def page(func: Func, lines: Iterable[str], nothing: str) -> str:
-    """What is told of a function under its name and place; `nothing` if there is nothing."""
+    """The lines on a function under its name and place; `nothing` if there are none."""
     head = f"{func.name} ({func.loc.file}:{func.loc.line})"
     return "\n".join([head, *(list(lines) or ["", nothing])]) + "\n"
 
 
 def statement(work: Work) -> str:
-    """A statement in few words: its operation and the names of what it works on."""
+    """A statement in few words: its operation and the names of its operands."""
     stmt = work.stmt
     match stmt:
         case Op(opdef=opdef, operands=operands):
@@ -73,7 +73,7 @@ def loop_name(loop: Repeat) -> str:
 
 
 def bytes_touched(touch: Touch, other: Touch) -> str:
-    """What two touches share, in words."""
+    """The bytes that two touches share, in words."""
     name, second = touch.region.buffer.name, other.region.buffer.name
     names = name if name == second else f"{name} and {second}"
     low, high = max(touch.low, other.low), min(touch.high, other.high)

@@ -26,7 +26,7 @@ class Choice:
     worst: Reason | None
 
     def of(self, site: Site) -> Node | None:
-        """What of a statement is split; at most one thing is."""
+        """The split node of a statement; at most one is."""
         return next((n for n in site.nodes if n in self.sizes), None)
 
 

@@ -1,6 +1,6 @@
-"""Writes a kernel for both lanes: each works on its rows, and stores what is its own.
+"""Writes a kernel for both lanes: each works on its rows, and stores those it owns.
 
-Of an odd number of rows lane 0 holds one more than it owns: both lanes work on tiles of one size,
+Of an odd number of rows lane 0 holds one more than it owns. Both lanes work on tiles of one size,
 and lane 0 leaves its last row to lane 1 when it stores.
 """
 

@@ -70,7 +70,7 @@ class Touch:
 
 
 def trips(loop: For) -> int | None:
-    """How often a loop that counts from 0 goes round, where that is known now."""
+    """The trip count of a loop that counts from 0, if it is constant."""
     return constant_trips(loop) if is_constant(loop.start, 0) else None
 
 

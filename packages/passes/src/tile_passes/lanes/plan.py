@@ -12,7 +12,7 @@ from tile_passes.lanes.shared_memory import SHARED, find_conflict
 
 @dataclass(frozen=True, slots=True)
 class LanePlan:
-    """What was decided: the new function, which rows are split, and, where one lane does all the
+    """The decision: the new function, which rows are split, and, where one lane does all the
     work, the reason for that."""
 
     func: Func

@@ -1,5 +1,5 @@
-"""What the statements of a kernel say about splitting: which dimensions of ub buffers and which
-loops go together, and what must stay whole, with the line that says so.
+"""Collect the constraints of a kernel's statements on splitting: which dimensions of ub buffers and
+which loops go together, and which must stay whole, with the line that requires it.
 
 A dimension and a loop go together where the loop's rounds write the places of the dimension; two
 dimensions where an operation runs along them together (`OpDef.axes`).
@@ -78,7 +78,7 @@ class Reason(NamedTuple):
 class Site:
     """A statement that touches buffers: the loops around it, and for every operand the label of
     each dimension (None: none). `along` has one dimension of each label that ub has; `meetings` is
-    how often all cores have met before it."""
+    the number of barriers of all cores before it."""
 
     stmt: Stmt
     loops: tuple[For, ...]
@@ -91,7 +91,8 @@ class Site:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """What the statement is repeated or stretched over, each of which may be split once."""
+        """The loops and dimensions that the statement is repeated over, each of which may be split
+        once."""
         return (*self.loops, *self.along.values())
 
     @property
@@ -193,7 +194,7 @@ def _loop(loop: For, found: Relations) -> None:
 
 
 def _own(stmt: Stmt, loops: tuple[For, ...], names: Names, found: Relations) -> None:
-    """What the statement says by itself."""
+    """Collect the constraints of the statement by itself."""
     if loops and (reason := _bound_to_one_core(stmt)) is not None:
         for loop in loops:
             found.keep_whole(loop, stmt.loc, reason)
@@ -253,7 +254,7 @@ def _touch(
     along: dict[int, Dim],
     found: Relations,
 ) -> None:
-    """What an access to a ub buffer ties and keeps whole."""
+    """Collect the ties of an access to a ub buffer, and the nodes it keeps whole."""
     name = touch.buffer.name
     own = labels[touch.operand] if touch.operand is not None and labels else None
     for number, place in enumerate(touch.places):
@@ -301,8 +302,8 @@ def _elements(stmt: Stmt) -> int:
 
 
 def _carried(func: Func, renamed: set[Buffer], found: Relations) -> None:
-    """Keep loops whole that hand a value from one round to the next, or on behind them. What is
-    known by several names may be read by any of them."""
+    """Keep loops whole that hand a value from one iteration to the next, or on behind them. A read
+    by any of several names of the same bytes counts."""
     static = [a for a in func.launch.allocs if a.buffer.static_shape() is not None]
     kept = carried_by_loops(static, func.launch.body)
     for site in found.sites:

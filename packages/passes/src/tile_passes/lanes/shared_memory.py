@@ -70,16 +70,16 @@ class SharedAccess:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What keeps lanes from sharing a tensor: a node that had better stay whole, or None where only
-    one lane can do all the work."""
+    """The reason why lanes can not share a tensor: a node that had better stay whole, or None where
+    only one lane can do all the work."""
 
     node: Node | None
     reason: Reason
 
 
 def find_conflict(found: Relations, choice: Choice) -> Conflict | None:
-    """The first tensor whose lanes would meet, between two barriers of all cores. What is put to
-    ranks does not meet what is done to the own instance: words order these, for both lanes."""
+    """The first tensor whose lanes would meet, between two barriers of all cores. A put to other
+    ranks does not meet an access to the own instance: words order these, for both lanes."""
     by_buffer: dict[tuple[Buffer, int, bool], list[SharedAccess]] = {}
     for site in found.sites:
         for access in _accesses(site, found, choice):

@@ -32,7 +32,7 @@ def check_alignment(op: Op, region: Region, builder: Builder, rows: Sequence[Var
     """Raise KernelError for a region of ub that surely starts inside a block, or whose rows do.
 
     `rows` are variables of loops of the compiler's: an odd step of theirs means a misaligned row.
-    An offset the user computes may be fine: the simulator will tell.
+    An offset the user computes may be fine: the simulator checks it.
     """
     if region.memory is not Memory.UB:
         return

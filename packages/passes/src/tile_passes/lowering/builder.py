@@ -1,5 +1,5 @@
-"""What lowering rules build with: fresh names, scratch buffers, checked operations. What orders
-these is no business of theirs: `insert_sync` does it."""
+"""Give lowering rules fresh names, scratch buffers and checked operations. The order of the
+statements is the work of `insert_sync`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Builder:
 
     def flat_scratch(self, name: str, memory: Memory, dtype: DType, size: int, loc: Loc) -> Region:
         """The first `size` elements of a one-dimensional scratch buffer shared by all operations
-        that ask for this name and type."""
+        with this name and type."""
         key = name, memory, dtype
         if not _has_room(self.shared.get(key), size):
             self.shared[key] = self.scratch(name, memory, dtype, (size,), loc)
@@ -114,8 +114,8 @@ class Builder:
         return self.shared[key]
 
     def with_scratch(self, op: Op) -> Op:
-        """The operation with a buffer for the scratch its record asks for; where less would do, as
-        much as it likes only of a memory that the user leaves twice as much of."""
+        """The operation with a buffer for the scratch of its record. Where less would do, it gets
+        the preferred size only in a memory of which the user leaves twice as much."""
         needs = op.opdef.scratch(op)
         if not needs or op.scratch is not None:
             return op
@@ -125,7 +125,7 @@ class Builder:
         return op.with_scratch(self.flat_scratch("scratch", need.memory, need.dtype, size, op.loc))
 
     def writes_before(self, op: Op, part: Region) -> list[tuple[Stmt, Region]]:
-        """Writes to a part of what the operation writes that may leave a value there."""
+        """Writes to a part of the operation's result that may leave a value there."""
         return self.writes.before(op, part)
 
     def regions(self, op: Op) -> Iterator[Region]:

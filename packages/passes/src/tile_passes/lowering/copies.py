@@ -78,7 +78,7 @@ def lower_copy(op: Op, known: Ranges, builder: Builder) -> Body:
 
 
 def lower_atomic_update(op: Op, known: Ranges, builder: Builder) -> Body:
-    """What is cut off the tile takes no part."""
+    """Lower an atomic update; the part cut off the tile takes no part in it."""
     name = _UPDATE[op.opdef.name, op.region("src").memory]
     return _clipped(op, name, lambda c: (), known, builder)
 
@@ -101,7 +101,7 @@ def _clipped(
     known: Ranges,
     builder: Builder,
 ) -> Body:
-    """The movement of what exists, and what is prepared where nothing does."""
+    """The movement of the part that exists, and the fill where nothing does."""
     assert op.opdef.clip is not None, f"{op.opdef.name} clips"
     clipped = _narrowed(op.opdef.clip(op), known)
     if loads_l1(op):
@@ -136,7 +136,7 @@ def _narrowed(c: Clipped, known: Ranges) -> Clipped:
 
 
 def _prepare(op: Op, c: Clipped, known: Ranges, builder: Builder) -> Body:
-    """What the tile holds where nothing is moved: pad value in ub, zeros in l1."""
+    """The fill of the tile where nothing is moved: pad value in ub, zeros in l1."""
     if c.fill is None:
         return ()
     steps: Body

@@ -171,7 +171,7 @@ class _Gemm:
 
     def rows_of_slot(self, memory: Memory, rows: int, columns: int) -> int:
         """Rows of the matrix that a slot holds, and as many more as let the slots of all products
-        start at the same bytes: else the second slot of a narrow product would lie in the first one
+        start at the same bytes. Else the second slot of a narrow product would lie in the first one
         of a wide product, and wait for it."""
         dtype, unit = self.op.region("A").dtype, _unit(self.op.region("A").dtype)
         row = dtype.bytes_of(round_up(columns, unit))

@@ -1,5 +1,5 @@
-"""Loads into a part of an l1 matrix. A load changes what it names and nothing else
-(docs/language/rules.md#edges), but two things reach beyond it: a first load from the origin clears
+"""Loads into a part of an l1 matrix. A load changes the part it names and nothing else
+(docs/language/rules.md#edges). Two effects reach beyond it: a first load from the origin clears
 the whole matrix, and the DMA fills the last block of 32 bytes of each row with zeros
 (docs/hardware/units.md#transfers)."""
 
@@ -32,8 +32,8 @@ from tile_passes.lowering.region_parts import with_dim
 
 
 def fitted_to_matrix(op: Op, c: Clipped, builder: Builder) -> Clipped:
-    """The load with what it clears: all of the matrix where no value of somebody else lies in it
-    yet, else what is named; and with whole blocks where it would clear others' values."""
+    """The load with the part that it clears: all of the matrix where no value of another statement
+    lies in it yet, else the named part. It has whole blocks where it would clear others' values."""
     named, matrix = op.region("dst"), c.dst.buffer
     c = _in_whole_blocks(op, c, builder)
     first = all(is_constant(s.offset, 0) for s in named.dims[-2:])
@@ -66,7 +66,7 @@ def _around(named: Region) -> list[Region]:
 
 def _in_whole_blocks(op: Op, c: Clipped, builder: Builder) -> Clipped:
     """A part that ends inside a block of 32 bytes whose rest holds others' values: loaded to the
-    end of the block where these are the same elements of gm, else told."""
+    end of the block where these are the same elements of gm, else an error."""
     named = op.region("dst")
     if is_run(named.buffer):
         return c
@@ -109,7 +109,7 @@ def _widened(
     builder: Builder,
 ) -> Clipped | None:
     """The load with so many columns more, if that gives those the values they have: all others
-    loaded them from the same places of a tensor that nobody writes."""
+    loaded them from the same places of a tensor that the kernel does not write."""
     src = op.region("src")
     same = all(isinstance(s, Op) and loads_l1(s) and _shift(s) == _shift(op) for s, _ in others)
     extent = simplify(c.dst.dims[-1].extent + more)

@@ -1,4 +1,4 @@
-"""One operation as operations of single pipes: by the rule of its name, or as its operands ask."""
+"""Lower one operation to operations of single pipes: by the rule of its name, or its operands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tile_passes.lowering.vector import in_rows, lower_vector_op
 
 
 def lower_op(op: Op, known: Ranges, builder: Builder) -> Body:
-    """What the operation becomes. Raises KernelError for what the hardware cannot do."""
+    """Lower one operation. Raises KernelError for one that the hardware cannot do."""
     _check_registers(op, builder)
     if op.opdef.composite is Composite.YES:
         lowering = LOWERINGS[op.opdef.name]

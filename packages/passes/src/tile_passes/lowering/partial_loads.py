@@ -35,7 +35,7 @@ from tile_passes.lowering.vector import lower_vector_op
 
 
 def overwrites_others(op: Op, builder: Builder) -> bool:
-    """Whether the load may overwrite a value that somebody else has left behind what it names."""
+    """Whether the load may overwrite another statement's value behind the region it names."""
     named = op.region("dst")
     if op.region("src").memory is not Memory.GM or named.memory is not Memory.UB:
         return False
@@ -44,7 +44,7 @@ def overwrites_others(op: Op, builder: Builder) -> bool:
 
 
 def _behind(named: Region) -> Region | None:
-    """What shares a block with the end of some row of the region; None if nothing does."""
+    """The region that shares a block with the end of some row of this one; None if nothing does."""
     dims, shape = active_dims(named), named.buffer.shape
     last, unit = len(shape) - 1, named.dtype.elements_in(BLOCK_BYTES)
     pitch = constant_value(shape[last])

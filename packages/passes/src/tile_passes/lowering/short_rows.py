@@ -1,4 +1,4 @@
-"""Transfers of small ub tiles whose rows do not start at blocks of 32 bytes: the DMA moves rows
+"""Transfer small ub tiles whose rows do not start at blocks of 32 bytes. The DMA moves rows
 that do, in a buffer of the compiler's own, and the scalar unit moves the elements."""
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _aligned(region: Region, builder: Builder) -> bool:
 
 
 def _whole(op: Op, name: str, region: Region) -> None:
-    """What is moved back must have been written: all of it."""
+    """Require that all of a region that is moved back was written."""
     needed = op.opdef.uses(op).get(name) if op.opdef.uses is not None else None
     if needed is not None and simplify(needed) != element_count(region):
         raise KernelError(

@@ -1,7 +1,7 @@
-"""Products whose result does not fit l0c beside the others: made, and handed on, in pieces of
-columns, each in one of two slots, so that Fixpipe empties one while the next is made. What is
-loaded for the product alone is loaded in such pieces too; what all pieces multiply is loaded to l0a
-once.
+"""Make products whose result does not fit l0c beside the others in pieces of columns.
+
+Each piece is in one of two slots, so that Fixpipe empties one while the next is made. Loads for
+the product alone are loads of such pieces too; the operand of all pieces is loaded to l0a once.
 
 Where the order inside the cube core is the author's, and where the result is used for more than to
 be copied to gm, products stay as they are.
@@ -147,8 +147,8 @@ def _hands_on(op: Op, whole: Buffer) -> bool:
 
 
 def _load(body: Body, before: Sequence[Stmt], made: Op) -> Op | None:
-    """What loads the right operand of a product from a tensor that nobody writes, if nobody else
-    asks for it."""
+    """The load of a product's right operand from a tensor that the kernel does not write, if only
+    the product uses it."""
     right = made.region("B")
     users = [s for s in walk(body) if right.buffer in buffers_of(s)]
     if right.buffer is made.region("A").buffer:
@@ -242,8 +242,8 @@ def _place_of_left(made: Op) -> int:
 
 
 def _left_once(made: Op, width: int, builder: Builder) -> tuple[Op, Body]:
-    """The product with its left operand in l0a, and what loads that, if half of l0a holds all of it
-    and one tile all of k: the other products of the kernel have the other half for theirs."""
+    """The product with its left operand in l0a, and the load of that, if half of l0a holds all of
+    it and one tile all of k. The other products of the kernel have the other half for theirs."""
     sizes = matrix_sizes(made)
     if sizes is None or takes_bias(made) or not fits_one_tile(made, width, builder):
         return made, ()

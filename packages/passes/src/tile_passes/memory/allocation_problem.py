@@ -1,5 +1,5 @@
-"""What the planner of a memory is asked: intervals, which of them interfere, and where they may
-lie. Nothing is known here of statements, and nothing is decided."""
+"""State the problem of a memory's planner: intervals, which of them interfere, and where they may
+lie. The problem does not depend on statements, and nothing is decided here."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Coalescing: intervals that become one although an operation touches both, since what it writes
-may take the place of what it reads (known from register allocation, where copies go by it)."""
+"""Coalesce intervals although an operation touches both, since its result may take the place of an
+operand (as register allocation does for copies)."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class _State(NamedTuple):
 
 
 class _ExactSearch:
-    """The intervals by their place among those looked at, in tables: a search asks for neighbours
+    """The intervals by their place in this search, in tables: a search reads neighbours
     and cliques at every step, where the graph's own would take several times as long."""
 
     def __init__(self, problem: AllocationProblem, among: Sequence[int]) -> None:

@@ -1,5 +1,5 @@
-"""What to say when the buffers of a memory do not fit: which there are, from where to where each is
-needed, which are needed together, and what to make smaller."""
+"""Write the error for buffers of a memory that do not fit: a table of them, the live range of
+each, those that are needed together, and the sizes to change."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def overflow_by_tile(func: Func, size: int, loc: Loc, target: Target) -> KernelE
 def overflow_by_versions(
     func: Func, loop: For, versions: Mapping[Buffer, int], target: Target
 ) -> KernelError:
-    """The error for a loop whose author asks for more versions of its buffers than there is room
+    """The error for a loop whose `num_stages` gives its buffers more versions than there is room
     for."""
     memories = dict.fromkeys(b.memory for b, n in versions.items() if n > 1)
     names = " and ".join(m.value for m in memories)

@@ -1,4 +1,4 @@
-"""What orders two pipes, or one with itself, where in the tree it stands, and all of it as a plan.
+"""Represent the order of two pipes, or of one with itself, its place in the tree, and the plan.
 
 Each kind is balanced by itself: whatever path is taken through the section, every set is waited
 for once, so that sync ops can be added and taken away one by one. Where they go is in `place`.
@@ -42,8 +42,8 @@ class Reason:
 
 
 class Do(IntEnum):
-    """One instruction of a sync op, in the order they take between two items. What is set and
-    awaited at once comes first behind an item, and between WAIT and BARRIER before one. PRIME and
+    """One instruction of a sync op, in the order they take between two items. A set and wait at
+    one place comes first behind an item, and between WAIT and BARRIER before one. PRIME and
     DRAIN stand around a loop."""
 
     SET = 1
@@ -65,11 +65,11 @@ class Do(IntEnum):
 class Flag:
     """`target` waits before one item of a block for what `source` has done up to another.
 
-    `distance` 0: the set comes first and the wait follows in the same round. Otherwise the wait of
-    a round takes what was set `distance` rounds before: as many flags are raised before the loop,
-    and taken back after it; that is the outermost loop, unless the flag is `local`. `slots` event
-    ids are used in turn, by the variable of the loop; no change of the plan gives it more than
-    `most`. With a `turn` it is set and awaited back to back (`point_to_point`).
+    `distance` 0: the set comes first and the wait follows in the same iteration. Otherwise the wait
+    of an iteration takes the set of `distance` iterations before. As many flags are raised before
+    the loop, and taken back after it; that is the outermost loop, unless the flag is `local`.
+    `slots` event ids are used in turn, by the variable of the loop; no change of the plan gives it
+    more than `most`. With a `turn` it is set and awaited back to back (`point_to_point`).
     """
 
     source: Place
@@ -86,7 +86,7 @@ class Flag:
     turn: int | None = None
 
     def __hash__(self) -> int:
-        """Of what tells most of them apart: plans look them up again and again."""
+        """Hash the fields that distinguish most of them: plans look them up again and again."""
         return hash((self.source, self.block, self.set_after, self.wait_before))
 
     @property
@@ -156,7 +156,7 @@ class Flag:
 @dataclass(frozen=True, slots=True)
 class Counter(Flag):
     """A signal between cores: set when the earlier work of one `pipe` of the source is complete.
-    Sets add to a counter, so that it needs no slots. `covers` is what asked for it."""
+    Sets add to a counter, so that it needs no slots. `covers` are the dependences it is for."""
 
     pipe: Pipe = Pipe.ALL
     covers: tuple[CoreDependence, ...] = field(default=(), compare=False)
@@ -170,7 +170,7 @@ class Counter(Flag):
         return self.distance + 2
 
     def turns(self, do: Do, turn: int = 0) -> Sequence[int]:
-        """Whatever the rounds: a counter has no slots."""
+        """The same in every iteration: a counter has no slots."""
         return range(self.distance if do.around else 1)
 
     def home(self) -> Item:
@@ -220,7 +220,7 @@ class Plan:
 
     @cached_property
     def gaps(self) -> dict[PlanGap, list[Action]]:
-        """What stands in each gap. Of many plans on the way to another nobody asks."""
+        """The actions in each gap, computed at the first use: many plans are intermediate ones."""
         found: dict[PlanGap, list[Action]] = {}
         for op in self.ops:
             for gap, do in _instructions(op):
@@ -235,8 +235,8 @@ class Plan:
         return (op for op in self.ops if isinstance(op, Flag))
 
     def at(self, block: Block, position: int, behind: bool) -> Sequence[Action]:
-        """What stands behind an item, or before it or at the end of the block. A break takes what
-        is in flight, or gives it back."""
+        """The actions behind an item, or before it or at the end of the block. A break takes the
+        flags in flight, or gives them back."""
         found = self.gaps.get((block, position, behind), ())
         if behind or not 0 <= position < len(block.items):
             return found

@@ -1,9 +1,9 @@
-"""Compute which work each pipe knows to be complete, at every point of a section under a plan.
+"""Compute which work is complete for each pipe, at every point of a section under a plan.
 
-A fact stands for an instance: all its executions so far are complete before whatever the pipe does
-next; what was never executed is complete. A wait has a fact too: its flag may be set again only by
-a pipe that knows the wait is over (docs/hardware/index.md#flags). The lanes of a state are the
-pipes. Subclasses say what to do at an instance that is not ordered after all it conflicts with.
+A fact stands for an instance: all its executions so far are complete before the pipe's next work;
+an instance without executions is complete. A wait has a fact too: its flag may be set again only by
+a pipe for which the wait is over (docs/hardware/index.md#flags). The lanes of a state are the
+pipes. Subclasses handle an instance that is not ordered after all it conflicts with.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Completion(Dataflow):
 
     @cached_property
     def standing(self) -> Mapping[int, Sequence[int]]:
-        """The blocks in which each op stands; the ids of other objects are not asked for."""
+        """The blocks in which each op stands; the ids of other objects are not looked up."""
         found: dict[int, list[int]] = defaultdict(list)
         for number, steps in enumerate(self.steps):
             for step in steps:
@@ -106,7 +106,7 @@ class Completion(Dataflow):
         return ((1 << op.room) - 1) << self.first_bit[op]
 
     def knows(self, pipe: int, known: int) -> int:
-        """Return what the pipe knows, of what all know."""
+        """Return the facts of one pipe, from the facts of all pipes."""
         return known >> self.lanes[pipe] & self.lane
 
     # What subclasses may say ---------------------------------------------------------------------

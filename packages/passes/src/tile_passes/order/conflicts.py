@@ -21,8 +21,8 @@ _Access = tuple[Instance, Touch]
 
 def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
     """For every instance the bits of those that it must come after, itself included if it must in
-    another iteration. A signal to other cores comes after all that touches what they may use.
-    `among`: the bits of those that are asked about, where not all are."""
+    another iteration. A signal to other cores comes after all accesses of their memory.
+    `among`: the bits of the instances to check, where not all are."""
     if among is not None and not any(among):
         return [0] * len(tree.instances)
     everyone = among or [-1] * len(tree.instances)
@@ -112,7 +112,7 @@ def _by_region(
     result: list[int],
     among: Sequence[int],
 ) -> None:
-    """Every pair of accesses that is asked about, one of them moving, whose hulls overlap, unless
+    """Every pair of accesses among `among`, one of them moving, whose hulls overlap, unless
     their regions never meet."""
     # Variables have one definition each: which statements of a block it is makes no difference.
     decided: dict[tuple[object, ...], bool] = {}
@@ -143,8 +143,8 @@ def _by_region(
 
 
 def _path_beside(instance: Instance, other: Instance) -> tuple[Stmt, ...]:
-    """What stands around and before `other`. In another residue of a loop it sees other values than
-    `instance` does: what the loop defines is not the same then."""
+    """The statements around and before `other`. In another residue of a loop it has other values
+    than `instance` does: names that the loop defines are not the same then."""
     path: list[Stmt] = []
     residues = list(zip(instance.residues, other.residues, strict=False))
     same = True
@@ -157,9 +157,9 @@ def _path_beside(instance: Instance, other: Instance) -> tuple[Stmt, ...]:
 
 
 def _look_back_only(tree: Tree, conflicts: list[int]) -> None:
-    """Replace an instance that another never meets in one run of their loop, by what it did before
-    that run; by nothing where the loop is run only once. A loop over rows need not order its rounds
-    for what every round does to a row of its own; residues tell slots apart already."""
+    """Replace an instance that another never meets in one run of their loop, by its accesses before
+    that run; by nothing where the loop is run only once. A loop over rows need not order its
+    iterations if each uses a row of its own; residues distinguish slots already."""
     groups: dict[tuple[Repeat, Residues], list[Instance]] = defaultdict(list)
     for instance in tree.instances:
         if (loop := instance.round_by_round) is not None:

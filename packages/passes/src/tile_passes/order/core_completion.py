@@ -1,7 +1,8 @@
-"""Compute which work of other cores each core knows to be complete, and which signals that takes.
+"""Compute which work of other cores is complete for each core, and the signals that it needs.
 
-What a core completes itself does not depend on signals: `_OwnWork` computes first what is complete
-when a pipe is, by way of the bytes on the chip that its work needs. The rest is `completion`.
+A core's own completion does not depend on signals: `_OwnWork` first computes the work that is
+complete when a pipe is, by way of the bytes on the chip that its work needs. The rest is
+`completion`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ MOST_TRIED = 16
 def needed_signals(
     flow: FlowGraph, proposed: Sequence[Counter], found: Sequence[CoreDependence]
 ) -> list[Counter]:
-    """Return the signals without those that tell nothing new: what each wait tells that earlier
-    ones have not told, then, one by one, what is told in time without."""
+    """Return the signals without the redundant ones. First go those whose wait adds no fact to the
+    earlier waits', then, one by one, those whose facts other signals bring in time."""
     planned = Completion(flow, Plan(proposed))
     planned.steps = _OwnWork(flow, planned.steps).told()
     analysis = Completion.beside(planned)
@@ -63,8 +64,8 @@ def _lost(d: CoreDependence) -> IRError:
 
 
 class _OwnWork(Dataflow):
-    """What is complete when the work of a pipe so far is, and when a group of accesses is: a lane
-    each. The last lane holds what was never done, which is complete whatever happens."""
+    """The work that is complete when the work of a pipe so far is, and when a group of accesses is:
+    a lane each. The last lane holds work never done, which always counts as complete."""
 
     def __init__(self, flow: FlowGraph, steps: Sequence[Sequence[Step]]) -> None:
         super().__init__(flow.successors)
@@ -89,7 +90,7 @@ class _OwnWork(Dataflow):
         self.tells: dict[tuple[int, int], int] = {}
 
     def told(self) -> list[Sequence[Step]]:
-        """Return the steps, with what each signal tells of the own work of its source."""
+        """Return the steps, each signal with its facts about the own work of its source."""
         self.solve_from(State(self.lane * self.each, {}))
         self.report()
         return [

@@ -1,8 +1,8 @@
 """Which accesses of gm by one core must come before which of another, in the order of the text, and
 how many rounds of which loop lie between them.
 
-The text of the kernel, run from top to bottom, is what the cores together must compute
-(`merge_streams` has seen to that). What one core does is ordered by that core itself.
+The text of the kernel, run from top to bottom, defines the result of all cores together
+(`merge_streams` guarantees it). Each core orders its own accesses itself.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _Access: TypeAlias = tuple[Leaf, LeafAccess]
 
 
 class Facts:
-    """What dependences ask for, as bits. One fact says that what a leaf did in this iteration of a
-    loop (the innermost around both, if none carries) is complete, the next ones that all it did
-    one iteration ago or earlier is, two iterations ago, and so on. From one iteration to the next
-    every fact grows older.
+    """The requirements of dependences, as bits. One fact says that a leaf's work of this iteration
+    of a loop (the innermost around both, if none carries) is complete. The next ones say the same
+    of all its work one iteration ago or earlier, two iterations ago, and so on. From one iteration
+    to the next every fact grows older.
 
-    `runs` has what is incomplete when a leaf runs, `wanted` what it must come after. `loops` has
-    the facts that a loop tells apart by age: of this iteration, of the one before and all earlier,
-    and of still earlier ones but for the oldest."""
+    `runs` has the facts that are incomplete when a leaf runs, `wanted` those it must come after.
+    `loops` has the facts that a loop separates by age: of this iteration, of the one before and all
+    earlier, and of still earlier ones but for the oldest."""
 
     def __init__(self, found: Sequence[CoreDependence]) -> None:
         oldest: dict[tuple[Leaf, Repeat | None], int] = {}
@@ -72,7 +72,7 @@ class Facts:
             self.wanted[d.later] |= self.asked((d,))
 
     def asked(self, found: Iterable[CoreDependence]) -> int:
-        """The facts that dependences ask for."""
+        """The facts that dependences require."""
         return reduce(or_, (1 << self.first[d.earlier, d.loop] + d.distance for d in found), 0)
 
 
@@ -98,7 +98,7 @@ class _Search:
     tree: Tree
 
     def sight(self, a: Leaf, b: Leaf) -> Sight:
-        """What both paths bring into sight."""
+        """The ranges and values that both paths bring into sight."""
         ranges, values = a.item.sight(self.tree.ranges)
         more, others = b.item.sight(self.tree.ranges)
         return {**ranges, **more}, {**values, **others}

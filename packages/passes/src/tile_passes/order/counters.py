@@ -1,7 +1,7 @@
 """Place the signals between cores, and number their counters.
 
-A signal is set by one kind of core right behind a place of a block, once the earlier work of one
-pipe is complete, and awaited by another right before a place of the same block, so that both cores
+One kind of core sets a signal right behind a place of a block, once the earlier work of one
+pipe is complete. Another awaits it right before a place of the same block, so that both cores
 pass them equally often. One that is carried by a loop is a credit: some of them are set before the
 loop, and the last ones awaited behind it. Signals share a counter where they are taken in the order
 in which they are set. Not here: which signals are needed (`core_completion`).
@@ -31,7 +31,7 @@ def propose(tree: Tree, found: Iterable[CoreDependence]) -> list[Counter]:
     """Return a signal for every dependence, right behind its source and right before its sink;
     equal ones are one.
 
-    Raises KernelError where a dependence lies inside of what one core does by itself.
+    Raises KernelError where a dependence lies inside one core's own work.
     """
     by_place: dict[tuple[object, ...], Counter] = {}
     for d in found:
@@ -159,8 +159,8 @@ def _joined(a: Counter, b: Counter) -> Counter:
 
 
 class Ways(NamedTuple):
-    """What is passed by the side of a branch that is taken, or in a loop, which goes round at most
-    `rounds` times."""
+    """The events of each side of a branch, of which one is taken, or of a loop of at most `rounds`
+    iterations."""
 
     sides: Sequence[Sequence[Passed]]
     rounds: int
@@ -188,16 +188,16 @@ def _passed(plan: Plan, block: Block, rounds: int) -> Iterator[Passed]:
 
 
 def _can_share(members: Sequence[Counter], events: Sequence[Passed], limit: int) -> bool:
-    """Whether signals may be on one counter; by what is passed beside their kind."""
+    """Whether signals may be on one counter, from the events at their place."""
     alike = len({m.kind for m in members}) == 1 and not any(m.carried for m in members)
     return alike and _Count(frozenset(members), limit).behind(events) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """The counter of some signals at one place: those that are set and not taken yet, how many were
-    taken so far, and how many of these its source knows of; `told` are the signals back to the
-    source that are under way, with what had been taken where they were set."""
+    """The counter of some signals at one place: those that are set and not taken yet, the number
+    taken so far, and the number of these that its source has learned of. `told` are the signals
+    back to the source under way, each with the number that had been taken at its set."""
 
     members: frozenset[Counter]
     limit: int

@@ -1,4 +1,4 @@
-"""What must be ordered, as a graph: instances that conflict, why, and from which round of which
+"""Build the dependences as a graph: instances that conflict, why, and from which iteration of which
 loop. `eliminate_redundant` finds the edges that do not follow from others.
 
 Which instances conflict is kept as bit sets (`conflicts`): the full graph has up to the square of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What goes wrong without the order. A signal tells other cores that work is complete."""
+    """The error without the order. SIGNAL: a signal to other cores means that work is complete."""
 
     RAW = "RAW"
     WAW = "WAW"
@@ -150,8 +150,8 @@ def dependences_of(tree: Tree, later: Instance, needs: int) -> Iterator[PipeDepe
 
 
 class Relations:
-    """The edges of one section, each computed once, whatever plan is looked at. Needs are bits of
-    what an instance must come after."""
+    """The edges of one section, each computed once for all plans. Needs are bits of the instances
+    that an instance must come after."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -160,15 +160,15 @@ class Relations:
         self.within_rounds = cache(self._within_rounds)
 
     def _within_rounds(self, need: int, later: Instance) -> int:
-        """What of it comes before the instance in the same round of all loops around both."""
+        """The needs before the instance in the same iteration of all loops around both."""
         facts = self._tree.facts_of(need)
         return sum(self._relation(a, run, later).within << bit for bit, a, run in facts)
 
     def _nearest(self, need: int, later: Instance) -> Edge:
-        """The innermost relation of something of it with the instance; the distance is none if that
-        is in one round. What stands inside a branch that hardly ever runs costs nothing where it
-        does not: before what the branch does, or at its end. Or else what is needed besides such
-        branches, which may cover what they need."""
+        """The innermost relation of an instance of the need with this one; the distance is none if
+        that is in one iteration. For an unlikely branch, the edge is before the branch's work, or
+        at its end: it costs nothing where the branch is not taken. Or else the relation of the need
+        besides such branches, which may cover what they need."""
         if (need | 1 << later.bit) & self._tree.seldom:
             found = self._unlikely(need, later)
             if isinstance(found, Edge):
@@ -215,8 +215,8 @@ class Relations:
 
 def _relation(tree: Tree, earlier: Instance, run: Repeat | None, later: Instance) -> Edge:
     """Relate two instances: in the outermost loop in whose residue they differ, or else in the
-    innermost block around both. What the earlier one did before a run of a loop around both, it did
-    in an earlier round around that."""
+    innermost block around both. The earlier one's work before a run of a loop around both belongs
+    to an earlier iteration around that."""
     if run is not None:
         return Edge(earlier.item, later, run.block, run.position, run.position)
     block, i, j = tree.nearest_common_dominator(earlier.item, later.item)

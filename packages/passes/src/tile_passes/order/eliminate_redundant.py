@@ -1,13 +1,13 @@
-"""The transitive reduction of the dependences: what has to be waited for when the rest follows.
+"""Compute the transitive reduction of the dependences: the waits from which the rest follows.
 
-Needs: control flow, conflicts, and a plan of what is ordered already, which it does not change.
-Gives: a graph whose edges are what is still to be placed.
+Needs: control flow, conflicts, and a plan of the existing order, which it does not change.
+Gives: a graph whose edges are still to be placed.
 
-An edge follows from others where the pipe already knows its source to be complete. So the reduction
-is one run of `completion` in which an edge counts as satisfied, with all that its source knew, from
-where it is needed. A test compares it with `networkx.transitive_reduction` on straight lines, which
-takes time and memory by the cube of the instances, and knows neither branches nor loops. Whether
-what is left suffices on all paths, `completion` confirms again, when it has been placed.
+An edge follows from others where its source is already complete for the pipe. So the reduction
+is one run of `completion` in which an edge counts as satisfied, with all facts of its source, from
+its sink on. A test compares it with `networkx.transitive_reduction` on straight lines, which
+takes time and memory by the cube of the instances, and supports neither branches nor loops. After
+the placement, `completion` confirms that the remaining edges suffice on all paths.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 class Stage(IntEnum):
-    """What is looked at; the rest is taken for ordered. What rounds carry may follow from the order
-    within them, and what unlikely branches need from what likely work waits for."""
+    """The edges of one reduction; the rest counts as ordered. Order across iterations may follow
+    from the order within them, and the needs of unlikely branches from the waits of likely work."""
 
     WITHIN_ROUNDS = 0
     LIKELY = 1
@@ -102,8 +102,8 @@ class Reduction(Completion):
         return edge, self.given(source, edge), edge.needs
 
     def given(self, source: int, edge: Edge) -> int:
-        """What the target knows behind an edge from a place: what that has done itself or, where
-        it signals right behind an item, knows there, but for what comes in between."""
+        """The target's facts behind an edge from a place: the source's own work or, where
+        it signals right behind an item, its facts there, but for the statements in between."""
         own, (_, later, block, i, j, distance, _) = self.own[source], edge
         if distance:
             return own
@@ -133,8 +133,8 @@ def _irredundant(found: list[_Found]) -> list[_Found]:
 
 
 def eliminate(solved: Completion) -> Completion:
-    """Return the plan without ops that the others make superfluous: in loops, what was placed
-    first may be implied by what the next iteration needs.
+    """Return the plan without ops that the others make superfluous: in loops, the needs of the next
+    iteration may imply the op placed first.
 
     Ops in the deepest loops are tried first, since they run most often, and of these the last
     placed.

@@ -97,10 +97,10 @@ def _eliminate(live: LiveFlags, target: Target) -> Allocation:
 
 
 class LiveFlags(Completion):
-    """What may be in flight at once. `interference` has for each flag, by their numbers in the
-    plan, those of its ordered pair of pipes of which the wait of the one may not be over when the
-    other is set; `early` has the flags whose own last wait may not be; `incomplete` says that some
-    conflict is not ordered."""
+    """The flags that may be in flight at once. `interference` has for each flag, by their numbers
+    in the plan, those of its ordered pair of pipes of which the wait of the one may not be over
+    when the other is set; `early` has the flags whose own last wait may not be; `incomplete` says
+    that some conflict is not ordered."""
 
     def __init__(self, flow: FlowGraph, plan: Plan, solved: Completion | None = None) -> None:
         super().__init__(flow, plan, solved)
@@ -146,7 +146,7 @@ class LiveFlags(Completion):
 
 
 def live_flags(flow: FlowGraph, plan: Plan, solved: Completion | None = None) -> LiveFlags:
-    """What may be in flight under a plan, which another analysis may have `solved`."""
+    """The flags in flight at once under a plan, which another analysis may have `solved`."""
     found = LiveFlags(flow, plan, solved)
     if solved is None:
         found.solve()

@@ -51,8 +51,8 @@ class ModelledTime:
                     self.action(do, op)
 
     def steps(self, block: Block) -> Iterator[Work | Block | Repeat | Action]:
-        """What takes time in a block, and what the plan puts there. A break is taken once in many
-        rounds."""
+        """The work in a block that takes time, and the plan's actions. A break is taken once in
+        many iterations."""
         for item in block.items:
             yield from self.plan.gaps.get((block, item.position, False), ())
             match item:

@@ -1,8 +1,8 @@
 """Where the order of the reduced graph goes: one sync op per edge, the signal after the source, the
 wait before the sink, in the block that is their nearest common dominator.
 
-Needs: the edges that are left, and the plan so far. Gives: the plan with ops for them. What stands
-elsewhere than that is a transformation with a name and a condition of its own.
+Needs: the edges that are left, and the plan so far. Gives: the plan with ops for them. Every other
+place is a transformation with a name and a condition of its own.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def place(tree: Tree, plan: Plan, edges: Iterable[Edge]) -> Plan:
 
 
 def ops_for(tree: Tree, closed: frozenset[Pair], edge: Edge) -> tuple[SyncOp, ...]:
-    """What orders an edge: a barrier of its pipe, a flag, or what there is instead."""
+    """The ops that order an edge: a barrier of its pipe, a flag, or their replacement."""
     reason = Reason(edge.earlier, edge.later.item)
     block, position, distance, slots = edge.block, edge.then, 0, 1
     first = edge.first
@@ -63,8 +63,8 @@ def ops_for(tree: Tree, closed: frozenset[Pair], edge: Edge) -> tuple[SyncOp, ..
 def _point_to_point(
     tree: Tree, closed: frozenset[Pair], edge: Edge, block: Block, position: int, reason: Reason
 ) -> tuple[SyncOp, ...]:
-    """What makes one pipe wait for all the other was given so far: a set and wait; where there are
-    no such flags two of them, by way of a third pipe; or else a full barrier."""
+    """The ops that make one pipe wait for all earlier work of the other: a set and wait. Where
+    there are no such flags, two of them, by way of a third pipe; or else a full barrier."""
     source, target, gap = edge.source, edge.target, (block, position, False)
     if source is target:
         return (Barrier(source, block, position, reason),)
@@ -92,8 +92,8 @@ def _has_flags(tree: Tree, closed: frozenset[Pair], source: Pipe, target: Pipe) 
 
 def across_rounds(edge: Edge) -> tuple[Block, int, int, int, int]:
     """Block, places, distance and slots of a flag that is raised before the loop (`Flag.home` says
-    which), and of which each round takes one and gives one back: legal, since every round of every
-    loop around does so, or breaks by way of what `Plan.at` takes and gives."""
+    which), and of which each iteration takes one and gives one back. It is legal: every iteration
+    of every loop around does so, or breaks by way of the actions of `Plan.at`."""
     block, first, then, distance = edge.block, edge.first, edge.then, edge.distance
     loop = block.loop
     assert loop is not None, "only loops carry"

@@ -1,8 +1,8 @@
-"""What is done where event ids do not suffice, or a flag may be set while it is still set. Each
-transformation keeps the dependences of its op ordered, and may lose what that ordered besides.
+"""Change a plan where event ids do not suffice, or a flag may be set while it is still set. Each
+transformation keeps the dependences of its op ordered, and may lose further order of the op.
 
-Where ids run out, the first of `SPILLS` that the modelled time says is about as good as any: the
-list goes from what mostly costs least to what mostly costs most, and behind it flags of several
+Where ids run out, it takes the first of `SPILLS` whose modelled time is about as good as any. The
+list goes from the mostly cheapest to the mostly dearest one, and behind it flags of several
 slots give ids of theirs. All pipes stop only where none of that is possible.
 """
 
@@ -23,8 +23,8 @@ TOLERANCE = 1.12
 def spill(
     tree: Tree, plan: Plan, op: Flag, rivals: Sequence[Flag], price: Callable[[Plan], float]
 ) -> Plan:
-    """The plan with fewer ids of the op's pair of pipes in use at once: the op changes, or one of
-    its `rivals`, flags of several slots that are in flight when it is set."""
+    """The plan with fewer ids of the op's pair of pipes in use at once. Either the op changes, or
+    one of its `rivals`, flags of several slots that are in flight when it is set."""
     tried = [step(tree, plan, op) for step in SPILLS if not op.at_once]
     tried += [step(tree, plan, r) for r in rivals for step in (fewer_ids, one_id_for_all_slots)]
     found = [less for less in tried if less is not None]

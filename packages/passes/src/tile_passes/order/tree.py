@@ -42,7 +42,7 @@ class Instance:
         return loop if loop is not None and loop.block.loop is not None else None
 
     def region(self, touch: Touch) -> Region:
-        """What is touched, in this combination of residues."""
+        """The region of the touch, in this combination of residues."""
         return map_region(touch.region, self.bounds.put_in)
 
     def reach(self, touch: Touch) -> Region:
@@ -59,10 +59,10 @@ class Instance:
 
 @dataclass(eq=False, slots=True)
 class Item:
-    """One statement of a block; one that touches no memory is nothing else. `path` is what stands
-    around and before it, for `analysis.regions`; `blocks` are those inside, and `private` if only
-    one core, or each vector core for itself, knows how often they run; `leaves` is what each core
-    does in it."""
+    """One statement of a block; one that touches no memory is nothing else. `path` has the
+    statements around and before it, for `analysis.regions`, and `blocks` those inside. `private`
+    says that their trip count is a value of one core, or of each vector core, only. `leaves` is the
+    work of each core in it."""
 
     block: Block
     position: int
@@ -95,7 +95,7 @@ class Item:
         return found
 
     def sight(self, everywhere: Ranges) -> Sight:
-        """The intervals and values of what its path brings into sight."""
+        """The intervals and values of the names that its path brings into sight."""
         if self._sight is None:
             self._sight = visible(self.path, (), everywhere)
         return self._sight
@@ -233,7 +233,7 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Leaf:
-    """What one core does in an item itself: in an operation, or before a loop or branch begins;
+    """The work of one core in an item itself: in an operation, or before a loop or branch begins;
     `gm` and `chip` are its accesses."""
 
     item: Item

@@ -1,7 +1,7 @@
 """Build the tree of a section for its pipes, and that of a whole kernel for its cores.
 
-For pipes, a loop whose variable appears as `i % m` where on-chip memory or event ids are chosen is
-looked at modulo m: everything in it is an instance once for each residue, so that slots are
+For pipes, a loop whose variable chooses on-chip memory or event ids as `i % m` is unrolled by its
+residues modulo m. Everything in it is an instance once for each residue, so that slots are
 constants. For cores, sections are opened: every item names the cores that run it.
 """
 
@@ -90,9 +90,9 @@ _ON_CHIP = frozenset({Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C, 
 
 @dataclass(frozen=True)
 class Sight:
-    """What is known where a statement stands: intervals and values of variables, and those that
-    only one combination of residues gives them; all that stands around and before it, and what the
-    loops and branches around it say."""
+    """The facts at a statement: intervals and values of variables, and those that hold in one
+    combination of residues only. `path` are the statements around and before it, `facts` the
+    conditions of the loops and branches around it."""
 
     known: Ranges
     values: Mapping[Var, Expr] = field(default_factory=dict)
@@ -102,14 +102,14 @@ class Sight:
 
     @cached_property
     def each_residue(self) -> list[tuple[Residues, Bounds]]:
-        """Every combination of residues, with what is known of expressions in it."""
+        """Every combination of residues, with the known bounds of expressions in it."""
         return [
             (residues, Bounds({**self.known, **ranges}, {**self.values, **values}))
             for residues, ranges, values in self.chosen
         ]
 
     def where(self, condition: Expr, value: bool) -> Sight:
-        """What is known where a condition has a value."""
+        """The facts where a condition has a value."""
         return replace(self, facts=(*self.facts, *facts_of(condition, value, self.values)))
 
 
@@ -163,7 +163,7 @@ class _Builder:
         raise NotImplementedError
 
     def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
-        """What is known in each block of a branch or loop; they are built next."""
+        """The facts in each block of a branch or loop; they are built next."""
         return [replace(sight, path=(*sight.path, item.stmt)) for _ in bodies(item.stmt)]
 
     def block(self, body: Body, block: Block, sight: Sight, core: Core) -> Block:
@@ -186,7 +186,7 @@ class _Builder:
         return block
 
     def behind(self, stmt: Let, sight: Sight) -> Sight:
-        """What is known behind a definition."""
+        """The facts behind a definition."""
         if not stmt.var.dtype.is_integer:
             return sight
         known = {**sight.known, stmt.var: interval(stmt.value, sight.known)}
@@ -253,7 +253,7 @@ class _PipeTree(_Builder):
         return super().entered(item, sight)
 
     def loop(self, repeat: Repeat, stmt: For, sight: Sight) -> Sight:
-        """Find out how often the loop runs, and with which residues."""
+        """Find the trip count of the loop, and its residues."""
         known, values, chosen = sight.known, sight.values, sight.chosen
         path: tuple[Stmt, ...] = (*sight.path, stmt)
         start, stop = constant_value(stmt.start), constant_value(stmt.stop)
@@ -292,7 +292,7 @@ class _PipeTree(_Builder):
     def touched(
         self, stmt: Stmt, sight: Sight
     ) -> Iterator[tuple[Residues, Bounds, tuple[Touch, ...]]]:
-        """What the statement touches in each combination of residues. Where these make numbers of
+        """The touches of the statement in each combination of residues. Where these make numbers of
         all that varies, it touches the same as where they make the same numbers."""
         varying = [e for e in expressions(stmt) if self.varies(e)] if self.varying else []
         found: dict[tuple[Expr, ...], tuple[Touch, ...]] = {}
@@ -316,7 +316,7 @@ class _PipeTree(_Builder):
         self.instances.append(found)
 
     def event_ids(self, op: Op, sight: Sight) -> Iterator[tuple[Residues, Interval]]:
-        """What the event id of a flag may be in each combination of residues."""
+        """The possible event ids of a flag in each combination of residues."""
         if op.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
             event = op.operand("event_id")
             assert isinstance(event, Expr), "event ids are scalars"
@@ -325,7 +325,7 @@ class _PipeTree(_Builder):
 
 
 class _CoreTree(_Builder):
-    """`own` is what only one core, or one lane, knows."""
+    """`own` are the names whose values only one core, or one lane, has."""
 
     def __init__(self, func: Func) -> None:
         super().__init__(func, launch_ranges(func))
@@ -362,7 +362,7 @@ class _CoreTree(_Builder):
         return super().entered(item, sight)
 
     def leaves(self, item: Item) -> Iterator[Leaf]:
-        """What each core that runs the item does in it, if it touches anything."""
+        """The work of each core that runs the item, if it touches anything."""
         core, stmt = item.core, item.stmt
         if core is Core.EITHER and isinstance(stmt, Op):
             core = core_of(stmt)

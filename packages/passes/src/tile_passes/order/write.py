@@ -118,7 +118,7 @@ def _without_cache(region: Region, loc: Loc, core: Core) -> streams.Item:
 
 
 def flag_op(op: Flag, event: Expr, sets: bool) -> streams.Item:
-    """One instruction of a flag, told at the statement it is for."""
+    """One instruction of a flag, at the place of the statement it is for."""
     pipes = (op.source.value, op.target.value)
     stmt = op.reason.earlier if sets else op.reason.later
     return _instruction("set_flag" if sets else "wait_flag", (event,), pipes, stmt.loc)

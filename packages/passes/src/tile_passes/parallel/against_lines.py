@@ -30,8 +30,8 @@ def against_line(
     domain: Domain,
     into: Region | None,
 ) -> Region | None:
-    """The operation where one side follows one variable only; None where neither does. What the
-    hardware does not do so is done with the values repeated over a tile."""
+    """The operation where one side follows one variable only; None where neither does. Where the
+    hardware lacks this form, the values are repeated over a tile."""
     line = line_of(right, domain)
     if line is None and form.commutes:
         left, right = right, left

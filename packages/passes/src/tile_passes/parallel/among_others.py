@@ -62,9 +62,9 @@ def among_others(s: VectorSteps, dst: Region) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _PlacesInRows:
-    """Rows in which elements lie at the same places of a block as in the destination: a domain over
-    all places, the columns that are written, and the element of the store's domain, from its first
-    one on, that each place gets."""
+    """Rows in which elements lie at the same places of a block as in the destination. `domain` has
+    all places, `columns` are the written ones, and `places` has the element of the store's domain,
+    from its first one on, that each place gets."""
 
     domain: Domain
     columns: Slice

@@ -73,14 +73,14 @@ def _sides(leaf: Leaf, known: Ranges, written: frozenset[object]) -> list[Leaf] 
 
 
 def _varies(condition: Expr, loops: Sequence[For]) -> bool:
-    """Whether a condition differs from element to element, or may by what it reads."""
+    """Whether a condition differs from element to element, or may by the elements it reads."""
     variables = {loop.var for loop in loops}
     return any(p in variables or isinstance(p, Load) for p in walk_expr(condition))
 
 
 def _without_names(body: Body) -> list[Stmt] | None:
     """The statements with the values of the names that they define; None where one is used behind a
-    store to what it was read from."""
+    store to the buffer that it was read from."""
     names: dict[Var, Expr] = {}
     stored: set[Buffer] = set()
     result: list[Stmt] = []
@@ -165,7 +165,7 @@ def negated(condition: Expr) -> Expr:
 
 
 def operands(op: str, condition: Expr) -> Iterator[Expr]:
-    """What a chain of one logical operator joins."""
+    """The operands of a chain of one logical operator."""
     if isinstance(condition, Binary) and condition.op == op:
         yield from operands(op, condition.left)
         yield from operands(op, condition.right)

@@ -1,6 +1,6 @@
-"""Elements that the scalar unit carries between tiles and where no tile operation reaches, so that
-the vector unit can compute what the scalar unit has no function for; and values of the scalar unit,
-carried to gm by a copy, as cores that store into one line of its data cache race."""
+"""Carry elements by the scalar unit between tiles and places that no tile operation reaches, so
+that the vector unit can compute functions that the scalar unit lacks. Values of the scalar unit go
+to gm by a copy, as cores that store into one line of its data cache race."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ from tile_passes.parallel.vector_steps import VectorSteps
 
 
 def choice(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Region:
-    """The chosen values. A condition that is the same for all elements is a branch; one that holds
-    in a part of the domain has the other side overwritten there, where elements outside of it may
-    not be read or would be loaded for nothing. Raises Unsuitable."""
+    """The chosen values. A condition that is the same for all elements is a branch. For one that
+    holds in a part of the domain, the other side is overwritten there, where elements outside of it
+    may not be read or would be loaded for nothing. Raises Unsuitable."""
     e = _uniform_outside(s, e, domain)
     if s.is_scalar(e.condition, domain):
         return _branch(s, e, domain, _room(s, e, domain, into))
@@ -58,7 +58,7 @@ def leaves_a_side(s: VectorSteps, e: Select, domain: Domain) -> bool:
 
 
 def _uniform_outside(s: VectorSteps, e: Select, domain: Domain) -> Select:
-    """The choice as two, the outer one by what of its condition is the same for all elements."""
+    """The choice as two, the outer one by the part of its condition that all elements share."""
     if not isinstance(e.condition, Binary) or e.condition.op not in LOGICAL:
         return e
     op = e.condition.op

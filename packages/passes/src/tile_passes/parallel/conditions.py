@@ -95,7 +95,7 @@ def _comparison(s: VectorSteps, e: Binary, domain: Domain) -> Region:
 
 def _in_int32(s: VectorSteps, left: Expr, right: Expr, domain: Domain) -> tuple[Expr, Expr]:
     """The sides of a comparison of integers of 64 bits in 32 bits, which has instructions, where
-    the right one is the same for all elements: it is brought next to the values that the left one
+    the right one is the same for all elements. It is brought next to the values that the left one
     may have, and compares with these as before."""
     if INT64 not in (left.dtype, right.dtype) or not s.is_scalar(right, domain):
         return left, right

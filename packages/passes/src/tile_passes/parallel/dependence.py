@@ -41,7 +41,7 @@ def check_independent(leaves: Sequence[Leaf], allocs: Sequence[Alloc]) -> None:
 
 
 def reason_of(write: Use, other: Use) -> str:
-    """Why the iterations of a nest are not independent, as far as indices tell."""
+    """The reason why the iterations of a nest are not independent, from their indices."""
     used = {p for i in write.indices for p in walk_expr(i)}
     missing = [v for v in write.leaf.vars if v not in used]
     name = write.buffer.name

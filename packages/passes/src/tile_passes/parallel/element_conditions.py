@@ -158,7 +158,7 @@ def _store(choice: _Choice) -> Store:
 
 
 def _first_asked(condition: Expr) -> Expr:
-    """What a condition surely evaluates."""
+    """The part of a condition that is surely evaluated."""
     while isinstance(condition, Binary) and condition.op in ("and", "or"):
         condition = condition.left
     return condition

@@ -1,4 +1,4 @@
-"""The elements that the statements of a nest read and write, in order, with what is around them."""
+"""List the elements that the statements of a nest read and write, in order, with their context."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ _Quotient = tuple[Expr, int]
 
 
 def fixed_by(indices: Iterable[Expr], variant: Set[Var], trips: Trips) -> set[Var]:
-    """The variables with one value for each tuple of values of the indices. What is not `variant`
-    is the same in all iterations."""
+    """The variables with one value for each tuple of values of the indices. A name that is not
+    `variant` is the same in all iterations."""
     fixed: set[Var] = set()
     # The modulus that a quotient is known by; None where it is known whole.
     digits: dict[_Quotient, int | None] = {}

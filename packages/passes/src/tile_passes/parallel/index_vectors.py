@@ -56,7 +56,7 @@ def _within(found: Interval, most: int) -> bool:
 
 
 def divided(s: VectorSteps, e: Binary, domain: Domain, into: Region | None) -> Region:
-    """`//` and `%` of integers by a constant: a power of two by shifting, others as the floor of
+    """`//` and `%` of integers by a constant. A power of two is a shift, others are the floor of
     (x + 1/2) / d in float, whose error is below 1 / (2 d) for |x| up to 2 ** 21."""
     divisor = constant_value(e.right)
     if divisor is None or divisor <= 0 or e.dtype is not INT32:

@@ -1,5 +1,5 @@
-"""Stores of one nest that take turns along a dimension, such as the even and the odd elements of a
-row: their values wait in tiles until one store writes all of them in order."""
+"""Join stores of one nest that take turns along a dimension, such as the even and the odd elements
+of a row. Their values wait in tiles until one store writes all of them in order."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Arithmetic of integers narrower than the vector unit's, and conversions to narrower integers, in
-terms of what it has: results wrap, but its conversions saturate, so values are made to fit first.
+"""Compute integers narrower than the vector unit's, and convert to narrower ones, by its
+operations. Results wrap, but its conversions saturate, so values are made to fit first.
 
 int8 and uint8 are computed as int16. Sums, products and bits only depend on as many low bits as the
-result keeps, so what they are made of need not be wrapped on the way: the language computes them in
+result keeps, so their operands need not be wrapped on the way. The language computes them in
 int32, the vector unit in int16 where no more is kept (`done_narrow`).
 """
 
@@ -133,8 +133,8 @@ def _as_kept(e: Expr) -> Expr | None:
 
 
 def count_of_bits(count: Expr, dtype: DType, known: Ranges) -> Expr:
-    """What the instructions shift by. They take no more bits than there are, which leave nothing
-    but the sign, as larger counts and negative ones do in the language."""
+    """The count for the shift instructions. They take no more bits than there are, which leave
+    nothing but the sign, as larger counts and negative ones do in the language."""
     found = interval(count, known)
     if found.low >= 0 and found.high <= dtype.bits:
         return count

@@ -59,7 +59,8 @@ class Domain:
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """One statement of a nest. `loops` are the parallel loops around it, outermost first; `guards`
-    hold for all of its elements or for none. What is no store can only run element by element."""
+    hold for all of its elements or for none. A statement other than a store runs element by
+    element."""
 
     loops: tuple[For, ...]
     guards: tuple[Expr, ...]
@@ -70,7 +71,7 @@ class Leaf:
         return tuple(loop.var for loop in self.loops)
 
     def ranges(self, known: Ranges) -> Ranges:
-        """What is known where the statement stands."""
+        """The known ranges where the statement stands."""
         for loop in self.loops:
             known = {**known, loop.var: loop_range(loop, known)}
         return known

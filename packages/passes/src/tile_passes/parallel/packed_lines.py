@@ -42,7 +42,7 @@ def picked_line(s: VectorSteps, vector: Region, line: Domain, domain: Domain) ->
 
 
 def run_of(s: VectorSteps, domain: Domain) -> tuple[Domain, dict[Var, Expr]]:
-    """All elements of a matrix, one after another, and the variables as their places tell them."""
+    """All elements of a matrix, one after another, and the variables in terms of their places."""
     place = s.temporaries.builder.scalar("place")
     rows, columns = (constant_value(e) or 0 for e in domain.extents)
     s.sizes[place] = rows * columns

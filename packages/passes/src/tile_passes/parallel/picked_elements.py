@@ -1,5 +1,5 @@
-"""Elements of a tile in another order than they lie in, as the vector unit gathers them: shifted,
-every k-th one, a column, transposed, backwards, by an index; those of gm by way of a box in ub."""
+"""Gather elements of a tile in another order than they lie in: shifted, every k-th one, a column,
+transposed, backwards, by an index. Those of gm come by way of a box in ub."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _as_read(s: VectorSteps, table: Load, tile: Region, e: Load, domain: Domain)
 
 
 def _with_gaps(s: VectorSteps, tile: Region, domain: Domain) -> Region:
-    """The tile with what lies between its rows, so that it is one run."""
+    """The tile with the gaps between its rows, so that it is one run."""
     if len(domain.vars) == 1:
         return tile
     columns = constant_value(tile.buffer.shape[1])

@@ -116,7 +116,7 @@ def read_back(kept: Load, dtype: DType) -> Expr:
 
 
 def _nests_and_others(body: Body) -> Iterator[tuple[Stmt, Body | None]]:
-    """The outermost nests with what stands in them, and all other statements."""
+    """The outermost nests with their bodies, and all other statements."""
     for stmt in body:
         if isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
             yield stmt, _loops_of(stmt)[1]

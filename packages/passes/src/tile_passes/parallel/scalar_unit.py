@@ -1,4 +1,4 @@
-"""What the scalar unit can do of a statement that no vector operation reaches."""
+"""Check that the scalar unit can run a statement that no vector operation reaches."""
 
 from __future__ import annotations
 

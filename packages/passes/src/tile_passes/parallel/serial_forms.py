@@ -1,4 +1,4 @@
-"""The statements of a nest as serial loops, and what is told of rows that are taken in parts."""
+"""Write the statements of a nest as serial loops, and the remarks on rows taken in parts."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def what_it_is(stmt: Stmt) -> str:
 
 
 def stays_scalar(loc: Loc, problem: Unsuitable) -> Diagnostic:
-    """What to say of a statement that the scalar unit runs."""
+    """The remark on a statement that the scalar unit runs."""
     message = f"this statement of T.Parallel stays a scalar loop: {problem.reason}"
     hint = _ROOM if isinstance(problem, NoRoom) else problem.cure
     return Diagnostic("scalar-loop", message, loc, hint, "warning")
 
 
 def for_want_of_room(func: Func) -> tuple[int, int, int]:
-    """How many statements are scalar loops because tiles had no room, how many loops overlap less
-    than they might, and how many statements do a part of their rows at a time: the smaller, the
-    better."""
+    """The number of statements that are scalar loops because tiles had no room, of loops that
+    overlap less than they might, and of statements that do a part of their rows at a time. The
+    smaller, the better."""
     remarks = func.remarks
     return (
         sum(r.slug == "scalar-loop" and r.hint == _ROOM for r in remarks),
@@ -74,7 +74,7 @@ def for_want_of_room(func: Func) -> tuple[int, int, int]:
 
 
 def in_pieces(store: Store, count: int, trips: int, problem: NoRoom, func: Func) -> Diagnostic:
-    """What to say of a statement that has no room for all of its rows."""
+    """The remark on a statement that has no room for all of its rows."""
     sizes = ", ".join(
         f"`{a.buffer.name}` {buffer_bytes(a)}"
         for a in func.launch.allocs

@@ -1,5 +1,5 @@
-"""What is in use of a memory while a statement runs: buffers that hold nothing then may share their
-bytes with tiles of the compiler's."""
+"""Find the buffers of a memory in use while a statement runs: buffers that hold nothing then may
+share their bytes with tiles of the compiler's."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def references(e: Expr) -> Counter[Expr]:
 
 @dataclass(eq=False)
 class SharedValues:
-    """Tiles by what they hold. `kept` are those that somebody still needs, so that no operation may
-    write into them; one nobody needs any more is like any other tile."""
+    """Tiles by their values. `kept` are those with uses left, so that no operation may
+    write into them; one without uses left is like any other tile."""
 
     uses: Counter[Expr]
     tiles: dict[tuple[Expr, Domain], Region] = field(default_factory=dict)
@@ -36,8 +36,8 @@ class SharedValues:
     left: Counter[Buffer] = field(default_factory=Counter)
 
     def wanted(self, e: Expr) -> int:
-        """How many places need the value; a conversion the compiler made serves those of what it
-        converts."""
+        """How many places need the value; a conversion the compiler made serves the places of its
+        operand."""
         if e in self.uses or not isinstance(e, Cast):
             return self.uses.get(e, 1)
         return self.wanted(e.operand)
@@ -84,7 +84,7 @@ class SharedValues:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """What is computed inside is not there outside."""
+        """Forget, at the end of the block, the values computed inside it."""
         before, kept = dict(self.tiles), set(self.kept)
         try:
             yield

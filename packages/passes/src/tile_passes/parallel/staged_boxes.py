@@ -1,5 +1,5 @@
-"""Boxes of what is read in an order of its own: those of tensors in gm come to ub as they lie, and
-bytes, which nothing gathers, are widened."""
+"""Stage boxes of elements that are read in an order of their own: those of tensors in gm come to ub
+as they lie, and bytes, which no instruction gathers, are widened."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def in_a_box(s: VectorSteps, e: Load, domain: Domain) -> Load:
 
 
 def varying_part(e: Expr, domain: Domain) -> tuple[Expr, Expr]:
-    """What of a sum differs from element to element, and what is the same for all."""
+    """The part of a sum that differs from element to element, and the part that is the same for
+    all."""
     terms, constant = linear_form(e)
     varying: Expr = ZERO
     rest: Expr = Const(constant)

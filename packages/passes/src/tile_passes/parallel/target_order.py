@@ -24,7 +24,7 @@ from tile_passes.parallel.nest import Leaf
 def in_target_order(leaf: Leaf) -> Leaf:
     """The leaf with its loops exchanged as the target's indices follow them, and those backwards
     that the target walks so. Iterations of a store are independent: all elements are read before
-    any is written. What is no box in any order is left as it is."""
+    any is written. A leaf that is no box in any order is left as it is."""
     store, variables = leaf.stmt, leaf.vars
     if not isinstance(store, Store) or not variables:
         return leaf

@@ -95,7 +95,7 @@ class Temporaries:
         self, dtype: DType, extents: tuple[Expr, ...], sizes: tuple[int, ...], e: Expr, loc: Loc
     ) -> Buffer:
         """A tile for the values of an expression until the end of the nest, with rows as close as
-        those of what it is made of."""
+        those of its operands."""
         widths = {
             constant_value(p.buffer.shape[-1])
             for p in walk_expr(e)

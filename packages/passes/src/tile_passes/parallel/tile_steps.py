@@ -52,10 +52,10 @@ COPY_DEFAULTS: tuple[AttrValue, ...] = (False, False, None)
 
 class TileSteps:
     """Collects steps. `dense` says that matrices between operations have no gaps between their
-    rows; `conditions` must hold at run time for the steps to be legal. What no operation reaches is
-    carried by the scalar unit (`by_element`) or gathered (`by_gather`). Operations that move
-    element by element are taken where all else fails (`slowly`). Elements outside of tensors are 0
-    (`zero_outside`), or a mistake."""
+    rows; `conditions` must hold at run time for the steps to be legal. Elements that no operation
+    reaches are carried by the scalar unit (`by_element`) or gathered (`by_gather`). Operations that
+    move element by element are taken where all else fails (`slowly`). Elements outside of tensors
+    are 0 (`zero_outside`), or a mistake."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ def most_extents(domain: Domain, known: Ranges) -> tuple[int, ...]:
 
 
 def check_inside(region: Region) -> None:
-    """What surely reaches outside its buffer is no region; a loop tells which element it is."""
+    """Refuse a region that surely reaches outside its buffer: a loop reports the element."""
     for s, size in zip(region.dims, region.buffer.shape, strict=True):
         if is_constant(s.offset, 0) and s.stride == 1 and s.extent == size:
             continue  # nearly always
@@ -233,7 +233,7 @@ def _tile_of(op: Op) -> str:
 
 
 def _told_of_gaps(op: Op) -> str | None:
-    """What to say if an operand has elements with gaps between them."""
+    """The reason if an operand has elements with gaps between them."""
     regions = (o for o in op.operands if isinstance(o, Region))
     apart = next((r for r in regions if _elements_lie_apart(r)), None)
     return None if apart is None else f"elements of `{apart.buffer.name}` lie apart"

@@ -141,7 +141,7 @@ def _row(e: Load, domain: Domain) -> tuple[tuple[Slice, ...] | None, int | None]
 
 
 def _residue(e: Expr, step: int) -> int | None:
-    """What is left when it is divided by a number, whatever the values of its variables are."""
+    """The remainder of a sum divided by a number, if it is the same for all values of variables."""
     terms, constant = linear_form(e)
     return constant % step if all(f % step == 0 for f in terms.values()) else None
 

@@ -90,8 +90,8 @@ class VectorStatement(VectorSteps):
         return self.steps
 
     def _load_first(self, e: Expr) -> None:
-        """All loads from gm before the first operation, so that they are waited for once. What one
-        side of a branch loads stays there."""
+        """All loads from gm before the first operation, so that they are waited for once. The loads
+        of one side of a branch stay there."""
         if isinstance(e, Load) and e.buffer.memory is Memory.GM:
             used = variables_in(e, self.domain)
             domain = self.domain.only(used)

@@ -1,5 +1,5 @@
-"""What the parts of a vector statement are computed with: the statement as those see it who take
-some of its expressions, and ask it for what stands inside them."""
+"""Define the interface of a vector statement for the modules that compute some of its expressions,
+and request their operands from it."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """Build the data dependence graph of one iteration of a loop.
 
 Nodes are units: statements that stay together, on one core. An edge from `a` to `b` with `distance`
-d says that `b` of an iteration comes after `a` of the d-th iteration before, because both access
-`buffer` and one of them writes it; without a buffer, because `b` uses a name that `a` defines.
+d means: `b` of an iteration comes after `a` of the d-th iteration before. The reason is that both
+access `buffer` and one of them writes it; without a buffer, that `b` uses a name that `a` defines.
 
 Definitions that read no memory are no nodes: a copy goes wherever its name is used. In a loop of
 one core, a name for a loaded value stays with its users, and so do statements that share the
-scratch buffer of an operation. Times are added by those who schedule the graph.
+scratch buffer of an operation. The schedulers of the graph add times.
 """
 
 from __future__ import annotations

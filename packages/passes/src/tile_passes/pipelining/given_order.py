@@ -33,8 +33,8 @@ def given_order(iteration: Iteration) -> Arrangement:
 
 
 def _said(loop: For) -> dict[Stmt, Given]:
-    """What is given for the statement that each of these was made of: they stand in its order, and
-    at places in its text."""
+    """The given order and stage of the statement that each of these was lowered from: they stand in
+    its order, and at places in its text."""
     found: dict[Stmt, Given] = {}
     at = 0
     for stmt in loop.body:
@@ -47,7 +47,7 @@ def _said(loop: For) -> dict[Stmt, Given]:
 
 def _around(loc: Loc, given: tuple[Given, ...], at: int) -> int:
     """Which statement of the text, from `at` on, has this place in it: the one that begins last of
-    those that begin no later. What was made of a nest is at places inside the nest."""
+    those that begin no later. Statements of a nest are at places inside the nest."""
     begin = {
         i: (given[i].loc.line, given[i].loc.column)
         for i in range(at, len(given))

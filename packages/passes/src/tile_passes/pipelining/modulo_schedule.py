@@ -54,7 +54,7 @@ def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times
     """Compute the least cycles between the starts of two iterations: max(ResMII, RecMII).
 
     RecMII is the most cycles of time for each iteration that a cycle of dependences spans. A unit
-    counts with what it occupies one pipe for: units that depend on each other may overlap on other
+    counts with its cycles on one pipe: units that depend on each other may overlap on other
     pipes.
     """
     taken = {unit: busiest(times[unit].uses)[1] for unit in graph}

@@ -53,8 +53,9 @@ class OneStage:
 @dataclass(frozen=True, slots=True)
 class Schedule(Pipelined):
     """A loop of one core, with its instructions, its modelled times, and those in the order of the
-    text. The loop asks for `asked` versions of the buffers that are `handed` from pipe
-    to pipe; `short` are loaded and get less. `why` the order is that of the text, where it is."""
+    text. The loop requires `asked` versions of the buffers that are `handed` from pipe
+    to pipe; `short` are loaded and get less. `why` is the reason for the order of the text, if it
+    is kept."""
 
     core: Core
     work: IterationWork[Unit]
@@ -66,7 +67,7 @@ class Schedule(Pipelined):
     why: str
 
     def as_written(self, why: str) -> Schedule:
-        """The order of the text instead, with the versions that the loop asks for."""
+        """The order of the text instead, with the versions that the loop requires."""
         if not self.skewed:
             return self
         versions = {b: min(n, self.asked) for b, n in self.versions.items() if b in self.handed}
@@ -90,7 +91,7 @@ class Schedule(Pipelined):
 
     @property
     def bound(self) -> str:
-        """What keeps an iteration from starting any sooner."""
+        """The reason why an iteration does not start any sooner."""
         pipe, cycles = self.resource_bound
         if self.saturated:
             return f"{pipe} is never idle"

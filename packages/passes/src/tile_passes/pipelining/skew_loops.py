@@ -88,8 +88,8 @@ def skew_loops(func: Func, plans: Iterable[Pipelined], target: Target) -> Func:
 
 @dataclass(slots=True)
 class _LoopWriter:
-    """Writes loops as planned, with `new` buffers that have versions. What stands outside of a new
-    loop gets other names and, as `added`, `scratch` buffers of its own: with the same bytes it
+    """Writes loops as planned, with `new` buffers that have versions. Statements outside of a new
+    loop get other names and, as `added`, `scratch` buffers of their own: with the same bytes they
     would wait for everything in between."""
 
     plan: Mapping[For, Pipelined]

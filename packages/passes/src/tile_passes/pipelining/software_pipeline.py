@@ -117,8 +117,8 @@ def _stages(
     target: Target,
 ) -> Stages | OneStage:
     """As many stages as the modelled times need, and fewer where the versions do not fit. A tile
-    that stages share and that is loaded is loaded ahead, if there is room for one version more:
-    that comes before more iterations in flight, as a load that waits for the last stage delays
+    that stages share and that is loaded is loaded ahead, if there is room for one version more.
+    That comes before more iterations in flight, as a load that waits for the last stage delays
     each of them."""
     loop = iteration.loop
     scratch = {a.buffer for a in func.launch.allocs if a.scratch}
@@ -156,7 +156,7 @@ def _loaded_by_author(loop: For) -> set[Buffer]:
 
 
 def _unmovable(loop: For) -> OneStage | None:
-    """What keeps all statements of a loop in their order, if anything does."""
+    """The reason to keep all statements of a loop in their order, if there is one."""
     for leaving in breaks(loop.body):
         return OneStage("a break leaves the loop", leaving.loc)
     for op in walk_ops(loop.body):
@@ -235,7 +235,7 @@ class _CorePlanner:
         raise AssertionError
 
     def in_text(self, stages: int) -> Schedule:
-        """The order of the text with so many versions of what is handed from pipe to pipe."""
+        """The order of the text with so many versions of the buffers handed from pipe to pipe."""
         handed = self.given.handed
         all_versions = that_fit(self.func, self.versions, handed, stages, self.target)
         versions = {b: all_versions[b] for b in handed if b in all_versions}

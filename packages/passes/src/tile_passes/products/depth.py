@@ -1,7 +1,8 @@
-"""How much of k a round of a product's loop loads: as much as makes loads cheapest and has room.
+"""Choose how much of k an iteration of a product's loop loads: as much as makes loads cheapest and
+has room.
 
 Rows of an operand that lie along k get longer with it, and long rows are loaded faster. The other
-operand only gets more rows: these are loaded in parts with places of their own, so that a part can
+operand only gets more rows. These are loaded in parts with places of their own, so that a part can
 be loaded anew as soon as it has been multiplied, without a second version of all of it.
 """
 
@@ -97,9 +98,9 @@ def tile_buffer(operand: Loaded, depth: Depth) -> Buffer:
 
 
 def _cycles(loop: ProductLoop, depth: Depth, target: Target) -> float:
-    """Cycles of all loads of the loop, and once more of those under which no product is done: those
-    before the first product, unless a loop around goes on with its next round, and those before the
-    first of rounds that are left over."""
+    """Cycles of all loads of the loop, and once more of those under which no product is done. These
+    are those before the first product, unless a loop around goes on with its next iteration, and
+    those before the first of iterations that are left over."""
     whole, rest = divmod(loop.rounds, depth.rounds)
     size = depth.rounds * loop.depth
     part = depth.rows if depth.parts > 1 else size

@@ -46,7 +46,7 @@ from tile_ir.quick_dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """An operand with its load. k runs along dimension `k_dim` of the last two, of the matrix in l1
-    and of what is loaded: along -1 more of k makes rows longer, along -2 it makes more rows."""
+    and of the load: along -1 more of k makes rows longer, along -2 it makes more rows."""
 
     name: str
     load: Op
@@ -66,9 +66,9 @@ class Loaded:
 class ProductLoop:
     """A pipelined loop of `rounds` rounds, each over `depth` elements of k. The product and the
     loads have definitions of the loop put in; they may stand in a `section` of their core.
-    `nested`: whether it is in another loop, so that its rounds follow those of its last run. What
-    rounds load follows on in groups of `group` rounds, the first of which begin the loop; in all of
-    them where that is 0."""
+    `nested`: whether it is in another loop, so that its rounds follow those of its last run. The
+    loads of iterations follow on in groups of `group` iterations, the first of which begin the
+    loop; in all of them where that is 0."""
 
     loop: For
     section: Section | None

@@ -66,7 +66,7 @@ TRUE, FALSE = Const(True, BOOL), Const(False, BOOL)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What an accumulator consists of: whether there is a `tile` in ub, and when the part in l0c
+    """The parts of an accumulator: whether there is a `tile` in ub, and when the part in l0c
     still counts as zeros, so that the next product overwrites it; None without such a part. The
     tile counts only `where` a condition holds, which is TRUE but in the block behind a branch."""
 
@@ -336,7 +336,7 @@ class Accumulator:
         return None
 
     def _in_tile(self, parts: Parts, loc: Loc) -> list[Stmt]:
-        """What adds the part in l0c to the tile in ub."""
+        """The statements that add the part in l0c to the tile in ub."""
         if parts.zero is None:
             return []
         part = self._new("part", Memory.UB) if parts.tile else self.tile

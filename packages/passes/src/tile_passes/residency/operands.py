@@ -1,7 +1,7 @@
 """Keep operands of products in l1, and the same tiles in ub where vector code uses them.
 
-What vector code writes is handed over to l1 before the product that reads it, outside of loops that
-do not change it; what is loaded from gm goes to each memory in which it is read.
+Values that vector code writes are handed over to l1 before the product that reads them, outside of
+loops that do not change them. Loads from gm go to each memory in which they are read.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class OperandTile:
         return new, frozenset(held)
 
     def _handover(self, valid: Valid, loc: Loc) -> list[Stmt]:
-        """What brings the value to l1, if it is not there."""
+        """The statements that bring the value to l1, if it is not there."""
         if OPERAND in valid or TILE not in valid:
             return []
         return [handover(self.tile, self.operand, loc)]

@@ -27,7 +27,8 @@ class Sum(NamedTuple):
 def placed(func: Func, target: Target) -> Func:
     """The function with a buffer in each memory for every open tile of a product. Where l0c can not
     hold all sums that are there at once, some of them are added up in ub until it can, the largest
-    first: some of those that stay in l0c over a loop, or, if that is not enough, of all."""
+    first. They are some of those that stay in l0c over a loop, or, if that is not enough, of all.
+    """
     func = read_tensors(with_own_tiles(forward_copies(func)))
     first, sums = _placed(func, target, frozenset())
     if not _too_many(first, target):
@@ -51,8 +52,8 @@ def _moved(func: Func, target: Target, new: Func, sums: list[Sum], only_kept: bo
 
 
 def _placed(func: Func, target: Target, in_ub: frozenset[Buffer]) -> tuple[Func, list[Sum]]:
-    """The function with all tiles placed, and its sums. What products add to comes first: it may
-    leave copies to what they read."""
+    """The function with all tiles placed, and its sums. Sums come first: they may leave copies to
+    operands."""
     names = FreeNames.of(func)
     body = func.launch.body
     split: dict[Buffer, list[Alloc]] = {}
@@ -79,7 +80,7 @@ def _placed(func: Func, target: Target, in_ub: frozenset[Buffer]) -> tuple[Func,
 
 
 def _too_many(func: Func, target: Target) -> set[Buffer]:
-    """What is live in l0c where that is most, if it can not hold all of it."""
+    """The buffers live in l0c where most are, if it can not hold all of them."""
     allocs = [a for a in func.launch.allocs if a.buffer.memory is Memory.L0C]
     capacity = target.capacity[Memory.L0C]
     if sum(map(buffer_bytes, allocs)) <= capacity:

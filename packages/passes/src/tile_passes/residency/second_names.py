@@ -1,6 +1,5 @@
-"""Tiles with two names that products use: each run of products has a tile of its own, without a
-second name, that is copied from the bytes of both names, and back to them where products add to
-it."""
+"""Give runs of products tiles of their own where the tiles they use have two names. Such a tile
+is copied from the bytes of both names, and back to them where products add to it."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from tile_passes.residency.forwarding import with_one_name
 
 
 def read_tensors(func: Func) -> Func:
-    """The function whose scalar code reads tensors that nobody writes, instead of their copies."""
+    """The function whose scalar code reads tensors without writes, instead of their copies."""
     body = func.launch.body
     copies = _copies(body, frozenset(with_one_name(func)))
     return func if not copies else func.with_body(_body(body, copies, {}))

@@ -91,7 +91,7 @@ def roles_in(body: Body, buffer: Buffer) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class ValueUses:
-    """What statements do to the value of `buffer`."""
+    """The uses of the value of `buffer` by statements."""
 
     buffer: Buffer
 

@@ -1,7 +1,7 @@
-"""What goes along with a dimension of the grid: the dimensions of tiles and the parallel loops that
+"""Find the dimensions of tiles and the parallel loops along a dimension of the grid: they
 are longer where one block does the work of neighbours.
 
-It is an analysis as for splitting rows over lanes: dimensions that operations run along together
+It is an analysis as for splitting rows over lanes. Dimensions that operations run along together
 (`OpDef.axes`) belong together, and everything else that the place of a block decides is a reason
 against it.
 """
@@ -72,7 +72,7 @@ class BlockAxis:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What is around a statement: definitions of names, and parallel loops."""
+    """The context of a statement: definitions of names, and parallel loops."""
 
     names: Mapping[Var, Expr]
     parallel: tuple[For, ...] = ()
@@ -119,7 +119,7 @@ def _steps(body: Body, place: Var, names: Mapping[Var, Expr]) -> Iterator[int]:
 
 
 def _coefficient(expr: Expr, var: Var) -> int | None:
-    """How often a sum has a variable; None where it is inside something else."""
+    """The coefficient of a variable in a sum; None where it is inside something else."""
     terms, _ = linear_form(expr)
     if any(atom != var and var in set(walk_expr(atom)) for atom in terms):
         return None

@@ -60,7 +60,7 @@ Price = Callable[[Func, int, Target], float]
 
 @dataclass(frozen=True, slots=True)
 class Retiling:
-    """What was decided: the new function, how many neighbours are one along the places that can,
+    """The decision: the new function, how many neighbours are one along the places that can,
     why others can not, and the modelled cycles of the launch before and after."""
 
     func: Func

@@ -23,7 +23,7 @@ class GridDim:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """All dimensions that the body asks for, the fastest first."""
+    """All dimensions that the body uses, the fastest first."""
 
     block: Var
     blocks: int

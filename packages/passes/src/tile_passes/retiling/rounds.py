@@ -1,5 +1,7 @@
-"""Rounds of a product's loop: as deep in k as one instruction multiplies, and begun elsewhere by
-blocks that run side by side, so that they do not ask for the same rows at once."""
+"""Change the iterations of a product's loop: as deep in k as one instruction multiplies.
+
+Blocks that run side by side begin elsewhere, so that they do not load the same rows at once.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +141,7 @@ def _with_loads_of(
 
 def begun_elsewhere(func: Func, place: Expr) -> Func:
     """The function whose blocks begin their sums over k at different places and go once around.
-    `place` tells neighbours apart."""
+    `place` differs between neighbours."""
     new: dict[Stmt, Stmt] = {}
     for loop in product_loops(func):
         parts = max(

@@ -1,9 +1,9 @@
-"""What goes along with a dimension of a tile inside of a run of statements, where the rows of that
-dimension have nothing to do with each other: then the run may be done for some of them at a time.
+"""Find the dimensions that go along with a dimension of a tile inside of a run of statements, where
+the rows of that dimension are independent. Then the run may be done for some of them at a time.
 
-It is an analysis as for blocks that become one (`block_axis`), the other way round: places along
-the dimension may be computed with, as each row keeps its number, but what all rows need must be
-there for the first of them.
+It is an analysis as for blocks that become one (`block_axis`), the other way round. Places along
+the dimension may be computed with, as each row keeps its number; but values that all rows need must
+be there for the first of them.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _own(func: Func, run: Body, kept: Mapping[For, set[Buffer]]) -> frozenset[Bu
 def _check_places(
     places: Mapping[Buffer, Sequence[_RowPlace | None]], stored: set[Buffer], size: int
 ) -> None:
-    """Rows that meet in a tensor are the same rows of the run, or nobody writes it."""
+    """Require that rows that meet in a tensor are the same rows of the run, or have no writer."""
     for buffer in stored:
         found = places[buffer]
         first = found[0]
@@ -339,7 +339,7 @@ class _RowReader:
         self.others(op, marks, rounds, seen)
 
     def others(self, op: Op, marks: Mapping[int, int], rounds: set[int], seen: _Walk) -> None:
-        """What goes along in the operands of an operation, some dimensions of which do."""
+        """Mark the operands that go along in an operation, some dimensions of which do."""
         together = self.together(op, marks) if marks else {}
         written = {r for r, access in accesses(op) if access.writes}
         for number, region in enumerate(op.operands):

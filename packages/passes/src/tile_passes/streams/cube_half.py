@@ -54,8 +54,8 @@ class CubeHalf:
         return replace(self, left=(*self.left, around))
 
     def placed(self, func: Func) -> Body:
-        """The statements in its place. What is sent may be more than what is taken; what is fetched
-        is what has been sent, since everything else in the buffer keeps its value."""
+        """The statements in its place. A send may move more than the other half takes. A fetch
+        moves exactly the sent part, since everything else in the buffer keeps its value."""
         workspace = self.op.region("dst" if self.sends else "src")
         near = self.op.region("src" if self.sends else "dst")
         runs = [Run(r.var, r.start, difference(r.stop, r.start)) for r in self.left
@@ -107,7 +107,7 @@ def _mentioned(body: Body, var: Var) -> bool:
 
 
 def _of_lane(body: Body, lane: Var, number: int) -> Body:
-    """What one vector core does; branches it surely takes, or does not, are gone."""
+    """The statements of one vector core; branches it surely takes, or does not, are gone."""
     known = map_expressions(body, lambda e: simplify(substitute(e, {lane: Const(number)})))
     return _decided(known)
 

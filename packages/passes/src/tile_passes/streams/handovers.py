@@ -1,12 +1,11 @@
-"""Tensors in gm by which the cores of a block hand values to each other, and which access takes
-what which other one has left.
+"""Find tensors in gm by which the cores of a block hand values to each other, and pair each access
+with its partner.
 
-A tensor is a handover by its use, whatever it is called: one core writes it, the other reads it,
-and the text cannot mean what it says from top to bottom, because the reader stands before the
-writer, or because one loop of one core writes the same bytes in every round and one of the other
-reads them (docs/language/rules.md#handovers). Then the n-th access of one core goes with the n-th
-of
-the other. The workspace of a copy between the cores is none where it is written first: both halves
+A tensor is a handover by its use, whatever it is called: one core writes it and the other reads it,
+and the text from top to bottom can not be the order. Either the reader stands before the writer, or
+one loop of one core writes the same bytes in every iteration and one of the other reads them
+(docs/language/rules.md#handovers). Then the n-th access of one core goes with the n-th of the
+other. The workspace of a copy between the cores is none where it is written first: both halves
 stand where the text means them.
 """
 
@@ -23,7 +22,7 @@ from tile_passes.streams.loops_in_step import Meanings, loops_in_step
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """What is written, and where the other core takes it."""
+    """A write, and the read of the other core that takes its value."""
 
     writer: GmAccess
     reader: GmAccess
@@ -82,8 +81,8 @@ def _takes(reader: GmAccess, writer: GmAccess) -> bool:
 
 
 def _in_step(writer: GmAccess, reader: GmAccess, meanings: Meanings) -> bool:
-    """Whether loops of both touch the same bytes in every round, and may be meant to take a round
-    of one for each of the other: that they do not is told where they are merged."""
+    """Whether loops of both touch the same bytes in every iteration, and may be meant to take one
+    iteration for each of the other. Merging reports it if they do not."""
     outside = len(common_path(writer.path, reader.path))
     loops = loops_in_step(writer, reader, outside, meanings)
     return loops is not None and (loops.equally_often or loops.unknown)

@@ -211,7 +211,7 @@ def mentions(expr: Expr, var: Var, values: Mapping[Var, Expr]) -> bool:
 
 
 def definitions(body: Body) -> dict[Var, Expr]:
-    """What lets say, wherever they stand; a name that is used twice says nothing."""
+    """The values of lets anywhere in the text; a name that is used twice has none."""
     found: dict[Var, Expr] = {}
     twice = set()
     for stmt in walk(body):

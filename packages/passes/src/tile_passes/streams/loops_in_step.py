@@ -31,14 +31,14 @@ from tile_passes.streams.items import GmAccess, mentions, same_run, works_on
 
 @dataclass(frozen=True, slots=True)
 class Meanings:
-    """What names stand for, and what is written in the kernel: all other tensors have the same
+    """The values of names, and the tensors written in the kernel: all others have the same
     values wherever they are read."""
 
     values: Mapping[Var, Expr]
     written: frozenset[Buffer]
 
     def fixed(self, expr: Expr, names: Mapping[Var, Expr]) -> Expr | None:
-        """The expression in terms of what never changes; None if it depends on more."""
+        """The expression in terms of constants of the kernel; None if it depends on more."""
         meant = simplify(resolved(substitute(resolved(expr, self.values), names), self.values))
         loaded = {part.buffer for part in walk_expr(meant) if isinstance(part, Load)}
         return (
@@ -49,9 +49,9 @@ class Meanings:
 @dataclass(frozen=True, slots=True)
 class LoopsInStep:
     """A loop around a writer and one around a reader of the other core, both of which touch the
-    same bytes in every round. `same_guards` says whether the branches around them are surely taken
-    together, `equally_often` whether they surely take the same rounds, and `unknown` whether what
-    they count to may change, so that nothing is known of that."""
+    same bytes in every iteration. `same_guards` says whether the branches around them are surely
+    taken together, and `equally_often` whether they surely take the same iterations. `unknown` says
+    that their bounds may change, so that this is open."""
 
     writer: For
     reader: For
@@ -149,7 +149,7 @@ def comes_too_early(
 
 
 def path_to(stmt: Stmt, outer: Stmt) -> tuple[Stmt, ...]:
-    """What stands around a statement from `outer` on, that included, sections left out."""
+    """The statements around a statement from `outer` on, that included, sections left out."""
     return next(_paths(stmt, outer), ())
 
 

@@ -63,7 +63,7 @@ class Circular(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """What merging knows of the whole kernel."""
+    """The facts of the whole kernel for merging."""
 
     handovers: tuple[Handover, ...]
     values: Mapping[Var, Expr]
@@ -78,7 +78,7 @@ class Streams:
         return Meanings(self.values, self.written)
 
     def renamed(self, renaming: Renaming) -> Streams:
-        """The same in terms of what a loop has got from the one it was fused with."""
+        """The same in terms of the names that a loop has from the one it was fused with."""
         changes = renaming.changes
         values = dict(self.values)
         for var, value in self.values.items():
@@ -218,7 +218,7 @@ def _only_names(stmt: Stmt) -> bool:
 
 
 def _after_definitions(graph: nx.DiGraph, found: Sequence[Item]) -> None:
-    """A name comes before those who use it, and a variable keeps its stores and loads in order."""
+    """A name comes before its uses, and a variable keeps its stores and loads in order."""
     defined: dict[Var, Item] = {}
     last_store: dict[object, Item] = {}
     loaded: dict[object, list[Item]] = {}
@@ -240,7 +240,7 @@ def _after_definitions(graph: nx.DiGraph, found: Sequence[Item]) -> None:
 
 
 def _by_shared_memory(graph: nx.DiGraph, found: Sequence[Item], streams: Streams) -> None:
-    """What is in gm and no handover is accessed in the order of the text."""
+    """Keep the order of the text for accesses of gm that are no handover."""
     paired = {id(p.writer.stmt) for p in streams.pairs} | {id(p.reader.stmt) for p in streams.pairs}
     handed = {h.buffer for h in streams.handovers}
     # Each core keeps its own order: whoever comes after its last access comes after all of them.

@@ -1,4 +1,4 @@
-"""What is told where the statements of both cores have no common order."""
+"""Write the errors for statements of both cores that have no common order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tile_passes.streams.loops_in_step import LoopsInStep
 
 
 def no_order(func: Func, found: Sequence[Handover]) -> KernelError:
-    """What is told where each core would wait for the other."""
+    """The error where each core would wait for the other."""
     loc = found[0].pairs[0].reader.stmt.loc if found else func.loc
     names = ", ".join(f"`{h.buffer.name}`" for h in found)
     return KernelError(

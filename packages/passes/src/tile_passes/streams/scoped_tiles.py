@@ -1,5 +1,6 @@
-"""Tiles on chip that one scope of a kernel leaves to another, where a copy carries them from core
-to core: loops in step become one, as with tensors that hand values over, before the scopes go."""
+"""Merge loops in step around tiles on chip that one scope of a kernel leaves to another, where a
+copy carries them from core to core. It happens before the scopes go, as with tensors that hand
+values over."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def _name(pair: Pair) -> str:
 
 
 def _pairs(found: Sequence[GmAccess], copies: Sequence[Op], meanings: Meanings) -> list[Pair]:
-    """What a copy leaves or takes in one scope, and what others do with the tile in a scope of the
+    """Pair the accesses of a copy in one scope with the accesses of the tile in a scope of the
     other core, in loops in step."""
     pairs = []
     for own in (a for a in found if any(a.stmt is op for op in copies)):

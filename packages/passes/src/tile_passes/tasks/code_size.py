@@ -58,7 +58,7 @@ def task_code(func: Func) -> tuple[TaskCode, ...]:
 
 
 def body_changes(code: Sequence[TaskCode], core: Core) -> int:
-    """How often a core that runs all tasks changes to another body."""
+    """The number of changes to another body by a core that runs all tasks."""
     return max(0, sum(core in task.bytes for task in code) - 1)
 
 

@@ -1,11 +1,11 @@
-"""Which tasks wait for which: from what they read and write in gm, by their final texts.
+"""Compute which tasks wait for which: from their reads and writes in gm, by their final texts.
 
 A block does the tasks in one order, and its cores meet behind each. So a task waits for others only
-where it touches what they have touched; and who waits for a task knows that its blocks are done
-with what they have done and waited for before it, too.
+where both touch the same bytes. Once a block has waited for a task, the blocks of that task are
+done with all their earlier work and waits, too.
 
-Tasks that touch what other ranks reach are in order as launches are: what a block tells another
-rank it tells for all blocks of its own, and what it has waited for holds for all. Where all tasks
+Tasks that touch memory of other ranks are in order as launches are: a block's signal to another
+rank holds for all blocks of its own rank, and so does its wait. Where all tasks
 are done several times, the next time waits for the one before it in the same way.
 """
 

@@ -57,8 +57,8 @@ class _Sets:
 
 
 def refuse_counters(task: Func, target: Target) -> None:
-    """Raises KernelError `task-flags` where a core of a task may set a counter more often than it
-    counts while nobody has waited."""
+    """Raises KernelError `task-flags` where a core of a task may set a counter, without a wait in
+    between, more often than it counts."""
     for section in task.launch.body:
         if not isinstance(section, Section):
             continue

@@ -1,5 +1,5 @@
-"""What each block of a task touches in gm: places along each dimension of a tensor, from the final
-text, with the number of the block put in."""
+"""Compute the touches of each block of a task in gm: places along each dimension of a tensor, from
+the final text, with the number of the block put in."""
 
 from __future__ import annotations
 

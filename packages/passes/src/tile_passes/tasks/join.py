@@ -73,8 +73,9 @@ def joined(func: Func, tasks: Sequence[Func], target: Target) -> Func:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A task in the text of all: how many blocks it has, if that is a number, which block of the
-    launch does the first of them, and whether both kinds of core work in it."""
+    """A task in the text of all. `most` is its number of blocks, if that is constant, and `first`
+    the block of the launch that does the first of them. `mixed` says that both kinds of core work
+    in it."""
 
     task: Func
     text: Embedded
@@ -184,7 +185,7 @@ class _Joiner:
         return Section(core, tuple(body), self.loc)
 
     def _task(self, core: Core, number: int, p: _Placed) -> list[Stmt]:
-        """Wait, do the block's share, and tell."""
+        """Wait, do the block's share, and signal."""
         work = p.body(core)
         if p.task.launch.threads == 1 and self.lanes is None and core is Core.VECTOR and work:
             work = rewrite(work, self._alone)
@@ -255,7 +256,7 @@ class _Joiner:
         return [For(turn, Const(0), simplify(rounds), LoopKind.SERIAL, body, self.loc)]
 
     def _tellers(self, number: int) -> int:
-        """How many blocks tell that they are done with a task."""
+        """The number of blocks that signal the end of a task."""
         most = constant_value(self.tasks[number].launch.blocks)
         return self.blocks if most is None else min(most, self.blocks)
 
@@ -292,8 +293,8 @@ def _never_written(func: Func, tasks: Sequence[Func]) -> frozenset[Buffer]:
 
 
 def _with_turn(stmt: Stmt, facts: Facts) -> Stmt | Body:
-    """The statement, without branches that ask whether there is a part for the turn: a task by
-    itself did not know."""
+    """The statement, without the branches on the existence of a part for the turn: in the launch
+    that is certain."""
     match stmt:
         case If(condition=condition) if (truth := decided(condition, {}, facts)) is not None:
             return stmt.then if truth else stmt.orelse

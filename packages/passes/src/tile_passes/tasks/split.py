@@ -52,7 +52,7 @@ def tasks_of(func: Func) -> Iterator[Func]:
 
 
 def rooms(func: Func) -> tuple[Buffer, ...]:
-    """What a kernel has in gm for itself, for one call."""
+    """The buffers in gm that a kernel has for itself, for one call."""
     return tuple(a.buffer for a in func.launch.allocs if _is_room(a))
 
 

@@ -40,7 +40,7 @@ Told = Callable[[str, str, bool], None]
 
 @dataclass(frozen=True, slots=True)
 class BuildOrder:
-    """What is to be built. `paths` are folders that modules of the project are imported from."""
+    """The folder, toolchain and limits of a build. Project modules are imported from `paths`."""
 
     folder: Path
     root: Path
@@ -52,7 +52,7 @@ class BuildOrder:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a kernel: its manifest, and how many variants were compiled or what is wrong."""
+    """The outcome for a kernel: its manifest and the count of compiled variants, or the error."""
 
     kernel: str
     manifest: Path
@@ -63,7 +63,7 @@ class Result:
 def build_kernels(kernels: Kernels, order: BuildOrder, told: Told) -> Iterator[Result]:
     """Build the families one after another, the variants of each in processes of their own.
 
-    What is wrong with one does not keep the others from being built.
+    An error in one family does not stop the others.
     """
     fingerprint = order.toolchain.fingerprint()
     with _Workers(order) as workers:
@@ -180,7 +180,7 @@ def _finish(waiting: dict[_Waiting, KernelCompileSpec], kernel: str, told: Told)
 
 
 def _known(manifest: Path) -> dict[str, KnownVariant]:
-    """What an earlier build left; nothing if that cannot be read."""
+    """Return the variants of an earlier build by key; none if its manifest cannot be read."""
     try:
         return {v.variant_key: v for v in read_manifest(manifest).variants}
     except (BuildError, OSError):
@@ -195,7 +195,7 @@ def _stands(known: KnownVariant | None, key: str, compiles: bool) -> bool:
 
 
 def _common_abi(family: Family, folder: Path, compiles: bool) -> KernelAbi:
-    """What C++ calls, which is the same for all variants."""
+    """Return the signature that C++ calls: all variants have the same. BuildError otherwise."""
     found: KernelAbi | None = None
     for spec in family.specs:
         text = (folder / VariantFiles.of(spec, compiles).source).read_text("utf-8")
@@ -217,7 +217,7 @@ def _common_abi(family: Family, folder: Path, compiles: bool) -> KernelAbi:
 
 
 class _Setting:
-    """What a process builds with."""
+    """The folder and the toolchain that a worker process builds with."""
 
     folder: Path
     toolchain: Toolchain
@@ -314,7 +314,7 @@ def write_if_changed(path: Path, text: str) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Nobody else builds in a folder meanwhile; what killed builds left there is gone."""
+    """Lock a folder for one build, and remove the remains of killed builds."""
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process, however that ends
         for left in (*folder.glob(".*-*"), *folder.glob("*/.building-*")):

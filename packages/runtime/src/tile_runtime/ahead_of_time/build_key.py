@@ -1,7 +1,7 @@
-"""What a variant depends on, as one hash: another one means that it is built again.
+"""Hash everything that a variant depends on: another hash means that it is built again.
 
-Its specialization, the toolchain and the chip, this compiler by content, and every file of the
-project that its module imports, directly or not. Not the places of files: trees move.
+The inputs are its specialization, the toolchain and the chip, this compiler by content, and every
+file of the project that its module imports, directly or not. Folders do not count: trees move.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _origin(name: str) -> str | None:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """What Python would load, found without loading the packages above it."""
+    """Find the module that Python would load, without loading the packages above it."""
     above, _, own = name.rpartition(".")
     if not above:
         return PathFinder.find_spec(name)
@@ -132,7 +132,7 @@ def _spec(name: str) -> ModuleSpec | None:
 
 @lru_cache(maxsize=1)
 def _installed() -> tuple[Path, ...]:
-    """Folders of what is no part of a project: the library, what is installed, and this compiler,
+    """Return the folders outside every project: the library, installed packages, and this compiler,
     which is in the key already."""
     folders = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     ours = ("tile_ir", "tile_passes", "tile_frontend", "tile_runtime", *GENERATORS.values())

@@ -1,8 +1,8 @@
-"""Whether a wrapper in C++ calls kernels as they were built: the host's compiler looks at its
-types, with the registries of a tree. Nothing is linked, and no device is needed.
+"""Check that a C++ wrapper calls kernels as they were built.
 
-Types are all it sees: two arguments of one type that stand in each other's place fit, and whether a
-variant is ever asked for is known when the program runs.
+The host's compiler checks its types against the registries of a tree. Nothing is linked, and no
+device is needed. The check covers types only: two swapped arguments of one type pass, and only the
+running program shows whether it uses a variant.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _HEADERS = Path(__file__).parent / "include"
 def check_wrapper(
     wrapper: Path, manifests: Sequence[Manifest], flags: Sequence[str] = ()
 ) -> tuple[Manifest, ...]:
-    """The kernels whose registries a wrapper includes. `flags` are those the project compiles it
-    with.
+    """Return the kernels whose registries a wrapper includes. `flags` are those the project
+    compiles it with.
 
-    Raises BuildError with what the compiler says if a call does not fit, and for a wrapper that
+    Raises BuildError with the compiler's message if a call does not fit, and for a wrapper that
     includes no registry, or one of a kernel that was not built.
     """
     macros = {f"XLLM_TL_{m.kernel.upper()}_REGISTRY_INC": m for m in manifests}

@@ -1,7 +1,7 @@
 """The names of one variant in an emitted source, and the parameters of its entry.
 
-Tokens are renamed, not words of the text: what stands in comments and strings stays. Which names a
-variant has is told by `kernel_spec`.
+Tokens are renamed, not words of the text: comments and strings stay unchanged. `kernel_spec`
+defines the names of a variant.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class KernelAbi:
-    """What C++ calls."""
+    """The return type and the parameters of the function that C++ calls."""
 
     return_type: str
     parameters: tuple[Parameter, ...]

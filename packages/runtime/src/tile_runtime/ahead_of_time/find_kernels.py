@@ -48,7 +48,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """What a folder has: families by name, and why files have none that should."""
+    """The kernels of a folder: families by name, and the errors of files that should have one."""
 
     families: dict[str, Family]
     broken: dict[Path, BuildError]

@@ -85,8 +85,8 @@ class KernelSpec:
     source_entry_symbol: str = "call"
 
     def validate(self) -> None:
-        """ValueError for a key or a name that cannot be one; KeyError for a definition of what is
-        not there."""
+        """Raise ValueError for an invalid key or name, and KeyError for a definition without a
+        specialization."""
         if not isinstance(self.variant_key, str) or not _KEY.match(self.variant_key):
             raise ValueError(f"variant_key {self.variant_key!r}: letters, digits and `_` only")
         where = f"variant {self.variant_key!r}"

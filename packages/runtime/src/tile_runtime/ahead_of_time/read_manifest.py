@@ -23,7 +23,7 @@ MOST_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class KnownVariant:
-    """What an earlier build says of a variant. Its files with the hashes of what was in them, the
+    """A variant of an earlier build. `files` maps its files to the hashes of their contents, the
     source first; `values` are those of the dispatch fields, in their order."""
 
     variant_key: str
@@ -36,7 +36,7 @@ class KnownVariant:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What was built of a kernel."""
+    """The manifest of a built kernel."""
 
     path: Path
     kernel: str
@@ -48,7 +48,7 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """What a manifest says.
+    """Read a manifest.
 
     Raises BuildError (`manifest`) that says where the text is no manifest; FileNotFoundError.
     """

@@ -1,4 +1,5 @@
-"""What C++ includes to find a variant: `registry.inc`, and the older `variants.inc`.
+"""Write the files that C++ includes to find a variant: `registry.inc`, and the older
+`variants.inc`.
 
 The names in them are part of the contract with wrappers (docs/use/devices.md#registry).
 """

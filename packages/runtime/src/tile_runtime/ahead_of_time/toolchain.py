@@ -1,5 +1,5 @@
-"""What turns the source of a variant into an object: the device compiler, or the host's for the
-simulator. Which variants there are, and when they are compiled, is told elsewhere."""
+"""Compile the source of a variant into an object, by the device compiler or, for the simulator, by
+the host's. `kernel_spec` names the variants, and `build_kernels` starts their compilation."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Toolchain:
         return next(t for t in TARGETS.values() if t.architecture == family)
 
     def options(self) -> dict[str, str]:
-        """What the manifest says of it."""
+        """The toolchain's entries of the manifest."""
         return {"bisheng_arch": f"dav-{self.chip.npu_arch}", "device": self.device}
 
     def fingerprint(self) -> dict[str, str]:
-        """What an object depends on besides its source. BuildError if the compiler is not there."""
+        """Return the inputs of an object besides its source. BuildError without the compiler."""
         chip = self.chip
         known = {
             "target": self.name,
@@ -66,8 +66,8 @@ class Toolchain:
     def compile(
         self, source: Path, output: Path, variant: str, definitions: list[str], kept: Path
     ) -> None:
-        """Make an object of a source, which will be kept at another place: faults of the simulator
-        name that. BuildError with what the compiler says if it cannot."""
+        """Compile a source to an object. Faults of the simulator name `kept`, the place where the
+        source will be kept. BuildError with the compiler's message if it fails."""
         defined = [f"-D{definition}" for definition in definitions]
         headers = code_generator().headers
         if self.name == "ascend":

@@ -1,4 +1,4 @@
-"""What a compiled kernel depends on besides its own text: our sources and the compiler."""
+"""Compute the identity of a kernel's inputs besides its text: our sources and the compiler."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def digest_of(*parts: str) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Hash of what is in a file; empty if there is none."""
+    """Hash the content of a file; empty if there is none."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
@@ -75,5 +75,5 @@ def file_digest(path: Path) -> str:
 
 
 def source_hash(text: str) -> str:
-    """What commands show of an emitted source: two kernels with the same are the same."""
+    """Return the short hash of an emitted source that commands show: equal for equal kernels."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -45,7 +45,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class CacheSize:
-    """What the cache holds: number of kernels, and bytes of all files."""
+    """The size of the cache: the number of kernels, and the bytes of all files."""
 
     kernels: int
     bytes: int
@@ -76,9 +76,9 @@ class KernelCache:
         return entry
 
     def publish(self, key: str, fill: Callable[[Path], None]) -> Path:
-        """Make an entry with what `fill` writes into the folder it is given.
+        """Make an entry from the files that `fill` writes into its folder.
 
-        Whatever `fill` raises leaves no trace. BuildError if the cache can not be written.
+        If `fill` raises, no entry appears. BuildError if the cache can not be written.
         """
         folder = self.scratch()
         try:

@@ -71,7 +71,7 @@ class Cann:
         return [*headers, *(name for name in libraries if not (self.home / name).exists())]
 
     def cores(self, chip: str) -> tuple[int, int] | None:
-        """Cube and vector cores of a chip by its file; None if there is none that tells."""
+        """Cube and vector cores of a chip by its file in CANN; None if no file states them."""
         for folder in ("", "*/"):
             for file in self.home.glob(f"{folder}data/platform_config/{chip}.ini"):
                 said = configparser.ConfigParser(strict=False, interpolation=None)

@@ -15,11 +15,11 @@ NO_DEVICE = "torch_npu sees no device"
 
 
 def current_device(compile_flags: Sequence[str] = (), simulate: bool = False) -> Device:
-    """The device the switch `target` chooses, where the caller does not ask to `simulate`;
+    """The device that the switch `target` chooses, unless the caller sets `simulate`;
     `auto` is the NPU if there is one, `none` no device at all. The flags are for the
     compiler of an NPU.
 
-    Raises BuildError when an NPU is asked for and there is none.
+    Raises BuildError if the switch names an NPU and there is none.
     """
     if switch("target") == "none":
         from tile_runtime.devices.no_device import NoDevice
@@ -42,7 +42,7 @@ def current_device(compile_flags: Sequence[str] = (), simulate: bool = False) ->
 
 
 def chip_name(simulate: bool = False) -> str:
-    """The chip to compile for: that of the switch `soc`, or where nobody set it and the device is
+    """The chip to compile for: that of the switch `soc`. If the switch is not set and the device is
     an NPU, the device's own."""
     if is_chosen("soc") or _simulated(simulate) or not npu_available():
         return str(switch("soc"))

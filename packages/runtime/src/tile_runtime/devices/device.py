@@ -1,4 +1,4 @@
-"""What a device is: compiles, loads and runs kernels."""
+"""The interface of devices, which compile, load and run kernels."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class KernelLaunch(Protocol):
     def remember(
         self, binder: ArgumentBinder, plan: CallPlan, arguments: tuple[Any, ...]
     ) -> Repeat | None:
-        """What does calls like one with these arguments faster, while nobody watches and no stream
-        is given; None if nothing does."""
+        """Return a faster path for calls like one with these arguments, as long as no observer and
+        no stream is set; None if there is none."""
 
 
 class Device(Protocol):

@@ -39,7 +39,7 @@ _KNOWN: dict[int, tuple[str, str | None]] = {
 
 
 def launch_error(code: str, told: str, func: Func) -> BuildError:
-    """The error at the kernel, of a code and of what the library told."""
+    """Return the error at the kernel for an error code and a message of the library."""
     known = _KNOWN.get(int(code)) if code.isdigit() else None
     words, hint = known or ("", None)
     said = "; ".join(part for part in (words, told.strip()) if part)

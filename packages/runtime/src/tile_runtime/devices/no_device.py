@@ -1,4 +1,4 @@
-"""No device at all: kernels are made as far as their source, for those who only look at them."""
+"""Emit the sources of kernels where no device runs them."""
 
 from __future__ import annotations
 

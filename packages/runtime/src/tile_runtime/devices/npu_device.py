@@ -61,8 +61,8 @@ class NpuDevice:
 class _NpuLaunch:
     """Queues a kernel on torch_npu's current stream of the tensors' device, and waits for nothing.
 
-    What a call allocates is of torch's allocator, which gives memory of a stream to that stream
-    alone until its work is done: so outputs and workspaces are allocated while the stream that the
+    torch's allocator provides the memory of a call, and gives memory of a stream to that stream
+    alone until its work is done. So outputs and workspaces are allocated while the stream that the
     kernel runs on is the current one (`on_stream`), and may be dropped as soon as it is queued.
     `npu_stream` hands over the operations of torch that still wait in the host's task queue.
     """
@@ -106,8 +106,8 @@ class _NpuLaunch:
         return remember_call(module, kernel, binder, plan, arguments, finish, stream)
 
     def __call__(self, call: Bound) -> None:
-        """Raises BuildError with what the runtime library says if it does not take the kernel, and
-        CallError for one that asks for its rank in a process that has none."""
+        """Queue the kernel. Raises BuildError with the message of the runtime library if it refuses
+        the kernel, and CallError for a kernel that uses its rank in a process without one."""
         if self._ranked and not shmem_started():
             what = f"`{self._func.name}` uses its rank, and this process is no rank"
             hint = (

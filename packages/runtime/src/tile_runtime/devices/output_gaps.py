@@ -1,5 +1,5 @@
-"""What to say of outputs and workspaces that a kernel reads before it writes them, or never writes:
-most often `out_idx` names another parameter than it should."""
+"""Write hints for outputs and workspaces that a kernel reads before it writes them, or never
+writes: most often `out_idx` names the wrong parameter."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def read_hint(fault: Fault, func: Func, call: Bound) -> str | None:
-    """What to do about a parameter that was read before it was written; None if it is none of the
-    author's parameters."""
+    """Return the hint for a parameter that was read before it was written; None if it is none of
+    the author's parameters."""
     name = next(iter(re.findall(r"GM buffer '(\w+)'", fault.text)), None)
     position = next((i for i in call.allocated if _name(func, i) == name), None)
     if position is None or name is None:
@@ -35,7 +35,7 @@ def _name(func: Func, position: int) -> str | None:
 
 
 def gap_hint(func: Func, call: Bound, position: int) -> str:
-    """What to do about an output that is not written, or not to its end."""
+    """Return the hint for an output that is not written, or not to its end."""
     hint = "or pass it in as an argument: leave it out of out_idx"
     if func.params[position] in written_buffers(func.launch.body):
         return f"write all of it, {hint}"
@@ -54,7 +54,7 @@ def _unnamed(func: Func, call: Bound) -> str:
 
 
 def gap_text(name: str, shape: tuple[int, ...], count: int, first: int, end: int) -> str:
-    """What to say of an output with `count` unwritten elements, the first run of which is
+    """Return the message for an output with `count` unwritten elements, the first run of which is
     [first, end) in the order of memory."""
     total = math.prod(shape)
     if count == total:

@@ -26,7 +26,7 @@ def shmem_home() -> Path | None:
 
 
 def shmem_identity() -> str:
-    """What kernels that are compiled with it depend on."""
+    """Identify the library's version for the cache key of kernels; empty without the library."""
     home = shmem_home()
     return "" if home is None else f"{home} {(home / 'include' / 'shmem.h').stat().st_mtime_ns}"
 
@@ -45,7 +45,7 @@ def shmem_started() -> bool:
 
 
 def shmem_words(sources: Sequence[Path], linked: bool) -> list[str]:
-    """What a command line needs for these sources; nothing where none of them asks for its rank.
+    """Return the compiler's arguments for these sources; none if no source uses its rank.
     Raises BuildError where the library is missing."""
     if not any(map(asks_for_rank, sources)):
         return []

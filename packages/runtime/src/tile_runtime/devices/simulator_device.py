@@ -170,7 +170,7 @@ class SimulatorLaunch:
         return watched_memory(self._func, call.allocated, call.returned)
 
     def _finish(self, call: Bound, error: Any, text: str) -> None:
-        """Tell what a run has to tell."""
+        """Print the run's output, raise its errors, and print warnings of gaps in outputs."""
         if text:
             sys.stdout.write(text)
             sys.stdout.flush()
@@ -182,7 +182,7 @@ class SimulatorLaunch:
             self._look_for_gaps(call, strict=switch("check") == "strict")
 
     def _raise(self, found: Sequence[SimulationError]) -> None:
-        """Raise the first error with all others; what is only waste is told as a warning."""
+        """Raise the first error with all others; wasted work alone gives a warning."""
         for_gpus = Automatic.CORES in self._func.automatic
         waste = [e for e in found if for_gpus and is_waste_of_blocks(e.fault)]
         errors = [e for e in found if e not in waste]
@@ -193,7 +193,7 @@ class SimulatorLaunch:
                 warn([replace(error.diagnostic, severity="warning")])
 
     def _is_new(self, fault: Fault) -> bool:
-        """Whether the line was not told of in the life of the kernel; from now on it was."""
+        """Whether no warning of the kernel has named the line yet; record it."""
         key = fault.kind, fault.file, fault.line
         if key in self._told:
             return False
@@ -207,8 +207,8 @@ class SimulatorLaunch:
         return simulation_error(fault, self._source, self._func)
 
     def _look_for_gaps(self, call: Bound, strict: bool) -> None:
-        """An output of which elements were never written holds anything there: at `device` a
-        warning, told once in the life of the kernel and for each output."""
+        """Report unwritten elements of outputs, which hold arbitrary values: an error at `strict`,
+        else a warning, once for each kernel and output."""
         for position, tensor in zip(call.returned, call.outputs, strict=True):
             gap = self._unwritten(call.values[position], tensor.element_size())
             if gap[0] == 0:
@@ -226,8 +226,8 @@ class SimulatorLaunch:
                 warn([replace(error.diagnostic, severity="warning")])
 
     def _warn(self) -> None:
-        """Tell what the run did that works on a device, but is waste or no document says it: each
-        line once in the life of the kernel."""
+        """Warn of actions of the run that work on a device but are waste or undocumented: once for
+        each kernel and line."""
         for warning in self._others():
             fault = _fault(warning)
             if self._is_new(fault) and concerns_the_kernel(fault, self._source, self._func):
@@ -244,7 +244,7 @@ class SimulatorLaunch:
         return machine_of(timeline, len(self._kernel.rank_times()[0]))
 
     def rank_times(self) -> RankTimes | None:
-        """The same with what is known of each rank and of the links between them."""
+        """The timeline of the latest run with the times of each rank and of their links."""
         timeline = self.timeline()
         if timeline is None:
             return None
@@ -252,7 +252,7 @@ class SimulatorLaunch:
 
     def warnings(self) -> list[tuple[int, Diagnostic]]:
         """The warnings of the latest run on this thread about the kernel, with their ranks; also
-        those that were told of an earlier run."""
+        those that an earlier run printed."""
         faults = [_fault(warning) for warning in self._others()]
         return [
             (fault.rank, simulation_warning(fault, self._source, self._func))

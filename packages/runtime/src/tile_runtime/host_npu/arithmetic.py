@@ -65,8 +65,8 @@ def _widened(arg: Any) -> Any:
 
 
 def _rounded_once(function: Any) -> Any:
-    """exp and log of float32, rounded once as the simulator's vector unit does: torch is off by a
-    last bit now and then, and some scripts compare a kernel with torch to the last bit."""
+    """Round exp and log of float32 once, as the simulator's vector unit does. torch's last bit
+    differs in rare cases, and some scripts compare a kernel with torch to the last bit."""
 
     def rounded(*args: Any, **kwargs: Any) -> Any:
         single = len(args) == 1 and isinstance(args[0], torch.Tensor) and not kwargs

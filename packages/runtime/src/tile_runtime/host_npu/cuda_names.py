@@ -1,5 +1,5 @@
-"""`torch.cuda` of scripts for GPUs, where torch has none: what they ask is answered as `torch.npu`
-does, with the capability of the plainest path."""
+"""`torch.cuda` for scripts of GPUs, where torch has none: it answers as `torch.npu` does, with the
+capability of the plainest path."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tile_runtime.host_npu.streams import Event, HostStream, current_stream, str
 
 @dataclass(frozen=True, slots=True)
 class DeviceProperties:
-    """What `get_device_properties` tells."""
+    """The properties of a device that `get_device_properties` returns."""
 
     name: str
     cube_core_num: int
@@ -118,7 +118,7 @@ class _Device:
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
-    """What needs no doing: all work is done when a call returns, and memory is the host's."""
+    """Do nothing: a call returns after all its work, and memory is the host's."""
 
 
 def _no_bytes(device: Any = None) -> int:

@@ -1,5 +1,5 @@
-"""Groups of torch.distributed on the host: the backend "hccl" of NPUs is gloo, and a barrier does
-not ask for a device that is none."""
+"""Form groups of torch.distributed on the host: the backend "hccl" of NPUs is gloo, and a barrier
+looks for no device."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which tensors are surely on the device, so that going there once more is no copy.
 
-A storage is marked, which all views of it share. What an operation makes of marked tensors is not
-marked, unless it keeps all that they are; such tensors are copied as if they came from the host.
+A mark lies on a storage, which all views share. The result of an operation on marked tensors is not
+marked, unless it keeps their memory; other results are copied as if they came from the host.
 """
 
 from __future__ import annotations

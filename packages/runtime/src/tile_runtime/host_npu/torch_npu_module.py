@@ -24,7 +24,7 @@ OPERATIONS = {
 
 
 class Operations(StandIn):
-    """A module of operations: one that is missing is told as one."""
+    """A module of operations; a missing one raises an error that names the operation."""
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith(("npu_", "_npu_")):

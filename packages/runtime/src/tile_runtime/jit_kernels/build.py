@@ -57,7 +57,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to build, and for what. `name` decides nothing."""
+    """The inputs of a build: a function, its target and its tools. `name` has no effect on it."""
 
     func: Func
     target: Target

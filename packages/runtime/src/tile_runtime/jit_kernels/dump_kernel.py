@@ -1,4 +1,4 @@
-"""Tell of a kernel that was compiled what `verbose` and `debug_root_path` of `jit` ask for."""
+"""Print and write the facts of a compiled kernel for `verbose` and `debug_root_path` of `jit`."""
 
 from __future__ import annotations
 

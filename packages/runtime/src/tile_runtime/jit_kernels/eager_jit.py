@@ -38,8 +38,8 @@ class _Compiled:
 
 @dataclass(eq=False)
 class EagerJit:
-    """What `jit` makes of an eager function: calling it compiles if needed, runs, and returns the
-    outputs; `compile` gives the kernel for sizes by name."""
+    """An eager function under `jit`: a call compiles if needed, runs, and returns the outputs;
+    `compile` gives the kernel for sizes by name."""
 
     eager: EagerFunction
     options: CompileOptions
@@ -168,7 +168,7 @@ class EagerJit:
     def _chosen(
         self, given: dict[str, Any], named: dict[str, Any]
     ) -> tuple[Parameters, dict[str, Any], dict[str, int]]:
-        """What the parameters are, the values that choose the kernel, and its constants."""
+        """Return the parameters, the values that choose the kernel, and its constants."""
         values = {n: v for n, v in given.items() if not _is_tensor(v)}
         with told_at(*place_of(self.eager.fn)):
             key = self._key(values)

@@ -1,5 +1,5 @@
-"""Calls of a factory: whether it takes the arguments, which calls make the same kernel, and where a
-mistake in them is told."""
+"""Check the arguments of a factory, identify calls that make the same kernel, and place errors in
+arguments."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def whole_call(
     factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
     """The arguments in one form for all ways to write a call: by position, with defaults. Raises
-    KernelError for those that the factory does not take: what Python says would be told in a frame
-    of ours."""
+    KernelError for those that the factory does not take: Python's own error would name a frame of
+    this file."""
     try:
         parameters = inspect.signature(factory)
     except ValueError:  # of a function that is none of Python's
@@ -108,7 +108,7 @@ def _hashable(value: object) -> bool:
 
 @contextmanager
 def told_at(loc: Loc | None, sources: Mapping[str, str]) -> Iterator[None]:
-    """Mistakes in arguments that stand in no kernel are told at what they are arguments for."""
+    """Give errors without a place the place of the function that the arguments are for."""
     try:
         yield
     except KernelError as error:

@@ -1,4 +1,4 @@
-"""What scripts ask a jitted factory for besides its kernels."""
+"""Define the attributes of a jitted factory that scripts use besides its kernels."""
 
 from __future__ import annotations
 

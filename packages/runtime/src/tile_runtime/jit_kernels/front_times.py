@@ -1,8 +1,8 @@
-"""How long tracing, lowering and emitting a kernel take, appended to the file the switch names; and
-how often the order that was inserted stops all pipes in a loop.
+"""Append the seconds of tracing, lowering and emitting a kernel to the file that the switch names,
+and the number of full barriers that `insert_sync` added in loops.
 
-Measured by doing all three once more after the kernel is built, so that the figures are those of a
-warm process and are there whether or not the kernel came from the cache.
+All three run once more after the kernel is built. So the figures are those of a warm process, and
+exist whether or not the kernel came from the cache.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ P = ParamSpec("P")
 
 @dataclass(frozen=True, slots=True)
 class JITImplementation:
-    """What stands behind a jitted factory, as its `__jit_impl__`: calling it traces and compiles
-    without the memo. Scripts ask it for the arguments of `jit`, such as `target`."""
+    """The implementation behind a jitted factory, its `__jit_impl__`: a call traces and compiles
+    without the memo. Scripts read the arguments of `jit` from it, such as `target`."""
 
     func: Factory
     options: CompileOptions
@@ -225,7 +225,7 @@ def compile_sequence(
 
 @dataclass(frozen=True, slots=True)
 class CompileOrder:
-    """What a function and the arguments of `compile` ask for, before anything is built. `outputs`
+    """A function and the arguments of `compile`, checked and resolved before the build. `outputs`
     and `workspaces` are positions of parameters, never negative."""
 
     job: Job
@@ -233,7 +233,7 @@ class CompileOrder:
     workspaces: tuple[int, ...]
 
     def printed(self, options: CompileOptions) -> Callable[[], JITKernel]:
-        """What makes the kernel, here or in another process: it pickles."""
+        """Return a function that makes the kernel, here or in another process: it pickles."""
         return functools.partial(compile_printed, _again(options), *self.made_of)
 
     @property
@@ -324,7 +324,7 @@ def _kernel(
 
 
 def _again(options: CompileOptions) -> CompileOptions:
-    """What a printed kernel does not tell by itself."""
+    """Return the options that a printed kernel does not contain."""
     return CompileOptions(
         target=options.target, compile_flags=options.compile_flags, run_mode=options.run_mode
     )
@@ -337,7 +337,7 @@ def _called(found: object) -> str:
 
 
 def _missing(found: object) -> str:
-    """What is to be done about something that stands where a prim_func should."""
+    """Return the hint for a factory that returns no prim_func."""
     if inspect.isfunction(found):
         return f"write @T.prim_func above `def {found.__name__}`"
     if found is None:

@@ -53,10 +53,10 @@ class JITKernel(KernelSources, TimedKernel):
     """A compiled kernel: call it with its inputs, get its outputs.
 
     `out_idx` and `workspace_idx` are positions in `prim_func.params`, never negative. `rebuild`
-    makes the kernel anew of what `__reduce__` tells; `retrace` makes `prim_func` anew, for a kernel
-    that a factory made, whose `name` tells the arguments; `passes` are the options it was lowered
-    with. A tuner sets `config`,
-    `latency` and `ref_latency`, both in milliseconds, and `tuning`, all that it found.
+    makes the kernel anew from the values of `__reduce__`; `retrace` makes `prim_func` anew, for a
+    kernel of a factory, whose `name` shows the arguments; `passes` are the options it was lowered
+    with. A tuner sets `config`, `latency` and `ref_latency`, both in milliseconds, and `tuning`,
+    all its results.
     """
 
     def __init__(
@@ -144,8 +144,8 @@ class JITKernel(KernelSources, TimedKernel):
             refuse_grid(self.prim_func.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickled or copied kernel is its printed function with what it was compiled for; it is
-        built anew, or found in the cache, where it is loaded."""
+        """Pickle or copy the kernel as its printed function and its options; loading builds it
+        anew, or finds it in the cache."""
         made_of = printed(
             self.prim_func, self.target, self.passes, tuple(self.out_idx),
             tuple(self.workspace_idx),
@@ -153,7 +153,7 @@ class JITKernel(KernelSources, TimedKernel):
         return self._rebuild, made_of, self._kept_in_pickles()
 
     def _kept_in_pickles(self) -> dict[str, Any]:
-        """What the function does not tell."""
+        """Return the attributes that the function does not contain."""
         return {n: getattr(self, n) for n in ("name", "config", "latency", "ref_latency")}
 
     def run_bound(self, call: Bound, inputs: tuple[Any, ...]) -> None:
@@ -183,7 +183,8 @@ class JITKernel(KernelSources, TimedKernel):
         return self._built.files
 
     def described(self, inputs: tuple[Any, ...]) -> list[torch.Tensor]:
-        """What a call returns, of inputs that have shapes, possibly symbolic, and no values."""
+        """Return the results of a call without values, for inputs of shapes, possibly symbolic
+        ones."""
         return self._binder.described(inputs)
 
     def launch_again(self, call: Bound) -> None:
@@ -221,19 +222,19 @@ class JITKernel(KernelSources, TimedKernel):
                 torch.autograd.graph.increment_version(inputs[n])
 
     def _prove(self) -> None:
-        """What was built at another level of checks is proven before its first strict run."""
+        """Prove a kernel that was built at another level of checks, before its first strict run."""
         if not self._proven and wants_proof():
             prove(self.prim_func, self.lowered, self.target)
             self._proven = True
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:
-        """The emitted source; with what calls it on the host in the same file, as it is compiled
-        that way."""
+        """The emitted source, with its caller on the host in the same file: both are compiled
+        together."""
         return self._built.files.source.read_text()
 
     @property
     def source_hash(self) -> str:
-        """What the commands of `tile-ascend` print of a kernel's source, to compare with theirs."""
+        """The source's hash, to compare with the one that `tile-ascend`'s commands print."""
         return source_hash(self.get_kernel_source())
 
     def get_host_source(self) -> str:
@@ -248,8 +249,8 @@ class JITKernel(KernelSources, TimedKernel):
         return explain_memory(self.prim_func, self.target)
 
     def explain_sync(self) -> str:
-        """What orders the pipes of this kernel and for which dependences, where that is left to the
-        compiler: what `tile-ascend opt --explain` prints."""
+        """Explain the compiler's ordering of the pipes: the inserted statements and their
+        dependences, as `tile-ascend opt --explain` prints them."""
         from tile_passes import explain_sync
 
         return explain_sync(replace(self.prim_func, automatic=self.lowered.automatic), self.target)
@@ -344,7 +345,7 @@ class JITKernel(KernelSources, TimedKernel):
         return Profiler(self, tensor_supply_type or TensorSupplyType.Auto)
 
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
-        """What the kernel, or `func` in its place, gives for inputs of its own making."""
+        """Run the kernel, or `func` in its place, on generated inputs, and return the results."""
         return self.get_profiler().run_once(func)
 
     def as_custom_op(
@@ -387,7 +388,7 @@ def printed(
     outputs: tuple[int, ...],
     workspaces: tuple[int, ...],
 ) -> tuple[Any, ...]:
-    """What a kernel is made of as plain data, that other processes can read."""
+    """Return the parts of a kernel as plain data, which other processes can read."""
     options = replace(passes, dump_dir=None, after_each=None)
     return print_func(func), dict(func.sources), target.name, options, outputs, workspaces
 

@@ -25,13 +25,13 @@ class LibraryGenerator:
         return self.srcpath
 
     def load_lib(self, lib_path: str | None = None) -> ctypes.CDLL:
-        """The library, for callers who call it themselves."""
+        """Load the library, for scripts that call it without a kernel object."""
         return ctypes.CDLL(lib_path or self.libpath)
 
 
 @dataclass(frozen=True)
 class CythonKernelAdapter:
-    """What a kernel tells about its library."""
+    """The source of a kernel and the place of its library."""
 
     lib_generator: LibraryGenerator
     kernel_source: str

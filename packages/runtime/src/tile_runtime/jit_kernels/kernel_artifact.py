@@ -1,4 +1,4 @@
-"""`lower`: the source of a kernel without compiling it, for those who build it themselves."""
+"""Emit the source of a kernel for scripts that compile it themselves: `lower`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tile_runtime.options.pass_context import PassContext
 
 @dataclass(frozen=True, slots=True)
 class KernelArtifact:
-    """What lowering gives: the emitted source with its `call`, and the parameters of that."""
+    """The result of lowering: the emitted source with its `call`, and the parameters of that."""
 
     kernel_source: str
     params: tuple[Param, ...]

@@ -1,4 +1,4 @@
-"""Tell of the latest timed run of a kernel object: its timeline, and the report."""
+"""Report on the latest timed run of a kernel object: its timeline, and the report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Report(Protocol):
-    """What `report` of a kernel returns: printed it is text, and a notebook shows a page."""
+    """The result of a kernel's `report`: printed it is text, and a notebook shows a page."""
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the page as `.html`, a Chrome trace as `.json`, or the timeline as `.npz`."""
@@ -25,7 +25,7 @@ class Report(Protocol):
 
 
 class TimedKernel:
-    """The members of a kernel object that tell of its latest timed run."""
+    """The members of a kernel object that describe its latest timed run."""
 
     _launch: KernelLaunch
     # By which a report recognises a run with inputs of its own making.
@@ -46,7 +46,7 @@ class TimedKernel:
         return None if timeline is None else timeline()
 
     def rank_times(self) -> RankTimes | None:
-        """The same with what is known of each rank that ran, which is one if nobody launched the
-        kernel on several."""
+        """The timeline of the latest run with the times of each rank; a launch without ranks counts
+        as one rank."""
         times: Callable[[], RankTimes | None] | None = getattr(self._launch, "rank_times", None)
         return None if times is None else times()

@@ -43,7 +43,7 @@ def wants_gradient(value: Any) -> bool:
 
 
 def no_gradient(what: str) -> CallError:
-    """Of a gradient that is wanted of what has none."""
+    """Return the error for a gradient of an operation that has none."""
     return CallError(
         "no-gradient",
         f"{what} has no gradient, but the backward pass needs one",
@@ -55,8 +55,8 @@ def no_gradient(what: str) -> CallError:
 def written_without_gradient(
     what: str, arguments: Iterable[tuple[str, Any]], written: Sequence[str], func: Func
 ) -> None:
-    """Raises CallError for a call that writes in place while one of the named arguments wants a
-    gradient: torch would not follow it. With the switch `lax_calls` that is a warning."""
+    """Raises CallError for a call that writes in place while one of the named arguments requires a
+    gradient: torch would not record it. With the switch `lax_calls` that is a warning."""
     wanting = [
         name
         for name, value in arguments
@@ -74,7 +74,7 @@ def written_without_gradient(
 
 
 def _is_part_of_wanting(value: Any) -> bool:
-    """Whether it is a view, made while torch did not look, of what wants a gradient."""
+    """Whether a tensor is a view, made without autograd, of one that requires a gradient."""
     base = value._base if isinstance(value, torch.Tensor) else None
     return base is not None and wants_gradient(base)
 

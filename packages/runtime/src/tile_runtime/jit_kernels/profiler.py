@@ -42,8 +42,8 @@ def do_bench(
 ) -> Any:
     """Milliseconds one call of `fn` takes; `warmup` and `rep` are milliseconds to spend.
 
-    A list of quantiles if they are asked for, else what `return_mode` names: mean, median, min or
-    max. With `backend="msprof_detail"` that has other units too.
+    `quantiles` give a list of times, otherwise `return_mode` names the one time: mean, median, min
+    or max. With `backend="msprof_detail"` that has other units too.
     """
     if current_device().name == "npu":
         times = _device_times(fn, warmup, rep, _n_warmup, _n_repeat, tuple(grad_to_none or ()))
@@ -66,7 +66,7 @@ def do_bench(
 
 
 class DetailedTime(float):
-    """Milliseconds, and the same in what scripts for the next chip ask for."""
+    """Milliseconds, and the other units that scripts for the next chip read."""
 
     @property
     def dur_us(self) -> float:
@@ -116,7 +116,7 @@ class Profiler:
     _get_inputs = inputs
 
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
-        """What the kernel, or `func` in its place, returns."""
+        """Run the kernel, or `func` in its place, and return the results."""
         return (func or self.kernel)(*self.inputs())
 
     def assert_allclose(
@@ -140,7 +140,7 @@ class Profiler:
         input_tensors: Sequence[torch.Tensor] | None = None,
         manual_check_prog: Callable[..., Any] | None = None,
     ) -> None:
-        """The author's own check, of the lists of what the kernel and the reference give."""
+        """Run the author's own check on the lists of the kernel's and the reference's results."""
         if manual_check_prog is None:
             raise ValueError("manual_assert_close has no manual_check_prog to check with")
         inputs = list(input_tensors) if input_tensors is not None else self.inputs()

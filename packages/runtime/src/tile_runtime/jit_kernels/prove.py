@@ -29,8 +29,8 @@ def prove(traced: Func, lowered: Func, target: Target) -> None:
 def tell_ours(
     findings: Iterable[Diagnostic], traced: Func, lowered: Func, target: Target
 ) -> list[Diagnostic]:
-    """The findings of the checkers, in their order; what the compiler chose is told as its own,
-    also what no other checker found."""
+    """Mark the compiler's own errors among the findings of the checkers, in their order. Add errors
+    of its choices that no other checker found."""
     from tile_checkers import check_choices
 
     chosen = {_key(d): d for d in check_choices(traced, lowered, target)}

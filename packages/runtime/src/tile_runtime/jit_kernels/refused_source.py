@@ -17,8 +17,8 @@ _REPORT = (
 def refused_source(
     error: BuildError, name: str, lines: Sequence[str] = (), func: Func | None = None
 ) -> BuildError:
-    """The same error, which first says whose fault it is: that of the compiler that made the text,
-    whose line in the script it tells where `lines` of the text say it."""
+    """Mark a C++ error as a fault of this compiler, which wrote the text. If `lines` of the text
+    name the kernel's line, the error stands there."""
     if error.slug != "compiler-failed" or " failed with exit code " not in error.message:
         return error  # it was killed, or is not there
     place = re.search(r"^[^\s:]+\.cpp:(\d+):\d+: error: ", error.message, re.MULTILINE)

@@ -72,9 +72,9 @@ class SequenceLaunch:
 
 
 class SequenceKernel(JITKernel):
-    """A kernel of several launches: a call runs them in order, each of which sees what those before
-    it wrote. `launches` are their kernels, which take all parameters and the tensors between them;
-    who watches runs is told of each. `prim_func` is a `LaunchSequence`."""
+    """A kernel of several launches: a call runs them in order, each of which sees the writes of
+    those before it. `launches` are their kernels, which take all parameters and the tensors between
+    them; observers of runs see each. `prim_func` is a `LaunchSequence`."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class SequenceKernel(JITKernel):
         self.prim_func = cast(Func, sequence)
 
     def run_bound(self, call: Bound, inputs: tuple[Any, ...]) -> None:
-        """Run, and tell those who watch runs of each launch."""
+        """Run each launch, and report each to the observers of runs."""
         for kernel, part in self._sequence_launch.bound(call):
             kernel.run_bound(part, inputs)
 
@@ -164,7 +164,7 @@ def _written(func: Func) -> set[int]:
 def _joined(
     sequence: LaunchSequence, launches: tuple[JITKernel, ...], declared: int
 ) -> tuple[Built, SequenceLaunch]:
-    """What the whole is built of, and what runs it: the workspaces of all launches stand behind
+    """Join the launches into one build and one launch: the workspaces of all launches stand behind
     the parameters."""
     params: list[Param] = launches[0].parameters[:declared]
     parts: list[LaunchPart] = []

@@ -1,4 +1,4 @@
-"""Input tensors for a kernel nobody has given any: what a profiler runs it with."""
+"""Make input tensors for a kernel without given ones, as a profiler needs them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LARGEST_INTEGER = 4
 
 
 class Declared(Protocol):
-    """What has to be known of a kernel to make inputs for it."""
+    """The facts of a kernel that its inputs depend on."""
 
     @property
     def prim_func(self) -> Func: ...
@@ -63,8 +63,8 @@ def supply_tensors(
 def supply_arguments(
     kernel: Declared, arrays: Mapping[str, Any], numbers: Mapping[str, int | float]
 ) -> list[Any]:
-    """What a call of the kernel takes, in order, on its device: the arrays of NumPy or torch that
-    are given, and small random ones in place of the others. `numbers` are scalar parameters and
+    """Return the arguments of a call, in order, on the kernel's device: the given arrays of NumPy
+    or torch, and small random ones in place of the others. `numbers` are scalar parameters and
     symbolic sizes; a size that a given array has need not be among them.
 
     Raises KernelError for a name the kernel does not have and for a number that is missing.

@@ -108,7 +108,8 @@ class _TorchOperator:
         return frozenset(named)
 
     def _gradient(self, backward: Backward) -> Callable[..., Any] | None:
-        """What makes gradients; a kernel becomes an operator too, for torch traces through it."""
+        """Return the function of the gradients; a kernel becomes an operator too, as torch traces
+        it."""
         if backward is None:
             return None
         if self.mutated:
@@ -217,7 +218,8 @@ class _TorchOperator:
             return self.overload(*arguments)
 
     def _differentiable_function(self, gradient: Callable[..., Any] | None) -> Any:
-        """The operator as autograd sees it; without a gradient, it says so when asked for one."""
+        """The operator for autograd; without a gradient function, the backward pass raises
+        CallError."""
 
         def forward_mode(ctx: Any, *tangents: Any) -> Any:
             raise no_gradient(f"operator `{self.name}`")
@@ -276,7 +278,7 @@ class _TorchOperator:
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    """Keep the inputs for the backward: tensors where torch watches them."""
+    """Keep the inputs for the backward, tensors by autograd's own means."""
     ctx.save_for_backward(*(i for i in inputs if isinstance(i, torch.Tensor)))
     ctx.others = [None if isinstance(i, torch.Tensor) else i for i in inputs]
 

@@ -1,4 +1,4 @@
-"""Who wants to know of the kernels that are built."""
+"""Collect the kernels that are built while a block runs."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def watch_kernels() -> Iterator[list[JITKernel]]:
 
 
 def announce(kernel: JITKernel) -> None:
-    """Tell those who watch about a new kernel."""
+    """Append a new kernel to the lists of all observers."""
     for seen in _watchers.get():
         seen.append(kernel)

@@ -72,7 +72,8 @@ class ArgumentBinder:
         return self._checker.in_order(arguments, named)
 
     def stand_ins(self, arguments: tuple[Any, ...]) -> StandIns | None:
-        """What stands for arguments that the kernel can not take as they are, if there are any."""
+        """Return stand-ins for arguments that the kernel can not take as they are, if there are
+        any."""
         return stand_ins(self._func, self._checker.tensor_slots, arguments)
 
     def bind(self, arguments: tuple[Any, ...]) -> Bound:
@@ -109,13 +110,13 @@ class ArgumentBinder:
         keep: list[torch.Tensor],
         repeated: CallPlan | None = None,
     ) -> Bound:
-        """A call by this plan, with what it allocated."""
+        """Return a call by this plan, with the tensors it allocated."""
         outputs = [keep[k] for k in self._outputs]
         where = self._allocated, self._returned
         return Bound(values, plan.sizes, plan.device, keep, outputs, *where, repeated)
 
     def slots(self, plan: CallPlan) -> dict[str, Any]:
-        """What a call by this plan takes and allocates, for `remember_call`."""
+        """Return the arguments and allocations of a call by this plan, for `remember_call`."""
         checker = self._checker
         watched = watched_memory(checker.func, self._allocated, self._returned)
         return {
@@ -133,8 +134,8 @@ class ArgumentBinder:
         }
 
     def described(self, arguments: tuple[Any, ...]) -> list[torch.Tensor]:
-        """What a call returns, without its values: of tensors that have only shapes and types,
-        whose sizes, and scalars, may be symbolic.
+        """Return the results of a call without values: tensors of shapes and types only, whose
+        sizes and scalars may be symbolic.
 
         Raises CallError when they do not fit the kernel's parameters.
         """
@@ -149,8 +150,8 @@ class ArgumentBinder:
 def watched_memory(
     func: Func, allocated: tuple[int, ...], returned: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Positions of what a call allocates of which every element has to be written before it is
-    read. In text for GPUs guards drop stores to outputs, and callers leave out what lies there."""
+    """Positions of allocated tensors that must not be read before every element is written. In text
+    for GPUs guards drop stores to outputs, and callers do not read those elements."""
     if Automatic.BOUNDS in func.automatic:
         return tuple(i for i in allocated if i not in returned)
     return allocated

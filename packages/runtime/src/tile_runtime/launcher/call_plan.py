@@ -1,4 +1,4 @@
-"""What follows from the text of a kernel and from the shapes of a call, before it is made."""
+"""Plan a call from the text of a kernel and the shapes of the arguments, before it is made."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tile_ir.quick_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CallPlan:
-    """What follows from the shapes of a call. `sizes` are bytes per argument of `call`, 0 for
-    scalars and symbols."""
+    """The plan that follows from the shapes of a call. `sizes` are bytes per argument of `call`, 0
+    for scalars and symbols."""
 
     shapes: tuple[Any, ...]
     device: torch.device
@@ -33,7 +33,7 @@ def used_parameters(func: Func) -> frozenset[int]:
 
 
 def used_symbols(func: Func) -> frozenset[str]:
-    """The symbols whose values a kernel asks for; all of a kernel that is written by hand."""
+    """The symbols whose values a kernel reads; all of a hand-written kernel."""
     body, blocks = func.launch.body, func.launch.blocks
     if not body:
         return frozenset(s.name for s in func.symbols)

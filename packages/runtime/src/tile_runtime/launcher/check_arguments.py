@@ -216,7 +216,8 @@ class ArgumentChecker:
         return arguments[:wanted]
 
     def _allocates(self, found: int) -> str | None:
-        """Whoever leaves out what the kernel writes expects it as the result."""
+        """Return the hint for a caller that leaves out the kernel's outputs, to get them as
+        results."""
         left_out = range(found, self.signature.declared)
         written = written_buffers(self.func.launch.body)
         if not left_out or any(self.func.params[i] not in written for i in left_out):

@@ -25,8 +25,8 @@ Symmetric = Callable[[Sequence[int], torch.dtype], Iterable[torch.Tensor]]
 
 
 class KeptWords:
-    """What one kernel keeps, on each device or on the ranks that call it together, and the number
-    of the latest step."""
+    """The memory that one kernel keeps, on each device or on the ranks that call it together, and
+    the number of the latest step."""
 
     def __init__(self, signature: Signature, symmetric: Symmetric | None = None) -> None:
         hidden = list(enumerate(signature.params))[signature.declared :]

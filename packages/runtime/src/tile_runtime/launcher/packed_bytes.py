@@ -32,7 +32,7 @@ def bytes_passed(dtype: DType, value: torch.Tensor) -> int:
 
 
 def how_to_pass(name: str, dtype: DType, wanted: torch.dtype) -> str:
-    """What to write for a tensor of another type."""
+    """Return the expression that converts a tensor to the parameter's type."""
     if dtype.bits >= 8:
         return f"pass `{name}.to({wanted})`"
     return (
@@ -42,5 +42,5 @@ def how_to_pass(name: str, dtype: DType, wanted: torch.dtype) -> str:
 
 
 def two_in_a_byte(dtype: DType) -> str:
-    """What to say of the sizes of a parameter, if they are not those of its bytes."""
+    """Return a note on the sizes of a parameter, if they are not those of its bytes."""
     return "; a tensor of int8 has two elements in each byte" if dtype.bits < 8 else ""

@@ -1,5 +1,5 @@
-"""Modes of torch that record what is computed, or compute only shapes. They see operators: a kernel
-called meanwhile would be left out of what they make, without a word."""
+"""Detect modes of torch that record computations, or compute only shapes. They see operators: their
+record would silently lack a kernel called meanwhile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ QUESTIONS = _questions()
 
 
 def recording_mode() -> str | None:
-    """What records now, or makes tensors without values; modes that only look on do not count."""
+    """Name the mode that records now, or makes tensors without values; observing modes do not
+    count."""
     for ask in QUESTIONS:
         if ask():
             return _named()

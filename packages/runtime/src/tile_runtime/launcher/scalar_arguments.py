@@ -62,7 +62,7 @@ def _wrong_type(value: Any, dtype: DType, name: str) -> NoScalar:
 
 
 def as_tensor(name: str, value: Any) -> str | None:
-    """What makes a tensor of it."""
+    """Return the hint that makes a tensor of an array or a list."""
     if hasattr(value, "__array_interface__"):
         return f"pass `torch.from_numpy({name})`"
     return f"pass `torch.tensor({name})`" if isinstance(value, (list, tuple)) else None

@@ -1,4 +1,4 @@
-"""What a compiled kernel takes: tensors, scalars, symbols, and where workspaces were added.
+"""Describe the arguments of a compiled kernel: tensors, scalars, symbols, added workspaces.
 
 A signature is all that calling a kernel needs to know about it, so a cache entry keeps it as
 JSON and a cached kernel is called without lowering or parsing anything.
@@ -40,8 +40,8 @@ Dim: TypeAlias = "int | str | list[Any]"
 
 @dataclass(frozen=True, slots=True)
 class TensorParam:
-    """A tensor; of a `symmetric` one every rank has an instance, of which it is the shape. What the
-    compiler added and blocks count in is `kept` from call to call."""
+    """A tensor; of a `symmetric` one every rank has an instance, of which it is the shape. Counters
+    of blocks that the compiler added are `kept` from call to call."""
 
     name: str
     dtype: DType
@@ -51,7 +51,7 @@ class TensorParam:
 
     @property
     def shape(self) -> tuple[int | str, ...]:
-        """The declared shape as scripts read it: numbers, and the text of what calls decide."""
+        """The declared shape as scripts read it: numbers, and the text of symbolic sizes."""
         return tuple(d if isinstance(d, int) else dim_text(d) for d in self.dims)
 
     @property

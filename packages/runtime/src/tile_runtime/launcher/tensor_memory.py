@@ -1,5 +1,5 @@
-"""Which tensors have memory of their own that a kernel can read and write, and what to say of those
-that have none. Asked only when a call is not like the last one, or its memory can not be had."""
+"""Find tensors without memory that a kernel can read and write, and write the error for them.
+A call uses this file only if it is not like the last one, or its memory can not be had."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def seen_bytes(dtype: DType, elements: int) -> int:
 
 
 def without_memory(value: torch.Tensor) -> tuple[str, str] | None:
-    """What the tensor is instead of numbers in memory, and what to do; None if it is just that."""
+    """Describe a tensor without numbers in memory, with a hint; None if it has them."""
     if is_fake(value):
         return (
             "a fake tensor, which has a shape and no values",
@@ -82,7 +82,7 @@ def same_size(left: int, right: int) -> bool:
 
 
 def is_fake(value: torch.Tensor) -> bool:
-    """Whether it was made in FakeTensorMode. Its class is loaded only by those who make one."""
+    """Whether it was made in FakeTensorMode, by its class's name: only its makers import that."""
     return any(c.__name__ == "FakeTensor" for c in type(value).__mro__)
 
 
@@ -93,6 +93,6 @@ def is_wrapped(value: torch.Tensor) -> bool:
 
 
 def asks_for_wrapper() -> Any:
-    """The function of torch that tells; None for a torch that has none."""
+    """torch's test for wrapped tensors; None for a torch that has none."""
     functorch = getattr(torch._C, "_functorch", None)
     return getattr(functorch, "is_functorch_wrapped_tensor", None)

@@ -1,4 +1,4 @@
-"""What runs the kernels that are called in this process, where it is one of several ranks.
+"""Run the kernels that are called in this process, where it is one of several ranks.
 
 The vendor's library makes a process a rank for all it launches; so does its stand-in, see
 `ranks.shmem_module`.
@@ -20,10 +20,10 @@ class OneOfMany(Protocol):
     """The device of this process, which those of others reach."""
 
     def run(self, launch: Any, call: Bound) -> None:
-        """Run a call of what a device has loaded."""
+        """Run a call of a loaded kernel."""
 
     def kept(self, alone: KeptWords) -> KeptWords:
-        """Return what a kernel keeps from call to call here, of what it keeps on one device."""
+        """Return the kept memory of a kernel on this rank, from that of one device."""
 
 
 THIS_RANK: ContextVar[OneOfMany | None] = ContextVar("tile_this_rank", default=None)

@@ -35,8 +35,8 @@ def determine_target(target: str = "auto", return_object: bool = False) -> str:
 
 
 def device_name() -> str | None:
-    """The name of the device `torch.npu` tells of, None if it says that there is none; the chip
-    that is simulated where torch has no `npu`."""
+    """The name of `torch.npu`'s device, None if it reports none; without `torch.npu` the simulated
+    chip's name."""
     import torch
 
     npu: Any = getattr(torch, "npu", None)  # torch_npu adds it, or the stand-in for scripts

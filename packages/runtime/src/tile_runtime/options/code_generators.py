@@ -1,4 +1,4 @@
-"""The code generators there are, by the word that scripts ask for one with: `target=`."""
+"""Load code generators by the word that scripts choose one with: `target=`."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def _is_gpu(target: object) -> bool:
 
 
 def named_generator(name: str) -> CodeGenerator:
-    """One of GENERATORS, loaded when it is first asked for."""
+    """Return one of GENERATORS, loaded at its first use."""
     generator: CodeGenerator = import_module(GENERATORS[name]).CODE_GENERATOR
     return generator

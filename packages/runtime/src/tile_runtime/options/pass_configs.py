@@ -1,4 +1,4 @@
-"""What `pass_configs` of a script means, and how it becomes options of the pipeline."""
+"""Read the `pass_configs` of a script, and convert them to options of the pipeline."""
 
 from __future__ import annotations
 
@@ -208,14 +208,14 @@ CORE_ORDER = (PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE, PassConfigKey.TL_ASCEND_A
 
 
 def asked_with(*keys: PassConfigKey) -> str:
-    """How a script asks for them."""
+    """Return the argument of a script that sets these keys."""
     named = ", ".join(f'"{key.value}": True' for key in keys)
     return f"pass_configs={{{named}}}"
 
 
 def options_text(automatic: frozenset[Automatic]) -> str:
-    """What a kernel leaves to the compiler, by the keys that ask for it, and which switches of the
-    environment have a part in how it is compiled."""
+    """List the decisions that a kernel leaves to the compiler, by their keys, and the switches of
+    the environment that change its compilation."""
     # Order brings the sharing of bytes with it, so the first key is enough.
     keys = [key for key, left in _AUTOMATIC_OF_KEY.items() if automatic.issuperset(left)]
     if PassConfigKey.TL_ASCEND_AUTO_SYNC in keys:

@@ -98,10 +98,10 @@ class GroupRanks(ABC):
 
     @abstractmethod
     def run(self, launch: Any, call: Bound) -> None:
-        """Run a call of what the device of this rank has loaded."""
+        """Run a call of a kernel that the device of this rank has loaded."""
 
     def kept(self, alone: KeptWords) -> KeptWords:
-        """Return what a kernel keeps from call to call on these ranks, of what it keeps alone."""
+        """Return the kept memory of a kernel on these ranks, from that of one device."""
         return self._kept.setdefault(alone, alone.on_ranks(self._own_zeros))
 
     def _own_zeros(
@@ -121,7 +121,7 @@ class GroupRanks(ABC):
 
     @abstractmethod
     def wait_for_device(self) -> None:
-        """Let all be done that this process has asked its device for."""
+        """Wait for all work that this process has queued on its device."""
 
     @abstractmethod
     def give_up(self, message: str) -> None:
@@ -136,7 +136,7 @@ class GroupRanks(ABC):
         self.reset_signals()
 
     def settled_vote(self, own: Any) -> list[Any]:
-        """What each rank gives, though some may have failed; a collective act."""
+        """Gather a value of each rank, even after failures; a collective act."""
         failure, self.group.failure = self.group.failure, lambda: None
         try:
             return self.group.gathered(own)
@@ -144,8 +144,8 @@ class GroupRanks(ABC):
             self.group.failure = failure
 
     def empty(self, shape: int | Sequence[int], dtype: torch.dtype) -> SymmetricTensor:
-        """A symmetric tensor that holds nothing in particular; a collective act. Raises CallError
-        `asymmetric` where another rank asks for another one."""
+        """A symmetric tensor of arbitrary values; a collective act. Raises CallError `asymmetric`
+        where another rank allocates a different one."""
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         same_everywhere(self.group, f"allocation {len(self.made)}", (sizes, str(dtype)))
         instances = tuple(t.reshape(sizes) for t in self._instances(prod(sizes), dtype))
@@ -196,7 +196,7 @@ class GroupRanks(ABC):
 
 
 def same_everywhere(group: RankGroup, what: str, asked: tuple[Any, ...]) -> None:
-    """Raises CallError `asymmetric` where ranks ask for different things; a collective act."""
+    """Raises CallError `asymmetric` where the calls of the ranks differ; a collective act."""
     found = group.gathered((what, asked))
     for rank, (other, other_asked) in enumerate(found):
         if (other, other_asked) != (what, asked):

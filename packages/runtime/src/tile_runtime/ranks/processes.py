@@ -120,13 +120,13 @@ def init_ranks(
     backend: str | None = None,
 ) -> GroupRanks:
     """This process as a rank of a group of torch.distributed, the default one if none is given; a
-    collective act. Where there is no group yet, `backend` makes one of what torchrun has started:
+    collective act. Where there is no group yet, torchrun's processes form one with `backend`:
     "gloo", or on NPUs "hccl".
 
     `transport`, of simulated devices, is "shared" for memory that all processes map, "messages"
-    where they share none, and "auto" for what their hosts allow; if none is given, the switch
-    `transport` decides. Raises CallError where there is no group, and where ranks ask for different
-    things.
+    where they share none, and "auto" for the best that their hosts allow; if none is given, the
+    switch `transport` decides. Raises CallError where there is no group, and where the arguments of
+    the ranks differ.
     """
     wanted = transport if transport is not None else str(switch("transport"))
     if wanted not in SWITCHES["transport"].choices:

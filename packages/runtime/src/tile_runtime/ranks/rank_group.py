@@ -1,4 +1,4 @@
-"""The processes of a group of torch.distributed: who they are, and what they do together."""
+"""Represent the processes of a group of torch.distributed, and their collective acts."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _nobody() -> str | None:
 
 @dataclass(eq=False)
 class RankGroup:
-    """Process `rank` of `count`. `failure` says which other has given up and why, if one has: who
-    waits for the others ends with it."""
+    """Process `rank` of `count`. `failure` names a rank that has failed and its reason, if one has:
+    waits for the others then end."""
 
     group: Any
     rank: int
@@ -114,7 +114,7 @@ def _missing(names: list[str]) -> str:
 
 
 def _start_group(backend: str) -> None:
-    """A group of what torchrun's variables say, all of whose processes come in time."""
+    """Start a group of the processes in torchrun's variables, once all are there."""
     missing = [name for name in VARIABLES if name not in os.environ]
     if missing:
         hint = "start with `torchrun --nproc-per-node R script.py`, which sets them"

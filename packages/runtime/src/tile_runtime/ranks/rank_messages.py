@@ -35,13 +35,13 @@ class _RankWords(ctypes.Structure):
 
 @dataclass(eq=False)
 class RankMessages:
-    """The open connections; `pointer` is what the simulator knows them by."""
+    """The open connections; `pointer` identifies them in the simulator."""
 
     pointer: int
     sockets: Sequence[socket.socket]
 
     def fail(self, text: str) -> None:
-        """Tell all others that this rank has given up."""
+        """Report to all others that this rank has failed."""
         if self.pointer:
             _simulator().tile_simulator_fail_messages(self.pointer, text.encode()[:2000])
 
@@ -63,9 +63,9 @@ def open_messages(
     group: RankGroup, one_host: bool, words: Sequence[int], bases: Sequence[int], size: int,
     text: tuple[int, int],
 ) -> RankMessages:  # fmt: skip
-    """Connect each process with each. `words` is what they tell each other of barriers and
-    failures, `bases` the memory of each rank, of `size` bytes, and `text` where a failure's message
-    goes, and how long it may be."""
+    """Connect each process with each. `words` are the addresses of their barriers and failures,
+    `bases` the memory of each rank, of `size` bytes, and `text` the address and the longest length
+    of a failure's message."""
     sockets = _connected(group, one_host)
     numbers = (ctypes.c_int * group.count)(*(s.fileno() if s else -1 for s in sockets))
     pointers = (ctypes.c_void_p * group.count)(*bases)
@@ -92,7 +92,7 @@ def _simulator() -> Any:
 
 def _connected(group: RankGroup, one_host: bool) -> list[socket.socket | None]:
     """A connection to each other process: those before this one are called, those after it call.
-    Who calls says a number that only the group knows."""
+    A caller proves its membership by a number that only the group has."""
     seconds = float(switch("timeout")) or 600.0
     host = "127.0.0.1" if one_host else _own_address()
     secret = os.urandom(SECRET_BYTES)
@@ -121,7 +121,7 @@ def _connected(group: RankGroup, one_host: bool) -> list[socket.socket | None]:
 
 
 def _caller(caller: socket.socket, secret: bytes, seconds: float) -> int:
-    """The rank of who has called, or -1 of a stranger."""
+    """The rank of a caller, or -1 of a stranger."""
     caller.settimeout(seconds)
     said = b""
     with suppress(OSError):

@@ -20,7 +20,7 @@ def page_html(headline: str, *parts: Iterable[str]) -> str:
 
 
 def findings_html(findings: Sequence[Sequence[Diagnostic]]) -> Iterator[str]:
-    """What was found on each rank, with its lines of source."""
+    """Write the findings of each rank, with their lines of source."""
     for rank, found in enumerate(findings):
         yield from (f"<pre>rank {rank}: {escape(each.render())}</pre>" for each in found)
 

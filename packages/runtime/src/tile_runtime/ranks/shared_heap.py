@@ -1,8 +1,8 @@
 """Memory that the processes of a group share: each makes a file, and all map the files of all.
 
-The first page of the file of rank 0 is what the processes tell each other: who has given up, with
-what message, and how often each has come to a barrier. Where they share no memory each has a page
-and memory of its own for all ranks, and messages bring what the others write there.
+The first page of the file of rank 0 holds the state of the group: the rank that failed, its
+message, and the count of barriers that each rank has reached. Where they share no memory each has
+a page and memory of its own for all ranks, and messages bring the writes of the others.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class SharedHeap:
 
     @property
     def message(self) -> str:
-        """What it said."""
+        """Return the message of the rank that failed."""
         return self.maps[0][MESSAGE:PAGE].split(b"\0")[0].decode(errors="replace")
 
     def give_up(self, message: str, rank: int | None = None) -> None:
@@ -104,19 +104,20 @@ class SharedHeap:
         return None if rank in (None, self.rank) else f"rank {rank} failed: {self.message}"
 
     def settle(self) -> None:
-        """Wait until what this rank has sent has arrived, though somebody has given up."""
+        """Wait for the delivery of all data of this rank, even after a failure."""
         if self.messages is not None:
             self.messages.settle()
 
     def forget_failure(self) -> None:
-        """Nobody has given up, nor come to a barrier; all ranks do this between two barriers."""
+        """Clear the failure and the counts of barriers; all ranks do this between two barriers."""
         if self.messages is not None or self.rank == 0:
             self.maps[0][:PAGE] = bytes(PAGE)
 
     @property
     def words(self) -> tuple[int, ...]:
-        """What the simulator takes: the rank, how often each came to a barrier, in words so far
-        apart, who has given up, who adds to memory of all, and the messages if there are any."""
+        """Return the arguments of the simulator: the rank; the address of the counts of barriers,
+        and their distance in words. The addresses of the failed rank and of the lock for atomic
+        additions; the handle of the messages, 0 without them."""
         page = self.bases[0]
         messages = self.messages.pointer if self.messages is not None else 0
         return self.rank, page + LINE, LINE // 4, page, page + 4, messages

@@ -1,5 +1,5 @@
-"""What scripts import as `shmem`, the module of the vendor's library, where that is not installed:
-processes that become ranks of simulated devices, and tensors that all of them reach.
+"""Stand in for the vendor's module `shmem` where it is not installed: processes become ranks of
+simulated devices, and share tensors that all of them reach.
 
 From `aclshmem_init` to `aclshmem_finalize` every kernel that this thread calls runs as its rank.
 The names, and what they return, are those of the library's own module (docs/api of hicann/shmem);
@@ -30,7 +30,7 @@ _SECONDS = 120
 
 
 class OpEngineType(enum.Enum):
-    """What moves data between devices; the simulator has one order for all."""
+    """The engine that moves data between devices; the simulator has one order for all."""
 
     MTE = 1
     SDMA = 2
@@ -61,8 +61,8 @@ class OptionalAttr:
 
 @dataclass
 class InitAttr:
-    """Who this process is, and where all meet: `ip_port` is "tcp://host:port", of which the port
-    counts here. `local_mem_size` is the size of the symmetric heap in bytes."""
+    """The rank of this process and the meeting place of all: `ip_port` is "tcp://host:port", of
+    which the port counts here. `local_mem_size` is the size of the symmetric heap in bytes."""
 
     my_rank: int = 0
     n_ranks: int = 1
@@ -161,8 +161,8 @@ def pe_count() -> int:
 def aclshmem_create_tensor(
     shape: Sequence[int], dtype: torch.dtype = torch.float32, device_id: int = 0
 ) -> torch.Tensor:
-    """This rank's instance of a symmetric tensor that holds nothing in particular; a collective
-    act. Raises CallError `asymmetric` where another rank asks for another one."""
+    """This rank's instance of a symmetric tensor of arbitrary values; a collective act. Raises
+    CallError `asymmetric` where another rank allocates a different one."""
     member = _member()
     made = member.world.empty(tuple(shape), dtype)
     own = made[member.world.rank]

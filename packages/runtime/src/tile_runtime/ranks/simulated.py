@@ -136,7 +136,8 @@ class Ranks:
         return [each[0] for each in outputs] if len(kernel.out_idx) == 1 else outputs
 
     def _with_kept(self, kernel: JITKernel, calls: Sequence[Bound]) -> Sequence[Bound]:
-        """The calls with what the kernel keeps between them, as long as these ranks last."""
+        """Return the calls with the memory that the kernel keeps between them, as long as these
+        ranks last."""
         kept = self._kept.setdefault(kernel.kept, kernel.kept.on_ranks(self.zeros))
         return kept.next_calls(calls) if kept else calls
 

@@ -2,9 +2,9 @@
 
 Such scripts clear or disable the cache when they start, so that no kernel of an older compiler is
 reused. Ours can not be: the key of an entry covers the compiler too
-(`jit_kernels.build.cache_key`). Doing what they ask would slow every start and take the kernels of
-scripts that run at the same time.
-`tile-ascend cache clear` and TILE_CACHE=0 are the ways to really do it.
+(`jit_kernels.build.cache_key`). Clearing it would slow every start and remove the kernels of
+scripts that run at the same time. `tile-ascend cache clear` and TILE_CACHE=0 are the ways to really
+do it.
 """
 
 from __future__ import annotations

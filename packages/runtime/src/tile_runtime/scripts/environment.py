@@ -1,6 +1,6 @@
-"""`tilelang.env`: folders and settings that scripts ask for.
+"""Define `tilelang.env`: folders and settings that scripts read.
 
-What concerns other hardware is empty, as on a machine that does not have it.
+Settings of other hardware are empty, as on a machine that does not have it.
 """
 
 from __future__ import annotations

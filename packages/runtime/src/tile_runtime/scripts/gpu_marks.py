@@ -1,6 +1,6 @@
 """Accept the marks that kernels set for a tracer of GPUs; they change no result, and none is kept.
 
-What a kernel does here in which order, `tile-ascend report` and the timeline show.
+`tile-ascend report` and the timeline show the actions of a kernel and their order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _payload(expr: Any, dtype: str | None = None) -> Any:
 
 @contextmanager
 def _session(*options: Any, **named: Any) -> Iterator[None]:
-    """What the host does while marks would be collected."""
+    """Run the block without collecting marks."""
     yield
 
 

@@ -1,5 +1,5 @@
-"""Answer what scripts ask about a GPU with the chip of the run: its cores are the multiprocessors,
-and its capability is that of the plainest path."""
+"""Answer the questions of scripts about a GPU by the chip of the run: its cores are the
+multiprocessors, and its capability is that of the plainest path."""
 
 from __future__ import annotations
 

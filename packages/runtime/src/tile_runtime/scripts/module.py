@@ -146,8 +146,8 @@ def provide_imports_of(files: Iterable[Path]) -> bool:
 
 
 def _imports_of(path: Path) -> set[str]:
-    """The packages a script imports by name, anywhere in it; none where it does not parse, which
-    running it will tell."""
+    """The packages a script imports by name, anywhere in it; none for text that does not parse,
+    whose run reports the error."""
     found: set[str] = set()
     for node in _nodes(path):
         if isinstance(node, ast.Import):

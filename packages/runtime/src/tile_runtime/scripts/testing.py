@@ -57,7 +57,7 @@ def torch_assert_close(
 
 
 def _runs_anyhow(*arguments: Any, **named: Any) -> Any:
-    """A test that asks for a GPU, or for a package: it runs where kernels of GPUs run here."""
+    """Run a test that requires a GPU or a package as it is: kernels of GPUs run here."""
     if len(arguments) == 1 and callable(arguments[0]) and not named:
         return arguments[0]
     return lambda function: function

@@ -40,8 +40,8 @@ def activity_picture(
     name: str,
     paper: str = "none",
 ) -> str:
-    """The picture. The height of a row is a share of 1; at its right stands the mean. `name` is for
-    those who can not see it, `paper` the colour behind it."""
+    """Draw the picture. The height of a row is a share of 1; at its right stands the mean. `name`
+    is the text for screen readers, `paper` the colour behind it."""
     groups = list(dict.fromkeys(row.group for row in rows))
     height = _TOP + _ROW * len(rows) + 8 * len(groups) + 4
     parts = [*_axis(microseconds, height), *_legend(rows, kinds)]
@@ -96,7 +96,7 @@ def _axis(microseconds: float, height: float) -> Iterator[str]:
 
 
 def _legend(rows: Sequence[ActivityRow], kinds: Mapping[str, ActivityKind]) -> Iterator[str]:
-    """What each colour that occurs means."""
+    """Draw the meaning of each colour that occurs."""
     x, found = LEFT, {row.kind for row in rows}
     for name, kind in kinds.items():
         if name in found:

@@ -1,6 +1,6 @@
 """Names for the buffers in a report of the simulator, read from the places that made them.
 
-The simulator knows where a kernel made a buffer, not what it calls it.
+The simulator reports the place where a kernel made a buffer, and not its name.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _end_of_declarator(line: str, begin: int) -> int:
 def name_buffers(text: str, sources: Mapping[str, Sequence[str]]) -> str:
     """The text with names for buffers where they are known; `sources` holds the lines of every
     source by the last part of its path. Of several made on one line it is the one before the
-    column; where the compiler tells none, it may be any."""
+    column; without a column from the compiler, it may be any."""
 
     def named(match: re.Match[str]) -> str:
         lines = sources.get(PurePath(match["file"]).name, ())

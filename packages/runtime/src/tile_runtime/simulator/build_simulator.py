@@ -2,7 +2,7 @@
 
 Only the standard library is used, so that a setup script can run this file before anything is
 installed. Results lie in a cache folder under a hash of sources, compiler, flags and instructions
-of the CPU: a change of any builds anew, and nothing is loaded on a CPU that lacks what it uses.
+of the CPU. So a change of any of them builds anew, and a CPU never loads instructions it lacks.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 @lru_cache(maxsize=8)
 def _compiler_version(compiler: str) -> str:
-    """What a compiler says it is: the same wherever it lies, and behind a command that caches."""
+    """Return the compiler's version text: independent of its folder and of a caching command."""
     result = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False)
     return result.stdout
 
@@ -287,7 +287,8 @@ def cpu_features() -> str:
 
 
 def instruction_set() -> tuple[str, tuple[str, ...]]:
-    """What the simulator is built for on this host: a name to compare and store, and the flags."""
+    """Choose the instructions that the simulator may use on this host: a name to compare and store,
+    and the flags."""
     features = cpu_features()
     if platform.machine() == "x86_64" and set(_X86_64_V3.values()) <= set(features.split()):
         return "x86-64-v3", tuple(_X86_64_V3)

@@ -1,4 +1,4 @@
-"""Compute what each rank and each link between two ranks does over time, as shares of what it can.
+"""Compute the activity of each rank and of each link over time, as shares of full use.
 
 A share of a rank is that of its cores of one kind; a share of a link is that of its peak rate.
 """
@@ -23,7 +23,7 @@ _OTHER_RANK = REASONS.index("other rank")
 
 @dataclass(frozen=True)
 class Activity:
-    """What a rank does in steps of equal length: `shares` are from 0 to 1. `kind` is "cube",
+    """The activity of a rank in steps of equal length: `shares` are from 0 to 1. `kind` is "cube",
     "vector", "waits" (for other ranks) or "sends", then to the rank `target`, or to all if -1."""
 
     rank: int
@@ -69,7 +69,7 @@ def shown_cycles(times: RankTimes) -> float:
 
 
 def sent_together(activities: Iterable[Activity]) -> Iterator[Activity]:
-    """The same with what a rank sends as one: the mean over the ranks that it sends to."""
+    """Join all sends of a rank into one activity: the mean over the ranks that it sends to."""
     for (_, kind), group in groupby(activities, lambda each: (each.rank, each.kind)):
         first, *others = group
         if kind != SENDS or not others:

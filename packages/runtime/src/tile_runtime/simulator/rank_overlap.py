@@ -65,7 +65,7 @@ def spans(events: Any) -> Any:
 
 
 def common_length(first: Any, second: Any) -> float:
-    """The length of what two lists of stretches have in common."""
+    """The total length of the intersection of two lists of intervals."""
     return float(np.diff(covered_until(first, second.ravel()).reshape(-1, 2), axis=1).sum())
 
 

@@ -55,7 +55,7 @@ def matrix_rows(times: RankTimes) -> Rows:
 
 
 def _aligned(rows: Rows) -> str:
-    """A line a row. What stands first begins at the left, numbers end below each other."""
+    """Align the columns, a line a row: the first to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])

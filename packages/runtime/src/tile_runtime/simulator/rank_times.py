@@ -17,9 +17,11 @@ _OTHER_RANK = REASONS.index("other rank")
 
 @dataclass(frozen=True, slots=True)
 class LinkTime:
-    """What went from one rank to another over one link: bytes of transfers, on a ring also of those
-    that go further; signals to the target; the microseconds in which bytes were under way, and
-    those that the bytes take at the peak rate of the link."""
+    """The transfers and signals from one rank to another over one link.
+
+    `bytes` counts transfers, on a ring also those that go further, and `signals` those to the
+    target. `busy_microseconds` is the time with bytes under way, `least_microseconds` the time of
+    the bytes at the link's peak rate."""
 
     bytes: int
     signals: int
@@ -132,7 +134,7 @@ def rank_times_from(
     cycles_without_links: float,
     blocks: int,
 ) -> RankTimes:
-    """The times out of what the simulator hands over."""
+    """Build the times from the simulator's results."""
     found = {
         (source, target): LinkTime(moved, signals, busy / whole.mhz, least / whole.mhz)
         for source, target, moved, signals, busy, least in links

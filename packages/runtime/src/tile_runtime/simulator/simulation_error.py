@@ -1,4 +1,4 @@
-"""Faults the simulator finds, told at the user's Python line and at the C++ line.
+"""Report the simulator's faults at the user's Python line and at the C++ line.
 
 The emitter ends the line of every operation with a comment `// <file>:<line>`, so the way back is
 read from the source that ran.
@@ -25,8 +25,8 @@ _COMMENT = re.compile(r"//\s*(?P<file>\S.*?):(?P<line>\d+)(?::(?P<column>\d+))?\
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What the simulator reports: which rule was broken, by which call of which core. `rank` is -1
-    where one device runs the kernel."""
+    """A report of the simulator: the broken rule, and the call and the core that broke it. `rank`
+    is -1 where one device runs the kernel."""
 
     kind: str
     text: str
@@ -46,7 +46,7 @@ class Fault:
 
 
 def is_waste_of_blocks(fault: Fault) -> bool:
-    """Whether blocks only do the same work: they store equal values, and nobody reads between."""
+    """Whether blocks only do the same work: they store equal values, and no read lies between."""
     return fault.kind == "redundant-store" and fault.text.startswith("blocks ")
 
 
@@ -77,8 +77,8 @@ class SimulationError(TileError):
         self.fault = fault
 
     def with_others(self, others: Iterable[SimulationError]) -> SimulationError:
-        """The same error, with further ones of its run told after it. C++ lines that come from one
-        line of a kernel in Python are told of once."""
+        """Add further errors of the same run, which the message lists after it. C++ lines that come
+        from one line of a kernel in Python give one error."""
         told = {self._parties: self}
         for error in others:
             told.setdefault(error._parties, error)
@@ -171,9 +171,9 @@ _ENGINE = re.compile(r"call aclshmemx_sdma_quiet after the transfer, then .*", r
 
 
 def _hint(fault: Fault, func: Func) -> str:
-    """What the simulator advises, in the words of the language. A kernel that never asks which of
-    its vector cores or blocks it is has each of them do all of the work, and no order between them
-    makes that right. Where the order of a kernel is its own, the compiler can make it."""
+    """Return the simulator's advice, in the words of the language. In a kernel that never reads the
+    number of its vector core or block, each of them does all of the work, and no order between them
+    makes that right. In a manually ordered kernel, the advice offers the compiler's order."""
     if _ENGINE.search(fault.hint) and not uses_lane(func):
         # The cores of a block meet at the wait.
         hint = _ENGINE.sub("call aclshmemx_sdma_quiet between the two", fault.hint)
@@ -287,7 +287,7 @@ def _same_file(reported: str, source: Path) -> bool:
 
 def _known_file(name: str, func: Func) -> str | None:
     """The key of `func.sources` a comment means, which may show the last part of a path only. A
-    comment of somebody else means no file of the kernel."""
+    comment that names no Python file means no file of the kernel."""
     if name in func.sources:
         return name
     ending = [f for f in func.sources if PurePath(f).name == PurePath(name).name]

@@ -11,8 +11,8 @@ COLOURS = ("#1f77c9", "#c2570c", "#0d8f6b", "#9a55b8", "#a37200", "#b3008c", "#0
 
 
 def document(width: float, height: float, name: str, parts: Iterable[str], paper: str) -> str:
-    """Return the picture. Its letters have the colour of the text around it; `name` is for those
-    who can not see it, `paper` the colour behind it."""
+    """Return the picture. Its letters have the colour of the text around it; `name` is the text for
+    screen readers, `paper` the colour behind it."""
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '

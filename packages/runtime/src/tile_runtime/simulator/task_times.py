@@ -1,5 +1,5 @@
-"""When the tasks of a megakernel ran, by its modelled timeline, and what one launch takes less than
-a launch for each: what it saves of starting, what it loads before it is its turn, what waits cost.
+"""Compute the times of a megakernel's tasks from its modelled timeline, and the gain of one launch
+over one for each task: less starting, earlier loads, and the cost of waits.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ VECTOR = 1
 
 @dataclass(frozen=True, slots=True)
 class TaskTime:
-    """Microseconds: from when to when a task moves and computes, on any core; for how long neither
-    it nor one before it does so; for how long it does so alone; and how long what it has loaded
-    before it waits takes from HBM."""
+    """The modelled time of a task, in microseconds. It moves and computes from `begin` to `end`, on
+    any core. For `waited`, neither it nor a task before it does so; for `own`, it does so alone.
+    `early` is the time from HBM of the bytes that it loads before it waits."""
 
     name: str
     begin: float
@@ -36,9 +36,11 @@ class TaskTime:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """Microseconds that one launch takes less than one for each task, and of what: what launches
-    take to begin and to end; what their blocks beyond the cores take to begin; loads before waits;
-    less what nothing but waits fill; and the rest, such as what lies in L2 still."""
+    """The gain in microseconds of one launch over one for each task.
+
+    `total` is the sum of these parts: `heads`, the begin and the end of launches; `restarts`, the
+    begin of blocks beyond the cores; `prefetch`, loads before waits; less `waits`, time that only
+    waits fill; and `rest`, such as bytes that still lie in L2."""
 
     total: float
     heads: float
@@ -52,7 +54,7 @@ class Gain:
 
     @property
     def without_launches(self) -> float:
-        """What is left where launches cost nothing."""
+        """The gain where launches cost nothing."""
         return self.total - self.heads - self.restarts
 
     def __str__(self) -> str:
@@ -94,7 +96,7 @@ def _loading(timeline: Timeline, loads: Any) -> float:
 
 
 def gain_over(launches: Sequence[Timeline], whole: Timeline, source: str) -> Gain:
-    """What one launch of tasks takes less than the launches of each by itself."""
+    """Compute the gain of one launch of tasks over the launches of each by itself."""
     tasks = task_times(whole, source)
     waits = sum(task.waited for task in tasks[1:])
     return Gain(

@@ -1,4 +1,4 @@
-"""What a timed launch looked like: every instruction on its pipe, and what can be read off them.
+"""Hold the modelled timeline of a launch: every instruction on its pipe, and figures from it.
 
 Holds the modelled times only; pictures and pages are made of it elsewhere.
 """
@@ -112,7 +112,7 @@ class Timeline:
         return f"<{self._headline()}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the times, and a picture of the pipes at work."""
+        """Draw the page of a notebook: the times, and a picture of the pipes at work."""
         picture = pipe_picture(self.events, PIPES, WORK, self.mhz)
         return f"<div>\n<p><b>{self._headline()}</b></p>\n{picture}\n</div>"
 
@@ -135,8 +135,8 @@ class Timeline:
 
     @property
     def paid_microseconds(self) -> float:
-        """`microseconds` and the way to HBM of what was written and is still in L2: the time of a
-        launch whose share of the traffic is its own, as when launches follow each other."""
+        """`microseconds` plus the time to write the bytes that still lie in L2 to HBM. It is the
+        time of a launch that pays for its own traffic, as when launches follow each other."""
         table = DEFAULT_TIMING
         rate = self.hbm_bandwidth * table.hbm_write_bandwidth / table.hbm_bandwidth * 1e3
         return self.microseconds + self.totals.get("owed_bytes", 0) / rate
@@ -247,7 +247,7 @@ def timeline_from(
     paddings: bytes | memoryview,
     target: Target,
 ) -> Timeline:
-    """The timeline out of what the simulator hands over."""
+    """Build the timeline from the simulator's results."""
     return Timeline(
         totals,
         strings,

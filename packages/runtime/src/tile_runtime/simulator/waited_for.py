@@ -1,5 +1,5 @@
-"""Who worked while a pipe waited: from a wait back through flags, barriers and instructions that
-were handed over late, to the instructions that took the time."""
+"""Find the work that a pipe waited for: from a wait back through flags, barriers and instructions
+that were handed over late, to the instructions that took the time."""
 
 from __future__ import annotations
 

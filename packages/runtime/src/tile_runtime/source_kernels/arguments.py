@@ -1,4 +1,4 @@
-"""What a caller passes to a hand-written kernel, as cells and memory the runner understands."""
+"""Convert a caller's arguments of a hand-written kernel to cells and memory of the runner."""
 
 from __future__ import annotations
 

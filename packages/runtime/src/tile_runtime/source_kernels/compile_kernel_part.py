@@ -1,7 +1,7 @@
 """Compile the kernel part of a source, and leave out more of it where it does not compile.
 
-Code of the host can name libraries and headers that no list here knows. If the source does not
-compile with them, the kernel is compiled with what it needs and nothing else.
+Code of the host can use libraries and headers beyond every list here. If the source does not
+compile with them, only the kernel and its dependences are compiled.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _compile(folder: Path, unit: str, name: str, options: SourceOptions, text: s
 
 
 def _emitted_headers() -> Path:
-    """What Ascend C includes that we have emitted: it is compiled here like any other."""
+    """Return the headers of the emitter: emitted Ascend C is compiled here like any other."""
     return named_generator("ascendc").headers
 
 
@@ -190,7 +190,7 @@ def _still_valid(folder: Path) -> bool:
 def addresses_to_lines(library: Path, offsets: Sequence[int]) -> list[list[tuple[str, int]]]:
     """For every code address the places it was compiled from, innermost inlined function first.
 
-    Empty lists if addr2line, which comes with the compiler, is missing or knows nothing.
+    Empty lists if addr2line, which comes with the compiler, is missing or finds nothing.
     """
     return _addr2line(library, offsets) if offsets and shutil.which("addr2line") else []
 

@@ -2,7 +2,7 @@
 
 That compiler compiles a kernel once for each kind of core. Here it is compiled once for all: a
 kernel for one kind gets the macros of that kind. In a kernel for both kinds no branch that tests
-such a macro would run, which a warning tells.
+such a macro would run: a warning reports it.
 """
 
 from __future__ import annotations

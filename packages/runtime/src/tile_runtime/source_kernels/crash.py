@@ -1,4 +1,4 @@
-"""How a kernel's process ended, told as a fault: reports of the simulator, signals, exits."""
+"""Convert the end of a kernel's process to a fault: reports of the simulator, signals, exits."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _beside(ended: Ended, cells: Sequence[ArgumentCell]) -> str:
 
 
 def _told(kind: str, text: str, ended: Ended, library: Path, source: str) -> Fault:
-    """The fault with core and line as far as the process could tell."""
+    """The fault with core and line as far as the process recorded them."""
     record = ended.record
     core = _CORES[record.core] if record.has_core and record.core < len(_CORES) else ""
     line = _line_in(source, addresses_to_lines(library, record.frames))

@@ -54,7 +54,7 @@ def without_comments(text: str) -> str:
 
 def with_device_words(text: str) -> str:
     """The text with `__aicore__` for the mark `[aicore]` that this word stands for on a device, in
-    directives too. A host's compiler knows no such mark. Lines stay what they are."""
+    directives too. A host's compiler has no such mark. Lines keep their numbers."""
     if "aicore" not in text:
         return text
     return _DEVICE_MARK.sub(lambda m: "__aicore__" if m["kept"] is None else m.group(), text)

@@ -88,7 +88,7 @@ def fault_warning(raw: Fault, source: KernelSource) -> Diagnostic:
 
 def _other_places(fault: Fault) -> list[tuple[str, int, str]]:
     """Places of calls the text mentions besides that of the fault, each once, in order: file,
-    line and the API if it is told."""
+    line and the API if it is given."""
     found: dict[tuple[str, int], str] = {}
     for match in _PLACE.finditer(fault.text):
         place = match["file"], int(match["line"])

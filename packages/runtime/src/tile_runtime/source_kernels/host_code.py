@@ -1,7 +1,7 @@
 """The kernel part of a source: the kernel and all that it names, directly or through others.
 
-What remains of a file are launches, the runtime API, bindings for Python, graph operators: code of
-the host, which the caller of a simulation stands for. It is left out, and with it the headers of
+The rest of a file is code of the host: launches, the runtime API, bindings for Python, graph
+operators. The caller of a simulation takes its place. It is left out, and with it the headers of
 libraries that only it needs."""
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 def kernel_type(
     text: str, name: str, folders: Sequence[Path], qualifier: str | None = None
 ) -> str | None:
-    """The type of kernel `name`; None if only the running kernel can tell which of several
+    """The type of kernel `name`; None if it depends on the run which of several
     KERNEL_TASK_TYPE_DEFAULT it reaches.
 
     `qualifier` is the type a word such as `__vector__` says. Bodies of other kernels are left
@@ -60,7 +60,7 @@ def kernel_type(
 def _named_type(text: str, name: str) -> str | None:
     """The one type that the body of the kernel names, whatever is compiled of it.
 
-    GetBlockIdx depends on it, also where the kernel asks before it comes to the macro.
+    GetBlockIdx depends on it, also in calls before the macro.
     """
     for statement in statements(text):
         words = [t.text for t in statement.head]

@@ -56,9 +56,11 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """The runner's record; the fields of the structure Record. `texts` are kind, text, file, core
-    and API of a fault, what was printed, the hint of the fault, the further faults, or the warnings
-    of a run without one, and what it left unwritten."""
+    """The runner's record; the fields of the structure Record.
+
+    `texts` are kind, text, file, core and API of a fault, the printed text, and the hint of the
+    fault. Then come the further faults, or the warnings of a run without one, and the elements left
+    unwritten."""
 
     state: int
     signal: int

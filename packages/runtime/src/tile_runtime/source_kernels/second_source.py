@@ -1,5 +1,5 @@
-"""What a kernel needs from other files beside its own: functions of the device that are compiled
-apart, and the tiling structs that an operator's host code defines."""
+"""Read the parts of a kernel in other files: separately compiled functions of the device, and the
+tiling structs that an operator's host code defines."""
 
 from __future__ import annotations
 

@@ -55,13 +55,13 @@ MEMORY_LIMIT = 4 << 30
 
 @dataclass(frozen=True, slots=True)
 class SimulationResult:
-    """What a run left.
+    """The results of a run.
 
-    `outputs` maps the name of every array argument to its contents after the run: the caller's own
-    array, written in place, or a new one if that is read-only or the run ended with a fault.
-    `text` is what the kernel printed, `elapsed` the seconds it ran on the host. `timeline` is the
-    modelled time if it was asked for and there is no fault. `warnings` is what works on a device,
-    but is waste or relies on what no document says.
+    `outputs` maps the name of every array argument to its contents after the run. This is the
+    caller's own array, written in place, or a new one if that is read-only or the run ended with a
+    fault. `text` is the kernel's printed text, `elapsed` the seconds it ran on the host. `timeline`
+    is the modelled time, if `time` is set and there is no fault. `warnings` report actions that
+    work on a device but are waste or undocumented.
     """
 
     outputs: Mapping[str, Any]
@@ -114,18 +114,23 @@ def simulate(
 ) -> SimulationResult:
     """Run `blocks` blocks of a kernel of an Ascend C source (a path, or text of several lines).
 
-    `args` are arrays and CPU tensors for pointers, lists of arrays for dynamic inputs
-    (ListTensorDesc; the outputs are `x[0]`, `x[1]`, ...), numbers for scalars, bytes or structured
-    values for structs, in order or by name. Options left out are the switches of the same name;
-    `starve` is a core that runs only when no other of its block can, `time` asks for
-    `result.timeline`, and `first` for an end at the first error instead of at the last.
+    `args` are values of the parameters, in order or by name:
+
+    * arrays and CPU tensors for pointers,
+    * lists of arrays for dynamic inputs (ListTensorDesc; the outputs are `x[0]`, `x[1]`, ...),
+    * numbers for scalars,
+    * bytes or structured values for structs.
+
+    Options left out are the switches of the same name. `starve` is a core that runs only when no
+    other of its block can, `time` adds `result.timeline`, and `first` ends the run at the first
+    error instead of at the last.
     `unwritten` names arrays that hold nothing when the kernel starts: reading what it has not
     written is an error, and they should be written to their end.
     `kernel` None is the only kernel of the source; `template` instantiates one: `add<half, 64>`.
     `kernel_type`, such as "KERNEL_TYPE_AIV_ONLY", is for kernels that do not say it themselves.
 
     Raises KernelError if kernel and arguments do not fit each other, BuildError if the source does
-    not compile. What the kernel does wrong while it runs is in the result.
+    not compile. Errors of the running kernel are in the result.
     """
     text, name, folder = _read(source)
     try:
@@ -183,7 +188,7 @@ class _SourceProgram:
     seconds: float
 
     def run(self, options: RunOptions) -> tuple[SimulationResult, bool]:
-        """What the run left, and whether its process ended before it could tell what it found."""
+        """Run the kernel. Return the result, and whether its process ended before its report."""
         source = self.source
         files = RunFiles(options, self.cells)
         try:

@@ -1,5 +1,5 @@
-"""What to say of arrays that hold nothing when a hand-written kernel starts, and that it has not
-written to their end."""
+"""Write the errors for arrays that hold nothing when a hand-written kernel starts, and that it has
+not written to their end."""
 
 from __future__ import annotations
 

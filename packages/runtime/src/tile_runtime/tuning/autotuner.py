@@ -2,8 +2,8 @@
 
 Stands above `@jit`. A call that gives all tunable arguments is an ordinary call. Otherwise each
 configuration is compiled, compared with the reference if there is one, and timed: on an NPU by its
-events, else by the model of the simulator (see `profiler`). What was found is kept on disk under
-everything it depends on, so the next process compiles the winner only (docs/use/tuning.md).
+events, else by the model of the simulator (see `profiler`). Results are kept on disk under
+everything they depend on, so the next process compiles the winner only (docs/use/tuning.md).
 
 A kernel is remembered under the configuration it was made with, because the configuration goes into
 the call of the jitted factory: no call gets the kernel of another one.
@@ -146,7 +146,7 @@ def _decorate(factory: Any, configs: Configs, options: TuneOptions) -> Any:
     apart = reserved(factory)
 
     def left(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Config] | None:
-        """What is left to tune of a call: None where it gives all tunables."""
+        """The configurations left to tune for a call: None where it gives all tunables."""
         candidates = _configurations(configs, args, kwargs)
         own = {n: v for n, v in kwargs.items() if n in signature.parameters}
         given = signature.bind_partial(*args, **own).arguments

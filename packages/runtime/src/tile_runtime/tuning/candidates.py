@@ -45,8 +45,8 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """What kernels with the same parameters are tried with: inputs and what the reference gives as
-    `Trial` has them, and milliseconds of the reference."""
+    """The inputs of trials for kernels with the same parameters: inputs and the reference's results
+    as `Trial` has them, and milliseconds of the reference."""
 
     data: bytes
     reference: float | None
@@ -140,7 +140,7 @@ class ConfigCandidates:
         return replace(outcome, results=None)
 
     def row(self, config: Config, found: Candidate | None, outcome: TrialOutcome) -> TrialRow:
-        """What is kept of an outcome."""
+        """Return the stored row of an outcome."""
         text = config_text(config)
         reference = None
         if found is not None and outcome.state is RIGHT:
@@ -153,8 +153,9 @@ class ConfigCandidates:
         )  # fmt: skip
 
     def _called(self, config: Config) -> tuple[Callable[[], JITKernel], Declared, str]:
-        """What makes the kernel in any process, what it declares, and all it depends on as text. A
-        factory that does not come from `jit` compiles its kernel when it is called."""
+        """Return a function that makes the kernel in any process, its declaration, and its
+        dependences as text. A factory that does not come from `jit` compiles its kernel when it is
+        called."""
         impl = getattr(self.factory, "__jit_impl__", None)
         if impl is None:
             return _built(self.factory(*self.args, **self.kwargs, **config))
@@ -215,13 +216,13 @@ def _built(kernel: JITKernel) -> tuple[Callable[[], JITKernel], Declared, str]:
 
 
 def _about(made_of: tuple[Any, ...]) -> str:
-    """What decides what a printed kernel is: all but the text of the files it was written in."""
+    """The identity of a printed kernel: all but the text of the files it was written in."""
     return "\0".join(repr(part) for part in made_of if not isinstance(part, dict))
 
 
 def within(seconds: float, call: Callable[[], _T]) -> _T:
-    """What a call returns or raises. TimeoutError if it does not end: it is told to, and left
-    alone."""
+    """Return or raise as the call does. TimeoutError if it does not end: its thread gets the signal
+    to end, and runs on."""
     found: Future[_T] = Future()
 
     def run() -> None:

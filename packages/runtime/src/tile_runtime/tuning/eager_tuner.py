@@ -49,7 +49,7 @@ class SizedFactory:
 
 @dataclass(eq=False)
 class EagerTuner:
-    """What `autotune` makes of an eager kernel."""
+    """An eager kernel under `autotune`."""
 
     jit: EagerJit
     left: Left
@@ -106,7 +106,7 @@ RESERVED = ("pass_configs",)
 
 
 def reserved(factory: Any) -> tuple[str, ...]:
-    """Those of a factory, or of what stands behind one."""
+    """The reserved names that are no parameters of a factory, or of the function behind one."""
     parameters = inspect.signature(inspect.unwrap(getattr(factory, "func", factory))).parameters
     return tuple(name for name in RESERVED if name not in parameters)
 

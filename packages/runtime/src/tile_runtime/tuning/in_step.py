@@ -1,5 +1,5 @@
-"""Tuning over ranks that are processes: all try the same configurations together, and what fails on
-one counts as failed on all, so that nobody waits for who does not come.
+"""Tune over ranks that are processes: all try the same configurations together, and a failure on
+one counts as failure on all, so that no rank waits for one that does not come.
 
 Not here: simulated devices of one process, which `autotune` runs like any other trial.
 """
@@ -101,7 +101,8 @@ class StepTuner:
         return world.group.gathered(seconds), agreed
 
     def _vote(self, own: _Verdict) -> _Verdict:
-        """What holds for all: the first that is not right, of those who say why themselves."""
+        """The verdict for all ranks: the first failure, preferably of a rank with a reason of its
+        own."""
         world = self.world
         said = world.settled_vote((own[0], own[1].split("\n")[0][:LONGEST]))
         wrong = [(rank, v) for rank, v in enumerate(said) if v[0] != RIGHT]
@@ -127,7 +128,7 @@ def tune_ranks(
     timeout: float = 100.0,
 ) -> JITKernel:
     """The kernel of this rank of the fastest configuration, which is its `config`, on all ranks
-    together; a collective act. Rank 0's list is everybody's.
+    together; a collective act. The list of rank 0 holds for all.
 
     `run(kernel, step)` launches on this rank with words of `world.signals`, which are 0 before each
     configuration, and `step` from 1 on; `check()` raises AssertionError if the first launch of one
@@ -158,7 +159,7 @@ def tune_ranks(
 
 
 def _row(tuner: StepTuner, config: Config) -> TrialRow:
-    """What came of a configuration, or is known of it; the same on all ranks."""
+    """Try a configuration, or read its stored result; the same on all ranks."""
     started = time.perf_counter()
     kernel, (state, problem) = tuner.built(config)
     key = digest_of("in step", config_text(config))

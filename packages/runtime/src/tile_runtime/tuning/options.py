@@ -71,15 +71,16 @@ class TuneOptions:
         )  # fmt: skip
 
     def switches(self, apart: bool) -> dict[str, Any]:
-        """Those of now, for candidates; files are written by whoever asked for them, and a process
-        that is ended when its time is up needs no other limit."""
+        """The current switches, for candidates. Candidates write no files, and a process that is
+        ended when its time is up needs no other limit."""
         found = {name: switch(name) for name in SWITCHES}
         timeout = 0 if apart else max(1, round(self.timeout))
         return {**found, "target": self._target(), "timeout": timeout, "timings": "",
                 "dump_ir": "", "time": False}  # fmt: skip
 
     def judged(self) -> str:
-        """What a time depends on, as text; a function counts by its source, if Python knows it."""
+        """The options that a time depends on, as text; a function counts by its source, if there is
+        one."""
         texts = [f"device={self.on_device()}"]
         for name in sorted(set(self.__dataclass_fields__) - set(_NOT_JUDGING)):
             value = getattr(self, name)

@@ -11,7 +11,7 @@ from tile_runtime.tuning.results import TrialRow
 
 @contextmanager
 def shown(total: int) -> Iterator[Callable[[TrialRow], None]]:
-    """What is called with each row as it is known. In pipes nothing is said."""
+    """Yield a function to call with each finished row. In pipes it prints nothing."""
     if not sys.stderr.isatty():
         yield lambda row: None
         return

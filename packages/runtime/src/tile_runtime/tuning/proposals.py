@@ -19,7 +19,7 @@ _KNOWN = 100
 
 
 class Proposals(Protocol):
-    """Asked for one configuration after the other, and told what came of each."""
+    """Propose one configuration after the other, and receive the result of each."""
 
     def ask(self) -> Config | None: ...
     def tell(self, config: Config, milliseconds: float | None) -> None: ...
@@ -107,5 +107,5 @@ class Sampled:
         self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
 
     def _values(self, config: Config) -> tuple[str, ...]:
-        """What Optuna chooses among is text."""
+        """Return the values as text, as Optuna receives them."""
         return tuple(json.dumps(config.get(name), default=repr) for name in self._names)

@@ -1,4 +1,4 @@
-"""What tuners found: a row for each configuration, written to SQLite as each ends, and its export.
+"""Store and export the results of tuners: a row in SQLite for each configuration as it ends.
 
 A row stands under everything its time depends on, so a tuner that was killed, or that is given more
 configurations, does only what is missing. Not here: pictures, which `chart` makes.
@@ -70,8 +70,7 @@ class ResultStore:
         self._used = bool(switch("cache"))
 
     def read(self, key: str, seconds: float) -> TrialRow | None:
-        """What is known of a configuration; nothing if its time was up and it may take longer
-        now."""
+        """The stored row of a configuration; None if its time was up and it may take longer now."""
         found = self._rows("select * from rows where key = ?", key)
         if found and found[0].state == TIMED_OUT and found[0].given < seconds:
             return None
@@ -99,7 +98,7 @@ class ResultStore:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """One transaction. What is no database, or one of another version, is put aside."""
+        """Open one transaction. A file that is no database, or of another version, is put aside."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             database = self._connect()
@@ -153,7 +152,7 @@ class TuningResults:
 
     @property
     def parameters(self) -> list[str]:
-        """Names of what differs, in order."""
+        """Names of the parameters that differ, in order."""
         names = dict.fromkeys(name for row in self.rows for name in row.values)
         values = {n: {json.dumps(row.values.get(n)) for row in self.rows} for n in names}
         return [n for n in names if len(values[n]) > 1] or list(names)
@@ -184,7 +183,7 @@ class TuningResults:
 
     @property
     def name(self) -> str:
-        """What the command line calls it."""
+        """The name of the study on the command line."""
         return self.rows[0].study
 
     @property

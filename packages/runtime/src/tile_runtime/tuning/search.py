@@ -36,8 +36,8 @@ _IN_FLIGHT = 16
 
 @dataclass(frozen=True, slots=True)
 class _Crew:
-    """Who runs trials: how one is handed over, how many at a time, and whether in processes that
-    end when their time is up."""
+    """The means to run trials: the function that submits one, the number of trials at a time, and
+    whether they run in processes that end when their time is up."""
 
     submit: Callable[[Trial], Future[TrialOutcome]]
     in_flight: int
@@ -124,12 +124,12 @@ def _try_all(
 
 
 def _shared(found: TrialRow | TrialOutcome) -> TrialOutcome:
-    """What a second configuration of the same kernel has, which takes no time to find out."""
+    """The outcome of a second configuration of the same kernel, without a trial."""
     return TrialOutcome(found.state, found.milliseconds, found.problem, found.slug)
 
 
 def _stopped(tried: int, total: int) -> Stopped:
-    """What an interrupt ends with."""
+    """Return the exception that ends an interrupted search."""
     kept = "what was measured is kept, and the next call goes on from there"
     known = kept if switch("cache") else "nothing is kept, as TILE_CACHE is 0"
     return Stopped(f"tuning was stopped after {tried} of {total} configurations: {known}")
@@ -144,8 +144,8 @@ def _outcome(future: Future[TrialOutcome]) -> TrialOutcome:
 
 @contextmanager
 def _crew(options: TuneOptions) -> Iterator[_Crew]:
-    """For the duration of a search. If that is broken off, what runs is ended. What all kernels of
-    this machine need is made first: a trial has its seconds for itself."""
+    """Yield the crew for the duration of a search. If the search is broken off, running trials are
+    ended. The common parts of all kernels are made first: a trial has its seconds for itself."""
     executor = options.executor
     if executor in ("here", "processes"):
         options.device().prepare()

@@ -32,9 +32,9 @@ RIGHT, WRONG, REFUSED, TIMED_OUT, DIED, LOST = (
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """How kernels are checked and timed: on the model or on a device; milliseconds for that;
-    how far results may be from the reference, and whether they come back for the caller to look
-    at."""
+    """The settings of checking and timing: on a device or on the model. `warmup` and `rep` are
+    milliseconds; `rtol`, `atol` and `max_mismatched_ratio` bound the difference from the reference;
+    `results_wanted` sends the results back to the caller."""
 
     device: bool
     warmup: float
@@ -47,8 +47,8 @@ class Measuring:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """`kernel` makes the kernel; `data` is the pickled pair of its inputs and of what the reference
-    gives for them, or None for that; `switches` hold while it is tried."""
+    """`kernel` makes the kernel; `data` is the pickled pair of its inputs and of the reference's
+    results, or None for that; `switches` hold while it is tried."""
 
     kernel: Callable[[], JITKernel]
     data: bytes
@@ -59,8 +59,8 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """What came of a trial: its state and milliseconds, or what is wrong, with the slug if it is an
-    error of ours. `seconds` is how long it took to find out; `results` are pickled."""
+    """The outcome of a trial: its state and milliseconds, or the problem, with the slug if it is an
+    error of ours. `seconds` is the duration of the trial; `results` are pickled."""
 
     state: str
     milliseconds: float | None = None

@@ -1,6 +1,6 @@
 """Trials in processes of their own, which end when their time is up and are replaced.
 
-`run_apart` is what an executor runs, in a thread here or on another machine: it hands the trial to
+An executor runs `run_apart`, in a thread here or on another machine. It hands the trial to
 an idle process of the machine it is on, or starts one, and ends it if it does not answer in time.
 So time-outs hold for every executor, and what a kernel does to its process harms no other trial.
 
@@ -39,14 +39,14 @@ _COMMAND = "from tile_runtime.tuning.worker_processes import serve; serve()"
 
 
 def run_apart(trial: Trial) -> TrialOutcome:
-    """`run_trial` in another process, for as many seconds as the trial may take. A process that
-    dies may have been ended by somebody else, so the trial gets a second one."""
+    """`run_trial` in another process, for as many seconds as the trial may take. The cause may
+    lie outside a process that dies, so the trial gets a second one."""
     return answer_apart(partial(run_trial, trial), trial.seconds)
 
 
 def answer_apart(job: Callable[[], Answer], seconds: float) -> Answer | TrialOutcome:
-    """What a job that pickles gives in another process, in so many seconds; the outcome of a trial
-    where it takes longer or its process ends."""
+    """Run a job that pickles in another process, for so many seconds. Return its result, or the
+    outcome of a trial where it takes longer or its process ends."""
     return _workers().run(job, seconds)
 
 
@@ -64,8 +64,8 @@ class Workers:
         self._busy: set[_Worker] = set()
 
     def run(self, job: Callable[[], Answer], seconds: float) -> Answer | TrialOutcome:
-        """The outcome of a job; which is told of it too if it takes longer, or if its process ends
-        twice."""
+        """Run a job, and return its result; an outcome of a trial too if it takes longer, or if its
+        process ends twice."""
         for _ in range(2):
             worker = self._take()
             started = time.monotonic()
@@ -136,7 +136,8 @@ class _Worker:
         self._started = False
 
     def answer(self, job: Callable[[], Answer], seconds: float) -> Answer | None:
-        """What came of the job; None if that takes longer. EOFError if the process ends."""
+        """Run the job, and return its result; None if that takes longer. EOFError if the process
+        ends."""
         if not self._started:
             if self._read(_START_SECONDS) != _READY:
                 raise EOFError

@@ -1,5 +1,6 @@
-"""What inference engines fuse: normalisation behind an addition, quantisation, caches of keys and
-values, parts of an attention put together, and the step to the next token."""
+"""Compute the fused operations of inference engines: normalisation behind an addition,
+quantisation, caches of keys and values, merged parts of an attention, and the step to the next
+token."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ what lies beyond the end.
 
 Task: Y = softmax(X, dim=1) for M x N float32 numbers; a row does not fit on the chip, so take
 COLUMNS at a time. First pass: for each tile, the new maximum of the row is the larger of the old
-one and that of the tile; the old sum shrinks by exp(old - new), and the sum of exp(x - new) is
+one and that of the tile. The old sum shrinks by exp(old - new), and the sum of exp(x - new) is
 added. Second pass: Y = exp(x - maximum) / sum.
 
     T.fill(peak, -1e30)

@@ -4,7 +4,7 @@ You learn: the cube core, tiles in three dimensions, and an accumulator of highe
 
 Task: C = A @ B for half-precision A (M x K) and B (K x N), with float32 sums and results. A block
 makes one tile of C, going along K. `T.gemm(a, b, c)` adds a @ b to c; the compiler runs it on the
-cube core and moves the tiles where it wants them. `T.Pipelined(n, num_stages=2)` in place of
+cube core and moves the tiles to its memories. `T.Pipelined(n, num_stages=2)` in place of
 `T.serial(n)` loads the next tiles while the cube works on these.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the

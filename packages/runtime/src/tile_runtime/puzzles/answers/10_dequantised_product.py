@@ -4,7 +4,7 @@ You learn: work for both kinds of core in one kernel. The vector cores unpack th
 cube core multiplies, and the compiler carries the tiles from one to the other.
 
 Task: C = A @ B, where A is half precision (M x K) and each byte of P (K x N / 2) holds two
-weights: the low four bits are column j of B, the high four bits column j + N / 2, both with 8
+weights. The low four bits are column j of B, the high four bits column j + N / 2, both with 8
 added.
 
     B[k, j] = (P[k, j] & 15) - 8          B[k, j + N / 2] = (P[k, j] >> 4) - 8

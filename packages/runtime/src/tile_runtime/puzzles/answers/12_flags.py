@@ -6,9 +6,9 @@ You learn: a core has pipes that run at the same time; a flag makes one wait for
 Within a pipe instructions start in program order. Between pipes nothing is ordered unless you do
 it:
 
-    T.set_flag("mte2", "v", 0)     # on mte2: event 0 happens when all before it is complete
+    T.set_flag("mte2", "v", 0)     # mte2 sets event 0 after its earlier work
     T.wait_flag("mte2", "v", 0)    # v waits for event 0 and clears it
-    T.pipe_barrier("v")            # what follows on v starts when all before it on v is complete
+    T.pipe_barrier("v")            # v completes its earlier work first
 
 Task: Y = X * 2 + 1. The statements below are right, but nothing orders them. Add flags and a
 barrier until the simulator finds nothing. Every event that is set must be waited for. The

@@ -1,6 +1,6 @@
 """Puzzle 16: two lanes.
 
-You learn: both vector cores of a block run the same text; `vid` tells them apart.
+You learn: both vector cores of a block run the same text; `vid` distinguishes them.
 
 Task: Y[i, j] = X[i, j] * W[j]. Below, both vector cores do the same rows. The result is right,
 but the work is done twice, and the simulator reports the second store. Give each vector core half

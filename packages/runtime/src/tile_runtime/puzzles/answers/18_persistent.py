@@ -4,8 +4,8 @@ You learn: starting a block costs time. A launch with one block for each core, e
 over many tiles, pays once, and loads what all tiles share once.
 
 Task: Y[i, j] = X[i, j] + B[i % ROWS, j]: a table B of ROWS x N is added to every tile of ROWS
-rows. Below, each tile has a block, which loads B anew. Start CORES blocks, load B once in each,
-and let each vector core go over the tiles lane, lane + LANES, lane + 2 * LANES, ..., where `lane`
+rows. Below, each tile has a block, which loads B anew. Start CORES blocks, and load B once in each.
+Let each vector core go over the tiles lane, lane + LANES, lane + 2 * LANES, ..., where `lane`
 is cid * 2 + vid. The options keep the compiler from doing this by itself. Pipeline the loop.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.04 times what the

@@ -9,7 +9,7 @@ tiles, so the 24 blocks that run together load 24 different bands of A. Change t
 * Renumber the tiles so that they form a compact patch: `T.use_swizzle(cid, M, N, K, BLOCK_M,
   BLOCK_N, off=PANEL, dir=1)` maps `cid` to a tile number, row * n_tiles + column, in panels of
   PANEL columns.
-* Tiles of a patch ask for the same bytes at the same time, and all wait for HBM. Let each tile
+* Tiles of a patch load the same bytes at the same time, and all wait for HBM. Let each tile
   begin elsewhere along K and go once around: step (k + start) % k_tiles in place of k, where
   `start` is (row + column) * (k_tiles // PANEL). Then one block brings a piece and the others
   find it in L2.

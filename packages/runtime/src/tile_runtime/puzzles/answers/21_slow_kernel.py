@@ -1,11 +1,11 @@
 """Puzzle 21: mend a slow kernel.
 
-You learn: to read a verdict on time. What no vector instruction can do stays a loop on the scalar
-unit, one element after the other; the compiler says why, and what it would need to know.
+You learn: to read a verdict on time. An operation without a vector instruction stays a loop on the
+scalar unit, one element after the other; the compiler reports the reason and the missing fact.
 
 Task: Y = X % 1440, the minute of the day, for int32 minutes X between 0 and 600000. The kernel
 below is right and slow. `puzzles check` prints what binds it and the remark of the compiler at
-the line. Tell the compiler what you know about the numbers.
+the line. Give the compiler the facts you have about the numbers.
 
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.3 times what the
 answer takes.

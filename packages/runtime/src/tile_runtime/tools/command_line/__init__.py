@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def command_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser for these arguments: that of the chosen command knows its options."""
+    """The parser for these arguments; only the chosen command's parser has its options."""
     parser = argparse.ArgumentParser(
         prog="tile-ascend", description="Compile, inspect and run tile kernels for Ascend NPUs."
     )

@@ -34,7 +34,7 @@ def advice_on(
     most: int,
     apart: bool = True,
 ) -> Advice:
-    """What at most so many changes of a program give. The run is that of its kernel as it is,
+    """Try at most `most` changes of a program. The run is that of its kernel as it is,
     on such inputs, with such results, and with the arguments as they were after it."""
     likely = likely_changes(verdict(Measures(timed)).bound)
     with tempfile.TemporaryDirectory(prefix="tile-ascend-") as folder:
@@ -63,7 +63,7 @@ def advised_call(
 
 
 def with_advice(timed: TimedRun, advice: Advice) -> TimedRun:
-    """The run with what was tried among its facts."""
+    """The run with the tried changes among its facts."""
     order = sorted(
         (t for t in advice.tried if t.slug != SAME),
         key=lambda t: (t is not advice.best, t.microseconds or float("inf")),

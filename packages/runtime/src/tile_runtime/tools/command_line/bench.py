@@ -121,7 +121,7 @@ def _show(text: str, output: Path | None) -> None:
 
 
 def _kernel_lines(name: str, options: argparse.Namespace) -> Iterator[str]:
-    """What one measures of a kernel; modelled times are the same at every run."""
+    """Measure a kernel; modelled times are the same at every run."""
     from tile_ir.switches import switch
     from tile_runtime.simulator.time_error import modelled_text
     from tile_runtime.tools.report.roofline import roofline

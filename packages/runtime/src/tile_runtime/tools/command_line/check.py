@@ -103,7 +103,7 @@ class Checked:
 def checked(kernel: NamedKernel, ranks: Sequence[int] | None = None) -> Checked:
     """Every finding of the verifier, `check_memory`, `check_sync` and `check_ranks`; a kernel
     without addresses goes through the pipeline before, and flags are looked at once they are final.
-    What the compiler chose wrongly is told as its own mistake, not the author's."""
+    A wrong choice of the compiler is reported as the compiler's error, not the author's."""
     from tile_checkers import check_memory, check_sync, prove_ranks
     from tile_ir.verification.verifier import problems
     from tile_runtime.jit_kernels.build import lower

@@ -17,7 +17,7 @@ _LONGEST_SOURCE = 60
 
 
 def diff_text(old: TimedRun, new: TimedRun, names: tuple[str, str]) -> str:
-    """What became of a kernel from one version to the other; `names` are those of the runs."""
+    """Compare two versions of a kernel by their runs; `names` are those of the runs."""
     return "\n".join(_parts(old, new, names))
 
 

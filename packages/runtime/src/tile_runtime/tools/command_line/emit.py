@@ -1,4 +1,4 @@
-"""`tile-ascend emit`: the source of a kernel, Ascend C if nothing else is asked for."""
+"""`tile-ascend emit`: write the source of a kernel, Ascend C unless an option chooses another."""
 
 from __future__ import annotations
 

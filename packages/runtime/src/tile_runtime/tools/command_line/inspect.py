@@ -80,7 +80,7 @@ def _manifests_of(root: Path) -> tuple[Manifest, ...]:
 
 
 def _changed_files(variant: KnownVariant) -> Iterator[tuple[Path, str]]:
-    """The files of a variant that are not what was built, with what became of each."""
+    """Find the files of a variant that differ from the build: each is changed or missing."""
     from tile_runtime.cache.fingerprint import file_digest
 
     for path, digest in variant.files.items():

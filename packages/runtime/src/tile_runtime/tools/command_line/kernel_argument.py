@@ -1,6 +1,6 @@
 """A kernel named on the command line: a `.tir` file, `-`, or `script.py:name`.
 
-Whatever the name stands for, the kernel comes with the options its script compiles it with.
+In all forms the kernel comes with the options its script compiles it with.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NamedKernel:
-    """A kernel as its script compiles it: what the function leaves to the compiler is what its
-    text and its options say together. `name` tells the arguments of its factory; `make` gives its
-    kernel object."""
+    """A kernel as its script compiles it: its text and its options together define the decisions
+    left to the compiler. `name` contains the arguments of its factory; `make` gives its kernel
+    object."""
 
     name: str
     func: Func
@@ -261,8 +261,8 @@ def _check_arguments(factory: Callable[..., Any], name: str, given: Mapping[str,
 
 
 def chip_named(name: str, others: Sequence[str] = ()) -> Target:
-    """A chip by name. Raises KernelError for an unknown one; it tells of the `others`, code
-    generators, that could have been named in its place."""
+    """A chip by name. Raises KernelError for an unknown one, with a hint that also covers `others`,
+    the code generators that the option accepts too."""
     if name not in TARGETS:
         raise KernelError(
             "soc",

@@ -69,7 +69,7 @@ def _described(named: NamedKernel) -> tuple[str, str]:
 
 
 def _read(program: Program, use: Callable[[NamedKernel], _T]) -> _T:
-    """What is made of the kernel while the text of the program is a file."""
+    """Apply `use` to the kernel of a program, while the program's text is a file."""
     with tempfile.TemporaryDirectory(prefix="tile-ascend-") as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = Path(folder) / Path(program.script).name

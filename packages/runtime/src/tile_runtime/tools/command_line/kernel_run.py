@@ -48,7 +48,7 @@ def made_kernel(name: str, options: argparse.Namespace) -> JITKernel:
 
 
 def run_arguments(kernel: JITKernel, options: argparse.Namespace) -> list[Any]:
-    """What the kernel is called with, in order. KernelError or CallError for a name it does not
+    """Return the arguments of a call, in order. KernelError or CallError for a name it does not
     have and for a value that is missing."""
     from tile_runtime.jit_kernels.tensor_supply import supply_arguments
     from tile_runtime.tools.command_line.array_argument import (
@@ -71,7 +71,7 @@ def run_arguments(kernel: JITKernel, options: argparse.Namespace) -> list[Any]:
 
 
 def _made_up(kernel: JITKernel, given: Collection[str]) -> list[Diagnostic]:
-    """What to say of a fault where integers were made up, which may be places for the kernel."""
+    """Return the note for a fault with generated integers, which the kernel may use as indices."""
     from tile_runtime.launcher.signature import TensorParam
 
     made = {*kernel.out_idx, *kernel.workspace_idx}
@@ -87,7 +87,7 @@ def _made_up(kernel: JITKernel, given: Collection[str]) -> list[Diagnostic]:
 
 
 def call(kernel: JITKernel, arguments: list[Any], options: argparse.Namespace) -> Any:
-    """What the kernel returns. A SimulationError says which of its inputs were made up."""
+    """Call the kernel. A SimulationError lists its generated inputs."""
     try:
         return kernel(*arguments)
     except SimulationError as error:

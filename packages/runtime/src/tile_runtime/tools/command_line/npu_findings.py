@@ -1,4 +1,4 @@
-"""What the doctor looks at for kernels to run on an NPU: the driver, CANN, its compiler, torch_npu
+"""Check the parts that kernels on an NPU need: the driver, CANN, its compiler, torch_npu
 and the chip. None of it is needed on the simulator."""
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def check_torch_npu(build: bool) -> DoctorFinding:
 
 
 def check_npu(build: bool) -> DoctorFinding:
-    """The chip, its cores by whoever tells of them, and whether kernels are compiled for it."""
+    """Check the chip, its cores by every source, and, with `build`, the compilation of a kernel."""
     from tile_runtime.devices.choose_device import npu_problem
 
     problem = npu_problem()
@@ -142,7 +142,7 @@ def check_npu(build: bool) -> DoctorFinding:
 
 
 def _told_cores(npu: Any) -> tuple[int, int] | None:
-    """Those that newer versions of torch_npu tell."""
+    """Return the cores that newer versions of torch_npu report."""
     said = npu.get_device_properties(0)
     cube, vector = (getattr(said, name, None) for name in ("cube_core_num", "vector_core_num"))
     return (int(cube), int(vector)) if cube and vector else None

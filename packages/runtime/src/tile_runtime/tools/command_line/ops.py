@@ -123,8 +123,8 @@ def operation_page(opdef: OpDef) -> str:
 
 
 def _arguments(opdef: OpDef) -> list[str]:
-    """The parameters of the call as a script writes it; of what only passes make, those of the
-    record."""
+    """The parameters of the call as a script writes it; for operations that only passes insert,
+    those of the record."""
     import tile_frontend as T
 
     if opdef.namespace is None:
@@ -137,7 +137,7 @@ def _arguments(opdef: OpDef) -> list[str]:
 
 
 def operand_text(o: OperandDef, name: str, hidden: bool) -> str:
-    """What an operation does with an operand, under the name that a reader knows."""
+    """Describe the access of an operation to an operand, under the name that scripts use."""
     access = {"r": "read", "w": "written", "rw": "read and written"}[o.access.value]
     if o.memories:
         order = [m.value for m in Memory if m in o.memories]

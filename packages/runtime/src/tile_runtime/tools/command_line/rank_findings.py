@@ -1,5 +1,5 @@
-"""What the doctor looks at for kernels over several NPUs, where there are several: the vendor's
-SHMEM library and its package, the links between the devices, and processes for them."""
+"""Check the parts that kernels over several NPUs need: the vendor's SHMEM library and its package,
+the links between the devices, and processes for them."""
 
 from __future__ import annotations
 

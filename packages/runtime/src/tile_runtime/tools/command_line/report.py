@@ -98,7 +98,7 @@ def write_files(
     archive: Path | None,
     blocks: Sequence[int] | None = None,
 ) -> None:
-    """Write what is asked for of a run: the page, a Chrome trace, and the saved timeline."""
+    """Write the chosen files of a run: the page, a Chrome trace, and the saved timeline."""
     from tile_runtime.tools.report.chrome_trace import write_chrome_trace
     from tile_runtime.tools.report.page import report_page
     from tile_runtime.tools.report.saved_timeline import save_run
@@ -140,7 +140,7 @@ def _run_of(source: str, options: argparse.Namespace) -> TimedRun:
 
 
 def _advised_run(source: str, kernel: JITKernel, options: argparse.Namespace) -> TimedRun:
-    """The run of a kernel, with what changes of it give."""
+    """Run a kernel, and try changes of it."""
     arguments = run_arguments(kernel, options)
     if options.tries <= 0:
         return timed_call(kernel, arguments, options)[0]

@@ -123,8 +123,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ended(options: argparse.Namespace, found: list[Found], timed: list[TimedRun]) -> int:
-    """Run it; the exit code. Adds what was found, which is told on stderr too, and the run if it
-    was timed."""
+    """Run it, and return the exit code. Adds the findings, also printed on stderr, and the run if
+    it was timed."""
     try:
         return _run(options, found, timed)
     except TileError as error:
@@ -170,8 +170,8 @@ def _check_saved(options: argparse.Namespace, known: Collection[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """A run without fault: arrays by name as it left them, which of them to tell about, and what
-    the clock saw if it was timed."""
+    """A run without fault: arrays by name as it left them, the names `told` to print, and the timed
+    run if there is one."""
 
     kernel: str
     outputs: Mapping[str, Any]

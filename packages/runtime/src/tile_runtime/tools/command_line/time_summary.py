@@ -20,7 +20,7 @@ _WORTH_SAYING = 0.01
 
 
 def time_summary(run: TimedRun) -> str:
-    """What one wants to know first about a timed run."""
+    """Summarise the main figures of a timed run."""
     return "\n".join(_lines(run))
 
 

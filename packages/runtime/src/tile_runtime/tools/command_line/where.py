@@ -1,4 +1,4 @@
-"""`tile-ascend where`: folders and files that builds in other languages ask for."""
+"""`tile-ascend where`: print folders and files that builds in other languages need."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Processes that look at scripts, one for each text: ended when the time is over or nobody waits
-for it any more. One is started ahead, so that all is imported when a text comes."""
+"""Run a process for each text of a script, which ends when its time is over or the request is
+cancelled. One is started ahead, so that all is imported when a text comes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class LookingProcesses:
             self._ahead = await _started()
 
     async def look(self, path: Path, text: str, limit: float) -> SeenScript:
-        """What is seen of a script with this text, which may take so many seconds. One that takes
-        longer, or ends the process, is a finding."""
+        """Look at a script with this text, for at most `limit` seconds. A script that takes longer,
+        or ends the process, is a finding."""
         await self.start_ahead()
         process, self._ahead = self._ahead, None
         assert process is not None, "it was started"

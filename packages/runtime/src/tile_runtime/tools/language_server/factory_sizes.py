@@ -16,7 +16,7 @@ _COMMENT = re.compile(r"#\s*tile-ascend:\s*(.+)")
 def calls_of(name: str, text: str, values: Mapping[str, Any]) -> Iterator[Arguments]:
     """The arguments of each call of a function in a script, those of comments first. They are
     evaluated with the values of the module; names of loops over written values stand for the first
-    of them. A call whose arguments call something, or use what only a run knows, is left out."""
+    of them. A call whose arguments call something, or use a value of the run, is left out."""
     for line in text.splitlines():
         comment = _COMMENT.search(line)
         if comment is not None:
@@ -83,7 +83,7 @@ def _arguments(call: ast.Call, known: Mapping[str, Any]) -> Arguments | None:
 
 
 class _Unknown(Exception):
-    """An expression that calls something, or whose value only a run knows."""
+    """An expression that calls something, or whose value only a run can give."""
 
 
 def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:

@@ -1,5 +1,5 @@
-"""What an editor shows at a place of a kernel: where a buffer lies and why, and what a statement
-costs."""
+"""Write the text that an editor shows at a place of a kernel: where a buffer lies and why, and the
+cost of a statement."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tile_runtime.tools.language_server.seen import SeenBuffer, SeenKernel, Seen
 
 
 def kernel_seen(kernel: NamedKernel, lowered: Func) -> SeenKernel:
-    """The facts of a kernel and of what the passes made of it."""
+    """The facts of a kernel and of its lowered form."""
     func, target = kernel.func, kernel.target
     lines = [s.loc.line for s in walk(func.launch.body) if s.loc.file == func.loc.file]
     return SeenKernel(

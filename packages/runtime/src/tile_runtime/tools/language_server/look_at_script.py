@@ -47,7 +47,7 @@ from tile_runtime.tools.language_server.seen import (
 
 
 def look_at(path: Path, text: str) -> SeenScript:
-    """Everything that is to be told of a script with this text, whatever the file holds."""
+    """Collect all findings and kernels of a script with this text, whatever the file holds."""
     with override(target="none", cache=False), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         looked = _Looked(path, text)
@@ -58,7 +58,7 @@ def look_at(path: Path, text: str) -> SeenScript:
 
 
 class _Looked:
-    """What is seen so far."""
+    """The findings and kernels collected so far."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path, self.text = path, text
@@ -200,8 +200,9 @@ def _place(loc: Loc | None) -> tuple[str, int, int]:
 
 
 def main() -> None:
-    """What the script prints goes to standard error: standard output is for what was seen. After so
-    many seconds as the request gives the process ends, and says at which line."""
+    """Read a request, and write the answer. The script's output goes to standard error: standard
+    output is for the answer. At the request's limit in seconds the process ends, and prints its
+    line."""
     request = json.loads(sys.stdin.read())
     path, text = Path(request["path"]), request["text"]
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -1,5 +1,5 @@
-"""Changes of the text that hints of diagnostics ask for, where a hint says all of it: a name that
-was meant, an expression to write instead, sizes for a factory."""
+"""Make changes of the text from hints of diagnostics that contain the whole change: a similar
+name, an expression to write instead, sizes for a factory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIZE = 1024
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Put `text` in place of what stands between two places; lines and columns count from 1."""
+    """Replace the text between two places by `text`; lines and columns count from 1."""
 
     title: str
     line: int
@@ -69,8 +69,7 @@ def _meant(finding: SeenFinding, text: str) -> Iterator[Fix]:
 
 
 def _written(finding: SeenFinding, text: str) -> Iterator[Fix]:
-    """What the hint writes out takes the place of the one thing of its line that it can stand
-    for."""
+    """Replace the one expression of the line that fits the hint's expression."""
     new, tree = _code_of(finding.hint), _tree(text)
     if new is None or tree is None:
         return

@@ -1,5 +1,5 @@
-"""What was seen of a script: findings, kernels, and factories whose sizes nobody has said. Data
-that goes from the process that looks to the server, as JSON."""
+"""Hold the facts of a script: findings, kernels, and factories without sizes. They go as JSON from
+the process that looks at the script to the server."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SeenBuffer:
 
 @dataclass(frozen=True, slots=True)
 class SeenWork:
-    """What a line costs on one pipe of one kind of core, in a block."""
+    """The cost of a line on one pipe of one kind of core, in a block."""
 
     line: int
     core: str
@@ -97,7 +97,7 @@ def as_json(seen: SeenScript) -> str:
 
 
 def from_json(text: str) -> SeenScript:
-    """What `as_json` has written. ValueError, KeyError or TypeError if it is something else."""
+    """Read the JSON of `as_json`. ValueError, KeyError or TypeError if it is something else."""
     whole = json.loads(text)
     return SeenScript(
         tuple(_finding(f) for f in whole["findings"]),

@@ -161,7 +161,7 @@ def _diagnostics(document: TextDocument, path: str, seen: SeenScript) -> list[ty
 
 
 def _diagnostic(document: TextDocument, path: str, finding: SeenFinding) -> types.Diagnostic:
-    """A finding of another file is told at the top of the one that brought it."""
+    """Place a finding of another file at the top of the file that imports it."""
     here = finding.file in ("", path)
     place = "" if here else f"{finding.file}:{finding.line}: "
     hint = f"\nhint: {finding.hint}" if finding.hint else ""

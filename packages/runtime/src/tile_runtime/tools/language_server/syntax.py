@@ -1,4 +1,4 @@
-"""What Python itself has to say of a text, which is read and not executed."""
+"""Find the errors and warnings of Python itself in a text, without executing it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """A timed run as Chrome trace JSON, which Perfetto and chrome://tracing open.
 
-The format: "Trace Event Format" (Google), JSON object form. A process for each core, a thread for
-each pipe, with a second one where transfers overlap; complete events ("X") for instructions, flow
-events ("s", "f") from a set to the wait that took it, a counter ("C") for the traffic with GM. Of
-several ranks each is a process too: with its traffic, and a thread for each rank that it sends to.
+The format: "Trace Event Format" (Google), JSON object form. A core is a process, and a pipe a
+thread, with a second one where transfers overlap. Instructions are complete events ("X"); flow
+events ("s", "f") go from a set to the wait that took it; a counter ("C") shows the traffic with GM.
+Of several ranks each is a process too: with its traffic, and a thread for each rank that it sends
+to.
 """
 
 from __future__ import annotations

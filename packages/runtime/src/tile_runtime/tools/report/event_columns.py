@@ -60,7 +60,7 @@ def events_that_fit(run: TimedRun, blocks: list[int], limit: int) -> Any:
 
 
 def drawing(run: TimedRun, chosen: Any) -> tuple[dict[str, Any], str]:
-    """What the script draws, of the chosen events: a table of contents and the columns."""
+    """The script's data of the chosen events: a table of contents and the columns."""
     all_events = run.timeline.events
     lane = lanes(all_events)[chosen]
     e = all_events[chosen]

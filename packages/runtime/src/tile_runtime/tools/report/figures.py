@@ -24,7 +24,7 @@ class Figure:
 
 
 def figures(run: TimedRun) -> Iterator[Figure]:
-    """What one wants to know first."""
+    """Compute the main figures of a run."""
     line = run.timeline
     totals = line.totals
     bar = error_bar(line)

@@ -20,7 +20,7 @@ def flag_pairs(events: Any) -> Any:
 
 
 def signal_pairs(events: Any) -> Any:
-    """Rows (index of a signal, or of what another rank did last before a barrier; index of the wait
+    """Rows (index of a signal, or of another rank's last event before a barrier; index of the wait
     that it has ended) of waits for other ranks that had to wait."""
     waits = np.flatnonzero(np.isin(events["kind"], RANK_WAITS) & (events["cause"] >= 0))
     pairs = np.stack([events["cause"][waits], waits], axis=1)

@@ -1,6 +1,5 @@
-"""What a report says of a kernel that no timeline tells: its loops, how the compiler has scheduled
-them, who orders its pipes, and the bytes of the tensors it was called with.
-"""
+"""Collect the facts of a kernel that its timeline does not contain: its loops, their schedules, the
+origin of the pipes' order, and the bytes of the tensors it was called with."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class SourceLoop:
     """A loop of the Python source: its first and last line, its kind ("serial", "pipelined",
-    "persistent", "while") and the stages it asks for, 0 if none."""
+    "persistent", "while") and its `num_stages`, 0 if none."""
 
     file: str
     first: int
@@ -74,7 +73,7 @@ class TriedChange:
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
     """`tensor_bytes` are those of the tensors of the call, results included and workspaces not, 0
-    if nobody has said; `ordered` says that the order of pipes is the compiler's, and `dealt` that
+    if unknown; `ordered` says that the order of pipes is the compiler's, and `dealt` that
     it deals the blocks out to the cores; `tried` are the changes that were tried, fastest first.
     """
 

@@ -1,5 +1,5 @@
-"""What goes between ranks as events of a Chrome trace: a process for each rank, with a thread for
-each rank that it sends to, and a counter of the rates."""
+"""Write the transfers between ranks as events of a Chrome trace: a process for each rank, with a
+thread for each rank that it sends to, and a counter of the rates."""
 
 from __future__ import annotations
 

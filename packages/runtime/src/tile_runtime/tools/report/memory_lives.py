@@ -19,7 +19,7 @@ SHOWN = ("UB", "L1", "L0A", "L0B", "L0C", "BT")
 @dataclass(slots=True)
 class Life:
     """Bytes begin to end of a memory, from the cycle of the first write to that of the last read;
-    `event` is the first write. `read` tells whether anybody read them."""
+    `event` is the first write. `read` is true if an instruction read them."""
 
     block: int
     core: int
@@ -37,7 +37,7 @@ class Life:
 def memory_lives(run: TimedRun, blocks: list[int]) -> list[Life]:
     """The lives of all buffers of the blocks, in program order of each core.
 
-    A life ends where the bytes are written anew after they have been read; an instruction that
+    A life ends where the bytes are written anew after they have been read. An instruction that
     reads what it writes goes on with it, and so does the next piece of the same line of source.
     """
     events, accesses = run.timeline.events, run.timeline.accesses

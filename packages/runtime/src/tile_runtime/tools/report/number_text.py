@@ -11,7 +11,7 @@ def short(value: float) -> str:
 
 
 def microseconds(time: float) -> str:
-    """Two decimals; three digits of what is short."""
+    """Two decimals; three digits for times below 0.1 µs."""
     return f"{time:.2f} µs" if time >= 0.1 or time == 0 else f"{time:.3g} µs"
 
 
@@ -34,7 +34,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """The text, with an ellipsis in place of what is more than `longest` letters."""
+    """The text, with an ellipsis in place of the letters beyond `longest`."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 

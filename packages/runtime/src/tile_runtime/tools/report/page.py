@@ -87,7 +87,7 @@ def report_page(
 
 
 def _ranks(run: TimedRun) -> dict[str, object]:
-    """What the page shows of several ranks; empty if there is one."""
+    """The page's part on several ranks; empty if there is one."""
     times = run.ranks
     if times is None:
         return {}
@@ -106,7 +106,7 @@ def _apart(text: str) -> list[str]:
 
 
 def _left_out(run: TimedRun, events: int, blocks: int) -> str:
-    """What the drawing does not show; "" if it shows everything."""
+    """Describe the events that the drawing leaves out; "" if it shows everything."""
     everything = len(run.timeline.events)
     if events == everything:
         return ""

@@ -40,7 +40,7 @@ class PerfPoint:
 
 @dataclass(frozen=True)
 class PerfReport:
-    """Points by kernel and size, in the order in which they were asked for.
+    """Points by kernel and size, in the order of the caller's lists.
 
     Printed it is a table, `save` writes the picture or the table, and a notebook shows both.
     """

@@ -1,11 +1,11 @@
-"""How near a timed run comes to what the chip could do: operations, bytes, and the least time that
+"""Compute the roofline share of a timed run: operations, bytes, and the least time that
 the slowest of matrix units, vector units and HBM would need for them.
 
-The bytes that must move are those of the tensors the kernel was called with, each once, or what it
-moved if that is less. Operations of the cube units are counted by the simulator: two for every
-multiply-accumulate. Those of the vector units are one for every element of the widest operand of an
-instruction that calculates; of what only the span is known, the time of the instruction gives a
-bound, at 256 bytes a cycle.
+The bytes that must move are those of the tensors the kernel was called with, each once, or the
+moved bytes if those are fewer. Operations of the cube units are counted by the simulator: two for
+every multiply-accumulate. Those of the vector units are one for every element of the widest operand
+of an instruction that calculates. For an instruction of which only the span is known, its time
+gives a bound, at 256 bytes a cycle.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Roofline:
 
 
 def roofline(run: TimedRun) -> Roofline:
-    """Of a run whose facts know the bytes of its tensors; where nobody has said, of what missed
-    L2."""
+    """The roofline of a run by the bytes of its tensors; where these are unknown, by the bytes that
+    missed L2."""
     line = run.timeline
     moved = line.totals["read_bytes"] + line.totals["write_bytes"]
     needed = min(float(run.facts.tensor_bytes or line.totals["hbm_bytes"]), moved)

@@ -36,7 +36,7 @@ def ranks_from_json(timeline: Timeline, saved: dict[str, Any]) -> RankTimes:
 
 
 def ranks_contradict(times: RankTimes) -> str:
-    """What does not fit the timeline, or ""."""
+    """Find a contradiction of the ranks to the timeline; "" if there is none."""
     ranks, timeline = times.ranks, times.whole
     if ranks < 2 or times.blocks < 1:
         return f"it has {ranks} ranks of {times.blocks} blocks"

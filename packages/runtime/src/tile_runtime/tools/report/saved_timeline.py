@@ -112,7 +112,7 @@ def _run_of(about: dict[str, Any], events: Any, accesses: Any, paddings: Any) ->
 
 
 def _contradiction(timeline: Timeline) -> str:
-    """What keeps others from reading the arrays without looking; "" if nothing."""
+    """Find a value for which reading the arrays would fail or mislead; "" if there is none."""
     events, accesses, paddings = timeline.events, timeline.accesses, timeline.paddings
     for name in TOTALS:
         # Earlier versions had no debt.

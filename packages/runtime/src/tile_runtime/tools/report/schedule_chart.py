@@ -18,7 +18,7 @@ _TICKS = 6
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rectangle: `x` and `width` along the time, `shade` from 0 to 1 tells rounds apart."""
+    """A rectangle: `x` and `width` along the time; `shade`, from 0 to 1, differs by iteration."""
 
     x: float
     width: float
@@ -39,8 +39,8 @@ class ChartRow:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChart:
-    """What is decided of a loop in words, one round by statement, and rounds that overlap by
-    pipe; `ticks` are places on the axis with their cycles, `rounds` where new rounds begin."""
+    """The schedule of a loop in words, one iteration by statement, and overlapping iterations by
+    pipe; `ticks` are places on the axis with their cycles, `rounds` where new iterations begin."""
 
     title: str
     words: str
@@ -57,7 +57,7 @@ def schedule_charts(run: TimedRun) -> list[ScheduleChart]:
 
 
 def schedule_words(schedule: LoopSchedule) -> str:
-    """What is decided of a loop, in a sentence or two."""
+    """Describe the schedule of a loop, in a sentence or two."""
     if not schedule.statements:
         return f"One stage, because {schedule.why}."
     stages = f"{schedule.stages} stages" if schedule.stages > 1 else "One stage"

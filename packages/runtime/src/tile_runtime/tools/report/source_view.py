@@ -22,7 +22,7 @@ LONGEST_SOURCE = 4000
 @dataclass(slots=True)
 class SourceLine:
     """A line of source; cycles are summed over cores. `number` is 0 where lines are left out, and
-    `used` tells whether instructions come from the line; `remark` is the compiler's."""
+    `used` is true if instructions come from the line; `remark` is the compiler's."""
 
     number: int
     text: str

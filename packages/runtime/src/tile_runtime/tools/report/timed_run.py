@@ -1,5 +1,5 @@
-"""A timed run with all that is needed to tell about it later: modelled timeline, chip, sources and
-the way from a line of C++ to the line of Python it was made from."""
+"""Hold a timed run with the data of later reports: modelled timeline, chip, sources, and the map
+from a line of C++ to its line of Python."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def place_text(place: Place) -> str:
 
 def timed_run(kernel: JITKernel, tensor_bytes: int = 0) -> TimedRun | None:
     """The latest run of a kernel, if the switch `time` was on and it ran on the simulator, with
-    tensors of so many bytes, 0 if nobody knows.
+    tensors of so many bytes, 0 if unknown.
 
     To be called before another kernel runs on this thread.
     """
@@ -118,7 +118,7 @@ def timed_run(kernel: JITKernel, tensor_bytes: int = 0) -> TimedRun | None:
 
 
 def _remarks(kernel: JITKernel) -> dict[Place, str]:
-    """What the compiler has said of each line, with what it proposes."""
+    """The compiler's remarks on each line, with their hints."""
     found: dict[Place, list[str]] = {}
     for remark in kernel.remarks:
         if remark.loc is not None:

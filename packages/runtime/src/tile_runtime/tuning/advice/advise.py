@@ -38,8 +38,8 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What came of trying: microseconds `before`, the `best` of what was tried where it is worth
-    advising, and all that was `tried`, in the order of that."""
+    """The result of trying changes: microseconds `before`, the `best` change if it is worth
+    advising, and all `tried` ones, in the order of the trials."""
 
     before: float
     best: Tried | None
@@ -63,7 +63,7 @@ Step = tuple[tuple[Change, ...], Program, Change]
 
 
 class _AdviceSearch:
-    """What was tried so far."""
+    """The programs tried so far, and the trials left."""
 
     def __init__(
         self, program: Program, before: float, changes: Changes, measure: Measure, most: int
@@ -90,7 +90,7 @@ class _AdviceSearch:
         return self._faster(self.tried, None)
 
     def climbed(self, best: Tried) -> Tried:
-        """From the best program on: more of what helped, and all that helped together."""
+        """From the best program on, add more of the helpful changes, and all of them together."""
         while True:
             helped = self._helped()
             found = self._try_all([
@@ -104,8 +104,8 @@ class _AdviceSearch:
             best = faster
 
     def with_less_room(self, best: Tried | None) -> Tried | None:
-        """What had no room, together with a smaller tile of another target; None if that does not
-        help."""
+        """Combine changes that had no room with a smaller tile of another target; None if that does
+        not help."""
         made, program = (best.changes, best.program) if best else ((), self._program)
         steps: list[Step] = []
         for refused in [t.changes[0] for t in self.tried if t.slug == NO_ROOM]:
@@ -120,8 +120,8 @@ class _AdviceSearch:
         return self._faster(self._try_all(steps), best)
 
     def _try_all(self, steps: Sequence[Step], keep: int = 0) -> list[Tried]:
-        """What comes of steps, as far as there is leave to try and they were not tried before;
-        leave for so many is kept."""
+        """Try the new programs of these steps, within the number of trials left; `keep` trials stay
+        unused."""
         new: list[tuple[tuple[Change, ...], Program]] = []
         for made, program, change in steps:
             changed = apply_change(program, change)
@@ -141,7 +141,7 @@ class _AdviceSearch:
         return found
 
     def _faster(self, found: Sequence[Tried], best: Tried | None) -> Tried | None:
-        """The fastest of what was found, where it is worth more than the best so far."""
+        """The fastest of these, if it is worth more than the best so far."""
         fastest = min(found, key=_time, default=None)
         limit = (1 - LEAST_GAIN) * (self._before if best is None else _time(best))
         return fastest if fastest and _time(fastest) <= limit else None

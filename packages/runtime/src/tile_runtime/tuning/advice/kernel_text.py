@@ -74,7 +74,7 @@ class KernelText:
 
     @property
     def prefix(self) -> str:
-        """What stands before names of the language, such as `T.`."""
+        """The prefix of names of the language, such as `T.`."""
         function = self.launches[0].func
         return f"{ast.unparse(function.value)}." if isinstance(function, ast.Attribute) else ""
 
@@ -104,7 +104,7 @@ class KernelText:
 
 
 def called(call: ast.Call) -> str:
-    """The last part of the name of what is called, "" for anything without one."""
+    """The last part of the name of the called function, "" for anything without one."""
     match call.func:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name

@@ -96,14 +96,14 @@ def apply_change(program: Program, change: Change) -> Program:
 
 
 def says_of(changes: Sequence[Change]) -> str:
-    """What to write for changes that are made together."""
+    """The text to write for changes that are made together."""
     options = ", ".join(change.says for change in changes if change.kind == OPTION)
     others = [change.says for change in changes if change.kind != OPTION]
     return " and ".join([*others, *([f"pass_configs={{{options}}}"] if options else [])])
 
 
 def difference(old: Program, new: Program) -> Iterator[str]:
-    """What to paste to come from one program to the other: lines of a diff, and arguments."""
+    """The change from one program to the other, to paste: lines of a diff, and arguments."""
     before, after = old.text.splitlines(), new.text.splitlines()
     yield from difflib.unified_diff(before, after, old.script, new.script, lineterm="", n=0)
     changed = arguments_changed(old.given, new.given)

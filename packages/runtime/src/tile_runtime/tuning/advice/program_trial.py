@@ -45,7 +45,8 @@ class Case:
     kernel: str
 
     def trials(self, make: Makes, apart: bool) -> Callable[[Sequence[Program]], list[TrialOutcome]]:
-        """What tries programs with it, in processes of their own or in this one."""
+        """Return a function that tries programs on this case, in processes of their own or in this
+        one."""
         if not apart:
             return lambda programs: [run_program(make, p, self, {}) for p in programs]
         return partial(_run_all, make, self)

@@ -1,4 +1,4 @@
-"""What holds a run back between its cores: launching, cores without work, blocks that start one
+"""Find limits of a run between its cores: launching, cores without work, blocks that start one
 after the other. Looks into no block; the memory that cores share is in `shared_memory`.
 """
 

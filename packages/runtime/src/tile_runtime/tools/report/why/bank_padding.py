@@ -39,7 +39,7 @@ class BankConflict:
 
     @property
     def advice(self) -> str:
-        """What removes the conflicts, or that nothing does."""
+        """Return the changes that remove the conflicts, or that nothing does."""
         if self.changes:
             return f"{' and '.join(self.changes)}: {self.left_text}"
         if self.tried:

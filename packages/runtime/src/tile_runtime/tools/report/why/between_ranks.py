@@ -1,4 +1,4 @@
-"""Whether a run over several ranks is held back by what goes between them."""
+"""Find out whether transfers between ranks limit a run over several ranks."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class PathPart:
 
 @dataclass(frozen=True)
 class DecisivePath:
-    """`parts`, most cycles first, and how often the path goes from one kind of core to the other.
+    """`parts`, most cycles first, and the number of crossings from one kind of core to the other.
     Together they are the time that blocks take on the core that ends last."""
 
     parts: tuple[PathPart, ...]
@@ -111,7 +111,7 @@ def _of_block(timeline: Timeline, chains: CoreChains, at: int) -> tuple[Any, Any
 
 def _back_from(events: Any, index: int) -> list[int]:
     """An event, and before it those that it waited for, as far back as its block goes, or that of
-    another rank whose signal it waited for. What waits for another block of its own device leads
+    another rank whose signal it waited for. A wait for another block of the same device leads
     out of this one: the time before is then a wait."""
     found = {index: None}
     while True:

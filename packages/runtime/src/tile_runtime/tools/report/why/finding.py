@@ -1,4 +1,4 @@
-"""What one rule finds: that a run is held back by something, what of it, and what to change."""
+"""Define the result of one rule: a limit of a run, its part of the time, and the change."""
 
 from __future__ import annotations
 

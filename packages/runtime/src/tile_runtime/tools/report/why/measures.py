@@ -23,8 +23,9 @@ _LONGEST_TEXT = 60
 
 @dataclass(frozen=True, slots=True)
 class OffLine:
-    """Transfers of which not all rows start on a line of L2: their share of the bytes that a core
-    moves, the bytes of a row in the mean, and whether transfers have several rows."""
+    """Transfers some of whose rows do not start on a line of L2. `share` is their share of the
+    bytes that a core moves, `size` the mean bytes of a row; `strided` transfers have several rows.
+    """
 
     share: float
     size: float
@@ -78,7 +79,7 @@ class Measures:
         )
 
     def load_at(self, place: Place, load: PipeLoad) -> PipeLoad:
-        """What one line of source has of the load of a pipe."""
+        """The part of a pipe's load that comes from one line of source."""
         line = self.run.timeline
         mine = np.isin(line.events["block"], self.chains.blocks[self.chains.last])
         keys = line.events["file"].astype(np.int64) << 32 | line.events["line"]

@@ -1,6 +1,5 @@
-"""No pipe is busy most of the time: they wait for each other. Who takes turns with whom, and what
-would let them overlap.
-"""
+"""Find pipes that wait for each other where none is busy most of the time, and the change that
+would let them overlap."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """How much each pipe of the core that ends last had to do, and what its instructions were like.
 
-Sums over the blocks of that core; who waited for whom is in `decisive_path`.
+Sums over the blocks of that core; the waits between pipes are in `decisive_path`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ _START = {
 
 @dataclass(frozen=True, slots=True)
 class PipeLoad:
-    """A pipe of one core ("aic", "aiv0"): cycles it was busy, those of them that went into starting
-    instructions and that it lost because others share L2 and HBM, or operands of the vector pipe a
-    bank, and their count; bytes from or to
-    gm in so many runs, and the bytes of transfers of which not all runs start on a line of L2; and
-    of the lost cycles those of transfers between ranks."""
+    """The load of a pipe of one core ("aic", "aiv0"), in cycles, counts and bytes.
+
+    `busy` are its cycles. Of these, `starting` went into starting instructions, and `slowed` were
+    lost because others share L2 and HBM, or operands of the vector pipe a bank. `count` is the
+    number of instructions. `moved` are bytes from or to gm in `runs` pieces; `off_line` are the
+    bytes of transfers of which not all runs start on a line of L2. `between_ranks` are the lost
+    cycles of transfers between ranks."""
 
     core: str
     pipe: str
@@ -73,7 +75,7 @@ def pipe_loads(timeline: Timeline, chains: CoreChains, soc: str) -> list[PipeLoa
 def load_of(
     timeline: Timeline, soc: str, in_gm: GmRuns, some: Any, core: str, pipe: str
 ) -> PipeLoad:
-    """What some of the events, by a mask, have of a pipe of a core."""
+    """The load of a pipe of a core from the masked events."""
     events = timeline.events
     found = np.flatnonzero(
         some

@@ -1,4 +1,4 @@
-"""Whether tiles can be larger: what a rule says of it knows what the kernel uses of a memory."""
+"""Find out whether tiles can be larger, by the bytes that the kernel uses of a memory."""
 
 from __future__ import annotations
 

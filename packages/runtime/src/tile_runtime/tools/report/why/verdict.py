@@ -1,6 +1,6 @@
-"""The verdict on a timed run: bound by what, how far from the roofline, what to change.
+"""Write the verdict on a timed run: its bound, its distance from the roofline, the change.
 
-The rules are in the files beside this one; here one of what they find is chosen.
+The files beside this one hold the rules; this one chooses one of their findings.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def verdict(m: Measures) -> Verdict:
 
 
 def _do(m: Measures, first: Cause) -> str:
-    """What was tried and helps; where nothing does, that, and what no trial can tell."""
+    """The best tried change; where none helps, that, and the change by hand."""
     tried = m.run.facts.tried
     if not tried:
         return first.change
@@ -97,7 +97,7 @@ def _found(m: Measures) -> list[Cause]:
 
 
 def _distance(m: Measures) -> str:
-    """How far from what the chip could do at best."""
+    """The distance from the roofline."""
     roof = m.roofline
     if not roof.least[roof.bound]:
         return "no roofline, as it neither calculates nor moves anything"

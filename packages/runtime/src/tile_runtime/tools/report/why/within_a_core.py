@@ -1,5 +1,7 @@
-"""What holds the core back that ends last: a pipe that has too much to do, instructions that wait
-for each other, the scalar unit, or the two kinds of core that take turns.
+"""Find the limit of the core that ends last.
+
+It is a pipe that has too much to do, instructions that wait for each other, the scalar unit, or the
+two kinds of core that take turns.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ NAMES = {
 
 
 def core_findings(m: Measures) -> Iterator[Cause]:
-    """What the core that ends last is held back by: one finding, with others beside it."""
+    """Find the limit of the core that ends last: one finding, with others beside it."""
     if not m.path.parts:
         return
     scalar = _scalar(m)
@@ -112,7 +114,7 @@ def _scalar(m: Measures) -> Cause | None:
 
 
 def _pipe(m: Measures, load: PipeLoad, how: str, share: float) -> Cause:
-    """A pipe that has too much to do, by what it does."""
+    """The finding for a pipe that has too much to do, by the kind of its work."""
     what, said = NAMES[load.pipe], how
     if load.pipe == "S":
         line = max(m.lines, key=lambda work: work.instructions, default=None)
@@ -210,7 +212,7 @@ def _less_vector_work(line: LineWork) -> str:
 
 
 def _transfers(m: Measures, load: PipeLoad) -> tuple[str, str, str]:
-    """Why transfers take long, in the order of what is easiest to change."""
+    """Find the reason of long transfers, the easiest change first."""
     name = "loads" if load.pipe == "MTE2" else "stores"
     size = load.moved / max(load.runs, 1)
     if load.starting >= MOSTLY_STARTING * load.busy:
@@ -252,7 +254,7 @@ def _transfers(m: Measures, load: PipeLoad) -> tuple[str, str, str]:
 
 
 def _off_line(load: PipeLoad, size: float) -> tuple[str, str]:
-    """What is said of transfers that begin inside a line of L2, of several rows or of one piece."""
+    """The finding for transfers that begin inside a line of L2, of several rows or of one piece."""
     if load.runs > load.count:
         return (
             f"; most of its rows ({size:.0f} bytes) do not start on multiples of {_LINE} bytes",
