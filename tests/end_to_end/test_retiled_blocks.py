@@ -177,6 +177,53 @@ def running_sums(A: T.Tensor((32, 32), F32), B: T.Tensor((32, 32), F32)):
         T.copy(a, B[bx * 8, 0])
 
 
+def element_of_a_tile(use: str) -> Callable[..., Any]:  # noqa: C901
+    """A tile of one row, of which one element decides: the same index is another one's row in each
+    block."""
+
+    def kernel(  # noqa: C901
+        A: T.Tensor((6, 32), F32), N: T.Tensor((6, 1), I32), B: T.Tensor((6, 32), F32)
+    ):
+        with T.Kernel(6, threads=64) as bx:
+            a = T.alloc_shared((1, 32), F32)
+            n = T.alloc_shared((1, 1), I32)
+            most = T.alloc_fragment((1,), F32)
+            T.copy(A[bx, 0], a)
+            T.copy(N[bx, 0], n)
+            T.reduce_max(a, most, dim=1)
+            if use == "value":
+                for i, j in T.Parallel(1, 32):
+                    a[i, j] = a[i, j] - most[0]
+            elif use == "name":
+                found = most[0]
+                for i, j in T.Parallel(1, 32):
+                    a[i, j] = a[i, j] - found
+            elif use == "operand":
+                T.tile.mul(a, a, most[0])
+            elif use == "branch":
+                if most[0] > 2:
+                    for i, j in T.Parallel(1, 32):
+                        a[i, j] = a[i, j] * 2
+            elif use == "trips":
+                for _ in T.serial(n[0, 0]):
+                    for i, j in T.Parallel(1, 32):
+                        a[i, j] = a[i, j] + 1
+            elif use == "place":
+                for i, j in T.Parallel(1, 32):
+                    a[i, j] = A[n[0, 0] % 6, j]
+            elif use == "variable":
+                kept = T.alloc_var(F32)
+                kept = most[0] * 2
+                for i, j in T.Parallel(1, 32):
+                    a[i, j] = a[i, j] - kept
+            T.copy(a, B[bx, 0])
+
+    return kernel
+
+
+USES = ("value", "name", "operand", "branch", "trips", "place", "variable")
+
+
 def typed(kernel: Callable[..., Any]) -> Func:
     func = T.prim_func(kernel)
     assert isinstance(func, Func)
@@ -230,6 +277,7 @@ KERNELS: list[tuple[Any, int]] = [
     (one_value_of_a_block, 0),
     (places_in_the_tile, 0),
     (running_sums, 0),
+    *((element_of_a_tile(use), 0) for use in USES),
 ]
 
 
@@ -258,6 +306,7 @@ def test_blocks_that_are_one_compute_the_same(kernel: Any, count: int) -> None:
         (one_value_of_a_block, "a value is computed from the place of the block"),
         (places_in_the_tile, "a value is computed from the place of an element in its tile"),
         (running_sums, "needs a tile of one block whole"),
+        (element_of_a_tile("value"), "single elements of `most` are used"),
     ],
 )
 def test_what_stands_against_it_is_said(kernel: Any, why: str) -> None:

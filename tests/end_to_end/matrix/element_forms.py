@@ -231,6 +231,16 @@ FORMS: tuple[Form, ...] = (
     _form("below-diagonal", "y[i, j] = T.if_then_else(j <= i, x[i, j], 0)"),
     _form("shift-where-inside", "if j + 1 < {N}: y[i, j] = x[i, j + 1]"),
     _form("padded-shift", "y[i, j] = T.if_then_else(j > 0, x[i, T.max(j - 1, 0)], 0)"),
+    # Several values in one place.
+    *(
+        _form(name, body, x=x, sizes=((24, 96), (32, 192), (16, 32)), sides="ub load")
+        for name, body, x in (
+            ("halves-of-places", "y[i, j] = x[i, j // 2] * (j % 2 + 1)", "M, N // 2"),
+            ("halves-by-bits", "y[i, j] = x[i, j >> 1] + (j & 1)", "M, N // 2"),
+            ("quarters-of-places", "y[i, j] = x[i, j // 4] - j % 4", "M, N // 4"),
+            ("rows-of-halves", "y[i, j] = x[i // 2, j] * (1 - i % 2)", "M // 2, N"),
+        )
+    ),
 )
 
 DTYPE_NAMES = ("float32", "float16", "int8", "int32", "int16", "uint8", "bfloat16")

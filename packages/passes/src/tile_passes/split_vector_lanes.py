@@ -28,16 +28,23 @@ def split_vector_lanes(func: Func, target: Target) -> Func:
     Needs, gives: TYPED. Idea: dimensions of ub buffers that operations run over together, and loops
     over them, form classes. A class that no statement needs whole is split, half of the rows for
     each lane. Both lanes do the rest, and lane 0 stores it. If lanes would access the same place of
-    gm, or if no class can be split, the launch uses one lane, and a remark gives the reason.
+    gm, or if no class can be split, each lane runs blocks of its own where the grid is larger than
+    the chip and is left to the compiler; otherwise the launch uses one lane, and a remark gives the
+    reason.
     Limits: rows are split into two runs of sizes known at compile time; loops with a runtime trip
     count are not split.
     """
     if func.launch.threads != 2:
         return func
-    from tile_passes.lanes.plan import plan_lanes  # loads networkx: most kernels need none of it
+    # Loads networkx: most kernels need none of it.
+    from tile_passes.lanes.blocks import with_blocks_of_lanes
+    from tile_passes.lanes.plan import plan_lanes
 
     plan = plan_lanes(func, target)
     left = left_with(func)
+    dealt = with_blocks_of_lanes(func, target) if plan.alone is not None else None
+    if dealt is not None:
+        return replace(dealt, automatic=left)
     # With another launch the kernel would have to ask for the order that comes with two lanes.
     asked = "" if func.automatic >= left else f" and pass_configs={{{ORDER_KEY}: True}}"
     remarks = (*func.remarks, *_remarks(plan, asked))
@@ -48,7 +55,7 @@ def _remarks(plan: LanePlan, asked: str) -> Iterator[Diagnostic]:
     if plan.alone is not None:
         yield Diagnostic(
             "one-lane",
-            f"threads=2, but one vector core does all the work: {plan.alone.text}",
+            f"one vector core of each block does all the work: {plan.alone.text}",
             plan.alone.loc,
             f"with threads=1{asked} the same is meant; `tile-ascend opt -p split_vector_lanes "
             "--explain` says what stands against each split",

@@ -67,6 +67,7 @@ from tile_passes.parallel.private_values import (
     read_back,
     with_private_tiles,
 )
+from tile_passes.parallel.residue_classes import residue_classes
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
 from tile_passes.parallel.serial_forms import (
     around,
@@ -259,8 +260,34 @@ class _Vectorizer:
                 return self.rows(stmt, leaf, known)
         except Unsuitable as found:
             problem = found
-        steps = self.element_by_element(stmt, leaf, known, problem)
+        try:
+            return self.by_residue(stmt, leaf, known)
+        except Unsuitable:
+            steps = self.element_by_element(stmt, leaf, known, problem)
         self.remarks.append(stays_scalar(stmt.loc, problem))
+        return steps
+
+    def by_residue(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
+        """The store for one residue class of its iterations after another; some rows at a time,
+        where tiles have no room for all. Raises Unsuitable."""
+        classes = residue_classes(replace(leaf, stmt=store))
+        if classes is None:
+            raise Unsuitable("its indices divide no loop variable")
+        made = len(self.temporaries.allocs)
+        steps: list[Stmt] = []
+        try:
+            for part in joined_stores(classes, self.temporaries.room):
+                assert isinstance(part.stmt, Store), "a store was taken apart"
+                steps += self.whole_or_rows(part.stmt, part, known)
+                self.temporaries.give_back_all()
+        except Unsuitable as problem:
+            self.temporaries.forget_since(made)
+            if not isinstance(problem, NoRoom):
+                raise
+            parts = parts_of_rows(leaf, known, self.by_residue, self.temporaries)
+            if parts is None:
+                raise
+            return parts[1]
         return steps
 
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:

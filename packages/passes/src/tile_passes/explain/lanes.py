@@ -17,10 +17,12 @@ def explain_lanes(func: Func, target: Target) -> str:
     """A line for every ub buffer and every loop of a function whose lanes are the compiler's."""
     if func.launch.threads != 2:
         return "the lanes of this kernel are its own\n"
+    from tile_passes.lanes.blocks import with_blocks_of_lanes
     from tile_passes.lanes.plan import plan_lanes
 
     plan = plan_lanes(func, target)
-    return page(func, ["", *_lines(func, plan)], "")
+    dealt = plan.alone is not None and with_blocks_of_lanes(func, target) is not None
+    return page(func, ["", *_lines(func, plan, dealt)], "")
 
 
 def lanes_of_buffers(func: Func, target: Target) -> dict[Loc, str]:
@@ -42,9 +44,10 @@ def _decisions(func: Func, plan: LanePlan) -> Iterator[tuple[Buffer, str]]:
             yield buffer, _decision(dims, plan)
 
 
-def _lines(func: Func, plan: LanePlan) -> Iterator[str]:
+def _lines(func: Func, plan: LanePlan, dealt: bool) -> Iterator[str]:
     if plan.alone is not None:
-        yield f"one vector core does all the work, because {_why(plan.alone)}"
+        who = "each vector core runs blocks of its own" if dealt else "one vector core works"
+        yield f"{who}, because {_why(plan.alone)}"
     for buffer, decision in _decisions(func, plan):
         yield f"`{buffer.name}` at line {buffer.loc.line}: {decision}"
     for stmt in walk(func.launch.body):

@@ -10,7 +10,8 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
 from tile_passes.parallel.narrow_integers import fitted
-from tile_passes.parallel.nest import Domain, Unsuitable, domain_of
+from tile_passes.parallel.nest import Domain, Leaf, NoRoom, Unsuitable, domain_of
+from tile_passes.parallel.parts_of_rows import parts_of_rows
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.vector_statement import VectorStatement
 
@@ -108,27 +109,36 @@ class Attempts:
         self, store: Store, loops: tuple[For, ...], known: Ranges, problem: Unsuitable
     ) -> list[Stmt]:
         """The store with those lines gathered that no block starts with, or whose elements lie
-        apart; row by row, where it is no operation on all rows. Raises Unsuitable, for the reason
-        why it is not done without."""
+        apart; some rows at a time, where tiles have no room for all, or row by row, where it is no
+        operation on all rows. Raises Unsuitable, for the reason why it is not done without."""
         for outside in range(len(loops)):
             made = len(self.temporaries.allocs)
             here = dict(known)
             for loop in loops[:outside]:
                 here[loop.var] = loop_range(loop, here)
             try:
-                domain = domain_of(loops[outside:])
-                found = self.statement(store, domain, here, by_gather=True)
-            except Unsuitable as reason:
-                found = None
-                problem = reason if reason.cure is not None else problem
-            if found is not None and not found.conditions:
-                steps = found.steps
+                steps = self._gathering(store, Leaf(loops[outside:], (), store), here)
                 for loop in reversed(loops[:outside]):
                     steps = [replace(loop, kind=LoopKind.SERIAL, body=tuple(steps))]
                 return steps
+            except Unsuitable as reason:
+                problem = reason if reason.cure is not None else problem
+                no_room = isinstance(reason, NoRoom)
             self.temporaries.give_back_all()
             self.temporaries.forget_since(made)
+            if no_room and len(loops) - outside == 2:
+                leaf = Leaf(loops[outside:], (), store)
+                parts = parts_of_rows(leaf, here, self._gathering, self.temporaries)
+                if parts is not None:
+                    return parts[1]
         raise problem
+
+    def _gathering(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
+        """The store over a whole domain with gathers. Raises Unsuitable."""
+        found = self.statement(store, domain_of(leaf.loops), known, by_gather=True)
+        if found.conditions:
+            raise Unsuitable("its rows may start inside a block of 32 bytes")
+        return found.steps
 
     def may_be_copied(self, store: Store) -> bool:
         """Whether the store is to gm, and the data cache of the scalar unit surely does not have

@@ -194,24 +194,26 @@ def _in_turns(s: VectorSteps, e: Load, domain: Domain, into: Region | None) -> R
     if len(domain.vars) != 2 or shape is None or len(shape) != 3:
         return None
     row, column = domain.vars
-    number, rows, columns = shape
+    number, _, columns = shape
     turn, down, along = e.indices
-    if not (is_constant(domain.starts[0], 0) and down == row and is_constant(domain.starts[1], 0)):
+    first = simplify(down - row + domain.starts[0])
+    if not is_constant(domain.starts[1], 0) or _follows(first, row) or _follows(first, column):
         return None
     if turn != column % number or along != column // number:
         return None
-    sizes = [constant_value(extent) for extent in domain.extents]
-    if sizes[0] != rows or not sizes[1] or sizes[1] > number * columns or rows % SIDE:
+    rows, long = (constant_value(extent) for extent in domain.extents)
+    if rows is None or rows % SIDE or not long or long > number * columns:
         return None
-    columns = sizes[1] // number
+    columns = long // number
     if columns % SIDE:
         return None
     middle = s.temporaries.apart_in_banks(e.dtype, (number * columns, rows), s.loc)
+    lines = Slice(first, Const(rows))
     for k in range(number):
         turns = Slice(Const(k), Const(columns), number)
         part = Region(middle.buffer, (turns, Slice(ZERO, Const(rows))))
-        whole = (Slice(Const(k), Const(1)), Slice(ZERO, Const(rows)), Slice(ZERO, Const(columns)))
-        s.emit("transpose", part, Region(e.buffer, whole))
+        own = (Slice(Const(k), Const(1)), lines, Slice(ZERO, Const(columns)))
+        s.emit("transpose", part, Region(e.buffer, own))
     tile = into if into is not None else s.tile(e.dtype, domain)
     s.emit("transpose", tile, middle)
     s.release(middle)

@@ -172,9 +172,14 @@ class _AxisReader:
     # Expressions ---------------------------------------------------------------------------------
 
     def depends(self, expr: Expr, seen: _Seen) -> bool:
-        """Whether a value differs between the blocks, or between the rounds that go along."""
+        """Whether a value differs between the blocks, or between the rounds that go along: so does
+        every element of a tile that goes along, also where its index is the same."""
         ours = {self.axis.place, *(loop.var for loop in self.axis.loops)}
-        return any(part in ours for part in walk_expr(resolved(expr, seen.names)))
+        tiles = {buffer for buffer, _ in self.axis.dims}
+        return any(
+            part in ours or (isinstance(part, Load) and part.buffer in tiles)
+            for part in walk_expr(resolved(expr, seen.names))
+        )
 
     def value(self, expr: Expr, seen: _Seen) -> None:
         """A number is the same if it counts elements of the tensor: `place * size + i`."""

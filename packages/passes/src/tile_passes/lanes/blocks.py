@@ -1,0 +1,56 @@
+"""Blocks of their own for the two lanes of a core, where no rows of a block can be split."""
+
+from __future__ import annotations
+
+from tile_ir import (
+    Automatic,
+    Const,
+    Core,
+    Func,
+    If,
+    Let,
+    Memory,
+    Section,
+    Stmt,
+    Target,
+    Var,
+    constant_value,
+    core_of,
+    walk,
+)
+from tile_ir.nodes import Op
+from tile_ir.quick_dataclasses import replace
+from tile_passes.free_names import FreeNames
+
+LANES = 2
+
+
+def with_blocks_of_lanes(func: Func, target: Target) -> Func | None:
+    """The function whose vector cores run one block each; None where that is no better, or where a
+    block needs its core for itself: for its cube core, or for room in gm that goes by the number of
+    the block. Blocks of a grid wait for none of the others (`Automatic.GRID`)."""
+    launch, count = func.launch, constant_value(func.launch.blocks)
+    left = not func.automatic.isdisjoint((Automatic.GRID, Automatic.BLOCKS))
+    if not left or count is None or count <= target.cube_cores:
+        return None
+    if any(map(_is_of_cube, walk(launch.body))):
+        return None
+    if any(a.buffer.memory is Memory.GM for a in launch.allocs):
+        return None
+    pair = Var(FreeNames.of(func).fresh("pair"), launch.block.dtype)
+    number = Let(launch.block, pair * LANES + launch.lane, launch.loc)
+    body = launch.body
+    if count % LANES:
+        body = (If(launch.block < count, body, (), launch.loc),)
+    pairs = Const(-(-count // LANES))
+    found = func.with_body((number, *body), blocks=pairs, block=pair)
+    return replace(found, launch=replace(found.launch, threads=None))
+
+
+def _is_of_cube(stmt: Stmt) -> bool:
+    match stmt:
+        case Section(core=core):
+            return core is not Core.VECTOR
+        case Op():
+            return core_of(stmt) is Core.CUBE
+    return False
