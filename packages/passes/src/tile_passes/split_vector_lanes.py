@@ -28,9 +28,9 @@ def split_vector_lanes(func: Func, target: Target) -> Func:
     Needs, gives: TYPED. Idea: dimensions of ub buffers that operations run over together, and loops
     over them, form classes. A class that no statement needs whole is split, half of the rows for
     each lane. Both lanes do the rest, and lane 0 stores it. If lanes would access the same place of
-    gm, or if no class can be split, each lane runs blocks of its own where the grid is larger than
-    the chip and is left to the compiler; otherwise the launch uses one lane, and a remark gives the
-    reason.
+    gm, or if no class can be split, the launch uses one lane, and a remark gives the reason. In a
+    grid that is larger than the chip and left to the compiler, each lane then runs blocks of its
+    own instead.
     Limits: rows are split into two runs of sizes known at compile time; loops with a runtime trip
     count are not split.
     """

@@ -109,8 +109,8 @@ class Attempts:
         self, store: Store, loops: tuple[For, ...], known: Ranges, problem: Unsuitable
     ) -> list[Stmt]:
         """The store with those lines gathered that no block starts with, or whose elements lie
-        apart; some rows at a time, where tiles have no room for all, or row by row, where it is no
-        operation on all rows. Raises Unsuitable, for the reason why it is not done without."""
+        apart. Where tiles have no room for all rows, it takes as many as have room; where it is no
+        operation on rows, it goes row by row. Raises Unsuitable, for the reason of `problem`."""
         for outside in range(len(loops)):
             made = len(self.temporaries.allocs)
             here = dict(known)

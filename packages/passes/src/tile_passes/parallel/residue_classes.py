@@ -1,6 +1,5 @@
-"""Iterations by their residue: elements that are several in one place of a buffer, such as two
-values of four bits in a byte, are read at `j // 2` and told apart by `j % 2`. For all even `j`, and
-for all odd ones, both are plain."""
+"""Classes of iterations by their residue. A byte with two values of four bits is read at `j // 2`,
+and `j % 2` selects one of the values: both are plain for all even `j`, and for all odd ones."""
 
 from __future__ import annotations
 
@@ -85,7 +84,7 @@ def _divisors(store: Store, var: Var) -> Iterator[int]:
 
 
 def _divisor(e: Expr, var: Var) -> int | None:
-    """What a quotient or remainder of integers divides by, also where bits say it."""
+    """The divisor of a quotient or remainder of integers, also of shifts and masks."""
     if not isinstance(e, Binary) or e.dtype not in (INT32, INT64):
         return None
     by = constant_value(e.right)
