@@ -17,13 +17,12 @@ pytest.importorskip("mcp", reason="mcp is not installed: pip install 'tile-runti
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from forked_answers import answer_forked
 from tile_ir.switches import override
+from tile_runtime.child_processes.child_server import ChildServer
 from tile_runtime.tools.command_line.kernel_argument import parse_arguments
-from tile_runtime.tools.judge.children import ChildServer
 from tile_runtime.tools.judge.judgement import VERDICTS, Judgement
 from tile_runtime.tools.judge.request import JudgeRequest
-from tile_runtime.tools.mcp_server import run_command, server
+from tile_runtime.tools.mcp_server import server
 from tile_runtime.tools.mcp_server.kernel_words import kernel_words
 from tile_runtime.tools.mcp_server.search_pages import _of_tables, search_pages
 from tile_runtime.tools.mcp_server.server import SKILL, make_server
@@ -39,7 +38,6 @@ TOOLS = {"compile", "judge", "report", "explain", "port", "opt", "ops", "search_
 @pytest.fixture(autouse=True)
 def quick_processes(fresh_switches: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Processes start as those of other tests."""
-    monkeypatch.setattr(run_command, "answer_forked", answer_forked)
     with override(prove=False, verify_each=False):
         yield
 

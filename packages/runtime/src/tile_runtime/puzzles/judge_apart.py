@@ -5,19 +5,20 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from tile_runtime.child_processes.answers import WARM_UP, answer_apart
+from tile_runtime.child_processes.child_server import ChildServer
 from tile_runtime.puzzles.puzzle import Puzzle
 from tile_runtime.puzzles.puzzle_verdict import BROKEN, LATE, PuzzleVerdict
-from tile_runtime.tuning.trial import TIMED_OUT
-from tile_runtime.tuning.worker_processes import answer_apart
 
 
 def judge_apart(puzzle: Puzzle, path: Path, seconds: float) -> PuzzleVerdict:
     """`judge_puzzle` in a process of its own. The time counts from when the process has started."""
-    found = answer_apart(partial(_judge, puzzle, path), seconds)
+    with ChildServer(WARM_UP) as children:
+        found = answer_apart(children, partial(_judge, puzzle, path), seconds)
     if isinstance(found, PuzzleVerdict):
         return found
-    if found.state == TIMED_OUT:
-        return PuzzleVerdict(LATE, f"{path}: not done after {seconds:g} s", "time-limit")
+    if found.how == "time-limit":
+        return PuzzleVerdict(LATE, f"{path}: {found.problem}", found.how)
     return PuzzleVerdict(BROKEN, f"{path}: {found.problem}", "process-ended")
 
 

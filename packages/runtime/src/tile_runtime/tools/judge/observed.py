@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
 from tile_ir.quick_dataclasses import dataclass
-from tile_runtime.tools.judge.children import EndedChild
+from tile_runtime.child_processes.child_server import EndedChild
 from tile_runtime.tools.judge.judgement import FenceReport, JudgedAdvice, UsedReference
 from tile_runtime.tools.judge.request import JudgeRequest
 
@@ -36,14 +36,12 @@ class TracedText:
     fence: FenceReport = FenceReport()
 
     @staticmethod
-    def of(
-        messages: Sequence[dict[str, Any]], ended: EndedChild, request: JudgeRequest
-    ) -> TracedText:
+    def of(ended: EndedChild, request: JudgeRequest) -> TracedText:
         # The first arguments, the given sizes, edges with what may stand for them, random ones.
         most = 1 + len(request.sizes) + _MOST_EDGES + request.random
         known: dict[str, Any] = {}
         accusations: list[tuple[str, str]] = []
-        for message in messages:
+        for message, _ in ended.messages:
             match message:
                 case {"event": "fence", "in_force": list(), "missing": dict()}:
                     known.setdefault("fence", _fence(message))
@@ -85,11 +83,9 @@ class KernelRun:
     time: Mapping[str, Any] | None = None
 
     @staticmethod
-    def of(
-        number: int, messages: Sequence[tuple[dict[str, Any], bytes]], ended: EndedChild
-    ) -> KernelRun:
+    def of(number: int, ended: EndedChild) -> KernelRun:
         known: dict[str, Any] = {"inputs": {}, "outcomes": {}, "results": {}}
-        for message, data in messages:
+        for message, data in ended.messages:
             match message["event"]:
                 case "compiled" | "time" as event:
                     known[event] = message
@@ -129,9 +125,9 @@ class Observed:
     cpu: float = 0.0
 
 
-def advice_of(messages: Sequence[dict[str, Any]]) -> JudgedAdvice | None:
+def advice_of(ended: EndedChild) -> JudgedAdvice | None:
     """The advice among messages that are not trusted, if there is one of the right form."""
-    for message in messages:
+    for message, _ in ended.messages:
         match message:
             case {
                 "event": "advice", "bound": str(bound), "what": str(what), "do": str(do),

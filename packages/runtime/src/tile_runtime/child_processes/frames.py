@@ -1,4 +1,4 @@
-"""Frames between the judge and its processes: a JSON object, then bytes that it describes."""
+"""Frames between children and their owner: a JSON object, then bytes that it describes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import struct
 import time
 from typing import Any
 
+Message = dict[str, Any]
 _HEAD = struct.Struct("<QQ")
 # Of the JSON part; it holds no arrays.
 _MOST_JSON = 64 << 20
@@ -24,7 +25,7 @@ class FrameTooLarge(FrameError):
     """A frame has more bytes than allowed."""
 
 
-def write_frame(descriptor: int, message: dict[str, Any], data: bytes = b"") -> None:
+def write_frame(descriptor: int, message: Message, data: bytes = b"") -> None:
     """Write one frame, whole."""
     text = json.dumps(message).encode()
     rest = memoryview(_HEAD.pack(len(text), len(data)) + text + data)
@@ -32,9 +33,7 @@ def write_frame(descriptor: int, message: dict[str, Any], data: bytes = b"") -> 
         rest = rest[os.write(descriptor, rest) :]
 
 
-def read_frame(
-    descriptor: int, deadline: float, most: int
-) -> tuple[dict[str, Any], bytes, int] | None:
+def read_frame(descriptor: int, deadline: float, most: int) -> tuple[Message, bytes, int] | None:
     """Read the next frame, with its size; None at the end of the stream.
 
     Raises TimeoutError at the deadline, a value of `time.monotonic`, FrameTooLarge for more than

@@ -12,7 +12,7 @@ import struct
 import sys
 
 from tile_ir.quick_dataclasses import dataclass
-from tile_runtime.tools.judge.kernel_calls import (
+from tile_runtime.child_processes.kernel_calls import (
     PR_SET_NO_NEW_PRIVS,
     PR_SET_SECCOMP,
     control_process,

@@ -1,0 +1,6 @@
+"""Child processes: the one way to run a function in a process of its own, with limits of time and
+memory, behind a fence where the code is not trusted.
+
+`child_server` is the side of the owner, `fork_children` the process that children are forked from,
+`frames` the messages between them, `fence` what a child may reach.
+"""
