@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tile_ir import Diagnostic, KernelError, Loc
 from tile_ir.quick_dataclasses import dataclass
+from tile_runtime.child_processes.answers import WARM_UP
 from tile_runtime.child_processes.child_server import ChildServer, EndedChild
 from tile_runtime.child_processes.limits import ChildLimits
 from tile_runtime.child_processes.surroundings import Surroundings
@@ -38,7 +39,7 @@ from tile_runtime.tools.continuous_integration.touched_files import (
     tracked_files,
 )
 
-_RUNNING = "tile_runtime.tools.continuous_integration.run_kernel_file"
+_RUN = "tile_runtime.tools.continuous_integration.run_kernel_file:run_kernel_file"
 # The switches of a run, of which several run at once. Scripts for tilelang rely on calls that are
 # not compared with the declaration.
 SWITCHES_OF_RUNS = {
@@ -88,7 +89,7 @@ def check_change(
         files = [file for file in concerned if any(map(partial(_within, file), wanted))]
     if files:
         simulator_library()  # one process builds it, where it is not built yet
-    with ChildServer(f"{_RUNNING}:warm_up") as children:
+    with ChildServer(WARM_UP) as children:
         judge = partial(_judged, children, seconds)
         after = _all(partial(judge, seen, checkout.root), files)
         before = _results_of_base(
@@ -143,9 +144,7 @@ def _judged(
         return kept, True
     seen(f"{file}: running")
     place = Surroundings.here(str(root), SWITCHES_OF_RUNS)
-    ended = children.run(
-        f"{_RUNNING}:run_kernel_file", {"file": file}, ChildLimits.of_time(seconds), place=place
-    )
+    ended = children.run(_RUN, {"file": file}, ChildLimits.of_time(seconds), place=place)
     answer = ended.event("result")
     if answer is None:
         return FileResult(file, found=(Found(_broken_off(file, ended, seconds)),)), False

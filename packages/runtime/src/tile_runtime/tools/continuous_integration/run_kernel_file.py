@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from tile_ir.quick_dataclasses import replace
-from tile_runtime.child_processes.answers import import_compiler
 from tile_runtime.tools.continuous_integration.file_result import result_text
 from tile_runtime.tools.continuous_integration.files_read import files_read
 from tile_runtime.tools.continuous_integration.run_script_file import run_script_file
@@ -21,10 +20,3 @@ def run_kernel_file(request: dict[str, Any], data: bytes, send: Callable[..., No
     with files_read(Path.cwd()) as read:
         result = run(file, Path(file).read_text(errors="replace"))
     send({"event": "result", "result": result_text(replace(result, read=read))})
-
-
-def warm_up() -> None:
-    """Import what running kernels takes, besides this module."""
-    import tile_runtime.source_kernels.simulate  # noqa: F401
-
-    import_compiler()

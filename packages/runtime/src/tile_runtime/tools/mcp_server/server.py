@@ -38,16 +38,18 @@ _MOST_PAGES = 5
 Answer = dict[str, Any]
 
 
-def make_server() -> MCPServer[None]:
-    """Make a server with all tools. Its processes end with its last session."""
-    children = ChildServer(WARM_UP)
+def make_server(given: ChildServer | None = None) -> MCPServer[None]:
+    """Make a server with all tools. Its processes end with its last session, unless they are given
+    to it."""
+    children = given or ChildServer(WARM_UP)
 
     @asynccontextmanager
     async def sessions(_: MCPServer[None]) -> AsyncIterator[None]:
         try:
             yield None
         finally:
-            children.close()
+            if given is None:
+                children.close()
 
     server: MCPServer[None] = MCPServer(
         "tile-ascend", instructions=_INSTRUCTIONS, version=__version__, lifespan=sessions,
