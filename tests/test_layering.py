@@ -97,7 +97,9 @@ ROOMS_OF_RUNTIME = {
         "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
     },
     "tools.report": {"simulator", "cache", "launcher", "jit_kernels", "scripts"},
-    "puzzles": {"child_processes", "simulator", "scripts", "tools.report"},
+    "puzzles": {
+        "options", "child_processes", "simulator", "jit_kernels", "scripts", "tools.report",
+    },
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
         "tuning", "scripts", "ahead_of_time", "tools.report", "puzzles",

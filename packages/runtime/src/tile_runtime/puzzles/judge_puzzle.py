@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import KernelWarning, TileError
 from tile_ir.switches import override
-from tile_runtime.puzzles.compare_results import first_difference
+from tile_runtime.jit_kernels.watch_kernels import watch_kernels
+from tile_runtime.puzzles.left_to_compiler import left_to_compiler
 from tile_runtime.puzzles.puzzle import Puzzle
 from tile_runtime.puzzles.puzzle_verdict import (
+    AUTOMATIC,
     BROKEN,
     FINDING,
     REFUSED,
@@ -24,12 +26,17 @@ from tile_runtime.puzzles.puzzle_verdict import (
     WRONG,
     PuzzleVerdict,
 )
+from tile_runtime.scripts.compare_results import compare_tensors
 from tile_runtime.scripts.module import load_script
 from tile_runtime.simulator.simulation_error import SimulationError
 
 if TYPE_CHECKING:
     from tile_runtime.tools.report.timed_run import TimedRun
 
+_AUTOMATIC = (
+    "your kernel leaves to the compiler {}; in this puzzle that is your part.\n"
+    "Take the option out of `pass_configs`, and write it yourself"
+)
 # So many further findings of a run are printed.
 _FURTHER = 2
 # Whatever the environment says: the limits hold for this chip, and order is the learner's.
@@ -76,14 +83,21 @@ def _judged(puzzle: Puzzle, given: ModuleType, module: ModuleType) -> PuzzleVerd
         with (
             override(time=timed, **_SWITCHES),
             watch_timed_runs(runs.append),
+            watch_kernels() as built,
             warnings.catch_warnings(record=True) as told,
         ):
             warnings.simplefilter("always")
             try:
-                wrong = _wrong(given, factory, sizes)
+                wrong, problem = _wrong(given, factory, sizes), None
             except TileError as error:
-                kind = FINDING if isinstance(error, SimulationError) else REFUSED
-                return PuzzleVerdict(kind, f"for {shown}:\n{_first_few(error)}", error.slug)
+                wrong, problem = "", error
+            if timed and puzzle.is_by_hand:
+                left = left_to_compiler(getattr(given, puzzle.name), sizes, built)
+                if left:
+                    return PuzzleVerdict(AUTOMATIC, _AUTOMATIC.format(left), "left-to-compiler")
+            if problem is not None:
+                kind = FINDING if isinstance(problem, SimulationError) else REFUSED
+                return PuzzleVerdict(kind, f"for {shown}:\n{_first_few(problem)}", problem.slug)
         if timed:
             remarks += dict.fromkeys(_remark(w) for w in told if w.category is KernelWarning)
         if wrong:
@@ -111,7 +125,11 @@ def _wrong(given: ModuleType, factory: Any, sizes: dict[str, Any]) -> str:
         found = given.launch(factory, data, **sizes)
     else:
         found = factory(**sizes)(*data)
-    return first_difference(_listed(found), _listed(expected), given.TOLERANCE)
+    ours, theirs = _listed(found), _listed(expected)
+    for one in ours:
+        if not isinstance(one, torch.Tensor):
+            return f"the result is a {type(one).__name__}, expected a tensor"
+    return compare_tensors(ours, theirs).message
 
 
 def _timed(puzzle: Puzzle, runs: Sequence[TimedRun], remarks: list[str]) -> PuzzleVerdict:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tile_ir.quick_dataclasses import replace
-from tile_runtime.tools.judge.compare_results import compare_results, unpacked
+from tile_runtime.scripts.compare_results import compare_results
+from tile_runtime.scripts.packed_results import unpacked
 from tile_runtime.tools.judge.judgement import JudgedCase
 from tile_runtime.tools.judge.observed import KernelRun, Observed, TracedText
 from tile_runtime.tools.judge.request import JudgeRequest

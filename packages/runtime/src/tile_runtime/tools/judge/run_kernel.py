@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import IRError, TileError
 from tile_ir.switches import override
+from tile_runtime.scripts.packed_results import packed
 from tile_runtime.simulator.simulation_error import SimulationError
 from tile_runtime.simulator.time_error import error_bar
 from tile_runtime.tools.command_line.finding_formats import Found, finding_data, found_by
@@ -17,7 +18,6 @@ from tile_runtime.tools.judge.case_inputs import (
     as_indices,
     input_recipe,
     make_inputs,
-    packed,
     supplied_recipe,
     symbols_of,
     unpacked_inputs,

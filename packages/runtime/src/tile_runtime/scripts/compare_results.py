@@ -1,20 +1,19 @@
-"""Compare the results of a kernel with expected ones, by NumPy alone."""
+"""Compare the results of a kernel with expected ones, by NumPy alone: the judge of programs, of
+learners and of changes."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tile_ir.quick_dataclasses import dataclass
+from tile_runtime.scripts.packed_results import Array, packed, unpacked
 
-Array = np.ndarray[Any, Any]
 # Relative tolerances by the type of a result: sums in another order differ by roundings. Those of
 # integers are 0.
 _RELATIVE = {"float16": 1e-2, "bfloat16": 2e-2, "float32": 1e-3, "float64": 1e-6}
-_WORDS = {"bfloat16": np.uint16, "bool": np.uint8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +30,17 @@ class Comparison:
         return not self.message
 
 
-def unpacked(described: Sequence[Mapping[str, Any]], data: bytes) -> list[tuple[str, Array]]:
-    """The arrays, with the names of their types. ValueError where the bytes are not theirs."""
-    found: list[tuple[str, Array]] = []
-    offset = 0
-    for one in described:
-        name, shape = str(one["dtype"]), [int(n) for n in one["shape"]]
-        dtype = np.dtype(_WORDS.get(name, name))
-        count = math.prod(shape)
-        array = np.frombuffer(data, dtype, count, offset).reshape(shape)
-        offset += count * dtype.itemsize
-        found.append((name, array))
-    if offset != len(data):
-        raise ValueError("results have other bytes than their shapes say")
-    return found
+def compare_tensors(found: Sequence[Any], expected: Sequence[Any]) -> Comparison:
+    """Compare each tensor with that of the reference."""
+    ours, theirs = (unpacked(*packed(tensors)) for tensors in (found, expected))
+    return compare_results(ours, theirs)
 
 
 def compare_results(
     found: Sequence[tuple[str, Array]],
     expected: Sequence[tuple[str, Array]],
-    rtol: float | None,
-    atol: float | None,
+    rtol: float | None = None,
+    atol: float | None = None,
 ) -> Comparison:
     """Compare each result with that of the reference."""
     if len(found) != len(expected):
