@@ -260,8 +260,12 @@ class _Child:
                 if message.get("event") != "end":
                     found.messages.append((message, data))
                     continue
-                found.how, found.problem = _how(message.get("status"))
-                found.cpu_seconds = float(message.get("cpu_seconds", 0.0))
+                match message:
+                    case {"status": int(status), "cpu_seconds": int() | float() as seconds}:
+                        found.how, found.problem = _how(status)
+                        found.cpu_seconds = seconds
+                    case _:
+                        found.problem = "its process sent a message about its end that is none"
                 break
         except TimeoutError:
             found.how, found.problem = "time-limit", f"not done after {limits.seconds:g} s"
@@ -299,13 +303,11 @@ _ENDS = {
 }  # fmt: skip
 
 
-def _how(status: object) -> tuple[str, str]:
-    """The kind of an end by its status, and what to say of it."""
-    if not isinstance(status, int):
-        return "crash", "its process sent an answer without a status"
+def _how(status: int) -> tuple[str, str]:
+    """The kind of an end by its status, and what to say of it. A child may forge it."""
     if status in _ENDS:
         return _ENDS[status]
-    if status < 0:
+    if -signal.NSIG < status < 0:
         name = signal.strsignal(-status) or f"signal {-status}"
         return "crash", f"its process died: {name}"
     return "crash", f"its process ended with exit code {status}"

@@ -169,6 +169,7 @@ def _run(
     missing: dict[str, str],
 ) -> NoReturn:
     """Do a job in this process, the child."""
+    os.setpgid(0, 0)  # signals to the group of a child spare its keeper
     _become_empty(0)
     os.dup2(printed, 1)
     os.dup2(printed, 2)

@@ -50,12 +50,17 @@ def read_frame(descriptor: int, deadline: float, most: int) -> tuple[Message, by
     text = _read(descriptor, text_size, deadline)
     data = _read(descriptor, data_size, deadline)
     try:
-        message = json.loads(text)
+        message = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise FrameError("an answer that is no JSON") from None
     if not isinstance(message, dict):
         raise FrameError("an answer that is no object")
     return message, data, _HEAD.size + text_size + data_size
+
+
+def _refuse_constant(name: str) -> None:
+    """NaN and infinities are no JSON, which answers of these values are part of."""
+    raise ValueError(f"{name} is no number")
 
 
 def _read(descriptor: int, count: int, deadline: float) -> bytes:

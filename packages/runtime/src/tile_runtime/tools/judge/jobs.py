@@ -40,9 +40,9 @@ def fence_of_script(file: str, hidden: str = "", more: tuple[str, ...] = ()) -> 
     """A fence around a script: it may import the Python files beside it but for the hidden one, and
     read some more."""
     folder = Path(os.path.abspath(file)).parent
-    left_out = os.path.realpath(hidden) if hidden else ""
     beside = (str(path) for path in sorted(folder.glob("*.py")) if path.is_file())
-    shown = tuple(path for path in beside if os.path.realpath(path) != left_out)
+    # Under another name, by a link of any kind, it is the same file.
+    shown = tuple(p for p in beside if not (hidden and os.path.samefile(p, hidden)))
     return Fence(readable=(*readable_folders(), *shown, *more), listed=(str(folder),))
 
 

@@ -52,7 +52,7 @@ class TracedText:
                 case {"event": "replaced", "names": [str(name), *_]}:
                     accusations.append(("cheating", f"it replaces `{name[:_MOST_WORDS]}`"))
                 case {"event": "refused", "slug": str(slug), "findings": list(found)}:
-                    findings = tuple(f for f in found if _is_finding(f))[:_MOST_FINDINGS]
+                    findings = tuple(map(_of_form, filter(_is_finding, found)))[:_MOST_FINDINGS]
                     known |= {"slug": slug, "findings": findings, "answered": True}
                 case {"event": "traced", "name": str(name), "kernels": list(kernels),
                       "refused": list(refused), "arguments": dict(arguments)}:  # fmt: skip
@@ -158,6 +158,17 @@ def _is_tried(value: Any) -> bool:
 def _fence(message: Mapping[str, Any]) -> FenceReport:
     missing = {str(k): str(v) for k, v in message["missing"].items()}
     return FenceReport(tuple(map(str, message["in_force"])), missing)
+
+
+# What may be left out of a finding.
+_OPTIONAL: dict[str, type] = {"block": int, "core": str, "api": str}
+
+
+def _of_form(found: Finding) -> Finding:
+    """A finding with the names of the schema alone."""
+    known = {name: found[name] for name in _FINDING}
+    more = {n: found.get(n) if isinstance(found.get(n), t) else None for n, t in _OPTIONAL.items()}
+    return {**known, **more}
 
 
 _FINDING: dict[str, type | tuple[type, ...]] = {

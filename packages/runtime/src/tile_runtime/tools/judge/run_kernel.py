@@ -55,7 +55,7 @@ def run_kernel(request: dict[str, Any], data: bytes, send: Send) -> None:
         except TileError as error:
             _refuse(error, send)
             return
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             send({"event": "no-text", "problem": f"{type(error).__name__}: {error}"[:500]})
             return
         remarks = [finding_data(Found(remark)) for remark in kernel.remarks]
