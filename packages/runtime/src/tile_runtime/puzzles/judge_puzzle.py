@@ -55,9 +55,12 @@ _SWITCHES = {
 }
 
 
-def judge_puzzle(puzzle: Puzzle, path: Path) -> PuzzleVerdict:
-    """The verdict on a file. Inputs, reference, limit and launch are those of the puzzle, whatever
-    the file has in their place. Raises FileNotFoundError if there is no such file."""
+def judge_puzzle(
+    puzzle: Puzzle, path: Path, sizes: Sequence[dict[str, Any]] | None = None
+) -> PuzzleVerdict:
+    """The verdict on a file, for all sizes of the puzzle or for these. Inputs, reference, limit and
+    launch are those of the puzzle, whatever the file has in their place. Raises FileNotFoundError
+    if there is no such file."""
     text = path.read_text()
     try:
         hole = _hole_in(ast.parse(text, str(path)))
@@ -65,20 +68,23 @@ def judge_puzzle(puzzle: Puzzle, path: Path) -> PuzzleVerdict:
             return PuzzleVerdict(UNFINISHED, f"{path}:{hole}: replace `...` by your part")
         given = load_script(puzzle.answer)
         module = load_script(path)
-        return _judged(puzzle, given, module)
+        wanted = (puzzle.sizes, *puzzle.hidden) if sizes is None else sizes
+        return _judged(puzzle, given, module, wanted)
     except (Exception, SystemExit) as error:  # the file is the learner's: it may raise anything
         return PuzzleVerdict(BROKEN, _python_error(error, path), type(error).__name__)
 
 
-def _judged(puzzle: Puzzle, given: ModuleType, module: ModuleType) -> PuzzleVerdict:
+def _judged(
+    puzzle: Puzzle, given: ModuleType, module: ModuleType, wanted: Sequence[dict[str, Any]]
+) -> PuzzleVerdict:
     """Run on the shown sizes, which are timed, and on the hidden ones."""
     from tile_runtime.tools.report.timed_run import watch_timed_runs
 
     factory = getattr(module, puzzle.name)
     remarks: list[str] = []
     runs: list[TimedRun] = []
-    for sizes in (puzzle.sizes, *puzzle.hidden):
-        timed = sizes is puzzle.sizes
+    for sizes in wanted:
+        timed = sizes == puzzle.sizes
         shown = ", ".join(f"{name}={value!r}" for name, value in sizes.items())
         with (
             override(time=timed, **_SWITCHES),
@@ -102,7 +108,7 @@ def _judged(puzzle: Puzzle, given: ModuleType, module: ModuleType) -> PuzzleVerd
             remarks += dict.fromkeys(_remark(w) for w in told if w.category is KernelWarning)
         if wrong:
             return PuzzleVerdict(WRONG, "\n".join((f"for {shown}: {wrong}", *remarks)))
-    return _timed(puzzle, runs, remarks)
+    return _timed(puzzle, runs, remarks) if puzzle.sizes in wanted else PuzzleVerdict(RIGHT)
 
 
 def _first_few(error: TileError) -> str:

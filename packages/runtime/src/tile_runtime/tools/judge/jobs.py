@@ -53,7 +53,7 @@ def compiling(fence: Fence) -> Fence:
 
 def compiler_folders() -> tuple[str, ...]:
     """The folders that a compiler reads besides those of Python."""
-    from tile_runtime.tools.judge.quick_compiler import quick_compiler
+    from tile_runtime.jit_kernels.quick_compiler import quick_compiler
 
     return quick_compiler()[1]
 
@@ -70,6 +70,7 @@ def warm_up() -> None:
     from tile_passes import PassOptions
     from tile_runtime.jit_kernels.build import emitted, lower
     from tile_runtime.jit_kernels.prove import prove
+    from tile_runtime.jit_kernels.quick_compiler import quick_compiler
     from tile_runtime.launcher.native import launcher
     from tile_runtime.options.code_generators import code_generator
     from tile_runtime.tools.judge import (  # noqa: F401
@@ -79,7 +80,6 @@ def warm_up() -> None:
         try_changes,
     )
     from tile_runtime.tools.judge.library_state import first_functions
-    from tile_runtime.tools.judge.quick_compiler import quick_compiler
 
     launcher()
     quick_compiler()

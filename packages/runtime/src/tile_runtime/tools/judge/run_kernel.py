@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import IRError, TileError
 from tile_ir.switches import override
+from tile_runtime.jit_kernels.quick_compiler import quick_compiler
 from tile_runtime.scripts.packed_results import packed
 from tile_runtime.simulator.simulation_error import SimulationError
 from tile_runtime.simulator.time_error import error_bar
@@ -23,7 +24,6 @@ from tile_runtime.tools.judge.case_inputs import (
     unpacked_inputs,
 )
 from tile_runtime.tools.judge.printed_kernel import PrintedKernel
-from tile_runtime.tools.judge.quick_compiler import quick_compiler
 from tile_runtime.tools.judge.sizes import GIVEN, symbol_cases
 from tile_runtime.tools.report.roofline import roofline
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs

@@ -91,7 +91,7 @@ def _answer_of(command: str, ended: EndedChild, seconds: float) -> dict[str, Any
 
 def run_in_child(request: Message, data: bytes, send: Callable[..., None]) -> None:
     """Run a command in this process, a child, and send its answer."""
-    from tile_runtime.tools.judge.quick_compiler import quick_compiler
+    from tile_runtime.jit_kernels.quick_compiler import quick_compiler
 
     path, scratch = request["file"], request["scratch"]
     if request["text"] is not None:
