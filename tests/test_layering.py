@@ -106,14 +106,14 @@ ROOMS_OF_RUNTIME = {
     },
     "tools.language_server": {"child_processes", "jit_kernels", "scripts", "tools.command_line"},
     "tools.judge": {
-        "options", "child_processes", "simulator", "cache", "launcher", "devices", "jit_kernels", "tuning", "scripts",
+        "options", "child_processes", "simulator", "launcher", "jit_kernels", "tuning", "scripts",
         "tools.report", "tools.command_line", "tools.language_server",
     },
     "tools.continuous_integration": {
         "child_processes", "cache", "launcher", "jit_kernels", "scripts", "tools.command_line",
         "tools.language_server", "tools.judge",
     },
-    "tools.mcp_server": {"child_processes", "tools.command_line", "tools.judge"},
+    "tools.mcp_server": {"child_processes", "jit_kernels", "tools.command_line", "tools.judge"},
 }  # fmt: skip
 # The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text,
 # and kernels made of traced ones.

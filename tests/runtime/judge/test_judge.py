@@ -77,7 +77,7 @@ def test_a_reference_of_the_request(server: JudgeServer, tmp_path: Path) -> None
     # Under another name beside the candidate it is the same file.
     beside = Path(server.address).parent / "helpful.py"
     os.link(reference, beside)
-    quiet = "import ctypes\nf = ctypes.CDLL(None).open(b'%s', 0)\nassert f < 0\n" % beside
+    quiet = f"import ctypes\nassert ctypes.CDLL(None).open(b'{beside}', 0) < 0\n"
     linked = judged(server, quiet + binary() + CALL, **given)
     if "files" in linked["fence"]["in_force"]:
         assert linked["verdict"] == "right", linked["reason"]

@@ -1,5 +1,4 @@
-"""Child processes: the one way to run a function in a process of its own, with limits of time and
-memory, behind a fence where the code is not trusted.
+"""Run functions in child processes, with limits of time and memory, behind a fence if need be.
 
 `child_server` is the side of the owner, `fork_children` the process that children are forked from,
 `frames` the messages between them, `fence` what a child may reach. Not here: what is run, which

@@ -48,8 +48,8 @@ class EndedChild:
     """How a child ended, with its messages, each with the bytes that it describes.
 
     `how` is done, time-limit, memory-limit, forbidden, crash, or given-up by its owner. `problem`
-    says more; `printed` is the end of what it wrote to its terminal: one that was late says there
-    where it was. `cpu_seconds` are those of it and all it started.
+    says more; `printed` is the end of its output, which has the stack of a child that was late.
+    `cpu_seconds` are those of it and all it started.
     """
 
     how: str
@@ -195,7 +195,7 @@ class ChildServer:
 
 @dataclass(slots=True)
 class _Followed:
-    """What is known of a child while it runs."""
+    """The messages of a running child, and its end once it is known."""
 
     how: str = "crash"
     problem: str = "its process ended without a word"

@@ -96,7 +96,7 @@ def _put_up(
 
 
 def limit_memory(limits: ChildLimits) -> None:
-    """Limit the memory that this process may add to what it has; it dumps none of it."""
+    """Limit the memory that this process may add, and write no core files."""
     _limit(resource.RLIMIT_CORE, 0)
     if limits.memory_mb is not None:
         with open("/proc/self/statm") as file:

@@ -44,8 +44,8 @@ _LAST_SECONDS = 1.0
 
 
 def main(warm_up: str, idle_seconds: float) -> None:
-    """Import everything, say so, and fork a child for each request until the owner is gone, or asks
-    for none for so many seconds (0 for ever)."""
+    """Import everything, then fork a child for each request until the owner ends, or sends none for
+    so many seconds (0 for ever)."""
     control = socket.socket(fileno=os.dup(0))
     _become_empty(0)
     resolve_name(warm_up)()

@@ -11,6 +11,7 @@ from typing import Any
 
 Message = dict[str, Any]
 _HEAD = struct.Struct("<QQ")
+_SURROGATE = rb"\ud"
 # Of the JSON part; it holds no arrays.
 _MOST_JSON = 64 << 20
 # What says that it has more bytes is no frame at all.
@@ -51,6 +52,9 @@ def read_frame(descriptor: int, deadline: float, most: int) -> tuple[Message, by
     data = _read(descriptor, data_size, deadline)
     try:
         message = json.loads(text, parse_constant=_refuse_constant)
+        if _SURROGATE in text.lower():  # half a character, which no output can write
+            whole = json.dumps(message, ensure_ascii=False).encode(errors="replace")
+            message = json.loads(whole)
     except (ValueError, RecursionError):
         raise FrameError("an answer that is no JSON") from None
     if not isinstance(message, dict):

@@ -16,7 +16,7 @@ from tile_runtime.puzzles.puzzle_verdict import BROKEN, LATE, RIGHT, SLOW, Puzzl
 
 
 def judge_apart(puzzle: Puzzle, path: Path, seconds: float) -> PuzzleVerdict:
-    """`judge_puzzle` in two processes: one for the sizes that are shown, one for the hidden ones. The
+    """`judge_puzzle` in two processes: one for the shown sizes, one for the hidden ones. The
     time counts from when they have started."""
     with ChildServer(WARM_UP, at_once=2) as children, ThreadPoolExecutor(2) as pool:
         children.start()

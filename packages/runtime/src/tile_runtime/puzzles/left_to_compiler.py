@@ -38,7 +38,7 @@ def left_to_compiler(answer: Any, sizes: dict[str, Any], kernels: Iterable[JITKe
 
 
 def _left(func: Func, passes: PassOptions) -> set[Automatic]:
-    """What a function leaves to the compiler: for speed, what its options allow."""
+    """The decisions left to the compiler, with those that options allow for speed."""
     return {*left_by(func, passes).automatic - FOR_SPEED, *passes.for_speed}
 
 

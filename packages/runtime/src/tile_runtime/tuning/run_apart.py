@@ -27,8 +27,8 @@ def run_apart(trial: Trial) -> TrialOutcome:
 
 
 def outcome_apart(job: Callable[[], TrialOutcome], seconds: float) -> TrialOutcome:
-    """The outcome of a job that pickles, in another process. One that dies may have been ended by
-    somebody else, so the job gets a second one."""
+    """The outcome of a job that pickles, in another process. If it dies the job gets a second
+    one: the cause may be another program."""
     found = answer_apart(_children(), job, seconds)
     if isinstance(found, EndedChild) and found.how not in _ENDS:
         found = answer_apart(_children(), job, seconds)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from io import TextIOWrapper
 
 from tile_ir import TileError
 from tile_runtime.tools.judge.judge_file import judge_file
@@ -16,9 +15,6 @@ from tile_runtime.tools.judge.request import JudgeRequest
 
 def main(arguments: list[str]) -> int:
     """The exit code of the verdict; 1 for a request that is none."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a candidate may name what it likes
     try:
         match arguments:
             case ["--schema"]:

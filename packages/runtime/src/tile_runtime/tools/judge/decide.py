@@ -153,8 +153,8 @@ def _without_problem(observed: Observed, cases: Sequence[JudgedCase]) -> tuple[s
 def _constant(
     observed: Observed, run: KernelRun, cases: Sequence[JudgedCase]
 ) -> tuple[str, str] | None:
-    """Whether the results of the first case stay the same with other inputs, or follow them by less
-    than a tolerance tells, and those of the reference do not. `cases` begin with both."""
+    """Whether results of the first case do not follow its inputs, and those of the reference do.
+    `cases` begin with the first case and the same one with other inputs."""
     if not {0, 1} <= run.results.keys() or not run.inputs[1]["again"]:
         return None
     expected = [observed.expected.get((run.number, number)) for number in (0, 1)]

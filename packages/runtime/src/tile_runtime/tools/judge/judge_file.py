@@ -258,7 +258,7 @@ def _text_of(file: str) -> str:
 
 
 def _problem(ended: EndedChild) -> str:
-    """What is wrong with a reference that has run."""
+    """The problem of a reference that has run; "" for none."""
     failed = ended.event("reference-failed")
     if failed is not None:
         return str(failed.get("problem"))

@@ -18,8 +18,8 @@ _LOOK = "tile_runtime.tools.language_server.look_at_script:look"
 
 
 async def look_apart(server: ChildServer, path: Path, text: str, limit: float) -> SeenScript:
-    """What is seen of a script with this text, which may take so many seconds. One that takes
-    longer, or ends the process, is a finding."""
+    """Look at a script with this text, for so many seconds at most. A script that takes longer, or
+    ends the process, is a finding."""
     ending = Ending()
     request: Message = {"path": str(path), "text": text}
 

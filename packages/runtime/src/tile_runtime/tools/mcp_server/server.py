@@ -1,8 +1,8 @@
 """The server: its tools, each with its description for agents.
 
 Every tool takes the text of a source, or the path of a file on this machine, and answers with an
-object. Whatever reads or executes a source runs in a child process with limits, behind a fence; the
-answer names the fences that this platform lacks.
+object. A source is read and executed in a child process with limits, behind a fence. The answer
+names the fences that this platform lacks.
 """
 
 from __future__ import annotations
