@@ -136,7 +136,7 @@ $(STAMP): constraints.txt Makefile $(PACKAGES:%=packages/%/pyproject.toml) packa
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel pybind11
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation \
 	  $(PACKAGES:%=-e packages/%) pytest pytest-xdist hypothesis \
-	  mypy ruff codespell jedi 'pyright[nodejs]' build pygls mcp jsonschema
+	  mypy ruff codespell jedi 'pyright[nodejs]' build pygls mcp jsonschema nbclient nbformat ipykernel
 	@$(BIN)/python -m compileall -q $(PACKAGES:%=packages/%/src)
 	@touch $@
 

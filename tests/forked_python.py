@@ -45,11 +45,6 @@ def run_python(
 ) -> subprocess.CompletedProcess[str]:
     """Run `python arguments` to its end: a script, -c with its code, or -m with a module. It reads
     what is given. Raises TimeoutError where that takes longer than some seconds."""
-    request = {
-        "arguments": list(arguments),
-        "cwd": str(cwd or Path.cwd()),
-        "environment": dict(os.environ if env is None else env),
-    }
     with (
         tempfile.TemporaryFile() as standard_input,
         tempfile.TemporaryFile() as output,
@@ -58,20 +53,65 @@ def run_python(
     ):
         standard_input.write(given.encode())
         standard_input.seek(0)
-        with _STARTING:
-            address = _server()
         connection.settimeout(seconds)
-        connection.connect(address)
         files = [file.fileno() for file in (standard_input, output, errors)]
-        socket.send_fds(connection, [b"*"], files)
-        connection.sendall(json.dumps(request).encode())
-        connection.shutdown(socket.SHUT_WR)
-        answer = connection.makefile().read()
+        _ask(connection, arguments, files, cwd, env)
+        _, status = connection.makefile().read().split()
         texts = []
         for file in (output, errors):
             file.seek(0)
             texts.append(file.read().decode())
-    return subprocess.CompletedProcess([sys.executable, *arguments], int(answer), *texts)
+    return subprocess.CompletedProcess([sys.executable, *arguments], int(status), *texts)
+
+
+class StartedPython:
+    """A process of `start_python`; it stands for one of `subprocess.Popen`."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._answers = connection.makefile()
+        self.pid = int(self._answers.readline())
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        ready, _, _ = select.select([self._answers], [], [], 0)
+        return self.wait() if ready else self.returncode
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            self.returncode = int(self._answers.read())
+        return self.returncode
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def start_python(arguments: Sequence[str], standard_input: int) -> StartedPython:
+    """Start `python arguments` with a descriptor as its standard input; its output is dropped."""
+    connection = socket.socket(socket.AF_UNIX)
+    with open(os.devnull, "w") as nothing:
+        _ask(connection, arguments, [standard_input, nothing.fileno(), 2])
+    return StartedPython(connection)
+
+
+def _ask(
+    connection: socket.socket,
+    arguments: Sequence[str],
+    files: Sequence[int],
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> None:
+    """Have the server start a process with these descriptors as its standard ones."""
+    request = {
+        "arguments": list(arguments),
+        "cwd": str(cwd or Path.cwd()),
+        "environment": dict(os.environ if env is None else env),
+    }
+    with _STARTING:
+        address = _server()
+    connection.connect(address)
+    socket.send_fds(connection, [b"*"], list(files))
+    connection.sendall(json.dumps(request).encode())
+    connection.shutdown(socket.SHUT_WR)
 
 
 @functools.cache
@@ -124,6 +164,10 @@ def _begin(connection: socket.socket) -> list[str]:
     _, files, _, _ = socket.recv_fds(connection, 1, 3)
     request = json.loads(connection.makefile().read())
     if child := os.fork():
+        with suppress(OSError):
+            connection.sendall(b"%d\n" % child)
+        for file in files:
+            os.close(file)
         status = os.waitpid(child, 0)[1]
         with suppress(OSError):
             connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))

@@ -69,7 +69,7 @@ CATCHES_ALL = {
     "packages/runtime/src/tile_runtime/puzzles/judge_puzzle.py": "executes a script",
     "packages/runtime/src/tile_runtime/tools/continuous_integration/run_script_file.py": "executes a script",
     "packages/runtime/src/tile_runtime/tools/mcp_server/run_command.py": "executes a script",
-    "packages/runtime/src/tile_runtime/tools/judge/child_server.py": "does a job that executes a script",
+    "packages/runtime/src/tile_runtime/child_processes/fork_children.py": "does a job that executes a script",
     "packages/runtime/src/tile_runtime/tools/judge/run_reference.py": "calls a function of a script",
     "packages/runtime/src/tile_runtime/tools/judge/sizes.py": "calls a factory with sizes that it may refuse",
     "packages/runtime/src/tile_runtime/tools/judge/trace_candidate.py": "executes a script",
@@ -82,6 +82,7 @@ CATCHES_ALL = {
 # of them is in `tile_runtime`, of which the tools take their version.
 ROOMS_OF_RUNTIME = {
     "options": set(),
+    "child_processes": {"options"},
     "simulator": {"options"},
     "cache": {"options"},
     "launcher": {"simulator"},
@@ -89,28 +90,30 @@ ROOMS_OF_RUNTIME = {
     "jit_kernels": {"options", "simulator", "cache", "launcher", "devices"},
     "source_kernels": {"options", "simulator", "cache", "launcher", "devices"},
     "ranks": {"simulator", "launcher", "devices", "jit_kernels"},
-    "tuning": {"cache", "launcher", "devices", "jit_kernels", "ranks"},
+    "tuning": {"child_processes", "cache", "launcher", "devices", "jit_kernels", "ranks"},
     "host_npu": {"launcher"},
     "scripts": {"options", "cache", "launcher", "devices", "jit_kernels", "ranks", "host_npu"},
     "ahead_of_time": {
         "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
     },
     "tools.report": {"simulator", "cache", "launcher", "jit_kernels", "scripts"},
-    "puzzles": {"simulator", "tuning", "scripts", "tools.report"},
+    "puzzles": {
+        "options", "child_processes", "simulator", "jit_kernels", "scripts", "tools.report",
+    },
     "tools.command_line": {
         "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "source_kernels",
         "tuning", "scripts", "ahead_of_time", "tools.report", "puzzles",
     },
-    "tools.language_server": {"jit_kernels", "scripts", "tools.command_line"},
+    "tools.language_server": {"child_processes", "jit_kernels", "scripts", "tools.command_line"},
     "tools.judge": {
-        "options", "simulator", "cache", "launcher", "devices", "jit_kernels", "tuning", "scripts",
+        "options", "child_processes", "simulator", "launcher", "jit_kernels", "tuning", "scripts",
         "tools.report", "tools.command_line", "tools.language_server",
     },
     "tools.continuous_integration": {
-        "cache", "launcher", "jit_kernels", "scripts", "tools.command_line",
+        "child_processes", "cache", "launcher", "jit_kernels", "scripts", "tools.command_line",
         "tools.language_server", "tools.judge",
     },
-    "tools.mcp_server": {"scripts", "tools.command_line", "tools.judge"},
+    "tools.mcp_server": {"child_processes", "jit_kernels", "tools.command_line", "tools.judge"},
 }  # fmt: skip
 # The rooms of the frontend from below: tables, the kernel being traced, calls, symbols, the text,
 # and kernels made of traced ones.

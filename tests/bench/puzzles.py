@@ -10,7 +10,6 @@ from unittest.mock import patch
 from bench.row import Examples, Measurement, Row, repeat, summary
 from tile_runtime.puzzles.judge_apart import judge_apart
 from tile_runtime.puzzles.puzzle import Puzzle, all_puzzles
-from tile_runtime.tuning.worker_processes import end_workers
 
 # Seconds that the judge may take.
 LIMIT = 5
@@ -18,7 +17,6 @@ LIMIT = 5
 
 def _measure(puzzle: Puzzle, _: Examples) -> list[Row]:
     def check() -> None:
-        end_workers()
         with patch.dict(os.environ, TILE_CACHE="0"):
             verdict = judge_apart(puzzle, puzzle.answer, 60)
         assert verdict.right, verdict.text

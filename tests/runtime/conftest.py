@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from forked_python import start_python
 from kernel_compiler import quick_kernels as quick_kernels
 from kernel_compiler import unoptimising as unoptimising
 
@@ -15,6 +16,15 @@ import tile_passes
 from hand_written import SAXPY, SAXPY_CPP, SAXPY_PYTHON, HandWritten, func_of
 from npu_double import NpuDouble
 from tile_ir import Func
+from tile_runtime.child_processes import child_server
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_children() -> Iterator[None]:
+    """Children are forked from a process that begins with all imported."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(child_server, "start_process", start_python)
+        yield
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from forked_answers import answer_forked
 from sample_repository import (
     BAD,
     CLEAN,
@@ -23,7 +22,6 @@ from sample_repository import (
 )
 from tile_ir.switches import override
 from tile_runtime.tools.command_line import main
-from tile_runtime.tools.continuous_integration import check_change
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +33,7 @@ def module_cache(tmp_path_factory: pytest.TempPathFactory) -> str:
 def one_cache(
     fresh_switches: None, module_cache: str, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """What one test judges another one need not; and processes start as those of other tests."""
-    monkeypatch.setattr(check_change, "answer_forked", answer_forked)
+    """What one test judges another one need not."""
     with override(cache_dir=module_cache, prove=False, verify_each=False):
         yield
 

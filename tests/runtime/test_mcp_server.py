@@ -14,42 +14,60 @@ import pytest
 
 pytest.importorskip("mcp", reason="mcp is not installed: pip install 'tile-runtime[mcp]'")
 
+from kept_cases import kept_number
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from forked_answers import answer_forked
 from tile_ir.switches import override
+from tile_runtime.child_processes.child_server import ChildServer
 from tile_runtime.tools.command_line.kernel_argument import parse_arguments
-from tile_runtime.tools.judge.children import ChildServer
 from tile_runtime.tools.judge.judgement import VERDICTS, Judgement
 from tile_runtime.tools.judge.request import JudgeRequest
-from tile_runtime.tools.mcp_server import run_command, server
+from tile_runtime.tools.mcp_server import server
 from tile_runtime.tools.mcp_server.kernel_words import kernel_words
+from tile_runtime.tools.mcp_server.run_command import WARM_UP
 from tile_runtime.tools.mcp_server.search_pages import _of_tables, search_pages
 from tile_runtime.tools.mcp_server.server import SKILL, make_server
 
 Asked = Callable[[Client], Coroutine[Any, Any, None]]
+InMemory = Callable[[Asked], None]
 
 SKILL_TEXT = SKILL.read_text()
 KERNEL = re.findall(r"```python\n(.*?)```", SKILL_TEXT, re.S)[0]
 SIZES = {"M": 64, "N": 128}
+FENCES = {"memory", "time", "files", "calls", "network", "processes", "disk"}
 TOOLS = {"compile", "judge", "report", "explain", "port", "opt", "ops", "search_docs"}
 
 
+@pytest.fixture(scope="module")
+def children() -> Iterator[ChildServer]:
+    """Those of all servers in memory; they compile as a user's do, with the compiler of this machine."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.delenv("TILE_CXX", raising=False)
+        with ChildServer(WARM_UP) as started:
+            started.start()
+            yield started
+
+
 @pytest.fixture(autouse=True)
-def quick_processes(fresh_switches: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Processes start as those of other tests."""
-    monkeypatch.setattr(run_command, "answer_forked", answer_forked)
+def quick_kernels(fresh_switches: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("TILE_CXX", raising=False)
     with override(prove=False, verify_each=False):
         yield
 
 
-def in_memory(asked: Asked) -> None:
-    async def session() -> None:
-        async with Client(make_server()) as client:
-            await asked(client)
+@pytest.fixture
+def in_memory(children: ChildServer) -> InMemory:
+    """Calls a function with a client of a server in this process."""
 
-    asyncio.run(session())
+    def run(asked: Asked) -> None:
+        async def session() -> None:
+            async with Client(make_server(children)) as client:
+                await asked(client)
+
+        asyncio.run(session())
+
+    return run
 
 
 async def answer(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -60,7 +78,7 @@ async def answer(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     return result.structured_content
 
 
-def test_what_it_offers() -> None:
+def test_what_it_offers(in_memory: InMemory) -> None:
     async def asked(client: Client) -> None:
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == TOOLS
@@ -75,7 +93,7 @@ def test_what_it_offers() -> None:
     in_memory(asked)
 
 
-def test_commands_on_the_kernel_of_the_skill() -> None:
+def test_commands_on_the_kernel_of_the_skill(in_memory: InMemory) -> None:
     """Its source is compiled; with a mistake it is refused."""
 
     async def asked(client: Client) -> None:
@@ -94,7 +112,7 @@ def test_commands_on_the_kernel_of_the_skill() -> None:
 
 
 @pytest.mark.exhaustive
-def test_passes_on_the_kernel_of_the_skill() -> None:
+def test_passes_on_the_kernel_of_the_skill(in_memory: InMemory) -> None:
     async def asked(client: Client) -> None:
         given: dict[str, Any] = {"text": KERNEL, "arguments": SIZES}
         opened = await answer(client, "opt", **given, passes="")
@@ -107,7 +125,7 @@ def test_passes_on_the_kernel_of_the_skill() -> None:
     in_memory(asked)
 
 
-def test_a_report() -> None:
+def test_a_report(in_memory: InMemory) -> None:
     async def asked(client: Client) -> None:
         report = await answer(client, "report", text=KERNEL, arguments=SIZES)
         assert report["ok"], report
@@ -117,10 +135,7 @@ def test_a_report() -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Behind the fence of the judge the compiler of the tests can not remember.
-    monkeypatch.delenv("TILE_CXX", raising=False)
-
+def test_a_verdict(in_memory: InMemory) -> None:
     async def asked(client: Client) -> None:
         judged = await answer(client, "judge", text=KERNEL, arguments=SIZES, seconds=300)
         assert judged["verdict"] == "right", judged
@@ -129,7 +144,7 @@ def test_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     in_memory(asked)
 
 
-def test_what_the_judge_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_judge_is_asked(in_memory: InMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[JudgeRequest] = []
 
     def judged(request: JudgeRequest, children: ChildServer) -> Judgement:
@@ -151,7 +166,7 @@ def test_what_the_judge_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert request.sizes == ((("M", 7),),) and request.limits.seconds == 5
 
 
-def test_what_goes_wrong_is_an_answer(tmp_path: Path) -> None:
+def test_what_goes_wrong_is_an_answer(in_memory: InMemory, tmp_path: Path) -> None:
     async def asked(client: Client) -> None:
         assert (await answer(client, "compile"))["findings"][0]["kind"] == "no-source"
         several = KERNEL + KERNEL.replace("add_relu", "again")
@@ -171,7 +186,43 @@ def test_what_goes_wrong_is_an_answer(tmp_path: Path) -> None:
     in_memory(asked)
 
 
-def test_what_needs_no_kernel(tmp_path: Path) -> None:
+# What a script does that is not to be trusted, and the kinds of findings that tell.
+ATTACKS = {
+    "writes": ("open({outside!r}, 'w').write('x')", {"python-error", "run-failed"}),
+    "connects": ("import socket\nsocket.socket()", {"python-error", "run-failed"}),
+    "reads": ("print(open({secret!r}).read())", {"python-error", "run-failed"}),
+    "loops": ("while True: pass", {"time-limit"}),
+    "eats memory": ("x = bytearray(1 << 40)", {"memory-limit"}),
+}
+OF_KERNELS = ("compile", "report", "explain", "opt", "port")
+
+
+@pytest.mark.parametrize("tool", OF_KERNELS[: max(1, kept_number(len(OF_KERNELS)))])
+def test_a_script_that_is_not_to_be_trusted(tool: str, in_memory: InMemory, tmp_path: Path) -> None:
+    """Each tool runs it behind the fence, in a process that ends; or names the fences it lacks."""
+    outside, secret = tmp_path / "outside", tmp_path / "secret"
+    secret.write_text("a secret")
+    names = {"outside": str(outside), "secret": str(secret)}
+
+    async def asked(client: Client) -> None:
+        for number, (code, kinds) in enumerate(ATTACKS.values()):
+            given: dict[str, Any] = {"text": f"{code.format(**names)}\n{KERNEL}"}
+            if tool != "port":
+                given["arguments"] = SIZES
+            seconds = 3 if "time-limit" in kinds else 300
+            told = await answer(client, tool, **given, seconds=seconds)
+            assert {*told["fence"]["in_force"], *told["fence"]["missing"]} >= FENCES
+            if tool == "port":  # which reads a script and does not run it
+                assert told["ok"] or "time-limit" in kinds, told
+            elif number >= 3 or {"files", "calls"} <= {*told["fence"]["in_force"]}:
+                assert not told["ok"] and {f["kind"] for f in told["findings"]} <= kinds, told
+            assert "a secret" not in str(told["output"])
+
+    in_memory(asked)
+    assert not outside.exists()
+
+
+def test_what_needs_no_kernel(in_memory: InMemory, tmp_path: Path) -> None:
     async def asked(client: Client) -> None:
         assert "T.tile.add" in (await answer(client, "ops"))["output"]
         assert (await answer(client, "ops", name="T.tile.ad"))["findings"][0][

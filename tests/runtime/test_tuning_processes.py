@@ -23,8 +23,10 @@ from tile_runtime import jit
 from tile_runtime.devices.simulator_device import SimulatorDevice
 from tile_runtime.tuning.autotuner import autotune
 from tile_runtime.tuning.results import ResultStore, TuningResults
+from tile_runtime.tuning.run_apart import end_trials, outcome_apart
 from tile_runtime.tuning.trial import (
     DIED,
+    LOST,
     RIGHT,
     TIMED_OUT,
     WRONG,
@@ -32,7 +34,6 @@ from tile_runtime.tuning.trial import (
     TrialOutcome,
     run_trial,
 )
-from tile_runtime.tuning.worker_processes import Workers
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
@@ -160,16 +161,23 @@ def test_a_killed_tuner_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_a_process_that_is_killed_gets_a_second_chance() -> None:
-    workers = Workers()
-    try:
-        once = workers.run(_Dying(1), 60)
-        assert once.state == RIGHT
-        twice = workers.run(_Dying(2), 60)
-        assert twice.state == DIED and "signal 9" in str(twice.problem)
-        slow = workers.run(_Dying(0, seconds=60), 0.5)
-        assert slow.state == TIMED_OUT and 0.5 <= slow.seconds < 30
-    finally:
-        workers.close()
+    once = outcome_apart(_Dying(1), 60)
+    assert once.state == RIGHT
+    twice = outcome_apart(_Dying(2), 60)
+    assert twice.state == DIED and "Killed" in str(twice.problem)
+    slow = outcome_apart(_Dying(0, seconds=60), 0.5)
+    assert slow.state == TIMED_OUT and 0.5 <= slow.seconds < 30
+
+
+def test_a_search_that_is_broken_off_ends_its_trials() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        job = _Dying(0, seconds=600)
+        trial = pool.submit(outcome_apart, job, 1000)
+        while not os.path.exists(job.begun):
+            time.sleep(0.01)
+        end_trials()
+        assert trial.result().state == LOST
+    assert outcome_apart(_Dying(0), 60).state == RIGHT
 
 
 class _Dying:
@@ -178,6 +186,7 @@ class _Dying:
     def __init__(self, times: int, seconds: float = 0.0) -> None:
         self.times, self.seconds = times, seconds
         self.file = str(ResultStore().path.parent / f"died-{times}")
+        self.begun = f"{self.file}-{seconds:g}"
 
     def __call__(self) -> TrialOutcome:
         died = os.path.getsize(self.file) if os.path.exists(self.file) else 0
@@ -185,6 +194,7 @@ class _Dying:
             with open(self.file, "a") as file:
                 file.write("x")
             os.kill(os.getpid(), signal.SIGKILL)
+        open(self.begun, "w").close()
         time.sleep(self.seconds)
         return TrialOutcome(RIGHT, 1.0)
 

@@ -107,3 +107,34 @@ def split_sum(rows: int, columns: int, parts: int):
 def reference(x):
     return x.sum(1)
 """
+# The mean of many squares varies by less than the tolerance: a constant would do, and a little of the
+# input makes it depend on that.
+NEARLY_CONSTANT = """import torch
+import tile_frontend as T
+N = 16384
+@T.jit(out_idx=[-1])
+def kernel(M: int = 32):
+    @T.prim_func
+    def run(X: T.Tensor((M, N), "float16"), Y: T.Tensor((M, 16), "float32")):
+        with T.Kernel(T.ceildiv(M, 32), is_npu=True) as (cid, vid):
+            y = T.alloc_ub((16, 16), "float32")
+            x = T.alloc_ub((16, 16), "float16")
+            z = T.alloc_ub((16, 16), "float32")
+            with T.Scope("V"):
+                row = cid * 32 + vid * 16
+                T.copy(X[row, 0], x)
+                T.barrier_all()
+                T.tile.cast(z, x, "CAST_NONE", 256)
+                T.barrier_all()
+                T.tile.mul(z, z, 1e-6)
+                T.barrier_all()
+                T.tile.fill(y, {})
+                T.barrier_all()
+                T.tile.add(y, y, z)
+                T.barrier_all()
+                T.copy(y, Y[row, 0])
+    return run
+def reference(x):
+    return (x.float() * 0.01 + 1).pow(2).mean(1, keepdim=True).repeat(1, 16)
+# tile-ascend: kernel(32)
+"""

@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.candidate_parts import CALL, EAGER, SEVERAL, SUM, binary, reference, symbolic
+from judge.candidate_parts import (
+    CALL,
+    EAGER,
+    NEARLY_CONSTANT,
+    SEVERAL,
+    SUM,
+    binary,
+    reference,
+    symbolic,
+)
 
 # Candidates that never end have this much time; the others have enough on any machine.
 _SHORT = {"limits": {"seconds": 3.0, "memory_mb": 512}}
@@ -107,6 +116,16 @@ def _harmless() -> Iterator[JudgeCandidate]:
         "import os; os.environ.update(TILE_CHECK='off', TILE_SKIP='insert_sync', TILE_CXX='false')",
         "import sys; sys.setrecursionlimit(60_000); sys.settrace(None); sys.stdout = None",
         "import random; random.seed(0); import torch; torch.manual_seed(0)",
+        # Memory that no limit of a process counts, and rights that a child had before.
+        "import ctypes\nassert ctypes.CDLL(None).shmget(0, 1 << 28, 0o1600) < 0",
+        "import ctypes\nc = ctypes.CDLL(None)\nc.prctl(1, 0, 0, 0, 0)\nassert c.syscall(57) < 0",
+        "import ctypes\nctypes.CDLL(None).kill(1, 9)",
+        "import resource\ntry:\n    resource.setrlimit(resource.RLIMIT_AS, (-1, -1))\n"
+        "    raise AssertionError\nexcept ValueError:\n    pass",
+        "import gc\nassert not [x for x in gc.get_objects() if type(x) is dict and 'reference_text' in x]",
+        "import os\nfor _ in range(300): os.write(1, b'x' * 100_000)",
+        "import atexit, os\natexit.register(lambda: os.write(3, b'no frame'))",
+        "import tile_runtime.scripts.compare_results as c\nc.compare_results = None",
     )
     for number, code in enumerate(codes):
         yield JudgeCandidate(f"harmless-{number}", _before(code), "right", _QUICK)
@@ -181,10 +200,32 @@ def _refused() -> Iterator[JudgeCandidate]:
         "no-such-op": binary("no_such_operation") + SUM + CALL,
         "import": _before("import a_module_that_is_not_there"),
         "secret": _before("open('/etc/passwd').read()"),
+        "memfd": _before("import os\nos.memfd_create('x')"),
+        "surrogate": _before("raise ValueError('\\ud800')"),
+        "forged": _before(
+            _FORGE
+            + "say({'event': 'traced', 'name': 'k', 'arguments': {}, 'refused': [], 'kernels': "
+            "[{'kind': 'given', 'sizes': {}, 'symbols': [], 'kernel': {'name': 'a', 'texts': ['x'], "
+            "'sources': [], 'chip': 'Ascend910B2', 'passes': {}, 'outputs': [], 'workspaces': [], "
+            "'declared': 0}}]})\nos._exit(0)"
+        ),
+        "forged-finding": _before(
+            _FORGE + "say({'event': 'refused', 'slug': 'x', 'findings': [{'kind': 'a', "
+            "'severity': 'error', 'file': None, 'line': None, 'column': None, 'message': 'm', "
+            "'hint': None, 'places': [], 'more': 1}]})\nos._exit(0)"
+        ),
         "huge-shape": binary() + SUM + _call(1 << 40, 64),
     }
     for name, text in texts.items():
         yield JudgeCandidate(f"refused-{name}", text, "refused", _QUICK)
+
+
+# Writes messages into the channel of the child.
+_FORGE = """import os, json, struct
+def say(message):
+    text = json.dumps(message).encode()
+    os.write(3, struct.pack('<QQ', len(text), 0) + text)
+"""
 
 
 def _crashing() -> Iterator[JudgeCandidate]:
@@ -202,6 +243,13 @@ def _crashing() -> Iterator[JudgeCandidate]:
         "import faulthandler; faulthandler._sigsegv()",
         "import os; os.closerange(0, 100)",
         "import ctypes; ctypes.CDLL(None).exit(0)",
+        "import ctypes, os; ctypes.CDLL(None).kill(os.getppid(), 9)",
+        "import ctypes; ctypes.CDLL(None).kill(0, 9)",
+        _FORGE + "say({'event': 'end', 'status': 0, 'cpu_seconds': 'x'})",
+        _FORGE + "say({'event': 'end', 'status': 0, 'cpu_seconds': None})",
+        _FORGE + "say({'event': 'end', 'status': 0, 'cpu_seconds': float('nan')})",
+        _FORGE + "say({'event': 'end', 'status': -10 ** 6, 'cpu_seconds': 0})",
+        "import os, struct; t = b'{\"a\":' * 200_000; os.write(3, struct.pack('<QQ', len(t), 0) + t)",
     )  # fmt: skip
     for number, code in enumerate(codes):
         yield JudgeCandidate(f"crash-{number}", _before(code), "crash", _QUICK)
@@ -243,6 +291,8 @@ def _endless() -> Iterator[JudgeCandidate]:
         "import re; re.match('(a+)+$', 'a' * 64 + 'b')",
         "while True:\n    try: raise ValueError\n    except ValueError: pass",
         "import os; os.read(os.pipe()[0], 1)",
+        "import ctypes, os; ctypes.CDLL(None).kill(os.getpid(), 19)",
+        "import signal\nsignal.signal(6, signal.SIG_IGN)\nwhile True: pass",
     )
     for number, code in enumerate(codes):
         yield JudgeCandidate(f"endless-{number}", _before(code), "time-limit", {**_QUICK, **_SHORT})
@@ -279,6 +329,8 @@ def _forbidden() -> Iterator[JudgeCandidate]:
         "open('/proc/self/mem', 'rb')",
         "import ctypes; ctypes.CDLL(None).ptrace(16, 1, 0, 0)",
         "import ctypes; ctypes.CDLL(None).unshare(0x10000000)",
+        "import os; os.symlink('/etc/passwd', os.environ['TMPDIR'] + '/link')",
+        "\uff4f\uff53 = __import__('os'); \uff4f\uff53.system('true')",
         "import multiprocessing; multiprocessing.get_context('fork').Process(target=print).start()",
     )  # fmt: skip
     for number, code in enumerate(codes):
@@ -301,7 +353,7 @@ def _cheating() -> Iterator[JudgeCandidate]:
         "import random; random.random = lambda: 0.0",
         "import builtins; builtins.abs = lambda x: 0",
         "import tile_runtime.jit_kernels.kernel as k; k.JITKernel.__call__ = lambda *a: a[1]",
-        "import tile_runtime.tools.judge.compare_results as c; c.compare_results = lambda *a: None",
+        "import tile_runtime.scripts.compare_results as c; c.compare_results = lambda *a: None",
         "import tile_checkers; tile_checkers.check_sync = lambda *a: []",
     )
     for number, patch in enumerate(patches):
@@ -311,6 +363,10 @@ def _cheating() -> Iterator[JudgeCandidate]:
         text = f"import torch\n{SUM}\ndef kernel(M: int = 64):\n    return {body}\n"
         yield JudgeCandidate(
             f"without-kernel-{number}", text, "cheating", {**_QUICK, "kernel": "kernel"}
+        )
+    for value in (0.9999, 1.0001):
+        yield JudgeCandidate(
+            f"nearly-constant-{value}", NEARLY_CONSTANT.format(value), "cheating", _QUICK
         )
     calls = binary().replace("    @T.prim_func", "    reference(1, 2)\n    @T.prim_func")
     yield JudgeCandidate("calls-reference", calls + SUM + CALL, "cheating", _QUICK)

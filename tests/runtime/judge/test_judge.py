@@ -14,12 +14,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from kept_cases import PART
 
 from judge.candidate_parts import CALL, SUM, binary, symbolic
 from judge.candidates import JudgeCandidate, candidates, kept_candidates
 from tile_ir import CallError
+from tile_runtime.scripts.compare_results import follows
 from tile_runtime.tools.judge.judgement import SCHEMA, VERDICTS
 from tile_runtime.tools.judge.request import JudgeRequest
 from tile_runtime.tools.judge.serve import JudgeServer, ask_server
@@ -72,6 +74,13 @@ def test_a_reference_of_the_request(server: JudgeServer, tmp_path: Path) -> None
     assert [c["sizes"] for c in answer["cases"]] == [{}, {}, *sizes]
     looks = f"print(open({str(reference)!r}).read())\n" + binary() + CALL
     assert judged(server, looks, **given)["verdict"] == "cheating"
+    # Under another name beside the candidate it is the same file.
+    beside = Path(server.address).parent / "helpful.py"
+    os.link(reference, beside)
+    quiet = f"import ctypes\nassert ctypes.CDLL(None).open(b'{beside}', 0) < 0\n"
+    linked = judged(server, quiet + binary() + CALL, **given)
+    if "files" in linked["fence"]["in_force"]:
+        assert linked["verdict"] == "right", linked["reason"]
     refusing = binary().replace("    @T.prim_func", "    assert M == 64\n    @T.prim_func")
     assert judged(server, refusing + CALL, **given, sizes=sizes)["verdict"] == "refused"
     missing = {**QUICK, "reference": f"{reference}:other"}
@@ -195,6 +204,32 @@ def test_an_answer_holds_to_the_schema(server: JudgeServer) -> None:
     validate(answer)
     with pytest.raises(Exception, match="verdict"):
         validate({name: value for name, value in answer.items() if name != "verdict"})
+
+
+def test_results_that_follow_their_inputs() -> None:
+    """What is nearly constant is told from what is rounded, however little it varies."""
+    numbers = np.random.default_rng(0)
+
+    def varied(kind: type, size: int, spread: float) -> list[list[tuple[str, Any]]]:
+        results = [1 + spread * numbers.standard_normal(size) for _ in range(2)]
+        return [[(np.dtype(kind).name, one.astype(kind))] for one in results]
+
+    def near(results: list[tuple[str, Any]], part: float) -> list[tuple[str, Any]]:
+        return [
+            (n, (a + part * a * numbers.standard_normal(a.size)).astype(a.dtype))
+            for n, a in results
+        ]
+
+    for kind, spread in ((np.float32, 1e-3), (np.float16, 0.1), (np.float32, 1.0)):
+        for size in (1, 7, 1000):
+            one, other = varied(kind, size, spread)
+            assert follows(one, other, one, other)
+            assert follows(near(one, spread / 16), near(other, spread / 16), one, other)
+            assert not follows(one, one, one, other)
+            assert not follows(near(one, 1e-7), one, one, other)
+    one, other = varied(np.float16, 100, 1e-4)  # less than roundings
+    assert follows(one, one, one, other)
+    assert follows([], [], [], [])
 
 
 def test_there_are_200_candidates() -> None:

@@ -11,15 +11,15 @@ import sys
 import time
 from pathlib import Path
 
-from tile_runtime.tools.judge.children import ChildServer
-from tile_runtime.tools.judge.judge_file import judge_file
-from tile_runtime.tools.judge.kernel_calls import (
+from tile_runtime.child_processes.kernel_calls import (
     LANDLOCK_CREATE_RULESET,
     PR_SET_NO_NEW_PRIVS,
     PR_SET_SECCOMP,
     control_process,
     machine,
 )
+from tile_runtime.tools.judge.jobs import judging_children
+from tile_runtime.tools.judge.judge_file import judge_file
 from tile_runtime.tools.judge.request import JudgeRequest
 
 # unshare and prctl.
@@ -50,7 +50,7 @@ def refuse_fences() -> None:
 def main() -> None:
     refuse_fences()
     request = JudgeRequest.from_text(sys.stdin.read())
-    with ChildServer() as server:
+    with judging_children() as server:
         answer = judge_file(request, server).to_json()
         process = server._process
         assert process is not None

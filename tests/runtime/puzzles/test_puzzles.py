@@ -11,7 +11,6 @@ import pytest
 from wrong_answers import WRONG_ANSWERS, WrongAnswer
 
 from tile_runtime.puzzles import judge_apart
-from tile_runtime.puzzles.compare_results import first_difference
 from tile_runtime.puzzles.judge_puzzle import judge_puzzle
 from tile_runtime.puzzles.progress import Progress, read_progress, write_progress
 from tile_runtime.puzzles.progress_page import progress_page
@@ -153,19 +152,35 @@ def test_a_file_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     assert (verdict.kind, verdict.slug) == ("late", "time-limit")
 
 
-def test_results_are_compared_by_shape_count_and_value() -> None:
-    import torch
-
-    one, two = torch.ones(2, 3), torch.ones(2, 3)
-    assert not first_difference([one], [two], 0.0)
-    two[1, 2] = 2.0
-    assert first_difference([one], [two], 0.0).startswith("element [1, 2] is 1, expected 2; 1 of 6")
-    assert not first_difference([one], [two], 0.5)
-    assert first_difference([one, one], [one, two], 0.0).startswith("result 1, element")
-    assert "expected [3]" in first_difference([one], [torch.ones(3)], 0.0)
-    assert "2 results" in first_difference([one, one], [one], 0.0)
-    assert "nan" in first_difference([torch.tensor([float("nan")])], [torch.ones(1)], 1.0)
-    assert not first_difference([torch.tensor([float("inf")])], [torch.tensor([float("inf")])], 0.0)
+@pytest.mark.parametrize(
+    ("number", "option", "words"),
+    [
+        ("12", '"tl.ascend_auto_sync": True', "order of the pipes"),
+        ("13", '"tl.ascend_auto_sync": True', "order of the pipes"),
+        ("20", "T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True", "order of the pipes"),
+        ("14", '"tl.ascend_auto_cross_core_sync": True', "order between cores"),
+        ("17", '"tl.ascend_overlap_loops": True', "overlap of iterations"),
+        ("18", '"tl.ascend_persistent": True', "which core does which blocks"),
+    ],
+)
+def test_an_option_that_takes_the_lesson_away(
+    number: str, option: str, words: str, tmp_path: Path
+) -> None:
+    """Whether the kernel is right by then or not."""
+    puzzle = PUZZLES[number]
+    path = tmp_path / puzzle.file
+    for text in (answers_text(puzzle), learners_text(puzzle)):
+        jit = re.search(r"@T.jit\((out_idx=.*?)(?:, pass_configs=(.*))?\)\n", text)
+        assert jit is not None
+        before = f"**{jit[2]}, " if jit[2] else ""
+        own = f"@T.jit({jit[1]}, pass_configs={{{before}{option}}})\n"
+        text = re.sub(
+            r"T\.(set|wait)_cross_flag\(.*\)", "pass", text
+        )  # with flags it has no effect
+        path.write_text(text.replace(jit[0], own))
+        verdict = judge_puzzle(puzzle, path)
+        assert (verdict.kind, verdict.slug) == ("automatic", "left-to-compiler"), verdict.text
+        assert words in verdict.text
 
 
 def test_the_command_leads_from_start_to_solved(

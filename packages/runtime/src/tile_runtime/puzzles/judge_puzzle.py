@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import KernelWarning, TileError
 from tile_ir.switches import override
-from tile_runtime.puzzles.compare_results import first_difference
+from tile_runtime.jit_kernels.watch_kernels import watch_kernels
+from tile_runtime.puzzles.left_to_compiler import left_to_compiler
 from tile_runtime.puzzles.puzzle import Puzzle
 from tile_runtime.puzzles.puzzle_verdict import (
+    AUTOMATIC,
     BROKEN,
     FINDING,
     REFUSED,
@@ -24,12 +26,17 @@ from tile_runtime.puzzles.puzzle_verdict import (
     WRONG,
     PuzzleVerdict,
 )
+from tile_runtime.scripts.compare_results import compare_tensors
 from tile_runtime.scripts.module import load_script
 from tile_runtime.simulator.simulation_error import SimulationError
 
 if TYPE_CHECKING:
     from tile_runtime.tools.report.timed_run import TimedRun
 
+_AUTOMATIC = (
+    "your kernel leaves to the compiler {}; in this puzzle that is your part.\n"
+    "Take the option out of `pass_configs`, and write it yourself"
+)
 # So many further findings of a run are printed.
 _FURTHER = 2
 # Whatever the environment says: the limits hold for this chip, and order is the learner's.
@@ -48,9 +55,12 @@ _SWITCHES = {
 }
 
 
-def judge_puzzle(puzzle: Puzzle, path: Path) -> PuzzleVerdict:
-    """The verdict on a file. Inputs, reference, limit and launch are those of the puzzle, whatever
-    the file has in their place. Raises FileNotFoundError if there is no such file."""
+def judge_puzzle(
+    puzzle: Puzzle, path: Path, sizes: Sequence[dict[str, Any]] | None = None
+) -> PuzzleVerdict:
+    """The verdict on a file, for all sizes of the puzzle or for these. Inputs, reference, limit and
+    launch are those of the puzzle, whatever the file has in their place. Raises FileNotFoundError
+    if there is no such file."""
     text = path.read_text()
     try:
         hole = _hole_in(ast.parse(text, str(path)))
@@ -58,37 +68,47 @@ def judge_puzzle(puzzle: Puzzle, path: Path) -> PuzzleVerdict:
             return PuzzleVerdict(UNFINISHED, f"{path}:{hole}: replace `...` by your part")
         given = load_script(puzzle.answer)
         module = load_script(path)
-        return _judged(puzzle, given, module)
+        wanted = (puzzle.sizes, *puzzle.hidden) if sizes is None else sizes
+        return _judged(puzzle, given, module, wanted)
     except (Exception, SystemExit) as error:  # the file is the learner's: it may raise anything
         return PuzzleVerdict(BROKEN, _python_error(error, path), type(error).__name__)
 
 
-def _judged(puzzle: Puzzle, given: ModuleType, module: ModuleType) -> PuzzleVerdict:
+def _judged(
+    puzzle: Puzzle, given: ModuleType, module: ModuleType, wanted: Sequence[dict[str, Any]]
+) -> PuzzleVerdict:
     """Run on the shown sizes, which are timed, and on the hidden ones."""
     from tile_runtime.tools.report.timed_run import watch_timed_runs
 
     factory = getattr(module, puzzle.name)
     remarks: list[str] = []
     runs: list[TimedRun] = []
-    for sizes in (puzzle.sizes, *puzzle.hidden):
-        timed = sizes is puzzle.sizes
+    for sizes in wanted:
+        timed = sizes == puzzle.sizes
         shown = ", ".join(f"{name}={value!r}" for name, value in sizes.items())
         with (
             override(time=timed, **_SWITCHES),
             watch_timed_runs(runs.append),
+            watch_kernels() as built,
             warnings.catch_warnings(record=True) as told,
         ):
             warnings.simplefilter("always")
             try:
-                wrong = _wrong(given, factory, sizes)
+                wrong, problem = _wrong(given, factory, sizes), None
             except TileError as error:
-                kind = FINDING if isinstance(error, SimulationError) else REFUSED
-                return PuzzleVerdict(kind, f"for {shown}:\n{_first_few(error)}", error.slug)
+                wrong, problem = "", error
+            if timed and puzzle.is_by_hand:
+                left = left_to_compiler(getattr(given, puzzle.name), sizes, built)
+                if left:
+                    return PuzzleVerdict(AUTOMATIC, _AUTOMATIC.format(left), "left-to-compiler")
+            if problem is not None:
+                kind = FINDING if isinstance(problem, SimulationError) else REFUSED
+                return PuzzleVerdict(kind, f"for {shown}:\n{_first_few(problem)}", problem.slug)
         if timed:
             remarks += dict.fromkeys(_remark(w) for w in told if w.category is KernelWarning)
         if wrong:
             return PuzzleVerdict(WRONG, "\n".join((f"for {shown}: {wrong}", *remarks)))
-    return _timed(puzzle, runs, remarks)
+    return _timed(puzzle, runs, remarks) if puzzle.sizes in wanted else PuzzleVerdict(RIGHT)
 
 
 def _first_few(error: TileError) -> str:
@@ -111,7 +131,11 @@ def _wrong(given: ModuleType, factory: Any, sizes: dict[str, Any]) -> str:
         found = given.launch(factory, data, **sizes)
     else:
         found = factory(**sizes)(*data)
-    return first_difference(_listed(found), _listed(expected), given.TOLERANCE)
+    ours, theirs = _listed(found), _listed(expected)
+    for one in ours:
+        if not isinstance(one, torch.Tensor):
+            return f"the result is a {type(one).__name__}, expected a tensor"
+    return compare_tensors(ours, theirs).message
 
 
 def _timed(puzzle: Puzzle, runs: Sequence[TimedRun], remarks: list[str]) -> PuzzleVerdict:

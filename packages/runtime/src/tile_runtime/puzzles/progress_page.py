@@ -11,8 +11,6 @@ from tile_runtime.puzzles.progress import Progress
 from tile_runtime.puzzles.puzzle import Puzzle
 
 HERE = Path(__file__).parent
-# The first puzzle in which memories, cores and order are the learner's.
-FIRST_BY_HAND = "11"
 
 
 def progress_page(puzzles: Sequence[Puzzle], progress: Mapping[str, Progress]) -> str:
@@ -25,8 +23,8 @@ def progress_page(puzzles: Sequence[Puzzle], progress: Mapping[str, Progress]) -
     )  # fmt: skip
     return environment.get_template("progress.html.jinja").render(
         ladders=(
-            ("The language", [row for row in rows if row[0].number < FIRST_BY_HAND]),
-            ("The machine", [row for row in rows if row[0].number >= FIRST_BY_HAND]),
+            ("The language", [row for row in rows if not row[0].is_by_hand]),
+            ("The machine", [row for row in rows if row[0].is_by_hand]),
         ),
         solved=sum(one is not None and one.solved for _, one in rows),
         count=len(rows),

@@ -21,6 +21,8 @@ from tile_ir.quick_dataclasses import dataclass
 
 ANSWERS = Path(__file__).parent / "answers"
 _PART = re.compile(r"^( *)# your part$\n(.*?)^ *# end of your part$\n", re.MULTILINE | re.DOTALL)
+# The first puzzle of the machine.
+_FIRST_BY_HAND = "11"
 _GIVEN = re.compile(r"^ *#: ?", re.MULTILINE)
 _JUDGE = "# for the judge\n"
 _MAIN = """
@@ -44,6 +46,11 @@ class Puzzle:
     hidden: tuple[dict[str, Any], ...]
     limit: float
     hints: tuple[str, ...]
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether memories, cores and order are the learner's, as far as the answer has them."""
+        return self.number >= _FIRST_BY_HAND
 
     @property
     def file(self) -> str:

@@ -8,12 +8,13 @@ from tile_ir.quick_dataclasses import dataclass
 UNFINISHED = "unfinished"  # `...` still stands in the file
 BROKEN = "broken"  # Python raises an error
 REFUSED = "refused"  # the compiler reports an error
+AUTOMATIC = "automatic"  # the compiler does what the puzzle is about
 FINDING = "finding"  # the simulator reports an error
 WRONG = "wrong"  # the result is not that of the reference
 SLOW = "slow"  # right, but above the limit of time
 LATE = "late"  # the judge stopped it
 RIGHT = "right"
-KINDS = (UNFINISHED, BROKEN, REFUSED, FINDING, WRONG, SLOW, LATE, RIGHT)
+KINDS = (UNFINISHED, BROKEN, REFUSED, AUTOMATIC, FINDING, WRONG, SLOW, LATE, RIGHT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from tile_runtime.tuning.options import TuneOptions
 from tile_runtime.tuning.progress import shown
 from tile_runtime.tuning.proposals import proposals
 from tile_runtime.tuning.results import ResultStore, TrialRow, TuningResults
+from tile_runtime.tuning.run_apart import end_trials, run_apart
 from tile_runtime.tuning.trial import LOST, Config, Trial, TrialOutcome, run_trial
-from tile_runtime.tuning.worker_processes import end_workers, run_apart
 
 # Of an executor that does not say how many it runs at a time.
 _IN_FLIGHT = 16
@@ -169,7 +169,7 @@ def _crew(options: TuneOptions) -> Iterator[_Crew]:
         yield _Crew(lambda trial: pool.submit(run_apart, trial), count + 1, apart=True)
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        end_workers()
+        end_trials()
         raise
     pool.shutdown()
 

@@ -21,7 +21,6 @@ import tile_frontend as T
 
 SIZES = {"N": 1_000_000}
 LIMIT = 13
-TOLERANCE = 0.0
 BLOCK = 8192
 
 

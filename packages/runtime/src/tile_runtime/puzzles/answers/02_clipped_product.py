@@ -19,7 +19,6 @@ import tile_frontend as T
 
 SIZES = {"N": 500_000}
 LIMIT = 15
-TOLERANCE = 1e-6
 BLOCK = 4096
 
 

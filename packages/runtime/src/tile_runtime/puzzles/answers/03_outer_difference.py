@@ -16,7 +16,6 @@ import tile_frontend as T
 
 SIZES = {"M": 768, "N": 1024}
 LIMIT = 12.5
-TOLERANCE = 0.0
 ROWS, COLUMNS = 32, 256
 
 

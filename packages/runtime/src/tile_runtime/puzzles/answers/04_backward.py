@@ -20,7 +20,6 @@ import tile_frontend as T
 
 SIZES = {"M": 512, "N": 1024}
 LIMIT = 15
-TOLERANCE = 1e-6
 ROWS, COLUMNS = 16, 512
 
 

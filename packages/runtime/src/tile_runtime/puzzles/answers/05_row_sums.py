@@ -21,7 +21,6 @@ import tile_frontend as T
 
 SIZES = {"M": 1024, "N": 1536}
 LIMIT = 18
-TOLERANCE = 1e-5
 ROWS, COLUMNS = 32, 512
 
 

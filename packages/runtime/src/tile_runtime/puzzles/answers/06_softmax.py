@@ -22,7 +22,6 @@ import tile_frontend as T
 
 SIZES = {"M": 512, "N": 2048}
 LIMIT = 24
-TOLERANCE = 1e-5
 ROWS, COLUMNS = 16, 512
 
 

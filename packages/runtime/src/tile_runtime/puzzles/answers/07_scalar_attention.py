@@ -20,7 +20,6 @@ import tile_frontend as T
 
 SIZES = {"B": 256, "N": 2048}
 LIMIT = 17
-TOLERANCE = 1e-5
 ROWS, COLUMNS = 8, 512
 
 

@@ -17,7 +17,6 @@ import tile_frontend as T
 
 SIZES = {"M": 768, "N": 1024, "K": 768}
 LIMIT = 16
-TOLERANCE = 1e-3
 BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64
 
 

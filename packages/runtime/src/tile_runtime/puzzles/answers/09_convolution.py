@@ -19,7 +19,6 @@ import tile_frontend as T
 
 SIZES = {"M": 256, "N": 1024}
 LIMIT = 19
-TOLERANCE = 1e-5
 TAPS = 8
 ROWS, COLUMNS = 16, 512
 

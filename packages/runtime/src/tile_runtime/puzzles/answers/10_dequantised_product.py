@@ -23,7 +23,6 @@ import tile_frontend as T
 
 SIZES = {"M": 256, "N": 1024, "K": 512}
 LIMIT = 15
-TOLERANCE = 1e-3
 BLOCK_M, BLOCK_N, BLOCK_K = 128, 128, 128
 
 

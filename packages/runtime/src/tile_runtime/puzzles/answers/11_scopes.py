@@ -25,7 +25,6 @@ import tile_frontend as T
 
 SIZES = {"M": 768}
 LIMIT = 12
-TOLERANCE = 1e-3
 N, K = 128, 64
 
 ORDER = {

@@ -25,7 +25,6 @@ import tile_frontend as T
 
 SIZES = {"M": 768, "N": 512}
 LIMIT = 12.5
-TOLERANCE = 1e-6
 ROWS = 16
 
 

@@ -19,7 +19,6 @@ import tile_frontend as T
 
 SIZES = {"tiles": 10}
 LIMIT = 16.5
-TOLERANCE = 1e-5
 ROWS, COLUMNS, CORES = 4, 1024, 24
 
 

@@ -25,7 +25,6 @@ import tile_frontend as T
 
 SIZES = {"steps": 8}
 LIMIT = 10
-TOLERANCE = 1e-3
 BLOCKS, N, K = 4, 128, 64
 READY, TAKEN = 0, 1
 

@@ -17,7 +17,6 @@ import tile_frontend as T
 
 SIZES = {"M": 768, "N": 512}
 LIMIT = 12
-TOLERANCE = 0.0
 ROWS, COLUMNS = 32, 512
 
 

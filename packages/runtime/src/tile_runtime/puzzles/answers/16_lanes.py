@@ -16,7 +16,6 @@ import tile_frontend as T
 
 SIZES = {"M": 768, "N": 1024}
 LIMIT = 13.5
-TOLERANCE = 0.0
 ROWS = 32
 
 

@@ -17,7 +17,6 @@ import tile_frontend as T
 
 SIZES = {"tiles": 10}
 LIMIT = 16
-TOLERANCE = 1e-6
 ROWS, COLUMNS, CORES = 4, 1024, 24
 
 OPTIONS = {

@@ -18,7 +18,6 @@ import tile_frontend as T
 
 SIZES = {"tiles": 480, "N": 512}
 LIMIT = 14.5
-TOLERANCE = 0.0
 ROWS, CORES = 8, 24
 LANES = 2 * CORES
 

@@ -24,7 +24,6 @@ import tile_frontend as T
 
 SIZES = {"M": 3072, "N": 512, "K": 512}
 LIMIT = 16.2
-TOLERANCE = 1e-3
 BLOCK_M, BLOCK_N, BLOCK_K, PANEL = 128, 128, 64, 4
 
 

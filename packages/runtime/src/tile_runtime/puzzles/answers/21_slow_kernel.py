@@ -17,7 +17,6 @@ import tile_frontend as T
 
 SIZES = {"M": 192, "N": 256}
 LIMIT = 11
-TOLERANCE = 0.0
 ROWS = 8
 
 

@@ -21,7 +21,6 @@ from tile_runtime import Ranks
 
 SIZES = {"R": 2, "N": 4096}
 LIMIT = 8.5
-TOLERANCE = 0.0
 
 
 def inputs(R, N):

@@ -13,8 +13,11 @@ from pathlib import Path
 
 from tile_ir import Diagnostic, KernelError, Loc
 from tile_ir.quick_dataclasses import dataclass
+from tile_runtime.child_processes.answers import WARM_UP
+from tile_runtime.child_processes.child_server import ChildServer, EndedChild
+from tile_runtime.child_processes.limits import ChildLimits
+from tile_runtime.child_processes.surroundings import Surroundings
 from tile_runtime.launcher.native import simulator_library
-from tile_runtime.scripts.forked_process import ForkedAnswer, answer_forked
 from tile_runtime.tools.command_line.finding_formats import Found
 from tile_runtime.tools.continuous_integration.compare_times import (
     TimeChange,
@@ -28,10 +31,6 @@ from tile_runtime.tools.continuous_integration.kernel_files import (
     holds_kernels,
     kernel_files,
 )
-from tile_runtime.tools.continuous_integration.run_kernel_file import (
-    SWITCHES_OF_RUNS,
-    run_kernel_file,
-)
 from tile_runtime.tools.continuous_integration.touched_files import (
     Checkout,
     base_files,
@@ -39,6 +38,13 @@ from tile_runtime.tools.continuous_integration.touched_files import (
     extract_base,
     tracked_files,
 )
+
+_RUN = "tile_runtime.tools.continuous_integration.run_kernel_file:run_kernel_file"
+# The switches of a run, of which several run at once. Scripts for tilelang rely on calls that are
+# not compared with the declaration.
+SWITCHES_OF_RUNS = {
+    "check": "strict", "time": True, "target": "sim", "lax_calls": True, "threads": 1,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +89,12 @@ def check_change(
         files = [file for file in concerned if any(map(partial(_within, file), wanted))]
     if files:
         simulator_library()  # one process builds it, where it is not built yet
-    after = _all(partial(_judged, checkout.root, seconds=seconds, seen=seen), files)
-    before = _results_of_base(
-        checkout, files, partial(_judged, seconds=seconds, seen=lambda line: seen(f"base: {line}"))
-    )
+    with ChildServer(WARM_UP) as children:
+        judge = partial(_judged, children, seconds)
+        after = _all(partial(judge, seen, checkout.root), files)
+        before = _results_of_base(
+            checkout, files, partial(judge, lambda line: seen(f"base: {line}"))
+        )
     changes = [
         change
         for file, result in zip(files, after, strict=True)
@@ -127,7 +135,7 @@ def _all(
 
 
 def _judged(
-    root: Path, file: str, seconds: float, seen: Callable[[str], None]
+    children: ChildServer, seconds: float, seen: Callable[[str], None], root: Path, file: str
 ) -> tuple[FileResult, bool]:
     """The result of a file below a root, and whether it was kept from an earlier run."""
     kept = kept_result(root, file)
@@ -135,26 +143,24 @@ def _judged(
         seen(f"{file}: judged before")
         return kept, True
     seen(f"{file}: running")
-    answer = answer_forked(
-        run_kernel_file, file, seconds=seconds, folder=str(root),
-        switches=SWITCHES_OF_RUNS,
-    )  # fmt: skip
-    try:
-        result = result_from(answer.value or "")
-    except (ValueError, KeyError, TypeError):
-        return FileResult(file, found=(Found(_broken_off(file, answer, seconds)),)), False
+    place = Surroundings.here(str(root), SWITCHES_OF_RUNS)
+    ended = children.run(_RUN, {"file": file}, ChildLimits.of_time(seconds), place=place)
+    answer = ended.event("result")
+    if answer is None:
+        return FileResult(file, found=(Found(_broken_off(file, ended, seconds)),)), False
+    result = result_from(answer["result"])
     keep_result(root, file, result)
     return result, False
 
 
-def _broken_off(file: str, answer: ForkedAnswer, seconds: float) -> Diagnostic:
+def _broken_off(file: str, ended: EndedChild, seconds: float) -> Diagnostic:
     """A finding about a process that ended without an answer, at the line where it was."""
-    where = re.search(rf'File "(?:[^"]*/)?{re.escape(file)}", line (\d+)', answer.printed)
+    where = re.search(rf'File "(?:[^"]*/)?{re.escape(file)}", line (\d+)', ended.printed)
     loc = Loc(file, int(where[1]) if where else 1, 1)
-    if answer.late:
+    if ended.how == "time-limit":
         said = f"{file} was still running after {seconds:g} s"
         return Diagnostic("time-limit", said, loc, "--timeout gives it longer")
-    lines = [line for line in answer.printed.splitlines() if line.strip()]
+    lines = [line for line in ended.printed.splitlines() if line.strip()]
     last = lines[-1].strip() if lines and not where else "its process crashed"
     return Diagnostic("run-failed", f"{file} ended without a result: {last}", loc)
 

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from tile_ir import Diagnostic, KernelWarning, TileError
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.launcher.run_watchers import record_calls
+from tile_runtime.scripts.compare_results import compare_tensors
 from tile_runtime.scripts.module import load_script, module_in_package, run_as_main
 from tile_runtime.tools.command_line.finding_formats import Found, found_by
 from tile_runtime.tools.command_line.kernel_argument import kernel_of_value
 from tile_runtime.tools.continuous_integration.file_result import FileResult, KernelTime
 from tile_runtime.tools.continuous_integration.places import below, not_run, raised_in, relative
-from tile_runtime.tools.judge.case_inputs import input_recipe, make_inputs, packed
-from tile_runtime.tools.judge.compare_results import Array, compare_results, unpacked
+from tile_runtime.tools.judge.case_inputs import input_recipe, make_inputs
 from tile_runtime.tools.judge.request import REFERENCES
 from tile_runtime.tools.judge.run_reference import expected_results
 from tile_runtime.tools.language_server.factory_sizes import calls_of
@@ -167,13 +167,8 @@ def _compared(one: _Commented, kernel: JITKernel) -> list[Found]:
     returned = results if isinstance(results, list) else [] if results is None else [results]
     if len(expected) != len(returned):
         returned += [x for x, told in zip(inputs, recipe, strict=True) if told.get("written")]
-    compared = compare_results(_arrays(returned), _arrays(expected), None, None)
+    compared = compare_tensors(returned, expected)
     if compared.right:
         return []
     said = f"{kernel.name} differs from `{one.reference.__name__}`: {compared.message}"
     return [relative(Found(Diagnostic("wrong-result", said, kernel.prim_func.loc)))]
-
-
-def _arrays(results: Sequence[Any]) -> list[tuple[str, Array]]:
-    """Tensors as the comparison takes them."""
-    return unpacked(*packed(results))

@@ -12,7 +12,7 @@ from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.launcher.signature import ScalarParam, TensorParam, evaluate, names_in
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 # Larger inputs are for a run by hand.
 _MOST_ELEMENTS = 1 << 28
@@ -119,30 +119,6 @@ def unpacked_inputs(described: Sequence[Mapping[str, Any]], data: bytes) -> list
         found.append(flat.reshape(one["shape"]))
         offset += size
     return found
-
-
-def packed(tensors: Sequence[Any]) -> tuple[list[dict[str, Any]], bytes]:
-    """Tensors as types and shapes, and their bytes one after the other; numbers as values."""
-    described: list[dict[str, Any]] = []
-    parts: list[bytes] = []
-    for tensor in tensors:
-        if isinstance(tensor, (bool, int, float)):
-            described.append({"dtype": type(tensor).__name__, "value": tensor})
-            continue
-        plain = tensor.detach().to("cpu").contiguous()
-        described.append(
-            {"dtype": str(plain.dtype).removeprefix("torch."), "shape": [*plain.shape]}
-        )
-        parts.append(_bytes_of(plain))
-    return described, b"".join(parts)
-
-
-def _bytes_of(tensor: torch.Tensor) -> bytes:
-    import torch
-
-    if tensor.numel() == 0:
-        return b""
-    return tensor.reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def _inputs(kernel: JITKernel) -> dict[int, Any]:

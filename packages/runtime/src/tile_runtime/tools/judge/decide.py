@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tile_runtime.tools.judge.judged_cases import counts, judged_cases, refusal
+from tile_runtime.scripts.compare_results import follows
+from tile_runtime.scripts.packed_results import Array, unpacked
+from tile_runtime.tools.judge.judged_cases import (
+    compared_results,
+    counts,
+    judged_cases,
+    refusal,
+)
 from tile_runtime.tools.judge.judgement import (
     JudgedAdvice,
     JudgedCase,
@@ -74,7 +81,7 @@ def _verdict(
         _problem_of_candidate(observed.traced)
         or _problem_of_sizes(request, observed.traced)
         or _problem_of_processes(request, observed)
-        or _constant(observed, observed.runs[0])
+        or _constant(observed, observed.runs[0], cases)
         or _problem_of_cases(observed, cases)
         or _without_problem(observed, cases)
     )
@@ -143,16 +150,27 @@ def _without_problem(observed: Observed, cases: Sequence[JudgedCase]) -> tuple[s
     return "right", f"{ran} agree with `{observed.reference.name}`, without a finding{rest}"
 
 
-def _constant(observed: Observed, run: KernelRun) -> tuple[str, str] | None:
-    """Whether results stay the same with other inputs, and those of the reference do not."""
-    if not {0, 1} <= run.results.keys() or run.outcomes[0]["outputs"] == []:
+def _constant(
+    observed: Observed, run: KernelRun, cases: Sequence[JudgedCase]
+) -> tuple[str, str] | None:
+    """Whether results of the first case do not follow its inputs, and those of the reference do.
+    `cases` begin with the first case and the same one with other inputs."""
+    if not {0, 1} <= run.results.keys() or not run.inputs[1]["again"]:
         return None
     expected = [observed.expected.get((run.number, number)) for number in (0, 1)]
     if None in expected or expected[0][1] == expected[1][1]:  # type: ignore[index]
         return None
-    if run.results[0] != run.results[1] or not run.inputs[1]["again"]:
-        return None
-    return "cheating", "its results do not depend on its inputs, and those of the reference do"
+    same = run.results[0] == run.results[1] and run.outcomes[0]["outputs"] != []
+    right = all(case.verdict == "right" for case in cases[:2])
+    if same or (right and not follows(*_of_both(run, expected))):
+        return "cheating", "its results do not depend on its inputs, and those of the reference do"
+    return None
+
+
+def _of_both(run: KernelRun, expected: Sequence[Any]) -> list[list[tuple[str, Array]]]:
+    """The results of the first two cases, which are right, then what was expected."""
+    theirs = [unpacked(*one) for one in expected]
+    return [*(compared_results(run, n, len(theirs[n])) for n in (0, 1)), *theirs]
 
 
 def _told(case: JudgedCase) -> str:

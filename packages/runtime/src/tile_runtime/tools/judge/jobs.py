@@ -1,26 +1,22 @@
-"""The jobs of children by name, and all that is imported and done ahead to make them quick."""
+"""The jobs of the judge in children, by name, the fences around them, and all that is imported and
+done ahead to make them quick."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from pathlib import Path
 from typing import Any
 
-from tile_runtime.tools.judge.frames import write_frame
-from tile_runtime.tools.judge.library_state import first_functions
-from tile_runtime.tools.judge.quick_compiler import quick_compiler
-from tile_runtime.tools.judge.run_kernel import run_kernel
-from tile_runtime.tools.judge.run_reference import run_reference, supply_inputs
-from tile_runtime.tools.judge.trace_candidate import trace_candidate
-from tile_runtime.tools.judge.try_changes import try_changes
+from tile_ir.quick_dataclasses import replace
+from tile_runtime.child_processes.child_server import ChildServer, readable_folders
+from tile_runtime.child_processes.fence import Fence
 
-Send = Callable[..., None]
-_JOBS: dict[str, Callable[[dict[str, Any], bytes, Send], None]] = {
-    "trace": trace_candidate,
-    "run": run_kernel,
-    "reference": run_reference,
-    "inputs": supply_inputs,
-    "advise": try_changes,
-}
+_JUDGE = "tile_runtime.tools.judge"
+TRACE = f"{_JUDGE}.trace_candidate:trace_candidate"
+RUN = f"{_JUDGE}.run_kernel:run_kernel"
+REFERENCE = f"{_JUDGE}.run_reference:run_reference"
+INPUTS = f"{_JUDGE}.run_reference:supply_inputs"
+ADVISE = f"{_JUDGE}.try_changes:try_changes"
 # Parsed, lowered and emitted ahead: what does so first reads grammars and templates.
 _TINY = """
 import tile_frontend as T
@@ -35,17 +31,30 @@ def tiny(A: T.Tensor((16, 16), "float32"), B: T.Tensor((16, 16), "float32")) -> 
 """
 
 
-def do(name: str, request: dict[str, Any], data: bytes, channel: int) -> None:
-    """Do a job and write its messages into the channel."""
-
-    def send(message: dict[str, Any], data: bytes = b"") -> None:
-        write_frame(channel, message, data)
-
-    _JOBS[name](request, data, send)
+def judging_children(at_once: int | None = None) -> ChildServer:
+    """The children of one judge."""
+    return ChildServer(f"{_JUDGE}.jobs:warm_up", at_once)
 
 
-def readable() -> tuple[str, ...]:
+def fence_of_script(file: str, hidden: str = "", more: tuple[str, ...] = ()) -> Fence:
+    """A fence around a script: it may import the Python files beside it but for the hidden one, and
+    read some more."""
+    folder = Path(os.path.abspath(file)).parent
+    beside = (str(path) for path in sorted(folder.glob("*.py")) if path.is_file())
+    # Under another name, by a link of any kind, it is the same file.
+    shown = tuple(p for p in beside if not (hidden and os.path.samefile(p, hidden)))
+    return Fence(readable=(*readable_folders(), *shown, *more), listed=(str(folder),))
+
+
+def compiling(fence: Fence) -> Fence:
+    """A fence in which the compiler can be started too."""
+    return replace(fence, starts_programs=True, readable_by=f"{_JUDGE}.jobs:compiler_folders")
+
+
+def compiler_folders() -> tuple[str, ...]:
     """The folders that a compiler reads besides those of Python."""
+    from tile_runtime.jit_kernels.quick_compiler import quick_compiler
+
     return quick_compiler()[1]
 
 
@@ -61,8 +70,16 @@ def warm_up() -> None:
     from tile_passes import PassOptions
     from tile_runtime.jit_kernels.build import emitted, lower
     from tile_runtime.jit_kernels.prove import prove
+    from tile_runtime.jit_kernels.quick_compiler import quick_compiler
     from tile_runtime.launcher.native import launcher
     from tile_runtime.options.code_generators import code_generator
+    from tile_runtime.tools.judge import (  # noqa: F401
+        run_kernel,
+        run_reference,
+        trace_candidate,
+        try_changes,
+    )
+    from tile_runtime.tools.judge.library_state import first_functions
 
     launcher()
     quick_compiler()

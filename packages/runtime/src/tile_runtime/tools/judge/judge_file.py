@@ -13,9 +13,19 @@ from typing import Any
 
 from tile_ir import CallError
 from tile_ir.quick_dataclasses import dataclass, replace
-from tile_runtime.tools.judge.children import ChildServer, EndedChild, readable_folders
+from tile_runtime.child_processes.child_server import ChildServer, EndedChild, readable_folders
+from tile_runtime.child_processes.fence import Fence
 from tile_runtime.tools.judge.decide import decide
-from tile_runtime.tools.judge.fence import Fence
+from tile_runtime.tools.judge.jobs import (
+    ADVISE,
+    INPUTS,
+    REFERENCE,
+    RUN,
+    TRACE,
+    compiling,
+    fence_of_script,
+    judging_children,
+)
 from tile_runtime.tools.judge.judgement import Judgement, UsedReference
 from tile_runtime.tools.judge.observed import KernelRun, Observed, TracedText, advice_of
 from tile_runtime.tools.judge.request import REFERENCES, JudgeRequest
@@ -40,7 +50,7 @@ def judge_file(request: JudgeRequest, server: ChildServer | None = None) -> Judg
     and BuildError if no child can be started. The answer has the faults of the candidate.
     """
     if server is None:
-        with ChildServer() as started:
+        with judging_children() as started:
             return judge_file(request, started)
     began = time.monotonic()
     judged = _JudgedFile.of(request, server)
@@ -125,38 +135,26 @@ class _JudgedFile:
             "file": os.path.abspath(request.file), "text": self.text, "kernel": traced.name,
             "arguments": {**traced.arguments, **dict(request.arguments)}, "most": request.advise,
         }  # fmt: skip
-        fence = replace(self._fence_of_candidate(), starts_programs=True)
+        fence = compiling(self._fence_of_candidate())
         seconds = request.limits.seconds * (1 + request.advise)
         limits = replace(request.limits, seconds=seconds)
-        told: list[dict[str, Any]] = []
-        ended = self.server.run(
-            "advise", asked, fence, limits, lambda message, data: told.append(message)
-        )
-        advice = advice_of(told)
+        ended = self.server.run(ADVISE, asked, limits, fence=fence)
+        advice = advice_of(ended)
         problem = "" if advice else ended.problem or "no changes of it can be tried"
         return replace(
             observed, advice=advice, no_advice=problem, cpu=observed.cpu + ended.cpu_seconds,
             phases={**observed.phases, "advise": ended.seconds},
         )  # fmt: skip
 
-    def _fence(self, starts_programs: bool, readable: tuple[str, ...] = ()) -> Fence:
-        limits = self.request.limits
-        folders = (*readable_folders(), *readable)
-        return Fence(starts_programs, limits.memory_mb, limits.seconds, folders)
-
     def _fence_of_candidate(self) -> Fence:
         """The candidate may import the Python files beside it, but for the reference."""
-        folder = Path(os.path.abspath(self.request.file)).parent
-        hidden = os.path.realpath(self.reference_file) if self.reference_file else ""
-        beside = (str(path) for path in sorted(folder.glob("*.py")) if path.is_file())
-        shown = tuple(path for path in beside if os.path.realpath(path) != hidden)
-        fence = self._fence(False, (*shown, *self.request.readable))
-        return replace(fence, listed=(str(folder),))
+        return fence_of_script(self.request.file, self.reference_file, self.request.readable)
 
     def _fence_of_reference(self) -> Fence:
         if not self.reference_file:
             return self._fence_of_candidate()
-        return self._fence(False, (str(Path(self.reference_file).resolve().parent),))
+        folder = str(Path(self.reference_file).resolve().parent)
+        return Fence(readable=(*readable_folders(), folder))
 
     def _reference_file(self) -> dict[str, Any]:
         file = self.reference_file or self.request.file
@@ -174,13 +172,9 @@ class _JudgedFile:
             "reference": self.reference.name if self.reference else "",
             "reference_file": self.reference_file,
         }  # fmt: skip
-        messages: list[dict[str, Any]] = []
         fence = self._fence_of_candidate()
         limits = replace(request.limits, answer_mb=min(request.limits.answer_mb, _MOST_TEXT_MB))
-        ended = self.server.run(
-            "trace", asked, fence, limits, lambda message, data: messages.append(message)
-        )
-        return TracedText.of(messages, ended, request)
+        return TracedText.of(self.server.run(TRACE, asked, limits, fence=fence), request)
 
     @property
     def supplies_inputs(self) -> bool:
@@ -200,22 +194,17 @@ class _JudgedFile:
             {"seed": self._seed_of(f"supplied {n}"), "named": {**arguments, **sizes}}
             for n, (_, sizes) in enumerate(wanted)
         ]
-        found: dict[int, _Supplied] = {}
-        problems: list[str] = []
-
-        def seen(message: dict[str, Any], data: bytes) -> None:
-            match message:
-                case {"event": "supplied", "number": int(n), "inputs": list(inputs)}:
-                    kernel, sizes = wanted[n]
-                    case = {**cases[n], "sizes": sizes, "inputs": inputs, "bytes": len(data)}
-                    found.setdefault(kernel, []).append((case, data))
-                case {"event": "reference-failed", "problem": str(problem)}:
-                    problems.append(problem)
-
         asked = {**self._reference_file(), "cases": cases}
         fence = self._fence_of_reference()
-        ended = self.server.run("inputs", asked, fence, self.request.limits, seen)
-        return found, _problem(problems, ended)
+        ended = self.server.run(INPUTS, asked, self.request.limits, fence=fence)
+        found: dict[int, _Supplied] = {}
+        for message, data in ended.messages:
+            match message:
+                case {"event": "supplied", "number": int(n), "inputs": list(inputs)}:
+                    number, sizes = wanted[n]
+                    case = {**cases[n], "sizes": sizes, "inputs": inputs, "bytes": len(data)}
+                    found.setdefault(number, []).append((case, data))
+        return found, _problem(ended)
 
     def _run(self, number: int, printed: Mapping[str, Any], supplied: _Supplied) -> KernelRun:
         request = self.request
@@ -228,13 +217,10 @@ class _JudgedFile:
         }  # fmt: skip
         if self.supplies_inputs:
             asked["supplied"] = [case for case, _ in supplied]
-        messages: list[tuple[dict[str, Any], bytes]] = []
-        ended = self.server.run(
-            "run", asked, self._fence(True), request.limits,
-            lambda message, data: messages.append((message, data)),
-            b"".join(data for _, data in supplied),
-        )  # fmt: skip
-        return KernelRun.of(number, messages, ended)
+        data = b"".join(data for _, data in supplied)
+        fence = compiling(Fence(readable=readable_folders()))
+        ended = self.server.run(RUN, asked, request.limits, fence=fence, data=data)
+        return KernelRun.of(number, ended)
 
     def _expect(
         self, traced: TracedText, runs: tuple[KernelRun, ...]
@@ -256,18 +242,13 @@ class _JudgedFile:
             "arguments": arguments,
         }  # fmt: skip
         fence = self._fence_of_reference()
+        ended = self.server.run(REFERENCE, asked, self.request.limits, fence=fence)
         found: dict[tuple[int, int], Any] = {}
-        problems: list[str] = []
-
-        def seen(message: dict[str, Any], data: bytes) -> None:
+        for message, data in ended.messages:
             match message:
                 case {"event": "expected", "number": [int(kernel), int(case)]}:
                     found[kernel, case] = (message.get("outputs"), data)
-                case {"event": "reference-failed", "problem": str(problem)}:
-                    problems.append(problem)
-
-        ended = self.server.run("reference", asked, fence, self.request.limits, seen)
-        return found, _problem(problems, ended), ended
+        return found, _problem(ended), ended
 
 
 def _text_of(file: str) -> str:
@@ -276,9 +257,11 @@ def _text_of(file: str) -> str:
     return Path(file).read_text()
 
 
-def _problem(problems: list[str], ended: EndedChild) -> str:
-    if problems:
-        return problems[0]
+def _problem(ended: EndedChild) -> str:
+    """The problem of a reference that has run; "" for none."""
+    failed = ended.event("reference-failed")
+    if failed is not None:
+        return str(failed.get("problem"))
     return "" if ended.how == "done" else ended.problem
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tile_ir.quick_dataclasses import replace
-from tile_runtime.tools.judge.compare_results import compare_results, unpacked
+from tile_runtime.scripts.compare_results import compare_results
+from tile_runtime.scripts.packed_results import Array, unpacked
 from tile_runtime.tools.judge.judgement import JudgedCase
 from tile_runtime.tools.judge.observed import KernelRun, Observed, TracedText
 from tile_runtime.tools.judge.request import JudgeRequest
@@ -60,18 +61,24 @@ def _case_of(request: JudgeRequest, observed: Observed, run: KernelRun, number: 
     if found is None:
         return JudgedCase(*case, "no-reference")
     try:
-        results = unpacked(outcome["outputs"], run.results[number])
         expected = unpacked(*found)
+        results = compared_results(run, number, len(expected))
     except (ValueError, TypeError, KeyError) as error:
         return JudgedCase(*case, "wrong", f"the results can not be read: {error}")
-    if len(expected) == outcome["returned"]:
-        results = results[: outcome["returned"]]
     compared = compare_results(results, expected, request.rtol, request.atol)
     verdict = "right" if compared.right else "wrong"
     return JudgedCase(
         *case, verdict, compared.message, True, compared.mismatched, compared.elements,
         compared.max_error,
     )  # fmt: skip
+
+
+def compared_results(run: KernelRun, number: int, count: int) -> list[tuple[str, Array]]:
+    """The results of a case that so many expected ones are compared with: those that the kernel
+    returns, or all that it writes too. ValueError, TypeError or KeyError for what is none."""
+    outcome = run.outcomes[number]
+    results = unpacked(outcome["outputs"], run.results[number])
+    return results[: outcome["returned"]] if count == outcome["returned"] else results
 
 
 def _recipe_text(recipe: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

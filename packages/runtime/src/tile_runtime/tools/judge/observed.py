@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
 from tile_ir.quick_dataclasses import dataclass
-from tile_runtime.tools.judge.children import EndedChild
+from tile_runtime.child_processes.child_server import EndedChild
 from tile_runtime.tools.judge.judgement import FenceReport, JudgedAdvice, UsedReference
 from tile_runtime.tools.judge.request import JudgeRequest
 
@@ -36,14 +36,12 @@ class TracedText:
     fence: FenceReport = FenceReport()
 
     @staticmethod
-    def of(
-        messages: Sequence[dict[str, Any]], ended: EndedChild, request: JudgeRequest
-    ) -> TracedText:
+    def of(ended: EndedChild, request: JudgeRequest) -> TracedText:
         # The first arguments, the given sizes, edges with what may stand for them, random ones.
         most = 1 + len(request.sizes) + _MOST_EDGES + request.random
         known: dict[str, Any] = {}
         accusations: list[tuple[str, str]] = []
-        for message in messages:
+        for message, _ in ended.messages:
             match message:
                 case {"event": "fence", "in_force": list(), "missing": dict()}:
                     known.setdefault("fence", _fence(message))
@@ -54,7 +52,7 @@ class TracedText:
                 case {"event": "replaced", "names": [str(name), *_]}:
                     accusations.append(("cheating", f"it replaces `{name[:_MOST_WORDS]}`"))
                 case {"event": "refused", "slug": str(slug), "findings": list(found)}:
-                    findings = tuple(f for f in found if _is_finding(f))[:_MOST_FINDINGS]
+                    findings = tuple(map(_of_form, filter(_is_finding, found)))[:_MOST_FINDINGS]
                     known |= {"slug": slug, "findings": findings, "answered": True}
                 case {"event": "traced", "name": str(name), "kernels": list(kernels),
                       "refused": list(refused), "arguments": dict(arguments)}:  # fmt: skip
@@ -85,11 +83,9 @@ class KernelRun:
     time: Mapping[str, Any] | None = None
 
     @staticmethod
-    def of(
-        number: int, messages: Sequence[tuple[dict[str, Any], bytes]], ended: EndedChild
-    ) -> KernelRun:
+    def of(number: int, ended: EndedChild) -> KernelRun:
         known: dict[str, Any] = {"inputs": {}, "outcomes": {}, "results": {}}
-        for message, data in messages:
+        for message, data in ended.messages:
             match message["event"]:
                 case "compiled" | "time" as event:
                     known[event] = message
@@ -129,9 +125,9 @@ class Observed:
     cpu: float = 0.0
 
 
-def advice_of(messages: Sequence[dict[str, Any]]) -> JudgedAdvice | None:
+def advice_of(ended: EndedChild) -> JudgedAdvice | None:
     """The advice among messages that are not trusted, if there is one of the right form."""
-    for message in messages:
+    for message, _ in ended.messages:
         match message:
             case {
                 "event": "advice", "bound": str(bound), "what": str(what), "do": str(do),
@@ -162,6 +158,17 @@ def _is_tried(value: Any) -> bool:
 def _fence(message: Mapping[str, Any]) -> FenceReport:
     missing = {str(k): str(v) for k, v in message["missing"].items()}
     return FenceReport(tuple(map(str, message["in_force"])), missing)
+
+
+# What may be left out of a finding.
+_OPTIONAL: dict[str, type] = {"block": int, "core": str, "api": str}
+
+
+def _of_form(found: Finding) -> Finding:
+    """A finding with the names of the schema alone."""
+    known = {name: found[name] for name in _FINDING}
+    more = {n: found.get(n) if isinstance(found.get(n), t) else None for n, t in _OPTIONAL.items()}
+    return {**known, **more}
 
 
 _FINDING: dict[str, type | tuple[type, ...]] = {

@@ -9,21 +9,12 @@ from typing import Any
 
 from tile_ir import CallError
 from tile_ir.quick_dataclasses import dataclass
+from tile_runtime.child_processes.limits import ChildLimits
 
 # Functions of a file that give the right results, in the order in which they are looked for.
 REFERENCES = ("reference", "ref_program")
 # Sizes or arguments by name.
 Named = tuple[tuple[str, Any], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeLimits:
-    """Limits of each process that a candidate needs: wall-clock seconds, memory it may add to that
-    of an idle process, and bytes it may answer with."""
-
-    seconds: float = 60.0
-    memory_mb: int = 2048
-    answer_mb: int = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +47,7 @@ class JudgeRequest:
     atol: float | None = None
     advise: int = 0
     readable: tuple[str, ...] = ()
-    limits: JudgeLimits = JudgeLimits()
+    limits: ChildLimits = ChildLimits()
 
     def to_json(self) -> dict[str, Any]:
         """The request as `from_json` reads it."""
@@ -72,7 +63,7 @@ class JudgeRequest:
         given = _checked(data, _TYPES, "a request")
         if "file" not in given:
             raise CallError("judge-request", "the request has no `file`, the script to judge")
-        limits = JudgeLimits(**_checked(given.pop("limits", {}), _LIMIT_TYPES, "limits"))
+        limits = ChildLimits(**_checked(given.pop("limits", {}), _LIMIT_TYPES, "limits"))
         for name in ("seconds", "memory_mb", "answer_mb"):
             if not 0 < getattr(limits, name) <= _MOST[name]:
                 raise CallError(

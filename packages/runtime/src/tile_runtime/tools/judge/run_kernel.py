@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tile_ir import IRError, TileError
 from tile_ir.switches import override
+from tile_runtime.jit_kernels.quick_compiler import quick_compiler
+from tile_runtime.scripts.packed_results import packed
 from tile_runtime.simulator.simulation_error import SimulationError
 from tile_runtime.simulator.time_error import error_bar
 from tile_runtime.tools.command_line.finding_formats import Found, finding_data, found_by
@@ -17,13 +19,11 @@ from tile_runtime.tools.judge.case_inputs import (
     as_indices,
     input_recipe,
     make_inputs,
-    packed,
     supplied_recipe,
     symbols_of,
     unpacked_inputs,
 )
 from tile_runtime.tools.judge.printed_kernel import PrintedKernel
-from tile_runtime.tools.judge.quick_compiler import quick_compiler
 from tile_runtime.tools.judge.sizes import GIVEN, symbol_cases
 from tile_runtime.tools.report.roofline import roofline
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs
@@ -55,7 +55,7 @@ def run_kernel(request: dict[str, Any], data: bytes, send: Send) -> None:
         except TileError as error:
             _refuse(error, send)
             return
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             send({"event": "no-text", "problem": f"{type(error).__name__}: {error}"[:500]})
             return
         remarks = [finding_data(Found(remark)) for remark in kernel.remarks]

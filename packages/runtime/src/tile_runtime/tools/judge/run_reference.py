@@ -10,9 +10,10 @@ from typing import Any
 
 from tile_ir import KernelError
 from tile_ir.switches import override
+from tile_runtime.child_processes.fence import is_out_of_memory
 from tile_runtime.scripts.module import provide_imports_of
-from tile_runtime.tools.judge.case_inputs import make_inputs, packed
-from tile_runtime.tools.judge.fence import is_out_of_memory
+from tile_runtime.scripts.packed_results import packed
+from tile_runtime.tools.judge.case_inputs import make_inputs
 from tile_runtime.tools.judge.find_candidate import execute
 
 Send = Callable[..., None]

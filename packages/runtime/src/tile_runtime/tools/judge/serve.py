@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, BinaryIO, cast
 
 from tile_ir import CallError, TileError
-from tile_runtime.tools.judge.children import ChildServer
+from tile_runtime.tools.judge.jobs import judging_children
 from tile_runtime.tools.judge.judge_file import judge_file
 from tile_runtime.tools.judge.request import JudgeRequest
 
@@ -31,7 +31,7 @@ class JudgeServer:
     socket that only its owner may use. `with` closes it, and ends all that it has started."""
 
     def __init__(self, address: str, at_once: int | None = None) -> None:
-        self.children = ChildServer(at_once)
+        self.children = judging_children(at_once)
         self._turns = threading.BoundedSemaphore(MOST_REQUESTS)
         self._server = _listening(address, self._serve_connection)
         self.address = address

@@ -15,9 +15,9 @@ from typing import Any
 
 from tile_ir import KernelError, TileError
 from tile_ir.switches import override
+from tile_runtime.child_processes.fence import is_out_of_memory
 from tile_runtime.scripts.module import provide_imports_of
 from tile_runtime.tools.command_line.finding_formats import finding_data, found_by
-from tile_runtime.tools.judge.fence import is_out_of_memory
 from tile_runtime.tools.judge.find_candidate import (
     FoundKernel,
     Traced,

@@ -11,6 +11,7 @@ from typing import Any
 
 from tile_ir import KernelError, TileError
 from tile_ir.switches import override
+from tile_runtime.jit_kernels.quick_compiler import quick_compiler
 from tile_runtime.tools.command_line.advised_run import advice_on, with_advice
 from tile_runtime.tools.command_line.kernel_program import program_kernel
 from tile_runtime.tools.judge.case_inputs import (
@@ -19,7 +20,6 @@ from tile_runtime.tools.judge.case_inputs import (
     make_inputs,
     symbols_of,
 )
-from tile_runtime.tools.judge.quick_compiler import quick_compiler
 from tile_runtime.tools.judge.run_kernel import advice_data
 from tile_runtime.tools.judge.sizes import symbol_cases
 from tile_runtime.tools.report.timed_run import TimedRun, watch_timed_runs

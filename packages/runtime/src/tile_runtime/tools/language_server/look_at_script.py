@@ -1,5 +1,4 @@
-"""Look at a script in this process: `python -m tile_runtime.tools.language_server.look_at_script`
-reads a request, path, text and limit of time, and prints what it has seen, both as JSON.
+"""Look at a script in this process, and describe what was seen.
 
 The text is executed as the module of that file, up to the first kernel that would run: the switch
 `target` is none.
@@ -7,14 +6,12 @@ The text is executed as the module of that file, up to the first kernel that wou
 
 from __future__ import annotations
 
-import faulthandler
 import inspect
-import json
 import linecache
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -199,21 +196,9 @@ def _place(loc: Loc | None) -> tuple[str, int, int]:
     return os.path.abspath(loc.file), loc.line, loc.column
 
 
-def main() -> None:
-    """Read a request, and write the answer. The script's output goes to standard error: standard
-    output is for the answer. At the request's limit in seconds the process ends, and prints its
-    line."""
-    request = json.loads(sys.stdin.read())
+def look(request: dict[str, Any], data: bytes, send: Callable[..., None]) -> None:
+    """Look at a text in a child process, and send what was seen."""
     path, text = Path(request["path"]), request["text"]
-    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
     sys.argv = [str(path)]
-    os.chdir(path.parent)
-    faulthandler.dump_traceback_later(request["limit"], exit=True)
     provide_imports_of([path] if path.is_file() else [])
-    with answer:
-        answer.write(as_json(look_at(path, text)))
-
-
-if __name__ == "__main__":
-    main()
+    send({"event": "seen", "script": as_json(look_at(path, text))})

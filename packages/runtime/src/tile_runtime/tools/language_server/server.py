@@ -16,8 +16,9 @@ from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from tile_runtime import __version__
-from tile_runtime.tools.language_server.child_process import LookingProcesses
+from tile_runtime.child_processes.child_server import ChildServer
 from tile_runtime.tools.language_server.hover_text import hover_text
+from tile_runtime.tools.language_server.look_apart import WARM_UP, look_apart
 from tile_runtime.tools.language_server.quick_fixes import Fix, fixes_of, sizes_for
 from tile_runtime.tools.language_server.seen import SeenFactory, SeenFinding, SeenScript
 from tile_runtime.tools.language_server.syntax import syntax_mistake
@@ -28,6 +29,8 @@ _SEVERITIES = {
 }
 _SOURCE = "tile-ascend"
 _UNSIZED = "sizes-unknown"
+# Documents that are looked at together; a text that takes long does not hold up the others.
+_AT_ONCE = 8
 _OPTIONS = ("timeLimit", "delay")
 
 
@@ -38,7 +41,7 @@ class KernelServer(LanguageServer):
     def __init__(self, time_limit: float, delay: float) -> None:
         super().__init__("tile-ascend", __version__, types.TextDocumentSyncKind.Incremental)
         self.time_limit, self.delay = time_limit, delay
-        self.processes = LookingProcesses()
+        self.children = ChildServer(WARM_UP, _AT_ONCE)
         self.seen: dict[str, tuple[str, SeenScript]] = {}
         self._looking: dict[str, asyncio.Task[None]] = {}
 
@@ -72,12 +75,11 @@ class KernelServer(LanguageServer):
             kernels = self.seen[uri][1].kernels if uri in self.seen else ()
             seen = SeenScript((mistake,), kernels)
         else:
-            seen = await self.processes.look(Path(path), text, self.time_limit)
+            seen = await look_apart(self.children, Path(path), text, self.time_limit)
         self.seen[uri] = text, seen
         self.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(uri, _diagnostics(document, path, seen), version)
         )
-        await self.processes.start_ahead()
 
 
 def make_server(time_limit: float, delay: float) -> KernelServer:
@@ -90,11 +92,11 @@ def make_server(time_limit: float, delay: float) -> KernelServer:
 
     @server.feature(types.INITIALIZED)
     async def initialized(params: types.InitializedParams) -> None:
-        await server.processes.start_ahead()
+        await asyncio.to_thread(server.children.start)
 
     @server.feature(types.SHUTDOWN)
     def shutdown(params: None) -> None:
-        server.processes.end()
+        server.children.close()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def configured(params: types.DidChangeConfigurationParams) -> None:

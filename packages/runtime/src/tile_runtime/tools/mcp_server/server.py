@@ -1,8 +1,8 @@
 """The server: its tools, each with its description for agents.
 
 Every tool takes the text of a source, or the path of a file on this machine, and answers with an
-object. Commands run in processes of their own with a limit of time, and with the rights of the
-server; `judge` runs behind a fence.
+object. A source is read and executed in a child process with limits, behind a fence. The answer
+names the fences that this platform lacks.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mcp.server.mcpserver import MCPServer
 
 from tile_ir import Diagnostic, TileError
 from tile_runtime import __version__
+from tile_runtime.child_processes.child_server import ChildServer
 from tile_runtime.tools.command_line.finding_formats import Found, finding_data, found_by
-from tile_runtime.tools.judge.children import ChildServer
 from tile_runtime.tools.judge.judge_file import judge_file
 from tile_runtime.tools.judge.request import JudgeRequest
 from tile_runtime.tools.mcp_server.kernel_words import kernel_words
-from tile_runtime.tools.mcp_server.run_command import SOURCE, command_answer
+from tile_runtime.tools.mcp_server.run_command import SOURCE, WARM_UP, CommandSource, command_answer
 from tile_runtime.tools.mcp_server.search_pages import search_pages
 
 SKILL = Path(__file__).with_name("SKILL.md")
@@ -38,23 +38,25 @@ _MOST_PAGES = 5
 Answer = dict[str, Any]
 
 
-def make_server() -> MCPServer[None]:
-    """Make a server with all tools. Its processes end with its last session."""
-    children = ChildServer()
+def make_server(given: ChildServer | None = None) -> MCPServer[None]:
+    """Make a server with all tools. Its processes end with its last session, unless they are given
+    to it."""
+    children = given or ChildServer(WARM_UP)
 
     @asynccontextmanager
     async def sessions(_: MCPServer[None]) -> AsyncIterator[None]:
         try:
             yield None
         finally:
-            children.close()
+            if given is None:
+                children.close()
 
     server: MCPServer[None] = MCPServer(
         "tile-ascend", instructions=_INSTRUCTIONS, version=__version__, lifespan=sessions,
         log_level="WARNING",
     )  # fmt: skip
     _add_skill(server)
-    _add_commands(server)
+    _add_commands(server, children)
     _add_judge(server, children)
     return server
 
@@ -100,7 +102,7 @@ def _add_judge(server: MCPServer[None], children: ChildServer) -> None:
         return await _apart(judged)
 
 
-def _add_commands(server: MCPServer[None]) -> None:
+def _add_commands(server: MCPServer[None], children: ChildServer) -> None:
     async def of_kernel(
         before: list[str], after: list[str], text: str | None, file: str, kernel: str,
         arguments: Mapping[str, Any] | None, seconds: float,
@@ -110,7 +112,7 @@ def _add_commands(server: MCPServer[None]) -> None:
         def answered() -> Answer:
             named = kernel_words(text, file, kernel, arguments)
             words = [*before, *named.words, *after]
-            return command_answer(words, file, text, named.name, seconds)
+            return command_answer(children, words, CommandSource(file, text, named.name), seconds)
 
         return await _apart(answered)
 
@@ -177,13 +179,15 @@ def _add_commands(server: MCPServer[None]) -> None:
         """List, by line, what must change in a script written for GPUs, and what becomes of the
         rest. The script is read, not run."""
         words = ["port", SOURCE, "--json"]
-        return await _apart(lambda: command_answer(words, file, text, "kernel.py", seconds))
+        source = CommandSource(file, text, "kernel.py")
+        return await _apart(lambda: command_answer(children, words, source, seconds))
 
     @server.tool()
     async def ops(name: str = "", seconds: float = _SECONDS) -> Answer:
         """List the operations of the language, or describe one: operands, memories, types."""
         words = ["ops", *([name] if name else [])]
-        return await _apart(lambda: command_answer(words, "", None, "", seconds))
+        source = CommandSource("", None, "")
+        return await _apart(lambda: command_answer(children, words, source, seconds))
 
     @server.tool()
     async def search_docs(query: str, most: int = _MOST_PAGES) -> Answer:

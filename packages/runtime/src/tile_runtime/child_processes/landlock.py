@@ -11,7 +11,7 @@ import os
 import struct
 from collections.abc import Iterable
 
-from tile_runtime.tools.judge.kernel_calls import (
+from tile_runtime.child_processes.kernel_calls import (
     LANDLOCK_ADD_RULE,
     LANDLOCK_CREATE_RULESET,
     LANDLOCK_RESTRICT_SELF,

@@ -1,20 +1,26 @@
-"""Compare the results of a kernel with expected ones, by NumPy alone."""
+"""Compare the results of a kernel with expected ones, by NumPy alone: the judge of programs, of
+learners and of changes."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tile_ir.quick_dataclasses import dataclass
+from tile_runtime.scripts.packed_results import Array, packed, unpacked
 
-Array = np.ndarray[Any, Any]
 # Relative tolerances by the type of a result: sums in another order differ by roundings. Those of
 # integers are 0.
 _RELATIVE = {"float16": 1e-2, "bfloat16": 2e-2, "float32": 1e-3, "float64": 1e-6}
-_WORDS = {"bfloat16": np.uint16, "bool": np.uint8}
+# Half of the last digit of each type, relative; what varies among inputs by less than so many of
+# them may be lost in roundings.
+_ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
+_LEAST_DIGITS = 32.0
+# The part of a variation that results have at least which follow their inputs: roundings add to it,
+# or take from it, less.
+_LEAST_PART = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +37,17 @@ class Comparison:
         return not self.message
 
 
-def unpacked(described: Sequence[Mapping[str, Any]], data: bytes) -> list[tuple[str, Array]]:
-    """The arrays, with the names of their types. ValueError where the bytes are not theirs."""
-    found: list[tuple[str, Array]] = []
-    offset = 0
-    for one in described:
-        name, shape = str(one["dtype"]), [int(n) for n in one["shape"]]
-        dtype = np.dtype(_WORDS.get(name, name))
-        count = math.prod(shape)
-        array = np.frombuffer(data, dtype, count, offset).reshape(shape)
-        offset += count * dtype.itemsize
-        found.append((name, array))
-    if offset != len(data):
-        raise ValueError("results have other bytes than their shapes say")
-    return found
+def compare_tensors(found: Sequence[Any], expected: Sequence[Any]) -> Comparison:
+    """Compare each tensor with that of the reference."""
+    ours, theirs = (unpacked(*packed(tensors)) for tensors in (found, expected))
+    return compare_results(ours, theirs)
 
 
 def compare_results(
     found: Sequence[tuple[str, Array]],
     expected: Sequence[tuple[str, Array]],
-    rtol: float | None,
-    atol: float | None,
+    rtol: float | None = None,
+    atol: float | None = None,
 ) -> Comparison:
     """Compare each result with that of the reference."""
     if len(found) != len(expected):
@@ -101,3 +97,45 @@ def _differing(
     wrong: Array = ~(same | (near & finite & np.isfinite(left)))
     shown = difference[~same & np.isfinite(difference)]
     return wrong, float(shown.max()) if shown.size else 0.0
+
+
+def follows(
+    first: Sequence[tuple[str, Array]],
+    second: Sequence[tuple[str, Array]],
+    expected_first: Sequence[tuple[str, Array]],
+    expected_second: Sequence[tuple[str, Array]],
+) -> bool:
+    """Whether results vary with their inputs as the expected ones do, for two sets of inputs.
+
+    A tolerance alone accepts a constant for what varies little, such as the mean of many squares.
+    """
+    parts = [
+        _part_followed(each[0][0], *map(_values, each))
+        for each in zip(first, second, expected_first, expected_second, strict=True)
+    ]
+    known = [part for part in parts if part is not None]
+    return not known or max(known) >= _LEAST_PART
+
+
+def _values(result: tuple[str, Array]) -> Array:
+    return _numbers(*result).astype(np.float64).reshape(-1)
+
+
+def _part_followed(
+    name: str, first: Array, second: Array, expected_first: Array, expected_second: Array
+) -> float | None:
+    """The part of the variation of the expected values that the values found have; None where they
+    do not vary by more than roundings."""
+    wanted, found = expected_second - expected_first, second - first
+    sound = np.isfinite(wanted) & np.isfinite(found)
+    if not sound.any():
+        return None
+    wanted, found = wanted[sound], found[sound]
+    least = _LEAST_DIGITS * _ROUNDING.get(name, 0.0) * _norm(expected_second[sound])
+    if _norm(wanted) <= least:
+        return None
+    return float(np.dot(found, wanted) / np.dot(wanted, wanted))
+
+
+def _norm(values: Array) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))

@@ -1,6 +1,7 @@
-"""The process that the judge forks its children from: all is imported, and no candidate runs in it.
+"""The process that children are forked from: all is imported, and no job runs in it.
 
-`python -m tile_runtime.tools.judge.child_server DESCRIPTOR` serves one judge.
+`python -m tile_runtime.child_processes.fork_children MODULE:FUNCTION IDLE_SECONDS` calls the
+function, which imports what children need, then serves its standard input, a socket.
 
 A request is a message with two descriptors: the channel of the child, and where it prints. Each
 child has a keeper, which puts the fence up, waits, and ends what the child has started.
@@ -8,6 +9,7 @@ child has a keeper, which puts the fence up, waits, and ends what the child has 
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import resource
@@ -16,31 +18,37 @@ import signal
 import socket
 import sys
 import time
-from contextlib import suppress
-from typing import Any, NoReturn
+from contextlib import nullcontext, suppress
+from pkgutil import resolve_name
+from typing import NoReturn
 
-from tile_ir.quick_dataclasses import replace
-from tile_runtime.scripts.end_with_parent import end_with_parent
-from tile_runtime.tools.judge.fence import (
+from tile_runtime.child_processes.end_with_parent import end_with_parent
+from tile_runtime.child_processes.fence import (
     OUT_OF_MEMORY,
     Fence,
     enter_fence,
     is_out_of_memory,
     isolate,
+    limit_memory,
 )
-from tile_runtime.tools.judge.frames import read_frame, write_frame
+from tile_runtime.child_processes.frames import Message, read_frame, write_frame
+from tile_runtime.child_processes.limits import ChildLimits
+from tile_runtime.child_processes.namespaces import adopt_orphans
+from tile_runtime.child_processes.surroundings import Surroundings
 
-# Requests are as large as scripts and the text of kernels.
-_MOST_REQUEST = 256 << 20
+# Requests are as large as tensors.
+_MOST_REQUEST = 1 << 40
 _SECONDS_TO_ASK = 60.0
+# A child that is ended may take so many seconds to print where it was.
+_LAST_SECONDS = 1.0
 
 
-def main() -> None:
-    """Import everything, say so, and fork a child for each request until the judge is gone."""
-    control = socket.socket(fileno=int(sys.argv[1]))
-    import tile_runtime.tools.judge.jobs as jobs
-
-    jobs.warm_up()
+def main(warm_up: str, idle_seconds: float) -> None:
+    """Import everything, then fork a child for each request until the owner ends, or sends none for
+    so many seconds (0 for ever)."""
+    control = socket.socket(fileno=os.dup(0))
+    _become_empty(0)
+    resolve_name(warm_up)()
     sys.dont_write_bytecode = True  # what children import later they may write nowhere
     gc.collect()
     gc.freeze()
@@ -48,8 +56,17 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control.send(b"ready")
+    control.settimeout(idle_seconds or None)
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, 16, 2)
+        try:
+            message, descriptors, _, _ = socket.recv_fds(control, 16, 2)
+        except TimeoutError:
+            # From now on the owner can send nothing; what it has sent before is still served.
+            control.shutdown(socket.SHUT_RD)
+            control.settimeout(0)
+            continue
+        except BlockingIOError:
+            message = b""
         if not message:
             os._exit(0)
         if len(descriptors) == 2 and not os.fork():
@@ -59,22 +76,30 @@ def main() -> None:
             os.close(descriptor)
 
 
+def _become_empty(descriptor: int) -> None:
+    """Let a descriptor read nothing."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
 def _keep(channel: int, printed: int) -> NoReturn:
     """Read the request, start the child behind its fence, wait for its end and report it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
+    adopt_orphans()
     try:
         asked = read_frame(channel, time.monotonic() + _SECONDS_TO_ASK, _MOST_REQUEST)
         if asked is None:
             os._exit(0)
-        request, data, _ = asked
-        fence = Fence(**request["fence"])
-        isolated, missing = isolate(fence)
+        whole, data, _ = asked
+        fence = Fence(**whole["fence"]) if whole["fence"] else None
+        isolated, missing = isolate(fence) if fence else ([], {})
         if "processes" in isolated and not os.fork():
             _be_first()
         child = os.fork()
         if not child:
-            _run(channel, printed, request, data, fence, isolated, missing)
+            _run(channel, printed, whole, data, fence, isolated, missing)
         os.close(printed)
         status = _wait(child, channel)
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -95,13 +120,18 @@ def _be_first() -> NoReturn:
 
 
 def _wait(child: int, channel: int) -> int:
-    """The status of the child, which is ended when the judge closes the channel."""
+    """The status of the child, which is ended when the owner closes the channel."""
     watched = os.pidfd_open(child)
-    judge = select.poll()
-    judge.register(watched, select.POLLIN)
+    owner = select.poll()
+    owner.register(watched, select.POLLIN)
     # Nobody writes to a keeper: it only sees that the other end is closed.
-    judge.register(channel, select.POLLRDHUP)
-    judge.poll()
+    owner.register(channel, select.POLLRDHUP)
+    owner.poll()
+    owner.unregister(channel)
+    if not owner.poll(0):
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGABRT)  # the child prints where it is
+        owner.poll(_LAST_SECONDS * 1000)
     with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
@@ -132,31 +162,38 @@ def _end_orphans() -> None:
 def _run(
     channel: int,
     printed: int,
-    request: dict[str, Any],
+    whole: Message,
     data: bytes,
-    fence: Fence,
+    fence: Fence | None,
     isolated: list[str],
     missing: dict[str, str],
 ) -> NoReturn:
     """Do a job in this process, the child."""
-    import tile_runtime.tools.judge.jobs as jobs
-
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
+    os.setpgid(0, 0)  # signals to the group of a child spare its keeper
+    _become_empty(0)
     os.dup2(printed, 1)
     os.dup2(printed, 2)
     os.dup2(channel, 3)
-    os.closerange(4, max(channel, printed, nothing) + 64)
+    os.closerange(4, max(channel, printed) + 64)
+    faulthandler.enable()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+
+    def send(message: Message, data: bytes = b"") -> None:
+        write_frame(3, message, data)
+
     try:
-        if fence.starts_programs:
-            fence = replace(fence, readable=(*fence.readable, *jobs.readable()))
-        in_force, lacking = enter_fence(fence)
-        report = {"in_force": [*isolated, *in_force], "missing": {**missing, **lacking}}
-        write_frame(3, {"event": "fence", **report})
-        jobs.do(request["job"], request, data, 3)
-        with suppress(Exception):  # whatever the candidate has put in their places
+        end_with_parent()
+        place = Surroundings(**whole["place"]).entered() if whole["place"] else nullcontext()
+        limits = ChildLimits(**whole["limits"])
+        limit_memory(limits)
+        with place:
+            if fence is not None:
+                in_force, lacking = enter_fence(fence, limits)
+                report = {"in_force": [*isolated, *in_force], "missing": {**missing, **lacking}}
+                send({"event": "fence", **report})
+            resolve_name(whole["job"])(whole["request"], data, send)
+        with suppress(Exception):  # whatever the job has put in their places
             sys.stdout.flush()
             sys.stderr.flush()
     except BaseException as error:  # of whatever the child executed
@@ -170,4 +207,4 @@ def _run(
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1], float(sys.argv[2]))

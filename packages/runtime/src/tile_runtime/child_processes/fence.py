@@ -12,17 +12,14 @@ import resource
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from pkgutil import resolve_name
 from typing import Any
 
 from tile_ir.quick_dataclasses import dataclass
-from tile_runtime.scripts.end_with_parent import end_with_parent
-from tile_runtime.tools.judge.landlock import confine_files
-from tile_runtime.tools.judge.namespaces import (
-    adopt_orphans,
-    enter_namespaces,
-    limit_scratch,
-)
-from tile_runtime.tools.judge.system_call_filter import filter_system_calls
+from tile_runtime.child_processes.landlock import confine_files
+from tile_runtime.child_processes.limits import ChildLimits
+from tile_runtime.child_processes.namespaces import enter_namespaces, limit_scratch
+from tile_runtime.child_processes.system_call_filter import filter_system_calls
 
 # The exit code of a child that ran out of memory.
 OUT_OF_MEMORY = 99
@@ -34,13 +31,13 @@ _MOST_PROCESSES = 256
 @dataclass(frozen=True, slots=True)
 class Fence:
     """`starts_programs` allows the compiler. `readable` are folders and files; all else can not be
-    opened. Of `listed` folders only the names can be read. `scratch` is the only folder that can
-    be written, up to `scratch_mb`."""
+    opened; `readable_by` names a function, `module:function`, that gives further ones. Of `listed`
+    folders only the names can be read. `scratch` is the only folder that can be written, up to
+    `scratch_mb`."""
 
-    starts_programs: bool
-    memory_mb: int
-    seconds: float
+    starts_programs: bool = False
     readable: tuple[str, ...] = ()
+    readable_by: str = ""
     listed: tuple[str, ...] = ()
     scratch: str = ""
     scratch_mb: int = 256
@@ -54,7 +51,6 @@ def isolate(fence: Fence) -> tuple[list[str], dict[str, str]]:
     missing with the reason."""
     in_force: list[str] = []
     missing: dict[str, str] = {}
-    adopt_orphans()
     found, problems = enter_namespaces()
     in_force += found
     missing |= problems
@@ -65,15 +61,15 @@ def isolate(fence: Fence) -> tuple[list[str], dict[str, str]]:
     return in_force, missing
 
 
-def enter_fence(fence: Fence) -> tuple[list[str], dict[str, str]]:
+def enter_fence(fence: Fence, limits: ChildLimits) -> tuple[list[str], dict[str, str]]:
     """Put up, in the child, what is for this process and all it starts."""
-    end_with_parent()
     os.environ.update(TMPDIR=fence.scratch, HOME=fence.scratch)
-    _limit_resources(fence)
+    readable = (*fence.readable, *(resolve_name(fence.readable_by)() if fence.readable_by else ()))
+    _limit_resources(fence, limits.seconds)
     in_force, missing = ["memory", "time"], dict[str, str]()
     _put_up(
         "files",
-        lambda: confine_files(fence.readable, fence.listed, fence.scratch),
+        lambda: confine_files(readable, fence.listed, fence.scratch),
         in_force,
         missing,
     )
@@ -99,18 +95,22 @@ def _put_up(
         in_force.append(name)
 
 
-def _limit_resources(fence: Fence) -> None:
-    with open("/proc/self/statm") as file:
-        now = int(file.read().split()[0]) * resource.getpagesize()
-    seconds = int(fence.seconds) + 1
-    memory = now + (fence.memory_mb << 20)
-    for what, limit in (
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CPU, seconds * (os.cpu_count() or 1)),
-        (resource.RLIMIT_FSIZE, fence.scratch_mb << 20),
-        (resource.RLIMIT_NOFILE, _MOST_FILES),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NPROC, _MOST_PROCESSES),
-    ):
-        with suppress(ValueError, OSError):  # a lower limit of the machine stands
-            resource.setrlimit(what, (limit, limit))
+def limit_memory(limits: ChildLimits) -> None:
+    """Limit the memory that this process may add, and write no core files."""
+    _limit(resource.RLIMIT_CORE, 0)
+    if limits.memory_mb is not None:
+        with open("/proc/self/statm") as file:
+            now = int(file.read().split()[0]) * resource.getpagesize()
+        _limit(resource.RLIMIT_AS, now + (limits.memory_mb << 20))
+
+
+def _limit_resources(fence: Fence, seconds: float) -> None:
+    _limit(resource.RLIMIT_CPU, (int(seconds) + 1) * (os.cpu_count() or 1))
+    _limit(resource.RLIMIT_FSIZE, fence.scratch_mb << 20)
+    _limit(resource.RLIMIT_NOFILE, _MOST_FILES)
+    _limit(resource.RLIMIT_NPROC, _MOST_PROCESSES)
+
+
+def _limit(what: int, limit: int) -> None:
+    with suppress(ValueError, OSError):  # a lower limit of the machine stands
+        resource.setrlimit(what, (limit, limit))

@@ -1,4 +1,4 @@
-"""Frames between the judge and its processes: a JSON object, then bytes that it describes."""
+"""Frames between children and their owner: a JSON object, then bytes that it describes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import struct
 import time
 from typing import Any
 
+Message = dict[str, Any]
 _HEAD = struct.Struct("<QQ")
+_SURROGATE = rb"\ud"
 # Of the JSON part; it holds no arrays.
 _MOST_JSON = 64 << 20
 # What says that it has more bytes is no frame at all.
@@ -24,7 +26,7 @@ class FrameTooLarge(FrameError):
     """A frame has more bytes than allowed."""
 
 
-def write_frame(descriptor: int, message: dict[str, Any], data: bytes = b"") -> None:
+def write_frame(descriptor: int, message: Message, data: bytes = b"") -> None:
     """Write one frame, whole."""
     text = json.dumps(message).encode()
     rest = memoryview(_HEAD.pack(len(text), len(data)) + text + data)
@@ -32,9 +34,7 @@ def write_frame(descriptor: int, message: dict[str, Any], data: bytes = b"") -> 
         rest = rest[os.write(descriptor, rest) :]
 
 
-def read_frame(
-    descriptor: int, deadline: float, most: int
-) -> tuple[dict[str, Any], bytes, int] | None:
+def read_frame(descriptor: int, deadline: float, most: int) -> tuple[Message, bytes, int] | None:
     """Read the next frame, with its size; None at the end of the stream.
 
     Raises TimeoutError at the deadline, a value of `time.monotonic`, FrameTooLarge for more than
@@ -51,12 +51,20 @@ def read_frame(
     text = _read(descriptor, text_size, deadline)
     data = _read(descriptor, data_size, deadline)
     try:
-        message = json.loads(text)
+        message = json.loads(text, parse_constant=_refuse_constant)
+        if _SURROGATE in text.lower():  # half a character, which no output can write
+            whole = json.dumps(message, ensure_ascii=False).encode(errors="replace")
+            message = json.loads(whole)
     except (ValueError, RecursionError):
         raise FrameError("an answer that is no JSON") from None
     if not isinstance(message, dict):
         raise FrameError("an answer that is no object")
     return message, data, _HEAD.size + text_size + data_size
+
+
+def _refuse_constant(name: str) -> None:
+    """NaN and infinities are no JSON, which answers of these values are part of."""
+    raise ValueError(f"{name} is no number")
 
 
 def _read(descriptor: int, count: int, deadline: float) -> bytes:

@@ -12,7 +12,7 @@ import struct
 import sys
 
 from tile_ir.quick_dataclasses import dataclass
-from tile_runtime.tools.judge.kernel_calls import (
+from tile_runtime.child_processes.kernel_calls import (
     PR_SET_NO_NEW_PRIVS,
     PR_SET_SECCOMP,
     control_process,
@@ -47,13 +47,14 @@ class CallNumbers:
 # add_key, request_key, keyctl, kexec_load, init_module, finit_module, delete_module, reboot,
 # swapon, swapoff, pidfd_getfd, chroot, perf_event_open, userfaultfd.
 # refused: socket, socketpair, connect, bind, listen, accept, accept4, io_uring_setup,
-# process_madvise. starting: fork, vfork, execve, execveat. Signals are left to namespaces.
+# process_madvise; and what holds memory that no limit of a process counts: memfd_create,
+# memfd_secret, shmget. starting: fork, vfork, execve, execveat. Signals are left to namespaces.
 _NUMBERS = {
     "x86_64": CallNumbers(
         0xC000003E,
         (101, 310, 311, 165, 166, 155, 272, 308, 321, 248, 249, 250, 246, 175, 313, 176, 169,
          167, 168, 438, 161, 298, 323),
-        (41, 53, 42, 49, 50, 43, 288, 425, 440),
+        (41, 53, 42, 49, 50, 43, 288, 425, 440, 319, 447, 29),
         (57, 58, 59, 322),
         56,
     ),
@@ -61,7 +62,7 @@ _NUMBERS = {
         0xC00000B7,
         (117, 270, 271, 40, 39, 41, 97, 268, 280, 217, 218, 219, 104, 105, 273, 106, 142, 224, 225,
          438, 51, 241, 282),
-        (198, 199, 203, 200, 201, 202, 242, 425, 440),
+        (198, 199, 203, 200, 201, 202, 242, 425, 440, 279, 447, 194),
         (221, 281),
         220,
     ),

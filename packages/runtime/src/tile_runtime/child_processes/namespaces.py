@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from tile_runtime.tools.judge.kernel_calls import (
+from tile_runtime.child_processes.kernel_calls import (
     PR_SET_CHILD_SUBREAPER,
     control_process,
     mount,
