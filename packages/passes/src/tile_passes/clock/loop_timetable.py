@@ -67,12 +67,14 @@ class Timetable(Generic[Unit]):
         middle = min(SETTLED, run - 1)
         starts: dict[Unit, float] = {}
         lasts: dict[Unit, float] = {}
+        order = [(unit, self._stage[unit]) for unit in self._order]
         for number in range(run + behind):
-            for unit in self._order:
-                at = number - self._stage[unit]
+            for unit, stage in order:
+                at = number - stage
                 if 0 <= at < run:
                     start, end = clock.unit(self._work.of(unit, at), at)
-                    ends[at] = max(ends[at], end)
+                    if end > ends[at]:
+                        ends[at] = end
                     if at == middle:
                         starts[unit], lasts[unit] = start, end
         # While the loop drains no iteration starts any more, so their ends lie closer together.
@@ -119,29 +121,33 @@ class _CoreClock:
 
     def unit(self, works: Sequence[Instruction], iteration: int) -> tuple[float, float]:
         """Run the instructions of a unit in an iteration; return their start and end."""
+        if len(works) == 1:  # nearly always
+            return self.work(works[0], iteration)
         times = [self.work(work, iteration) for work in works]
         if not times:
             return self.pipes.free[Pipe.S], self.pipes.free[Pipe.S]
         return min(start for start, _ in times), max(done for _, done in times)
 
     def work(self, work: Instruction, iteration: int) -> tuple[float, float]:
-        # A pipe waits for its own results on the vector pipe only: elsewhere they are in order.
-        pipe, touches, ready = work.pipe, work.touches, 0.0
+        pipe, cost, touches = work
+        pipes, vector = self.pipes, pipe is Pipe.V
+        # What is over before the pipe, and who issues to it, are free delays nothing.
+        ready = max(pipes.free[pipe], pipes.free[Pipe.S])
         slots = [self._uses(touch.buffer, iteration) for touch in touches]
         for touch, uses in zip(touches, slots, strict=True):
             for other, by, until, number in uses:
                 if by is not pipe:
                     if until > ready and touch.meets(other):
                         ready = until
-                elif (
-                    pipe is Pipe.V and number > self.barrier and other.writes and touch.meets(other)
-                ):
-                    ready, self.barrier = max(ready, self.pipes.done[pipe]), self.number
+                # A pipe waits for its own results on the vector pipe only: elsewhere they are in
+                # order.
+                elif vector and number > self.barrier and other.writes and touch.meets(other):
+                    ready, self.barrier = max(ready, pipes.done[pipe]), self.number
         self.number += 1
         if pipe is Pipe.S:
-            start, done = self.pipes.run(pipe, work.cost, ready)
+            start, done = pipes.run(pipe, cost, ready)
         else:
-            start, done = self.pipes.issue(pipe, work.cost, ready, by=Pipe.S)
+            start, done = pipes.issue(pipe, cost, ready, by=Pipe.S)
         for touch, uses in zip(touches, slots, strict=True):
             uses.append(_PastAccess(touch, pipe, done, self.number))
         return start, done

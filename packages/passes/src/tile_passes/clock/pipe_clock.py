@@ -39,10 +39,12 @@ class PipeClock(Generic[Resource]):
 
     def run(self, pipe: Resource, cost: Cost, ready: float = 0.0) -> tuple[float, float]:
         """Run an instruction, not before `ready`; return its start and its end."""
-        start = max(self.free[pipe], ready)
+        free, done = self.free[pipe], self.done
+        start = free if free > ready else ready
         self.free[pipe] = start + cost.busy
         end = start + cost.done
-        self.done[pipe] = max(self.done[pipe], end)
+        if end > done[pipe]:
+            done[pipe] = end
         return start, end
 
     def issue(self, pipe: Resource, cost: Cost, ready: float, by: Resource) -> tuple[float, float]:

@@ -303,6 +303,8 @@ def _elements(stmt: Stmt) -> int:
 def _carried(func: Func, renamed: set[Buffer], found: Relations) -> None:
     """Keep loops whole that hand a value from one round to the next, or on behind them. What is
     known by several names may be read by any of them."""
+    if not any(site.loops for site in found.sites):
+        return
     static = [a for a in func.launch.allocs if a.buffer.static_shape() is not None]
     kept = carried_by_loops(static, func.launch.body)
     for site in found.sites:
