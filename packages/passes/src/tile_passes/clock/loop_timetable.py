@@ -6,10 +6,10 @@ reads an element. Flags cost nothing here; they only delay instructions that nee
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Generic, NamedTuple
+from typing import Generic, TypeAlias
 
 from tile_ir import Buffer, Pipe
 from tile_ir.quick_dataclasses import dataclass
@@ -98,13 +98,8 @@ class _Timetable(Generic[Unit]):
     ends: Mapping[Unit, float]
 
 
-class _PastAccess(NamedTuple):
-    """An access of a pipe until some time; `number` counts the instructions of the clock."""
-
-    touch: BoxAccess
-    pipe: Pipe
-    until: float
-    number: int
+# An access of a pipe until some time, and its number among the instructions of the clock.
+_PastAccess: TypeAlias = tuple[BoxAccess, Pipe, float, int]
 
 
 class _CoreClock:
@@ -113,9 +108,8 @@ class _CoreClock:
     def __init__(self, versions: Mapping[Buffer, int]) -> None:
         self.versions = versions
         self.pipes: PipeClock[Pipe] = PipeClock()
-        self.used: dict[tuple[Buffer, int], deque[_PastAccess]] = defaultdict(
-            lambda: deque(maxlen=MOST_USES)
-        )
+        # Of each version of a buffer.
+        self.used: dict[Buffer, list[deque[_PastAccess]]] = {}
         # Instructions so far, and those before the last barrier of the vector pipe.
         self.number = self.barrier = 0
 
@@ -133,7 +127,7 @@ class _CoreClock:
         pipes, vector = self.pipes, pipe is Pipe.V
         # What is over before the pipe, and who issues to it, are free delays nothing.
         ready = max(pipes.free[pipe], pipes.free[Pipe.S])
-        slots = [self._uses(touch.buffer, iteration) for touch in touches]
+        slots = [self._uses(touch[0], iteration) for touch in touches]
         for touch, uses in zip(touches, slots, strict=True):
             for other, by, until, number in uses:
                 if by is not pipe:
@@ -149,10 +143,14 @@ class _CoreClock:
         else:
             start, done = pipes.issue(pipe, cost, ready, by=Pipe.S)
         for touch, uses in zip(touches, slots, strict=True):
-            uses.append(_PastAccess(touch, pipe, done, self.number))
+            uses.append((touch, pipe, done, self.number))
         return start, done
 
     def _uses(self, buffer: Buffer, iteration: int) -> deque[_PastAccess]:
         """Of the version of a buffer that is this iteration's."""
-        count = self.versions.get(buffer, 1)
-        return self.used[buffer, iteration % count if count > 1 else 0]
+        versions = self.used.get(buffer)
+        if versions is None:
+            count = self.versions.get(buffer, 1)
+            versions = [deque(maxlen=MOST_USES) for _ in range(count)]
+            self.used[buffer] = versions
+        return versions[iteration % len(versions)]

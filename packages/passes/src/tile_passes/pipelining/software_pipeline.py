@@ -216,7 +216,7 @@ class _CorePlanner:
 
     def of_best_stages(self) -> Schedule:
         """As many as make the loop faster; one if two do not."""
-        best = replace(self.of_stages(2), short=())
+        best = self.of_stages(2)
         alone = self.timed(as_written(self.iteration), {})
         if best.times.whole >= STAGE_WORTH * alone.whole:
             text = as_written(self.iteration)
@@ -244,7 +244,8 @@ class _CorePlanner:
         """The order of the text with so many versions of what is handed from pipe to pipe."""
         handed = self.given.handed
         versions = self.versions_in_text(stages)
-        loaded = self.given.loaded & _loaded_by_author(self.loop)
+        # Who leaves the stages open asks for none in particular.
+        loaded = self.given.loaded & _loaded_by_author(self.loop) if self.loop.stages else ()
         short = tuple(b for b in handed if b in loaded and versions.get(b, 1) < stages)
         text = as_written(self.iteration)
         times = self.timed(text, versions)
