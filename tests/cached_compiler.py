@@ -2,7 +2,7 @@
 
 Tests compile the same kernels again and again, in one run and from run to run. The key of an entry
 is the compiler, its arguments and the texts of the sources, without the folders of sources and
-output. An entry is valid as long as all headers of its compilation are unchanged. Some compilations
+output, and without the places in Python files that emitted lines name behind them. An entry is valid as long as all headers of its compilation are unchanged. Some compilations
 are always repeated: those that fail, those that make no file, and those for this machine only
 (`-march=native`), which another machine would find in the folder of a CI.
 
@@ -101,7 +101,7 @@ class Compilation:
         for word in self.command[1:]:
             digest.update(self.marked(word).encode() + b"\n")
         for source in self.sources:
-            digest.update(file_hash(source).encode())
+            digest.update(source_hash(source).encode())
         return digest.hexdigest()[:40]
 
     def remembered(self) -> str | None:
@@ -154,6 +154,21 @@ def copy(source: str, target: str) -> None:
     with open(target, "wb") as file:
         file.write(data)
     os.chmod(target, os.stat(source).st_mode)
+
+
+def source_hash(path: str) -> str:
+    """The hash of a source without the places of statements in Python files, which stand as
+    comments at the ends of emitted lines: a script in a temporary folder has another one in every
+    run."""
+    with open(path, "rb") as file:
+        lines = file.read().split(b"\n")
+    return hashlib.sha256(b"\n".join(map(_without_place, lines))).hexdigest()
+
+
+def _without_place(line: bytes) -> bytes:
+    code, mark, comment = line.rpartition(b"  // ")
+    place = comment.rpartition(b".py:")[2].replace(b":", b"")
+    return code if mark and place.isdigit() and b'"' not in comment else line
 
 
 def file_hash(path: str) -> str:

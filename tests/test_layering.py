@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import pytest
@@ -183,10 +183,52 @@ def imported(tree: ast.Module, checked: bool = False) -> Iterator[tuple[str, int
                 yield str(argument.value).split(".")[0], node.lineno
 
 
+class InModule(NamedTuple):
+    """What these tests ask of a module: what it imports, without and with what is for type checkers
+    only; the names of its import statements, each with its module; its classes, its numbers by the
+    names at its top, lines that compare names of operations, and handlers of any exception."""
+
+    imports: tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]]
+    statements: tuple[tuple[str | None, tuple[str, ...]], ...]
+    classes: tuple[str, ...]
+    numbers: frozenset[str]
+    op_names: tuple[int, ...]
+    bare_handlers: tuple[int, ...]
+
+
 @cache
+def in_module(path: Path) -> InModule:
+    """A module is parsed once: many tests ask."""
+    tree = ast.parse(path.read_text())
+    statements: list[tuple[str | None, tuple[str, ...]]] = []
+    classes, handlers = [], []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                statements.append((None, tuple(alias.name for alias in names)))
+            case ast.ImportFrom(module=module, names=names):
+                statements.append((str(module), tuple(alias.name for alias in names)))
+            case ast.ClassDef(name=name):
+                classes.append(name)
+            case ast.ExceptHandler(type=None):
+                handlers.append(node.lineno)
+            case ast.ExceptHandler(type=ast.Name(id="Exception" | "BaseException")):
+                handlers.append(node.lineno)
+    numbers = frozenset(
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name) and isinstance(node.value.value, (int, float))
+    )
+    imports = tuple(imported(tree)), tuple(imported(tree, True))
+    compared = tuple(op_name_comparisons(tree))
+    return InModule(imports, tuple(statements), tuple(classes), numbers, compared, tuple(handlers))
+
+
 def imports_in(path: Path, checked: bool = False) -> tuple[tuple[str, int], ...]:
-    """What a module imports; many tests ask."""
-    return tuple(imported(ast.parse(path.read_text()), checked))
+    """What a module imports."""
+    return in_module(path).imports[checked]
 
 
 def module_name(path: Path) -> str:
@@ -200,14 +242,9 @@ def import_graph(package: str) -> nx.DiGraph:
     known = {module_name(path): path for path in modules() if package_of(path) == package}
     graph = nx.DiGraph()
     for name, path in known.items():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                found = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                inside = [f"{node.module}.{alias.name}" for alias in node.names]
-                found = [i if i in known else str(node.module) for i in inside]
-            else:
-                continue
+        for module, names in in_module(path).statements:
+            inside = names if module is None else [f"{module}.{n}" for n in names]
+            found = [i if i in known or module is None else module for i in inside]
             graph.add_edges_from((name, other) for other in found if other in known)
     return graph
 
@@ -351,13 +388,10 @@ def test_dependencies_are_declared_where_they_are_used(package: str) -> None:
 def constants_of(package: str) -> dict[str, str]:
     """The numbers that the modules of a package name at their top, each with one place."""
     return {
-        target.id: place(path)
+        name: place(path)
         for path in modules()
         if package_of(path) == package
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if isinstance(target, ast.Name) and isinstance(node.value.value, (int, float))
+        for name in in_module(path).numbers
     }
 
 
@@ -410,9 +444,8 @@ def test_file_names_say_what_is_inside() -> None:
 def test_class_names_are_unique() -> None:
     found: dict[str, list[str]] = {}
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef):
-                found.setdefault(node.name, []).append(place(path))
+        for name in in_module(path).classes:
+            found.setdefault(name, []).append(place(path))
     shared = {name: places for name, places in found.items() if len(places) > 1}
     new = {name: shared[name] for name in shared.keys() - SHARED_CLASS_NAMES}
     assert not new, f"no two classes share a name: {new}"
@@ -468,7 +501,7 @@ def test_nobody_compares_op_names(package: str) -> None:
         f"{place(path)}:{line}"
         for path in modules()
         if package_of(path) == package
-        for line in op_name_comparisons(ast.parse(path.read_text()))
+        for line in in_module(path).op_names
     ]
     assert not wrong, f"ask the op's record instead of its name: {wrong}"
 
@@ -482,11 +515,9 @@ def test_the_op_name_rule_sees_comparisons() -> None:
 
 def test_no_bare_exception_handlers() -> None:
     wrong = [
-        f"{place(path)}:{node.lineno}"
+        f"{place(path)}:{line}"
         for path in modules()
         if place(path) not in CATCHES_ALL
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ExceptHandler)
-        and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))
+        for line in in_module(path).bare_handlers
     ]
     assert not wrong, f"name the exceptions that can happen: {wrong}"

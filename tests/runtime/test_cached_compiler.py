@@ -48,6 +48,18 @@ def test_what_was_made_is_found_from_elsewhere(command: str, tmp_path: Path) -> 
     assert calls(tmp_path) == 1
 
 
+def test_places_in_scripts_make_no_difference(command: str, tmp_path: Path) -> None:
+    """Nor do their folders, which are others in every run; what stands before them does."""
+    line = 'extern "C" const char* text() { return "  // a.py:%d"; }  // %s\n'
+    places = ("/tmp/run-1/k.py:7", "/tmp/run-2/k.py:9:3", "k.py:9", "k.py:9")
+    objects = [
+        made(command, tmp_path, f"{number}", SOURCE + line % (number > 2, place))
+        for number, place in enumerate(places)
+    ]
+    assert calls(tmp_path) == 2
+    assert objects[0] == objects[1] == objects[2] != objects[3]
+
+
 def test_checkouts_with_equal_headers_share_what_was_made(command: str, tmp_path: Path) -> None:
     source = tmp_path / "k.cpp"
     source.write_text(SOURCE)

@@ -38,14 +38,20 @@ def interned(*spelled: str) -> Callable[[type[T]], type[T]]:
     def decorate(cls: type[T]) -> type[T]:
         names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
         table: dict[tuple[Any, ...], _OneObject] = {}
-        scope: dict[str, Any] = {"table": table, "make": _maker(cls, names, table)}
+        scope: dict[str, Any] = {"table": table, "kept": _keeper(table), "new": object.__new__}
+        scope |= {f"set_{name}": getattr(cls, name).__set__ for name in names}
+        sets = "".join(f"  set_{n}(found, {n})\n" for n in names)
         keys = [f"{n} if type({n}) is int else repr({n})" if n in spelled else n for n in names]
         exec(
             f"def __new__(cls, {', '.join(names)}):\n"
             f" key = {', '.join(keys)},\n"
             " known = table.get(key)\n"
             " found = None if known is None else known()\n"
-            f" return make(key, ({', '.join(names)},)) if found is None else found",
+            " if found is None:\n"
+            "  found = new(cls)\n"
+            f"{sets}"
+            "  found = kept(found, key)\n"
+            " return found",
             scope,
         )
         new, init = scope["__new__"], cls.__init__
@@ -53,37 +59,35 @@ def interned(*spelled: str) -> Callable[[type[T]], type[T]]:
             setattr(new, told, getattr(init, told))
         new.__qualname__ = f"{cls.__qualname__}.__new__"
         cls.__new__ = new  # type: ignore[method-assign]
-        del cls.__init__  # all fields are set by `make`
+        del cls.__init__  # `__new__` sets all fields
         cls.__reduce__ = _again  # type: ignore[method-assign]
         return cls
 
     return decorate
 
 
-def _maker(
-    cls: type[T], names: list[str], table: dict[tuple[Any, ...], _OneObject]
-) -> Callable[[tuple[Any, ...], tuple[Any, ...]], T]:
-    """A function that makes the object of a key, unless another thread just did."""
-    setters = [getattr(cls, name).__set__ for name in names]
+def _keeper(
+    table: dict[tuple[Any, ...], _OneObject],
+) -> Callable[[T, tuple[Any, ...]], T]:
+    """A function that keeps an object as the one of its key; if another thread just kept another,
+    it returns that."""
 
     def forget(dead: _OneObject) -> None:
         with _TABLES:
             if table.get(dead.key) is dead:
                 del table[dead.key]
 
-    def make(key: tuple[Any, ...], values: tuple[Any, ...]) -> T:
+    def kept(found: T, key: tuple[Any, ...]) -> T:
         with _TABLES:
             known = table.get(key)
-            found: T | None = None if known is None else known()
-            if found is None:
-                found = object.__new__(cls)
-                for set_field, value in zip(setters, values, strict=True):
-                    set_field(found, value)
-                table[key] = known = _OneObject(found, forget)
-                known.key = key
+            other: T | None = None if known is None else known()
+            if other is not None:
+                return other
+            table[key] = known = _OneObject(found, forget)
+            known.key = key
             return found
 
-    return make
+    return kept
 
 
 def _again(self: Any) -> tuple[Any, ...]:

@@ -131,12 +131,23 @@ else:
 
     def replace(instance, /, **changes):
         cls = instance.__class__
-        return cls(**{**{name: getattr(instance, name) for name in _given(cls)}, **changes})
+        places, values_of, by_name = _given(cls)
+        values = values_of(instance)
+        if by_name or not changes.keys() <= places.keys():
+            return cls(**{**dict(zip(places, values, strict=True)), **changes})
+        if changes:
+            values = [*values]
+            for name, value in changes.items():
+                values[places[name]] = value
+        return cls(*values)
 
     @cache
     def _given(cls):
-        """The fields that its `__init__` takes."""
-        return tuple(f.name for f in fields(cls) if f.init)
+        """The places of the fields that its `__init__` takes, their values, and whether it takes
+        some of them by name only."""
+        given = [f for f in fields(cls) if f.init]
+        places = {f.name: place for place, f in enumerate(given)}
+        return places, _values(cls, lambda f: f.init), any(f.kw_only for f in given)
 
 
 __all__ = ["dataclass", "replace"]

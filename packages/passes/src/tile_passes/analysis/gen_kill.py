@@ -40,6 +40,7 @@ from tile_ir import (
     map_expressions,
     reads_memory,
     replace_in,
+    variables_of,
     walk,
     walk_expr,
 )
@@ -138,6 +139,8 @@ class GenKill:
     deciding: dict[Stmt, frozenset[Var]] = field(default_factory=dict)
     found: dict[tuple[Stmt, Iterations], Effects] = field(default_factory=dict)
     groups: dict[tuple[Stmt, Body, Iterations], Effects] = field(default_factory=dict)
+    # The own effects of statements that are the same wherever they stand.
+    _anywhere: dict[Stmt, Effects] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -268,6 +271,16 @@ class GenKill:
         """The effects of a statement without those inside it."""
         if self.storages.keys().isdisjoint(buffers_of(stmt)):
             return NONE
+        # No name or condition of it means anything else here than elsewhere.
+        alike = here.lets.keys().isdisjoint(variables_of(stmt)) and stmt not in self.deciding
+        found = self._anywhere.get(stmt) if alike else None
+        if found is None:
+            found = self._own(stmt, here)
+            if alike:
+                self._anywhere[stmt] = found
+        return found
+
+    def _own(self, stmt: Stmt, here: PathContext) -> Effects:
         exposed, written = NOTHING, NOTHING
         for load in loads(stmt):
             if load.buffer in self.storages:
@@ -303,7 +316,7 @@ class GenKill:
         """The statements of a block that a branch begins: where they end, and their effects, from
         both ways it may go."""
         first = body[at]
-        facts = _facts(first, here)
+        facts = _facts(first, here) if isinstance(first, If) else None
         if not facts or not isinstance(first, If):
             return None
         end = _end_of_group(first, body[at + 1 :], facts, here)

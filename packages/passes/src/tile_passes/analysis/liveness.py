@@ -94,15 +94,17 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
 
 def carried_by_loops(allocs: Iterable[Alloc], body: Body) -> dict[For, set[Buffer]]:
     """For every loop the buffers, and scalar variables, whose value an iteration hands to a later
-    one or on behind the loop."""
+    one or on behind the loop, at some place of it."""
     storages = storages_of(allocs)
+    own, body = body, _distinct(body)
     live_after = _LiveAfter(GenKill.of(storages, body, {}))
     live_after.backward(body, PathContext(), NOTHING, NOTHING)
-    return {
-        loop: {b for b, s in storages.items() if live_after.needed[loop] >> s.number & 1}
-        for loop in walk(body)
-        if isinstance(loop, For)
-    }
+    found: dict[For, set[Buffer]] = defaultdict(set)
+    for loop, distinct in zip(walk(own), walk(body), strict=True):
+        if isinstance(loop, For):
+            needed = live_after.needed[distinct]
+            found[loop].update([b for b, s in storages.items() if needed >> s.number & 1])
+    return found
 
 
 def _distinct(body: Body) -> Body:

@@ -71,11 +71,12 @@ class BoxAccess(NamedTuple):
     writes: bool
 
     def meets(self, other: BoxAccess) -> bool:
-        if not self.writes and not other.writes:
+        (_, mine, writes), (_, theirs, also_writes) = self, other
+        if not writes and not also_writes:
             return False
-        if self.box is None or other.box is None or len(self.box) != len(other.box):
+        if mine is None or theirs is None or len(mine) != len(theirs):
             return True
-        for a, b in zip(self.box, other.box, strict=True):
+        for a, b in zip(mine, theirs, strict=True):
             if a and b and (a[1] <= b[0] or b[1] <= a[0]):
                 return False
         return True
@@ -116,14 +117,16 @@ class IterationWork(Generic[Unit]):
         self.varies: dict[Unit, bool] = {}
 
     def of(self, unit: Unit, iteration: int) -> tuple[Instruction, ...]:
-        if unit not in self.varies:
-            self.varies[unit] = self._varies(unit)
-        key = (unit, iteration if self.varies[unit] else 0)
-        if key not in self.known:
+        varies = self.varies.get(unit)
+        if varies is None:
+            varies = self.varies[unit] = self._varies(unit)
+        key = unit, iteration if varies else 0
+        found = self.known.get(key)
+        if found is None:
             start = constant_value(self.loop.start) or 0
             values: dict[Var, Expr] = {self.loop.var: Const(start + iteration)}
-            self.known[key] = tuple(self._body(unit.stmts, values, 1.0))
-        return self.known[key]
+            found = self.known[key] = tuple(self._body(unit.stmts, values, 1.0))
+        return found
 
     def _varies(self, unit: Unit) -> bool:
         """Whether its instructions, or elements that others wait for, depend on the iteration."""

@@ -6,10 +6,10 @@ reads an element. Flags cost nothing here; they only delay instructions that nee
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Generic, NamedTuple
+from typing import Generic, TypeAlias
 
 from tile_ir import Buffer, Pipe
 from tile_ir.quick_dataclasses import dataclass
@@ -67,12 +67,14 @@ class Timetable(Generic[Unit]):
         middle = min(SETTLED, run - 1)
         starts: dict[Unit, float] = {}
         lasts: dict[Unit, float] = {}
+        order = [(unit, self._stage[unit]) for unit in self._order]
         for number in range(run + behind):
-            for unit in self._order:
-                at = number - self._stage[unit]
+            for unit, stage in order:
+                at = number - stage
                 if 0 <= at < run:
                     start, end = clock.unit(self._work.of(unit, at), at)
-                    ends[at] = max(ends[at], end)
+                    if end > ends[at]:
+                        ends[at] = end
                     if at == middle:
                         starts[unit], lasts[unit] = start, end
         # While the loop drains no iteration starts any more, so their ends lie closer together.
@@ -96,13 +98,8 @@ class _Timetable(Generic[Unit]):
     ends: Mapping[Unit, float]
 
 
-class _PastAccess(NamedTuple):
-    """An access of a pipe until some time; `number` counts the instructions of the clock."""
-
-    touch: BoxAccess
-    pipe: Pipe
-    until: float
-    number: int
+# An access of a pipe until some time, and its number among the instructions of the clock.
+_PastAccess: TypeAlias = tuple[BoxAccess, Pipe, float, int]
 
 
 class _CoreClock:
@@ -111,42 +108,49 @@ class _CoreClock:
     def __init__(self, versions: Mapping[Buffer, int]) -> None:
         self.versions = versions
         self.pipes: PipeClock[Pipe] = PipeClock()
-        self.used: dict[tuple[Buffer, int], deque[_PastAccess]] = defaultdict(
-            lambda: deque(maxlen=MOST_USES)
-        )
+        # Of each version of a buffer.
+        self.used: dict[Buffer, list[deque[_PastAccess]]] = {}
         # Instructions so far, and those before the last barrier of the vector pipe.
         self.number = self.barrier = 0
 
     def unit(self, works: Sequence[Instruction], iteration: int) -> tuple[float, float]:
         """Run the instructions of a unit in an iteration; return their start and end."""
+        if len(works) == 1:  # nearly always
+            return self.work(works[0], iteration)
         times = [self.work(work, iteration) for work in works]
         if not times:
             return self.pipes.free[Pipe.S], self.pipes.free[Pipe.S]
         return min(start for start, _ in times), max(done for _, done in times)
 
     def work(self, work: Instruction, iteration: int) -> tuple[float, float]:
-        # A pipe waits for its own results on the vector pipe only: elsewhere they are in order.
-        pipe, touches, ready = work.pipe, work.touches, 0.0
-        slots = [self._uses(touch.buffer, iteration) for touch in touches]
+        pipe, cost, touches = work
+        pipes, vector = self.pipes, pipe is Pipe.V
+        # What is over before the pipe, and who issues to it, are free delays nothing.
+        ready = max(pipes.free[pipe], pipes.free[Pipe.S])
+        slots = [self._uses(touch[0], iteration) for touch in touches]
         for touch, uses in zip(touches, slots, strict=True):
             for other, by, until, number in uses:
                 if by is not pipe:
                     if until > ready and touch.meets(other):
                         ready = until
-                elif (
-                    pipe is Pipe.V and number > self.barrier and other.writes and touch.meets(other)
-                ):
-                    ready, self.barrier = max(ready, self.pipes.done[pipe]), self.number
+                # A pipe waits for its own results on the vector pipe only: elsewhere they are in
+                # order.
+                elif vector and number > self.barrier and other.writes and touch.meets(other):
+                    ready, self.barrier = max(ready, pipes.done[pipe]), self.number
         self.number += 1
         if pipe is Pipe.S:
-            start, done = self.pipes.run(pipe, work.cost, ready)
+            start, done = pipes.run(pipe, cost, ready)
         else:
-            start, done = self.pipes.issue(pipe, work.cost, ready, by=Pipe.S)
+            start, done = pipes.issue(pipe, cost, ready, by=Pipe.S)
         for touch, uses in zip(touches, slots, strict=True):
-            uses.append(_PastAccess(touch, pipe, done, self.number))
+            uses.append((touch, pipe, done, self.number))
         return start, done
 
     def _uses(self, buffer: Buffer, iteration: int) -> deque[_PastAccess]:
         """Of the version of a buffer that is this iteration's."""
-        count = self.versions.get(buffer, 1)
-        return self.used[buffer, iteration % count if count > 1 else 0]
+        versions = self.used.get(buffer)
+        if versions is None:
+            count = self.versions.get(buffer, 1)
+            versions = [deque(maxlen=MOST_USES) for _ in range(count)]
+            self.used[buffer] = versions
+        return versions[iteration % len(versions)]

@@ -39,19 +39,23 @@ class PipeClock(Generic[Resource]):
 
     def run(self, pipe: Resource, cost: Cost, ready: float = 0.0) -> tuple[float, float]:
         """Run an instruction, not before `ready`; return its start and its end."""
-        start = max(self.free[pipe], ready)
+        free, done = self.free[pipe], self.done
+        start = free if free > ready else ready
         self.free[pipe] = start + cost.busy
         end = start + cost.done
-        self.done[pipe] = max(self.done[pipe], end)
+        if end > done[pipe]:
+            done[pipe] = end
         return start, end
 
     def issue(self, pipe: Resource, cost: Cost, ready: float, by: Resource) -> tuple[float, float]:
         """Run an instruction that the scalar unit `by` issues; a full queue stops the unit."""
-        queue = self._queues[pipe]
-        if len(queue) == queue.maxlen:
-            self.wait((by,), queue[0])
-        self.free[by] += TIMING.scalar_issue
-        start, end = self.run(pipe, cost, max(ready, self.free[by]))
+        queue, free = self._queues[pipe], self.free
+        issued = free[by]
+        if len(queue) == queue.maxlen and queue[0] > issued:
+            issued = queue[0]
+        issued += TIMING.scalar_issue
+        free[by] = issued
+        start, end = self.run(pipe, cost, ready if ready > issued else issued)
         queue.append(start)
         return start, end
 

@@ -304,6 +304,8 @@ def _elements(stmt: Stmt) -> int:
 def _carried(func: Func, renamed: set[Buffer], found: Relations) -> None:
     """Keep loops whole that hand a value from one iteration to the next, or on behind them. A read
     by any of several names of the same bytes counts."""
+    if not any(site.loops for site in found.sites):
+        return
     static = [a for a in func.launch.allocs if a.buffer.static_shape() is not None]
     kept = carried_by_loops(static, func.launch.body)
     for site in found.sites:

@@ -160,6 +160,9 @@ class Completion(Dataflow):
                     known |= (carried | bit) * each
                 else:
                     known |= carried << lanes[pipe]
+            elif type(step) is Gap:
+                state.known = known
+                self.passed(step, state)
             else:
                 state.known = known
                 self.seldom_step(step, state)
@@ -171,8 +174,6 @@ class Completion(Dataflow):
         match step:
             case Halt(pipe=pipe):
                 self.stop(pipe, state)
-            case Gap():
-                self.passed(step, state)
             case Enter():
                 self.enter(step, state)
             case Count(adds=True):
@@ -222,13 +223,15 @@ class Completion(Dataflow):
 
     def _planned(self, steps: Iterable[Step]) -> Iterator[Step]:
         """Yield the steps of a basic block, sync ops in their places."""
-        plan = self.plan
+        plan, watches = self.plan, self.watches_gaps
         for step in steps:
             if type(step) is Gap:
-                if step.behind and self.watches_gaps:
+                block, position, behind, residues = step
+                if behind and watches:
                     yield step
-                for action in plan.at(*step[:3]):
-                    yield from self._steps(action, step.residues)
+                if plan.ops:
+                    for action in plan.at(block, position, behind):
+                        yield from self._steps(action, residues)
             else:
                 yield step
 

@@ -12,6 +12,7 @@ scratch buffer of an operation. The schedulers of the graph add times.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from itertools import combinations, combinations_with_replacement
 from typing import NamedTuple
 
@@ -61,7 +62,7 @@ class Unit:
     accesses: tuple[UnitAccess, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Iteration:
     """One iteration of a loop: all its statements, the units in an order that means what the text
     does, and their dependences as a multigraph."""
@@ -70,6 +71,11 @@ class Iteration:
     steps: tuple[Step, ...]
     units: tuple[Unit, ...]
     graph: nx.MultiDiGraph[Unit]
+
+    @cached_property
+    def edges(self) -> tuple[tuple[Unit, Unit, int], ...]:
+        """Each pair of units and distance between them once."""
+        return tuple(dict.fromkeys(self.graph.edges(data="distance")))
 
 
 def owners(func: Func) -> dict[Buffer, Buffer]:

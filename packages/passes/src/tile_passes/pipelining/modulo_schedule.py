@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from heapq import heappop, heappush
 
 from tile_ir import Buffer, Pipe
 from tile_ir.quick_dataclasses import dataclass
@@ -142,12 +143,16 @@ def modulo_schedule(
     """Give each unit a start that its dependences and the pipes allow with such an interval; None
     where one finds no place."""
     table, starts = ReservationTable(interval), dict[Unit, float]()
+    before, behind = defaultdict(list), defaultdict(list)
+    for a, b, distance in iteration.edges:
+        before[b].append((a, distance))
+        behind[a].append((b, distance))
     for unit in iteration.units:
         earliest, latest = 0.0, float("inf")
-        for a, _, distance in iteration.graph.in_edges(unit, data="distance"):
+        for a, distance in before[unit]:
             if a in starts:
                 earliest = max(earliest, starts[a] + times[a].latency - distance * interval)
-        for _, b, distance in iteration.graph.out_edges(unit, data="distance"):
+        for b, distance in behind[unit]:
             if b in starts:
                 latest = min(latest, starts[b] + distance * interval - times[unit].latency)
         start = table.first_free(times[unit].uses, earliest)
@@ -215,7 +220,7 @@ def raise_stages(iteration: Iteration, stage: dict[Unit, int], most: int) -> boo
     changed = True
     while changed:
         changed = False
-        for a, b, distance in iteration.graph.edges(data="distance"):
+        for a, b, distance in iteration.edges:
             if stage[b] < stage[a] - distance:
                 stage[b], changed = stage[a] - distance, True
                 if stage[b] > most:
@@ -228,17 +233,22 @@ def ordered(
 ) -> tuple[Unit, ...] | None:
     """Sort the units by key, but behind those of the same new iteration that they depend on; None
     where these form a cycle."""
-    graph: nx.DiGraph[Unit] = nx.DiGraph()
-    graph.add_nodes_from(iteration.units)
-    graph.add_edges_from(
-        (a, b)
-        for a, b, distance in iteration.graph.edges(data="distance")
-        if stage[b] + distance == stage[a]
-    )
-    try:
-        return tuple(nx.lexicographical_topological_sort(graph, key=key.__getitem__))
-    except nx.NetworkXUnfeasible:
-        return None
+    before = dict.fromkeys(iteration.units, 0)
+    behind: dict[Unit, list[Unit]] = defaultdict(list)
+    for a, b, distance in iteration.edges:
+        if stage[b] + distance == stage[a]:
+            before[b] += 1
+            behind[a].append(b)
+    units = {key[u]: u for u in iteration.units}
+    ready = sorted(key[u] for u, count in before.items() if not count)
+    found: list[Unit] = []
+    while ready:
+        found.append(units[heappop(ready)])
+        for b in behind[found[-1]]:
+            before[b] -= 1
+            if not before[b]:
+                heappush(ready, key[b])
+    return tuple(found) if len(found) == len(before) else None
 
 
 def broken(iteration: Iteration, arrangement: Arrangement) -> tuple[Unit, Unit, int, Buffer] | None:

@@ -46,7 +46,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import regions_of
 from tile_ir.quick_dataclasses import dataclass, replace
-from tile_passes.analysis.liveness import Liveness, liveness
+from tile_passes.analysis.liveness import carried_by_loops
 from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.dependence_graph import Iteration
@@ -75,15 +75,16 @@ class Candidates:
     others: tuple[Buffer, ...]
 
 
-def fresh_buffers(func: Func, live: Liveness, loop: For) -> set[Buffer]:
-    """The buffers that every iteration writes anew and nothing behind the loop needs. None at an
-    address of the author's, and none that share bytes."""
-    allocs = func.launch.allocs
-    needed = next(p.needed for p in live.points if p.stmt is loop)
+def fresh_buffers(func: Func) -> dict[For, set[Buffer]]:
+    """For every loop the buffers that every iteration writes anew and nothing behind the loop
+    needs. None at an address of the author's, and none that share bytes."""
+    allocs = [a for a in func.launch.allocs if a.buffer.memory is not Memory.VAR]
     fixed = {a.alias_of for a in allocs} | {
         a.buffer for a in allocs if a.address is not None or a.alias_of or a.scratch
     }
-    return {b for b, root in live.roots.items() if b not in fixed and not needed >> root & 1}
+    free = {a.buffer for a in allocs} - fixed
+    needed = carried_by_loops(allocs, func.launch.body)
+    return {loop: free - carried for loop, carried in needed.items()}
 
 
 def version_candidates(func: Func) -> list[Candidates]:
@@ -93,14 +94,14 @@ def version_candidates(func: Func) -> list[Candidates]:
     loops = _inner_first(func.launch.body, Core.VECTOR)
     if not loops:
         return []
-    live = liveness(func.launch.allocs, func.launch.body)
+    fresh_of = fresh_buffers(func)
     taken: set[Buffer] = set()
     found: list[Candidates] = []
     for loop, core in loops:
         own = dict.fromkeys(b for s in walk(loop.body) for b in buffers_of(s))
         usable: set[Buffer] = set()
         if not any(breaks(loop.body)):
-            usable = fresh_buffers(func, live, loop) - taken - {*_filled_in_parts(loop.body)}
+            usable = fresh_of[loop] - taken - {*_filled_in_parts(loop.body)}
         fresh = [b for b in own if b in usable]
         writers, readers = _pipes(loop.body)
         handed = [

@@ -16,7 +16,7 @@ from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
 NEVER_IDLE = 0.95
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pipelined:
     """A loop as it is written: its units in order and in stages, and how many versions buffers
     have, as each iteration in flight has bytes of its own."""
@@ -34,7 +34,7 @@ class Pipelined:
         return self.arrangement.units != self.iteration.units or self.arrangement.last > 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Stages(Pipelined):
     """A loop over both kinds of core. `declared`: buffers with versions that are tensors of the
     author."""
@@ -50,7 +50,7 @@ class OneStage:
     loc: Loc
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Schedule(Pipelined):
     """A loop of one core, with its instructions, its modelled times, and those in the order of the
     text. The loop requires `asked` versions of the buffers that are `handed` from pipe

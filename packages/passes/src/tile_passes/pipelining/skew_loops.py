@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from itertools import groupby
 
 from tile_ir import (
@@ -61,6 +61,12 @@ from tile_passes.pipelining.schedule import Pipelined, Stages
 
 def skew_loops(func: Func, plans: Iterable[Pipelined], target: Target) -> Func:
     """Write the loops of a function as planned. Other pipelined loops stay."""
+    return _skewed(func, tuple(plans), target)
+
+
+# Who plans looks whether what is written has room, and then it is written.
+@lru_cache(maxsize=4)
+def _skewed(func: Func, plans: tuple[Pipelined, ...], target: Target) -> Func:
     plan = {p.loop: p for p in plans}
     names = FreeNames.of(func)
     new = {

@@ -35,7 +35,6 @@ from tile_ir import (
 )
 from tile_ir.analysis import constant_trips
 from tile_ir.quick_dataclasses import replace
-from tile_passes.analysis.liveness import liveness
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
 from tile_passes.clock.occupancy import Times, times_of_work
@@ -103,8 +102,7 @@ def pipeline_cores(func: Func, loop: For, target: Target) -> Stages | OneStage:
     ours = workspaces(func, tuple(step.stmt for step in steps))
     if not ours:
         return OneStage("no copy of it goes from one kind of core to the other", loop.loc)
-    live = liveness(func.launch.allocs, func.launch.body)
-    own = fresh_buffers(func, live, loop)
+    own = fresh_buffers(func)[loop]
     fresh = [*ours, *(a.buffer for a in func.launch.allocs if a.buffer in own)]
     return _stages(func, dependence_graph(func, loop, steps, fresh), fresh, ours, target)
 
@@ -218,7 +216,7 @@ class _CorePlanner:
 
     def of_best_stages(self) -> Schedule:
         """As many as make the loop faster; one if two do not."""
-        best = replace(self.of_stages(2), short=())
+        best = self.of_stages(2)
         alone = self.timed(as_written(self.iteration), {})
         if best.times.whole >= STAGE_WORTH * alone.whole:
             text = as_written(self.iteration)
@@ -227,19 +225,27 @@ class _CorePlanner:
                 best, arrangement=text, versions={}, times=alone, text=alone, asked=1, why=why
             )
         for stages in count(3):
+            versions = self.versions_in_text(stages)
+            if any(versions.get(b, 1) < stages for b in self.given.handed):
+                return best  # there is no room for more
             more = self.of_stages(stages)
-            complete = all(more.versions.get(b, 1) == stages for b in self.given.handed)
-            if not complete or more.times.whole >= STAGE_WORTH * best.times.whole:
+            if more.times.whole >= STAGE_WORTH * best.times.whole:
                 return best
             best = more
         raise AssertionError
 
+    def versions_in_text(self, stages: int) -> dict[Buffer, int]:
+        """So many versions of what is handed from pipe to pipe, as far as there is room."""
+        handed = self.given.handed
+        found = that_fit(self.func, self.versions, handed, stages, self.target)
+        return {b: found[b] for b in handed if b in found}
+
     def in_text(self, stages: int) -> Schedule:
         """The order of the text with so many versions of the buffers handed from pipe to pipe."""
         handed = self.given.handed
-        all_versions = that_fit(self.func, self.versions, handed, stages, self.target)
-        versions = {b: all_versions[b] for b in handed if b in all_versions}
-        loaded = self.given.loaded & _loaded_by_author(self.loop)
+        versions = self.versions_in_text(stages)
+        # Who leaves the stages open asks for none in particular.
+        loaded = self.given.loaded & _loaded_by_author(self.loop) if self.loop.stages else ()
         short = tuple(b for b in handed if b in loaded and versions.get(b, 1) < stages)
         text = as_written(self.iteration)
         times = self.timed(text, versions)
