@@ -1,8 +1,9 @@
-"""Which tasks wait for which: from what they read and write in gm, by their final texts.
+"""Which blocks of a task wait for which blocks of others: from what they read and write in gm, by
+their final texts.
 
-A block does the tasks in one order, and its cores meet behind each. So a task waits for others only
-where it touches what they have touched; and who waits for a task knows that its blocks are done
-with what they have done and waited for before it, too.
+A block does the tasks in one order, and its cores meet behind each. So it waits for other blocks
+only where it touches what they have touched; and who waits for a block knows that this is done with
+what it has done and waited for before, too.
 
 Tasks that touch what other ranks reach are in order as launches are: what a block tells another
 rank it tells for all blocks of its own, and what it has waited for holds for all. Where all tasks
@@ -16,17 +17,34 @@ from dataclasses import dataclass
 
 from tile_ir import Buffer, Diagnostic, Func, Var, constant_value
 from tile_ir.ranks import is_symmetric
-from tile_passes.tasks.instances import Counts, TaskAccess, accesses_of, own_only
+from tile_passes.tasks.instances import TaskAccess, accesses_of, conflicts
+from tile_passes.tasks.windows import Window, whole, window_of
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEdge:
-    """A task that begins once all blocks are done with another one: in the same turn, or in the one
-    `behind`."""
+    """A task whose blocks begin once those of another one in their window are done with it: in the
+    same turn, or in the one `behind`."""
 
     first: int
     then: int
+    window: Window
     behind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlace:
+    """Where a task is done: how many blocks it has, if that is a number, and the blocks of the
+    launch that do something of it, from the one that does the first."""
+
+    count: int | None
+    blocks: tuple[int, ...]
+
+    @staticmethod
+    def of(task: Func, first: int, blocks: int) -> TaskPlace:
+        count = constant_value(task.launch.blocks)
+        wide = blocks if count is None else min(count, blocks)
+        return TaskPlace(count, tuple((first + n) % blocks for n in range(wide)))
 
 
 def edges_between(
@@ -44,7 +62,9 @@ def edges_of_turns(
     count, begins = len(tasks), firsts or [0] * len(tasks)
     found = _edges((*tasks, *tasks), blocks, (*begins, *begins), turn)
     return tuple(
-        TaskEdge(e.first % count, e.then - count, e.first < count) for e in found if e.then >= count
+        TaskEdge(e.first % count, e.then - count, e.window, e.first < count)
+        for e in found
+        if e.then >= count
     )
 
 
@@ -55,9 +75,8 @@ def _edges(
     touched = [accesses_of(task) for task in tasks]
     shared = [any(is_symmetric(a.tensor) for a in each) for each in touched]
     own = _parts_of_turns([a for each in touched for a in each], turn)
-    counts = [constant_value(task.launch.blocks) for task in tasks]
-    doing = [blocks_of(count, first, blocks) for count, first in zip(counts, begins, strict=True)]
-    known = _Completed.at_first(blocks, doing)
+    places = [TaskPlace.of(task, n, blocks) for task, n in zip(tasks, begins, strict=True)]
+    known = _Completed.at_first(blocks, places)
     found: list[TaskEdge] = []
     for then, later in enumerate(touched):
         for first in reversed(range(then)):
@@ -66,47 +85,74 @@ def _edges(
                 before = [a for a in before if a.tensor not in own]
             if not (ranks or meet(before, later)) or known.done_before(first, then):
                 continue
-            a, b, behind = counts[first], counts[then], begins[then] - begins[first]
-            both = None if a is None or b is None else Counts(a, b, blocks, behind)
-            if ranks or both is None or not own_only(before, later, both):
-                found.append(TaskEdge(first, then))
-                known.wait(first, then)
+            tellers = len(places[first].blocks)
+            needs = [frozenset(range(tellers))] * len(places[then].blocks)
+            if not ranks:
+                needs = known.left(
+                    first, then, needs_of(before, later, places[first], places[then])
+                )
+            if any(needs):
+                window = whole(tellers) if ranks else window_of(needs, tellers)
+                found.append(TaskEdge(first, then, window))
+                known.wait(first, then, window)
         known.do(then)
     return tuple(sorted(found, key=lambda e: (e.then, e.first)))
 
 
-def blocks_of(count: int | None, first: int, blocks: int) -> tuple[int, ...]:
-    """The blocks of a launch that do something of a task that begins at one of them."""
-    wide = blocks if count is None else min(count, blocks)
-    return tuple((first + n) % blocks for n in range(wide))
+def needs_of(
+    first: Sequence[TaskAccess], then: Sequence[TaskAccess], before: TaskPlace, later: TaskPlace
+) -> list[frozenset[int]]:
+    """For each block of the launch that does something of the second task, by its place there, the
+    places of those of the first whose work it meets; not itself, which does both in order."""
+    wide, width = len(before.blocks), len(later.blocks)
+    if before.count is None or later.count is None:
+        return [frozenset(range(wide))] * width
+    found: list[set[int]] = [set() for _ in range(width)]
+    for n, met in enumerate(conflicts(first, then, (before.count, later.count))):
+        found[n % width].update(m % wide for m in met)
+    return [
+        frozenset(m for m in met if before.blocks[m] != block)
+        for met, block in zip(found, later.blocks, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Completed:
     """For each block, the latest task of every block that is surely complete at a place of the
-    list. A wait for a task adds what was complete for the blocks of that task at its end."""
+    list. A wait for a block adds what was complete for it at the end of its task."""
 
-    doing: Sequence[tuple[int, ...]]
+    places: Sequence[TaskPlace]
     now: list[list[int]]
     then: list[dict[int, tuple[int, ...]]]
 
     @staticmethod
-    def at_first(blocks: int, doing: Sequence[tuple[int, ...]]) -> _Completed:
-        return _Completed(doing, [[-1] * blocks for _ in range(blocks)], [])
+    def at_first(blocks: int, places: Sequence[TaskPlace]) -> _Completed:
+        return _Completed(places, [[-1] * blocks for _ in range(blocks)], [])
 
     def done_before(self, first: int, then: int) -> bool:
         """Whether the first task is surely complete where any block begins the second one."""
-        return all(self.now[b][c] >= first for b in self.doing[then] for c in self.doing[first])
+        wanted = self.places[first].blocks
+        return all(self.now[b][c] >= first for b in self.places[then].blocks for c in wanted)
 
-    def wait(self, first: int, then: int) -> None:
-        told = [max(parts) for parts in zip(*self.then[first].values(), strict=True)]
-        for block in self.doing[then]:
-            self.now[block] = [max(pair) for pair in zip(self.now[block], told, strict=True)]
+    def left(self, first: int, then: int, needs: Sequence[frozenset[int]]) -> list[frozenset[int]]:
+        """What blocks of the second task need of the first and do not surely have."""
+        told = self.places[first].blocks
+        return [
+            frozenset(m for m in need if self.now[block][told[m]] < first)
+            for need, block in zip(needs, self.places[then].blocks, strict=True)
+        ]
+
+    def wait(self, first: int, then: int, window: Window) -> None:
+        told = self.places[first].blocks
+        for number, block in enumerate(self.places[then].blocks):
+            for m in window.blocks(number, len(told)):
+                done = self.then[first][told[m]]
+                self.now[block] = [max(pair) for pair in zip(self.now[block], done, strict=True)]
 
     def do(self, task: int) -> None:
-        for block in self.doing[task]:
+        for block in self.places[task].blocks:
             self.now[block][block] = task
-        self.then.append({block: tuple(self.now[block]) for block in self.doing[task]})
+        self.then.append({b: tuple(self.now[b]) for b in self.places[task].blocks})
 
 
 def meet(first: Sequence[TaskAccess], then: Sequence[TaskAccess]) -> bool:

@@ -1,0 +1,90 @@
+"""Which blocks of an earlier task a block waits for, as a formula of its number: a run of groups of
+blocks that moves with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tile_ir import Const, Expr, maximum, minimum, simplify
+
+# So many blocks count up one word at most: they do so one after the other.
+MOST_TOGETHER = 8
+# More groups than this take longer to look at than all blocks do in few groups.
+MOST_GROUPS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A block `n` of a task waits for blocks [first, first + width) of an earlier one, as far as
+    there are such, where `first` is `n // every * step + start`, with `last - n` for `n` if it
+    moves back. The earlier blocks tell in groups of `size`."""
+
+    size: int
+    start: int
+    width: int
+    every: int = 1
+    step: int = 0
+    last: int | None = None
+
+    def first(self, number: int) -> int:
+        n = number if self.last is None else self.last - number
+        return n // self.every * self.step + self.start
+
+    def blocks(self, number: int, tellers: int) -> frozenset[int]:
+        """Those that block `number` waits for, of so many."""
+        first = self.first(number)
+        return frozenset(range(max(0, first), min(tellers, first + self.width)))
+
+    def groups(self, number: Expr, numbers: int, tellers: int) -> tuple[Expr, Expr]:
+        """The first group and the one behind the last, for a block with one of so many numbers."""
+        n = number if self.last is None else self.last - number
+        ends = sorted((self.first(0), self.first(numbers - 1)))
+        first = n // self.every * (self.step // self.size) + self.start // self.size
+        behind = first + self.width // self.size
+        if ends[0] < 0:
+            first = maximum(first, Const(0))
+        if ends[-1] + self.width > tellers:
+            behind = minimum(behind, Const(-(-tellers // self.size)))
+        return simplify(first), simplify(behind)
+
+    def count(self, group: Expr, tellers: int) -> Expr:
+        """How many blocks tell for a group."""
+        if tellers % self.size == 0:
+            return Const(self.size)
+        return simplify(minimum(Const(self.size), tellers - group * self.size))
+
+
+def whole(tellers: int) -> Window:
+    """The window of who waits for all."""
+    return Window(min(MOST_TOGETHER, tellers), 0, -(-tellers // MOST_TOGETHER) * MOST_TOGETHER)
+
+
+def window_of(needs: Sequence[frozenset[int]], tellers: int) -> Window:
+    """The narrowest window that holds, for each block of a task, the earlier blocks it needs."""
+    found = min(_windows(needs), key=lambda w: (_looked_at(w, needs, tellers), w.step, w.every))
+    all_of_them = whole(tellers)
+    narrow = 2 * _looked_at(found, needs, tellers) <= _looked_at(all_of_them, needs, tellers)
+    return found if narrow and found.width <= MOST_GROUPS * found.size else all_of_them
+
+
+def _looked_at(window: Window, needs: Sequence[frozenset[int]], tellers: int) -> int:
+    return sum(len(window.blocks(n, tellers)) for n in range(len(needs)))
+
+
+def _windows(needs: Sequence[frozenset[int]]) -> Iterator[Window]:
+    """One for each way to move that fits the first and the last block that waits."""
+    waiting = [n for n, need in enumerate(needs) if need]
+    for last in (None, len(needs) - 1):
+        for every in range(1, len(needs) + 1):
+            turns = [(n if last is None else last - n) // every for n in waiting]
+            ends = sorted((t, min(needs[n])) for t, n in zip(turns, waiting, strict=True))
+            (low, first), (high, end) = ends[0], ends[-1]
+            for step in {0, max(0, end - first) // max(1, high - low)}:
+                starts = [min(needs[n]) - t * step for t, n in zip(turns, waiting, strict=True)]
+                stops = [max(needs[n]) + 1 - t * step for t, n in zip(turns, waiting, strict=True)]
+                start, stop = min(starts), max(stops)
+                size = math.gcd(step, start, stop - start)
+                size = max(s for s in range(1, MOST_TOGETHER + 1) if size % s == 0)
+                yield Window(size, start, stop - start, every, step, last)
