@@ -81,7 +81,8 @@ def _windows(needs: Sequence[frozenset[int]]) -> Iterator[Window]:
             turns = [(n if last is None else last - n) // every for n in waiting]
             ends = sorted((t, min(needs[n])) for t, n in zip(turns, waiting, strict=True))
             (low, first), (high, end) = ends[0], ends[-1]
-            for step in {0, max(0, end - first) // max(1, high - low)}:
+            way, count = max(0, end - first), max(1, high - low)
+            for step in {0, way // count, -(-way // count)}:
                 starts = [min(needs[n]) - t * step for t, n in zip(turns, waiting, strict=True)]
                 stops = [max(needs[n]) + 1 - t * step for t, n in zip(turns, waiting, strict=True)]
                 start, stop = min(starts), max(stops)
