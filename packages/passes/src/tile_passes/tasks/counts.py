@@ -1,6 +1,6 @@
 """The words in gm by which blocks of a launch tell each other that they are done with tasks.
 
-The blocks of a group count up one word, by a store that adds 1 from ub; who waits for the group
+The blocks of a group count up one word, by stores from ub that add 1; who waits for the group
 looks at that word alone. Where tasks leave no 32 bytes of ub for the 1, each block sets its own.
 """
 
@@ -14,7 +14,6 @@ from tile_ir import (
     INT32,
     OPS,
     Alloc,
-    Body,
     Buffer,
     Const,
     Expr,
@@ -37,18 +36,18 @@ from tile_passes.tasks.edges import TaskEdge
 
 # Elements of a line of gm: no two words lie in one, as cores write back whole lines.
 LINE = 16
-# Elements of the smallest part of ub, and its bytes.
-_ONES, _BYTES = 8, 32
+# The smallest part of ub, in elements and in bytes.
+_ELEMENTS, _BYTES = 8, 32
 
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """The words of a launch: a row for each task and size of its groups. `one` is a tile of ones;
-    None if there is no room for it."""
+    """The words of a launch: a row for each task and size of its groups. What is added goes through
+    `line`; None if there is no room for it."""
 
     words: Buffer
     rows: Sequence[tuple[int, int]]
-    one: Alloc | None
+    line: Alloc | None
     loc: Loc
 
     @staticmethod
@@ -57,29 +56,22 @@ class TaskCounts:
         target: Target, loc: Loc,
     ) -> TaskCounts:  # fmt: skip
         """The words that these edges need, of so many blocks."""
-        one = _place_of_ones(names[1], allocs, target, loc)
-        sizes = {(e.first, 1 if one is None else e.window.size) for e in edges}
+        line = _line_of(names[1], allocs, target, loc)
+        sizes = {(e.first, 1 if line is None else e.window.size) for e in edges}
         rows = sorted(sizes)
         shape = (Const(len(rows)), Const(blocks), Const(LINE))
-        return TaskCounts(Buffer(names[0], Memory.GM, INT32, shape, loc), rows, one, loc)
-
-    def begin(self) -> Body:
-        """What vector cores do first."""
-        if self.one is None:
-            return ()
-        ones = Region(self.one.buffer, (Slice(Const(0), Const(_ONES)),))
-        return (operation("fill", self.loc, ones, Const(1)), operation("barrier_all", self.loc))
+        return TaskCounts(Buffer(names[0], Memory.GM, INT32, shape, loc), rows, line, loc)
 
     def tell(self, task: int, block: Expr, number: Expr) -> Iterator[Stmt]:
         """Say that a block is done with a task, by its place there, in a step with a number."""
         for first, size in self.rows:
             if first == task:
                 word = self._word((first, size), simplify(block // size))
-                if self.one is None:
+                if self.line is None:
                     yield operation("signal", self.loc, word, number, "set")
                 else:
-                    one = Region(self.one.buffer, (Slice(Const(0), Const(1)),))
-                    yield operation("atomic_ub_gm", self.loc, one, word)
+                    through = Region(self.line.buffer, (Slice(Const(0), Const(_ELEMENTS)),))
+                    yield operation("signal", self.loc, word, Const(1), through, "add")
 
     def look(
         self, edge: TaskEdge, wide: tuple[int, int], block: Expr, number: Expr,
@@ -88,7 +80,7 @@ class TaskCounts:
         """Wait until the blocks in the window of one, by its place in the later task, have told the
         number of a step. So `wide` are the two tasks, in blocks of the launch. Cores share what
         there is to look at: which one this is, of how many."""
-        window = edge.window if self.one is not None else replace(edge.window, size=1)
+        window = edge.window if self.line is not None else replace(edge.window, size=1)
         tellers, numbers = wide
         first, behind = window.groups(block, numbers, tellers)
         own, cores = share
@@ -104,13 +96,13 @@ class TaskCounts:
         return Region(self.words, tuple(Slice(place, Const(1)) for place in places))
 
 
-def _place_of_ones(name: str, allocs: Sequence[Alloc], target: Target, loc: Loc) -> Alloc | None:
-    """Ones behind all that tasks have in ub."""
+def _line_of(name: str, allocs: Sequence[Alloc], target: Target, loc: Loc) -> Alloc | None:
+    """A line of ub behind all that tasks have there."""
     address = target.capacity[Memory.UB] - _BYTES
     taken = (a for a in allocs if a.buffer.memory is Memory.UB and a.address is not None)
     if any((a.address or 0) + buffer_bytes(a) > address for a in taken):
         return None
-    return Alloc(Buffer(name, Memory.UB, INT32, (Const(_ONES),), loc), loc, address)
+    return Alloc(Buffer(name, Memory.UB, INT32, (Const(_ELEMENTS),), loc), loc, address)
 
 
 def operation(name: str, loc: Loc, *given: Expr | Region | str) -> Op:

@@ -107,12 +107,12 @@ class _Joiner:
         else:
             self.edges = edges_of_turns(tasks, self.blocks, turns.var, firsts)
         self.fixed = _never_written(func, tasks)
-        named = (self.names.fresh("words"), self.names.fresh("one"))
+        named = (self.names.fresh("words"), self.names.fresh("added"))
         self.counts = TaskCounts.of(
             self.edges, self.blocks, named, self.allocs, self.target, self.loc
         )
-        if self.edges and self.counts.one is not None:
-            self.allocs.append(self.counts.one)
+        if self.edges and self.counts.line is not None:
+            self.allocs.append(self.counts.line)
         self.cubes = any(p.body(Core.CUBE) for p in placed)
         kinds = (Core.CUBE, Core.VECTOR) if self.cubes else (Core.VECTOR,)
         sections = tuple(self._section(core, placed, turns) for core in kinds)
@@ -178,8 +178,6 @@ class _Joiner:
             counted = Let(self.number, simplify(self.step + turns.var), self.loc)
             whole = (counted, *rewrite(tuple(body), partial(_with_turn, facts=facts_in(turns, {}))))
             body = [For(turns.var, turns.start, turns.stop, LoopKind.SERIAL, whole, turns.loc)]
-        if self.edges and core is Core.VECTOR:
-            body = [*self.counts.begin(), *body]
         return Section(core, tuple(body), self.loc)
 
     def _task(self, core: Core, number: int, p: _Placed) -> list[Stmt]:

@@ -34,7 +34,7 @@ from tile_passes.tasks.instances import accesses_of
 _SOME_ROUNDS = 4
 # Cycles from the end of a task until others go on with what it made: words are counted up and
 # looked at (docs/language/index.md#several-kernels-in-one-launch).
-_WAIT = 2000
+_WAIT = 1300
 
 
 @dataclass(frozen=True, slots=True)
