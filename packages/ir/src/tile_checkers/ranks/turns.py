@@ -132,9 +132,9 @@ class _Turns:
         return None if self.loop.var in walk_expr(again) or reads_memory(stated) else found
 
     def _count_alike(self) -> bool:
-        """Whether what is waited for of a word grows from turn to turn as what it is set to. Where
-        a word is added to, and a parameter counts turns as well, the proof of a few turns compares
-        what a call adds with what it waits for."""
+        """Whether the awaited value of a word grows from turn to turn as the values it is set to.
+        The proof of a few turns compares the additions of a call with the awaited value, if that
+        grows with a parameter as with the turn."""
         told = [op for op in self.inside if isinstance(op, Op) and op.opdef.effect in _WORDS]
         set_here = {
             op.region("word").buffer for op in told

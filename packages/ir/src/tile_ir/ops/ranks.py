@@ -25,8 +25,8 @@ _NO_WORD = "take a word of a parameter that is annotated with T.Signals(n)"
 
 
 def _word(op: Op, target: Target) -> Problem | None:
-    """`word` is one int32; `value` is an integer. What is added to a word that ranks do not share
-    goes through a line of ub that is given."""
+    """`word` is one int32; `value` is an integer. An addition to a word of this device alone needs
+    a line of ub."""
     word, value = op.region("word"), op.operand("value")
     if not is_symmetric(word.buffer) and _adds(op) and op.operand("through") is None:
         hint = "annotate the parameter with T.Signals(n), or add a tile with T.atomic_add"

@@ -1,7 +1,7 @@
-"""The words in gm by which blocks of a launch tell each other that they are done with tasks.
+"""Write signals between the blocks of a launch, and waits for them, by words in gm.
 
-The blocks of a group count up one word, by stores from ub that add 1; who waits for the group
-looks at that word alone. Where tasks leave no 32 bytes of ub for the 1, each block sets its own.
+The blocks of a group add 1 to one word, by stores from ub; a wait for the group polls that word
+alone. If tasks leave no 32 bytes of ub for the 1, each block sets a word of its own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ELEMENTS, _BYTES = 8, 32
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """The words of a launch: a row for each task and size of its groups. What is added goes through
+    """The words of a launch: a row for each task and size of its groups. Additions go through
     `line`; None if there is no room for it."""
 
     words: Buffer
@@ -77,9 +77,9 @@ class TaskCounts:
         self, edge: TaskEdge, wide: tuple[int, int], block: Expr, number: Expr,
         share: tuple[Expr, int], turn: Var,
     ) -> Stmt:  # fmt: skip
-        """Wait until the blocks in the window of one, by its place in the later task, have told the
-        number of a step. So `wide` are the two tasks, in blocks of the launch. Cores share what
-        there is to look at: which one this is, of how many."""
+        """Wait for the blocks in the window of a block, by its place in the later task, up to the
+        number of a step. `wide` are the two tasks, in blocks of the launch. The cores of a block
+        share the words: `share` is the number of this core, and of all."""
         window = edge.window if self.line is not None else replace(edge.window, size=1)
         tellers, numbers = wide
         first, behind = window.groups(block, numbers, tellers)

@@ -1,13 +1,12 @@
-"""Which blocks of a task wait for which blocks of others: from what they read and write in gm, by
-their final texts.
+"""Find the waits between the blocks of tasks, from the places in gm that their final texts access.
 
-A block does the tasks in one order, and its cores meet behind each. So it waits for other blocks
-only where it touches what they have touched; and who waits for a block knows that this is done with
-what it has done and waited for before, too.
+A block runs the tasks in one order, and its cores meet behind each. So a wait is needed only for
+places that another block has accessed. A wait for a block also covers all earlier tasks of that
+block, and its earlier waits.
 
-Tasks that touch what other ranks reach are in order as launches are: what a block tells another
-rank it tells for all blocks of its own, and what it has waited for holds for all. Where all tasks
-are done several times, the next time waits for the one before it in the same way.
+Tasks that access symmetric tensors are in order as launches are: a signal to another rank is one
+for all blocks of a rank, and so is a wait. If all tasks run several times, the next turn waits for
+the one before it in the same way.
 """
 
 from __future__ import annotations
@@ -102,8 +101,8 @@ def _edges(
 def needs_of(
     first: Sequence[TaskAccess], then: Sequence[TaskAccess], before: TaskPlace, later: TaskPlace
 ) -> list[frozenset[int]]:
-    """For each block of the launch that does something of the second task, by its place there, the
-    places of those of the first whose work it meets; not itself, which does both in order."""
+    """For each block of the launch that runs a part of the second task, by its place there: the
+    places of the blocks of the first that access the same. A block needs no wait for itself."""
     wide, width = len(before.blocks), len(later.blocks)
     if before.count is None or later.count is None:
         return [frozenset(range(wide))] * width
@@ -135,7 +134,7 @@ class _Completed:
         return all(self.now[b][c] >= first for b in self.places[then].blocks for c in wanted)
 
     def left(self, first: int, then: int, needs: Sequence[frozenset[int]]) -> list[frozenset[int]]:
-        """What blocks of the second task need of the first and do not surely have."""
+        """For each block of the second task, the blocks of the first that may be incomplete."""
         told = self.places[first].blocks
         return [
             frozenset(m for m in need if self.now[block][told[m]] < first)

@@ -217,7 +217,8 @@ class _Joiner:
         if not edges:
             return []
         cores = (self.lanes or 2) + self.cubes
-        own: Expr = Const(0) if core is Core.CUBE else simplify(self.lane + int(self.cubes))
+        # The vector core that counts up comes last.
+        own: Expr = Const(0) if core is Core.CUBE else simplify(cores - 1 - self.lane)
         looks: dict[bool, list[Stmt]] = {False: [], True: []}
         block = self._turn(self.placed[number])
         for edge in edges:
@@ -251,7 +252,7 @@ class _Joiner:
         return [For(turn, Const(0), simplify(rounds), LoopKind.SERIAL, body, self.loc)]
 
     def _wide(self, number: int) -> int:
-        """How many blocks of the launch do something of a task, and tell when they are done."""
+        """The number of blocks of the launch that run a part of a task."""
         most = constant_value(self.tasks[number].launch.blocks)
         return self.blocks if most is None else min(most, self.blocks)
 

@@ -1,5 +1,5 @@
-"""Which blocks of an earlier task a block waits for, as a formula of its number: a run of groups of
-blocks that moves with it."""
+"""Find which blocks of an earlier task a block waits for, as a formula of its number: a run of
+groups of blocks that moves with the number."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 from tile_ir import Const, Expr, maximum, minimum, simplify
 
-# So many blocks count up one word at most: they do so one after the other.
-MOST_TOGETHER = 8
-# More groups than this take longer to look at than all blocks do in few groups.
+# So many blocks add to one word at most: additions follow each other.
+MOST_TOGETHER = 12
+# More groups than this take longer to poll than all blocks in few groups.
 MOST_GROUPS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A block `n` of a task waits for blocks [first, first + width) of an earlier one, as far as
-    there are such, where `first` is `n // every * step + start`, with `last - n` for `n` if it
-    moves back. The earlier blocks tell in groups of `size`."""
+    """A block `n` of a task waits for blocks [first, first + width) of an earlier one, cut to those
+    that exist. `first` is `n // every * step + start`, and `last - n` stands for `n` in a window
+    that moves back. `size` earlier blocks share a word."""
 
     size: int
     start: int
@@ -50,15 +50,17 @@ class Window:
         return simplify(first), simplify(behind)
 
     def count(self, group: Expr, tellers: int) -> Expr:
-        """How many blocks tell for a group."""
+        """The number of blocks of a group."""
         if tellers % self.size == 0:
             return Const(self.size)
         return simplify(minimum(Const(self.size), tellers - group * self.size))
 
 
 def whole(tellers: int) -> Window:
-    """The window of who waits for all."""
-    return Window(min(MOST_TOGETHER, tellers), 0, -(-tellers // MOST_TOGETHER) * MOST_TOGETHER)
+    """A window that holds all blocks."""
+    words = -(-tellers // MOST_TOGETHER)
+    size = -(-tellers // words)
+    return Window(size, 0, words * size)
 
 
 def window_of(needs: Sequence[frozenset[int]], tellers: int) -> Window:

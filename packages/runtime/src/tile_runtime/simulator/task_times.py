@@ -23,8 +23,8 @@ VECTOR = 1
 @dataclass(frozen=True, slots=True)
 class TaskTime:
     """Microseconds: from when to when a task moves and computes, on any core; for how long neither
-    it nor one before it does so; for how long it does so alone; and for how long HBM gives what it
-    loads before it waits, until the wait ends."""
+    it nor one before it does so; and for how long it does so alone. `early` is the time that HBM
+    needs for its loads in front of the wait, at most up to the end of the wait."""
 
     name: str
     begin: float
@@ -134,7 +134,7 @@ def _working(events: Any) -> Any:
 
 def _places(lines: Sequence[str]) -> Iterator[tuple[str, int, int, int]]:
     """The name of each task on each kind of core, its first line, the first one behind its waits,
-    and the one behind its work, where it tells."""
+    and the one behind its work, where its signals stand."""
     for at, line in enumerate(lines):
         if (head := _HEAD.match(line)) is None:
             continue
