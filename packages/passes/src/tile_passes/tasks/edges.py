@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from tile_ir import Buffer, Diagnostic, Func, Var, constant_value
 from tile_ir.ranks import is_symmetric
 from tile_passes.tasks.instances import TaskAccess, accesses_of, conflicts
-from tile_passes.tasks.windows import Window, whole, window_of
+from tile_passes.tasks.windows import BlockWindow, whole, window_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class TaskEdge:
 
     first: int
     then: int
-    window: Window
+    window: BlockWindow
     behind: bool = False
 
 
@@ -141,7 +141,7 @@ class _Completed:
             for need, block in zip(needs, self.places[then].blocks, strict=True)
         ]
 
-    def wait(self, first: int, then: int, window: Window) -> None:
+    def wait(self, first: int, then: int, window: BlockWindow) -> None:
         told = self.places[first].blocks
         for number, block in enumerate(self.places[then].blocks):
             for m in window.blocks(number, len(told)):

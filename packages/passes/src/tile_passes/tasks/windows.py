@@ -16,7 +16,7 @@ MOST_GROUPS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BlockWindow:
     """A block `n` of a task waits for blocks [first, first + width) of an earlier one, cut to those
     that exist. `first` is `n // every * step + start`, and `last - n` stands for `n` in a window
     that moves back. `size` earlier blocks share a word."""
@@ -56,14 +56,14 @@ class Window:
         return simplify(minimum(Const(self.size), tellers - group * self.size))
 
 
-def whole(tellers: int) -> Window:
+def whole(tellers: int) -> BlockWindow:
     """A window that holds all blocks."""
     words = -(-tellers // MOST_TOGETHER)
     size = -(-tellers // words)
-    return Window(size, 0, words * size)
+    return BlockWindow(size, 0, words * size)
 
 
-def window_of(needs: Sequence[frozenset[int]], tellers: int) -> Window:
+def window_of(needs: Sequence[frozenset[int]], tellers: int) -> BlockWindow:
     """The narrowest window that holds, for each block of a task, the earlier blocks it needs."""
     found = min(_windows(needs), key=lambda w: (_looked_at(w, needs, tellers), w.step, w.every))
     all_of_them = whole(tellers)
@@ -71,11 +71,11 @@ def window_of(needs: Sequence[frozenset[int]], tellers: int) -> Window:
     return found if narrow and found.width <= MOST_GROUPS * found.size else all_of_them
 
 
-def _looked_at(window: Window, needs: Sequence[frozenset[int]], tellers: int) -> int:
+def _looked_at(window: BlockWindow, needs: Sequence[frozenset[int]], tellers: int) -> int:
     return sum(len(window.blocks(n, tellers)) for n in range(len(needs)))
 
 
-def _windows(needs: Sequence[frozenset[int]]) -> Iterator[Window]:
+def _windows(needs: Sequence[frozenset[int]]) -> Iterator[BlockWindow]:
     """One for each way to move that fits the first and the last block that waits."""
     waiting = [n for n, need in enumerate(needs) if need]
     for last in (None, len(needs) - 1):
@@ -90,4 +90,4 @@ def _windows(needs: Sequence[frozenset[int]]) -> Iterator[Window]:
                 start, stop = min(starts), max(stops)
                 size = math.gcd(step, start, stop - start)
                 size = max(s for s in range(1, MOST_TOGETHER + 1) if size % s == 0)
-                yield Window(size, start, stop - start, every, step, last)
+                yield BlockWindow(size, start, stop - start, every, step, last)

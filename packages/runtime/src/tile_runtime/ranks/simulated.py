@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tile_ir import CallError, Diagnostic
+from tile_ir import CallError, Diagnostic, TileError
 from tile_ir.costs.links import TOPOLOGIES, LinkTable
 from tile_ir.switches import override
 from tile_runtime.devices.simulator_device import SimulatorLaunch
@@ -126,7 +126,7 @@ class Ranks:
             try:
                 named = self._named(kernel.binder, arguments)
                 self.result = self._run(launcher, calls, named, links)
-            except BaseException:
+            except (TileError, KeyboardInterrupt):
                 for kept in self._kept.values():
                     kept.begin_anew()
                 raise

@@ -7,22 +7,22 @@ import random
 from collections.abc import Iterator, Sequence
 
 import pytest
-from end_to_end import task_kernels as kernels
-from end_to_end.test_task_graphs import graph, rolled, squares
 from kept_cases import examples, kept_number
 
 import tile_frontend as T
 import tile_ir
+from end_to_end import task_kernels as kernels
+from end_to_end.test_task_graphs import graph, rolled, squares
 from tile_ir import Const, constant_value, simplify
 from tile_passes import run_pipeline
 from tile_passes.tasks.edges import TaskEdge, TaskPlace, edges_between, needs_of
 from tile_passes.tasks.instances import accesses_of
 from tile_passes.tasks.schedule import planned
 from tile_passes.tasks.split import tasks_of
-from tile_passes.tasks.windows import Window, whole, window_of
+from tile_passes.tasks.windows import BlockWindow, whole, window_of
 
 
-def said(window: Window, number: int, numbers: int, tellers: int) -> frozenset[int]:
+def said(window: BlockWindow, number: int, numbers: int, tellers: int) -> frozenset[int]:
     """The blocks whose groups the text of a block looks at, all of each group by its count."""
     first, behind = window.groups(Const(number), numbers, tellers)
     groups = range(int(value(first)), int(value(behind)))
