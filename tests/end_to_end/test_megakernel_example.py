@@ -88,5 +88,5 @@ def test_launch_heads_are_what_is_won(example: Any) -> None:
     heads = total - bodies
     assert bodies < whole.microseconds < total
     assert whole.microseconds > total - heads
-    # Nine waits: a store of 0.2 us, and up to eight looks of 0.3 us by each core of a block.
-    assert whole.body_microseconds < bodies + 9 * 2.6
+    # Nine waits: 0.3 us to count up, and one look by each core of a block.
+    assert whole.body_microseconds < bodies + 9 * 1.0

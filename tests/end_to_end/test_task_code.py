@@ -27,8 +27,7 @@ def test_a_count_by_hand() -> None:
     assert body_changes(code, Core.VECTOR) == 1 and body_changes(code, Core.CUBE) == 0
     (section,) = func.launch.body
     assert isinstance(section, tile_ir.Section)
-    first, _ = section.body
-    assert isinstance(first, tile_ir.For)
+    first = next(s for s in section.body if isinstance(s, tile_ir.For))
     names = [op.opdef.name for op in tile_ir.walk_ops(first.body)]
     # Flags, barriers and words are an instruction each.
     order = [n for n in names if tile_ir.OPS[n].effect is not tile_ir.Effect.DATA]

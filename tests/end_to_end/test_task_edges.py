@@ -90,7 +90,8 @@ def example() -> ModuleType:
 def test_a_decoder_block(dropped: int, example: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kernels = example.Kernels(**SIZES, block_N=64, block_K=64)
     func = example.decoder_block(kernels)
-    edge = TaskEdge(dropped, dropped + 1)
+    edge = edges_of(func, monkeypatch)[dropped]
+    assert (edge.first, edge.then) == (dropped, dropped + 1)
 
     def arguments() -> list[torch.Tensor]:
         layer = example.random_layer(16, 70, **SIZES)
@@ -104,4 +105,4 @@ def test_the_waits_of_a_decoder_block(example: Any, monkeypatch: pytest.MonkeyPa
     """Each task waits for the one before: what it needs of others is there by then."""
     func = example.decoder_block(example.Kernels(**SIZES, block_N=64, block_K=64))
     edges = edges_of(func, monkeypatch)
-    assert edges == [TaskEdge(n, n + 1) for n in range(9)]
+    assert [(e.first, e.then) for e in edges] == [(n, n + 1) for n in range(9)]

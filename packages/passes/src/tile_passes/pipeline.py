@@ -136,9 +136,7 @@ def _run(func: Func, target: Target, options: PassOptions) -> PassResult:
 def _run_tasks(func: Func, target: Target, options: PassOptions) -> PassResult:
     from tile_passes.tasks.join import joined  # most kernels have none
 
-    # The blocks of a task are dealt out already, and its loops run beside those of other tasks.
-    of_task = replace(options, for_speed=())
-    done = [_run_task(task, target, of_task) for task in tasks_of(func)]
+    done = [_run_task(task, target, options) for task in tasks_of(func)]
     records = tuple(record for result in done for record in result.records)
     if any(result.func.phase is not Phase.SYNCED for result in done):
         return PassResult(func, records)

@@ -132,21 +132,27 @@ class _Turns:
         return None if self.loop.var in walk_expr(again) or reads_memory(stated) else found
 
     def _count_alike(self) -> bool:
-        """Whether the awaited value of a word grows from turn to turn as much as the value set."""
+        """Whether the awaited value of a word grows from turn to turn as the values it is set to.
+        The proof of a few turns compares the additions of a call with the awaited value, if that
+        grows with a parameter as with the turn."""
+        told = [op for op in self.inside if isinstance(op, Op) and op.opdef.effect in _WORDS]
+        set_here = {
+            op.region("word").buffer for op in told
+            if op.opdef.effect is Effect.SIGNAL and op.attr("op") != "add"
+        }  # fmt: skip
         rates: dict[Buffer, set[float]] = {}
-        for stmt in self.inside:
-            if isinstance(stmt, Op) and stmt.opdef.effect in _WORDS:
-                value = stmt.operand("value")
-                assert isinstance(value, Expr), "the verifier has checked it"
-                terms, _ = linear_form(resolved(value, self.lets))
-                if any(self.loop.var in walk_expr(t) for t in terms if t != self.loop.var):
+        for op in told:
+            value, buffer = op.operand("value"), op.region("word").buffer
+            assert isinstance(value, Expr), "the verifier has checked it"
+            terms, _ = linear_form(resolved(value, self.lets))
+            if any(self.loop.var in walk_expr(t) for t in terms if t != self.loop.var):
+                return False
+            rate = terms.get(self.loop.var, 0)
+            if op.opdef.effect is Effect.SIGNAL and op.attr("op") == "add":
+                if rate:
                     return False
-                rate = terms.get(self.loop.var, 0)
-                if stmt.opdef.effect is Effect.SIGNAL and stmt.attr("op") == "add":
-                    if rate:
-                        return False
-                else:
-                    rates.setdefault(stmt.region("word").buffer, set()).add(rate)
+            elif buffer in set_here or not rate or list(terms.values()) != [rate, rate]:
+                rates.setdefault(buffer, set()).add(rate)
         return all(len(rate) == 1 for rate in rates.values())
 
 

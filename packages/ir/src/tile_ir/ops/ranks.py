@@ -25,9 +25,10 @@ _NO_WORD = "take a word of a parameter that is annotated with T.Signals(n)"
 
 
 def _word(op: Op, target: Target) -> Problem | None:
-    """`word` is one int32; `value` is an integer. An addition to it is at another rank."""
+    """`word` is one int32; `value` is an integer. An addition to a word of this device alone needs
+    a line of ub."""
     word, value = op.region("word"), op.operand("value")
-    if not is_symmetric(word.buffer) and _adds(op):
+    if not is_symmetric(word.buffer) and _adds(op) and op.operand("through") is None:
         hint = "annotate the parameter with T.Signals(n), or add a tile with T.atomic_add"
         return op.problem("word", "not-symmetric", "is no symmetric tensor", hint)
     if constant_value(element_count(word)) != 1:

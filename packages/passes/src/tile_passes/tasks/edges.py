@@ -1,12 +1,12 @@
-"""Compute which tasks wait for which: from their reads and writes in gm, by their final texts.
+"""Find the waits between the blocks of tasks, from the places in gm that their final texts access.
 
-A block does the tasks in one order, and its cores meet behind each. So a task waits for others only
-where both touch the same bytes. Once a block has waited for a task, the blocks of that task are
-done with all their earlier work and waits, too.
+A block runs the tasks in one order, and its cores meet behind each. So a wait is needed only for
+places that another block has accessed. A wait for a block also covers all earlier tasks of that
+block, and its earlier waits.
 
-Tasks that touch memory of other ranks are in order as launches are: a block's signal to another
-rank holds for all blocks of its own rank, and so does its wait. Where all tasks
-are done several times, the next time waits for the one before it in the same way.
+Tasks that access symmetric tensors are in order as launches are: a signal to another rank is one
+for all blocks of a rank, and so is a wait. If all tasks run several times, the next turn waits for
+the one before it in the same way.
 """
 
 from __future__ import annotations
@@ -16,17 +16,34 @@ from dataclasses import dataclass
 
 from tile_ir import Buffer, Diagnostic, Func, Var, constant_value
 from tile_ir.ranks import is_symmetric
-from tile_passes.tasks.instances import Counts, TaskAccess, accesses_of, own_only
+from tile_passes.tasks.instances import TaskAccess, accesses_of, conflicts
+from tile_passes.tasks.windows import BlockWindow, whole, window_of
 
 
 @dataclass(frozen=True, slots=True)
 class TaskEdge:
-    """A task that begins once all blocks are done with another one: in the same turn, or in the one
-    `behind`."""
+    """A task whose blocks begin once those of another one in their window are done with it: in the
+    same turn, or in the one `behind`."""
 
     first: int
     then: int
+    window: BlockWindow
     behind: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlace:
+    """Where a task is done: how many blocks it has, if that is a number, and the blocks of the
+    launch that do something of it, from the one that does the first."""
+
+    count: int | None
+    blocks: tuple[int, ...]
+
+    @staticmethod
+    def of(task: Func, first: int, blocks: int) -> TaskPlace:
+        count = constant_value(task.launch.blocks)
+        wide = blocks if count is None else min(count, blocks)
+        return TaskPlace(count, tuple((first + n) % blocks for n in range(wide)))
 
 
 def edges_between(
@@ -44,7 +61,9 @@ def edges_of_turns(
     count, begins = len(tasks), firsts or [0] * len(tasks)
     found = _edges((*tasks, *tasks), blocks, (*begins, *begins), turn)
     return tuple(
-        TaskEdge(e.first % count, e.then - count, e.first < count) for e in found if e.then >= count
+        TaskEdge(e.first % count, e.then - count, e.window, e.first < count)
+        for e in found
+        if e.then >= count
     )
 
 
@@ -55,9 +74,8 @@ def _edges(
     touched = [accesses_of(task) for task in tasks]
     shared = [any(is_symmetric(a.tensor) for a in each) for each in touched]
     own = _parts_of_turns([a for each in touched for a in each], turn)
-    counts = [constant_value(task.launch.blocks) for task in tasks]
-    doing = [blocks_of(count, first, blocks) for count, first in zip(counts, begins, strict=True)]
-    known = _Completed.at_first(blocks, doing)
+    places = [TaskPlace.of(task, n, blocks) for task, n in zip(tasks, begins, strict=True)]
+    known = _Completed.at_first(blocks, places)
     found: list[TaskEdge] = []
     for then, later in enumerate(touched):
         for first in reversed(range(then)):
@@ -66,47 +84,74 @@ def _edges(
                 before = [a for a in before if a.tensor not in own]
             if not (ranks or meet(before, later)) or known.done_before(first, then):
                 continue
-            a, b, behind = counts[first], counts[then], begins[then] - begins[first]
-            both = None if a is None or b is None else Counts(a, b, blocks, behind)
-            if ranks or both is None or not own_only(before, later, both):
-                found.append(TaskEdge(first, then))
-                known.wait(first, then)
+            tellers = len(places[first].blocks)
+            needs = [frozenset(range(tellers))] * len(places[then].blocks)
+            if not ranks:
+                needs = known.left(
+                    first, then, needs_of(before, later, places[first], places[then])
+                )
+            if any(needs):
+                window = whole(tellers) if ranks else window_of(needs, tellers)
+                found.append(TaskEdge(first, then, window))
+                known.wait(first, then, window)
         known.do(then)
     return tuple(sorted(found, key=lambda e: (e.then, e.first)))
 
 
-def blocks_of(count: int | None, first: int, blocks: int) -> tuple[int, ...]:
-    """The blocks of a launch that do something of a task that begins at one of them."""
-    wide = blocks if count is None else min(count, blocks)
-    return tuple((first + n) % blocks for n in range(wide))
+def needs_of(
+    first: Sequence[TaskAccess], then: Sequence[TaskAccess], before: TaskPlace, later: TaskPlace
+) -> list[frozenset[int]]:
+    """For each block of the launch that runs a part of the second task, by its place there: the
+    places of the blocks of the first that access the same. A block needs no wait for itself."""
+    wide, width = len(before.blocks), len(later.blocks)
+    if before.count is None or later.count is None:
+        return [frozenset(range(wide))] * width
+    found: list[set[int]] = [set() for _ in range(width)]
+    for n, met in enumerate(conflicts(first, then, (before.count, later.count))):
+        found[n % width].update(m % wide for m in met)
+    return [
+        frozenset(m for m in met if before.blocks[m] != block)
+        for met, block in zip(found, later.blocks, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Completed:
     """For each block, the latest task of every block that is surely complete at a place of the
-    list. A wait for a task adds what was complete for the blocks of that task at its end."""
+    list. A wait for a block adds what was complete for it at the end of its task."""
 
-    doing: Sequence[tuple[int, ...]]
+    places: Sequence[TaskPlace]
     now: list[list[int]]
     then: list[dict[int, tuple[int, ...]]]
 
     @staticmethod
-    def at_first(blocks: int, doing: Sequence[tuple[int, ...]]) -> _Completed:
-        return _Completed(doing, [[-1] * blocks for _ in range(blocks)], [])
+    def at_first(blocks: int, places: Sequence[TaskPlace]) -> _Completed:
+        return _Completed(places, [[-1] * blocks for _ in range(blocks)], [])
 
     def done_before(self, first: int, then: int) -> bool:
         """Whether the first task is surely complete where any block begins the second one."""
-        return all(self.now[b][c] >= first for b in self.doing[then] for c in self.doing[first])
+        wanted = self.places[first].blocks
+        return all(self.now[b][c] >= first for b in self.places[then].blocks for c in wanted)
 
-    def wait(self, first: int, then: int) -> None:
-        told = [max(parts) for parts in zip(*self.then[first].values(), strict=True)]
-        for block in self.doing[then]:
-            self.now[block] = [max(pair) for pair in zip(self.now[block], told, strict=True)]
+    def left(self, first: int, then: int, needs: Sequence[frozenset[int]]) -> list[frozenset[int]]:
+        """For each block of the second task, the blocks of the first that may be incomplete."""
+        told = self.places[first].blocks
+        return [
+            frozenset(m for m in need if self.now[block][told[m]] < first)
+            for need, block in zip(needs, self.places[then].blocks, strict=True)
+        ]
+
+    def wait(self, first: int, then: int, window: BlockWindow) -> None:
+        told = self.places[first].blocks
+        for number, block in enumerate(self.places[then].blocks):
+            for m in window.blocks(number, len(told)):
+                done = self.then[first][told[m]]
+                self.now[block] = [max(pair) for pair in zip(self.now[block], done, strict=True)]
 
     def do(self, task: int) -> None:
-        for block in self.doing[task]:
+        for block in self.places[task].blocks:
             self.now[block][block] = task
-        self.then.append({block: tuple(self.now[block]) for block in self.doing[task]})
+        self.then.append({b: tuple(self.now[b]) for b in self.places[task].blocks})
 
 
 def meet(first: Sequence[TaskAccess], then: Sequence[TaskAccess]) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from tile_ir import (
     Buffer,
@@ -20,12 +21,21 @@ from tile_ir import (
     linear_form,
     reads_memory,
     simplify,
+    walk_expr,
 )
-from tile_ir.analysis import Interval, Ranges, interval, launch_ranges, regions_of, walk_with_ranges
+from tile_ir.analysis import (
+    EVERYTHING,
+    Interval,
+    Ranges,
+    interval,
+    launch_ranges,
+    regions_of,
+    walk_with_ranges,
+)
 from tile_ir.expr import substitute
 
-# Blocks of one task that are looked at one by one.
-MOST_BLOCKS = 96
+# Blocks of one task that are looked at one by one, and places of one block.
+MOST_BLOCKS, MOST_VALUES = 128, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +61,6 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """How many blocks two tasks have, and the launch; and of how many blocks of the launch the
-    second begins behind the first."""
-
-    first: int
-    then: int
-    blocks: int
-    behind: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class TaskAccess:
     """A part of a tensor that a task touches, by definitions and intervals around it."""
 
@@ -71,14 +70,23 @@ class TaskAccess:
     known: Ranges
     block: Var
 
-    def spans(self, number: int) -> tuple[Span, ...]:
-        """Where it lies for one block."""
+    def places(self, number: int) -> list[tuple[Span, ...]]:
+        """Where it lies for one block: for each value of those variables that decide it other than
+        as terms of a sum, if these are few."""
         here = {self.block: Const(number, self.block.dtype)}
         known = {**self.known, self.block: Interval.exactly(number)}
-        return tuple(
-            _span(simplify(substitute(s.offset, here)), s.extent, s.stride, known)
-            for s in self.region.dims
-        )
+        offsets = [simplify(substitute(s.offset, here)) for s in self.region.dims]
+        named = _few_values(offsets, known)
+        found: dict[tuple[Span, ...], None] = {}
+        for values in product(*named.values()):
+            at = dict(zip(named, map(Const, values, (v.dtype for v in named)), strict=True))
+            inside = {**known, **{v: Interval.exactly(int(c.value)) for v, c in at.items()}}
+            spans = (
+                _span(simplify(substitute(o, at)) if at else o, s.extent, s.stride, inside)
+                for o, s in zip(offsets, self.region.dims, strict=True)
+            )
+            found[tuple(spans)] = None
+        return list(found)
 
     @property
     def by_data(self) -> bool:
@@ -120,31 +128,51 @@ def _span(offset: Expr, extent: Expr, stride: int, known: Ranges) -> Span:
     return Span(first.low, first.high + reach, int(start), step if whole else 1, reach)
 
 
-def own_only(first: Sequence[TaskAccess], then: Sequence[TaskAccess], counts: Counts) -> bool:
-    """Whether no block touches what a task with another number, counted by blocks of the launch,
-    has touched before: then the order of each block is enough."""
-    if counts.first > MOST_BLOCKS or counts.then > MOST_BLOCKS:
-        return False
-    pairs = [(a, b) for a in first for b in then if _conflict(a, b)]
-    if any(not _comparable(a.region.buffer, b.region.buffer) for a, b in pairs):
-        return False
-    places = {id(a): [a.spans(n) for n in range(counts.first)] for a in first}
-    later = {id(b): [b.spans(n) for n in range(counts.then)] for b in then}
-    return all(
-        (n - m - counts.behind) % counts.blocks == 0 or _apart(x, y)
-        for a, b in pairs
-        for n, x in enumerate(places[id(a)])
-        for m, y in enumerate(later[id(b)])
-    )
+def _few_values(offsets: Sequence[Expr], known: Ranges) -> dict[Var, range]:
+    """The values of the variables in parts that are no terms of a sum."""
+    parts = (part for o in offsets for part in linear_form(o)[0] if not isinstance(part, Var))
+    inside = dict.fromkeys(v for part in parts for v in walk_expr(part) if isinstance(v, Var))
+    found: dict[Var, range] = {}
+    many = 1.0
+    for var in inside:
+        values = known.get(var, EVERYTHING)
+        many *= values.high - values.low + 1
+        if not many <= MOST_VALUES:
+            return {}
+        found[var] = range(int(values.low), int(values.high) + 1)
+    return found
 
 
-def _conflict(a: TaskAccess, b: TaskAccess) -> bool:
-    return a.tensor is b.tensor and (a.writes or b.writes)
+def conflicts(
+    first: Sequence[TaskAccess], then: Sequence[TaskAccess], counts: tuple[int, int]
+) -> list[frozenset[int]]:
+    """For each block of the second of two tasks with so many blocks, those of the first that touch
+    what it touches, where one of the two writes."""
+    everything = frozenset(range(counts[0]))
+    pairs = [(a, b) for a in first for b in then if a.tensor is b.tensor and (a.writes or b.writes)]
+    if pairs and (max(counts) > MOST_BLOCKS or not all(_comparable(*pair) for pair in pairs)):
+        return [everything] * counts[1]
+    before = {id(a): [a.places(m) for m in range(counts[0])] for a, _ in pairs}
+    later = {id(b): [b.places(n) for n in range(counts[1])] for _, b in pairs}
+    found: list[frozenset[int]] = []
+    for n in range(counts[1]):
+        met: set[int] = set()
+        for a, b in pairs:
+            mine = later[id(b)][n]
+            met.update(
+                m for m in everything - met
+                if any(not _apart(x, y) for x in before[id(a)][m] for y in mine)
+            )  # fmt: skip
+        found.append(frozenset(met))
+    return found
 
 
-def _comparable(a: Buffer, b: Buffer) -> bool:
+def _comparable(a: TaskAccess, b: TaskAccess) -> bool:
     """Whether the first indices of two descriptions of a tensor count the same parts."""
-    return a is b or (bool(a.shape) and bool(b.shape) and a.shape[0] == b.shape[0])
+    one, other = a.region.buffer, b.region.buffer
+    return one is other or (
+        bool(one.shape) and bool(other.shape) and one.shape[0] == other.shape[0]
+    )
 
 
 def _apart(x: tuple[Span, ...], y: tuple[Span, ...]) -> bool:

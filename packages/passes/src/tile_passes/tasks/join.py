@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from tile_ir import (
     INT32,
-    OPS,
     Alloc,
     Body,
     Buffer,
@@ -25,13 +23,9 @@ from tile_ir import (
     Launch,
     Let,
     LoopKind,
-    Memory,
     Op,
-    Operand,
     Phase,
-    Region,
     Section,
-    Slice,
     Stmt,
     Target,
     TaskKernel,
@@ -52,15 +46,13 @@ from tile_ir.opdef import Among
 from tile_ir.ranks import STEP, is_far, is_symmetric
 from tile_passes.free_names import FreeNames
 from tile_passes.tasks.code_size import large_bodies
+from tile_passes.tasks.counts import TaskCounts, operation
 from tile_passes.tasks.edges import edges_between, edges_of_turns, unknown_places
 from tile_passes.tasks.flags import refuse_counters
 from tile_passes.tasks.instances import accesses_of
 from tile_passes.tasks.prefetch import prefetched
 from tile_passes.tasks.schedule import TaskOrder, planned
 from tile_passes.tasks.split import rooms, turns_of
-
-# Elements of a line of gm: no two words lie in one, as cores write back whole lines.
-LINE = 16
 
 
 def joined(func: Func, tasks: Sequence[Func], target: Target) -> Func:
@@ -110,13 +102,18 @@ class _Joiner:
         self.lanes = self._lanes()
         self.blocks, firsts = self.plan.blocks, self.plan.firsts
         placed = [self._placed(task, first) for task, first in zip(tasks, firsts, strict=True)]
+        self.placed = placed
         if turns is None or constant_value(turns.stop) == 1:
             self.edges = edges_between(tasks, self.blocks, firsts)
         else:
             self.edges = edges_of_turns(tasks, self.blocks, turns.var, firsts)
         self.fixed = _never_written(func, tasks)
-        shape = (Const(len(tasks)), Const(self.blocks), Const(LINE))
-        self.words = Buffer(self.names.fresh("words"), Memory.GM, INT32, shape, self.loc)
+        named = (self.names.fresh("words"), self.names.fresh("added"))
+        self.counts = TaskCounts.of(
+            self.edges, self.blocks, named, self.allocs, self.target, self.loc
+        )
+        if self.edges and self.counts.line is not None:
+            self.allocs.append(self.counts.line)
         self.cubes = any(p.body(Core.CUBE) for p in placed)
         kinds = (Core.CUBE, Core.VECTOR) if self.cubes else (Core.VECTOR,)
         sections = tuple(self._section(core, placed, turns) for core in kinds)
@@ -126,7 +123,7 @@ class _Joiner:
         )  # fmt: skip
         used = {v for section in sections for s in walk((section,)) for v in variables_of(s)}
         counted: tuple[Buffer | Var, ...] = (
-            *([self.words] if self.edges else []),
+            *([self.counts.words] if self.edges else []),
             *([self.step] if self.step in used else []),
         )
         params = (*func.params, *rooms(func), *self.added, *counted)
@@ -221,16 +218,16 @@ class _Joiner:
         if not edges:
             return []
         cores = (self.lanes or 2) + self.cubes
-        own: Expr = Const(0) if core is Core.CUBE else simplify(self.lane + int(self.cubes))
+        # The vector core that counts up comes last.
+        own: Expr = Const(0) if core is Core.CUBE else simplify(cores - 1 - self.lane)
         looks: dict[bool, list[Stmt]] = {False: [], True: []}
+        block = self._turn(self.placed[number])
         for edge in edges:
-            count = self._tellers(edge.first)
-            turn = Var(self.names.fresh("look"))
-            word = self._word(edge.first, simplify(turn * cores + own))
             told = self.number - 1 if edge.behind else self.number
-            look = (self._op("wait_signal", word, told, "ge"),)
-            rounds = simplify(ceildiv(count - own, Const(cores)))
-            looks[edge.behind].append(For(turn, Const(0), rounds, LoopKind.SERIAL, look, self.loc))
+            turn = Var(self.names.fresh("look"))
+            wide = (self._wide(edge.first), self._wide(number))
+            look = self.counts.look(edge, wide, block, told, (own, cores), turn)
+            looks[edge.behind].append(look)
         behind = looks[True]
         if behind:
             behind = [If(self.turn > 0, tuple(behind), (), self.loc)]
@@ -255,8 +252,8 @@ class _Joiner:
         )
         return [For(turn, Const(0), simplify(rounds), LoopKind.SERIAL, body, self.loc)]
 
-    def _tellers(self, number: int) -> int:
-        """The number of blocks that signal the end of a task."""
+    def _wide(self, number: int) -> int:
+        """The number of blocks of the launch that run a part of a task."""
         most = constant_value(self.tasks[number].launch.blocks)
         return self.blocks if most is None else min(most, self.blocks)
 
@@ -267,23 +264,13 @@ class _Joiner:
 
     def _tell(self, number: int, p: _Placed) -> list[Stmt]:
         """Say that the block is done with a task."""
-        tell = (self._op("signal", self._word(number, self._turn(p)), self.number, "set"),)
+        tell = tuple(self.counts.tell(number, self._turn(p), self.number))
         if self.lanes is not None:
             return list(tell)
         return [If(equal(self.lane, Const(0)), tell, (), self.loc)]
 
-    def _word(self, number: int, block: Expr) -> Region:
-        places = (Const(number), block, Const(0))
-        return Region(self.words, tuple(Slice(place, Const(1)) for place in places))
-
-    def _op(self, name: str, *given: Expr | Region | str) -> Op:
-        """The operation; parts that are not given have their defaults."""
-        opdef = OPS[name]
-        operands: list[Operand] = [g for g in given if not isinstance(g, str)]
-        operands += [None] * (len(opdef.operands) - len(operands))
-        attrs: list[Any] = [g for g in given if isinstance(g, str)]
-        attrs += [a.default for a in opdef.attrs[len(attrs) :]]
-        return Op(opdef, tuple(operands), tuple(attrs), self.loc)
+    def _op(self, name: str) -> Op:
+        return operation(name, self.loc)
 
 
 def _never_written(func: Func, tasks: Sequence[Func]) -> frozenset[Buffer]:

@@ -27,14 +27,14 @@ from tile_ir import (
 from tile_ir.analysis import Ranges, interval, launch_ranges, ranges_inside
 from tile_ir.costs.instruction_cost import cost
 from tile_ir.ranks import is_symmetric
-from tile_passes.tasks.edges import meet
-from tile_passes.tasks.instances import Counts, accesses_of, own_only
+from tile_passes.tasks.edges import TaskPlace, meet, needs_of
+from tile_passes.tasks.instances import accesses_of
 
 # The trip count of a loop without a known bound.
 _SOME_ROUNDS = 4
-# Cycles from the end of a task until others go on with what it made: words are stored and looked at
-# (docs/language/index.md#several-kernels-in-one-launch).
-_WAIT = 4000
+# Cycles from the end of a task until others go on with what it made: words are counted up and
+# looked at (docs/language/index.md#several-kernels-in-one-launch).
+_WAIT = 1300
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ class _Done:
 
 class _TaskScheduler:
     def __init__(self, tasks: Sequence[Func], target: Target) -> None:
+        self.tasks = tasks
         self.touched = [accesses_of(task) for task in tasks]
         self.counts = [constant_value(task.launch.blocks) for task in tasks]
         self.needs = [
@@ -180,14 +181,9 @@ class _TaskScheduler:
         """Whether each block reads only what it wrote itself, if both begin at one block."""
         key = earlier, task
         if key not in self.aligned:
-            first, then = self.counts[earlier], self.counts[task]
-            self.aligned[key] = (
-                first is not None
-                and then is not None
-                and own_only(
-                    self.touched[earlier], self.touched[task], Counts(first, then, self.blocks)
-                )
-            )
+            before, later = (TaskPlace.of(self.tasks[n], 0, self.blocks) for n in key)
+            needs = needs_of(self.touched[earlier], self.touched[task], before, later)
+            self.aligned[key] = not any(needs)
         return self.aligned[key]
 
 

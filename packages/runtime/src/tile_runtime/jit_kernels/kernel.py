@@ -197,7 +197,7 @@ class JITKernel(KernelSources, TimedKernel):
         kept = self._kept if rank is None else rank.kept(self._kept)
         try:
             self._launch(kept.next_call(call))
-        except TileError:
+        except (TileError, KeyboardInterrupt):  # interrupted, words have counted some of the blocks
             if rank is None:  # those of ranks begin anew when all of them know
                 kept.begin_anew()
             raise

@@ -126,7 +126,7 @@ class Ranks:
             try:
                 named = self._named(kernel.binder, arguments)
                 self.result = self._run(launcher, calls, named, links)
-            except TileError:
+            except (TileError, KeyboardInterrupt):
                 for kept in self._kept.values():
                     kept.begin_anew()
                 raise

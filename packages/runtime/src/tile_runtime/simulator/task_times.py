@@ -15,16 +15,16 @@ from tile_ir.quick_dataclasses import dataclass
 from tile_runtime.simulator.timeline import WORK, Timeline
 
 _HEAD = re.compile(r"^(?P<indent> *)\{  // task (?P<name>\S+)$")
-_LOOK = "fresh_word("
+_LOOK, _MEETING = "fresh_word(", "sync_block<"
 # The first vector core of a block.
 VECTOR = 1
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTime:
-    """The modelled time of a task, in microseconds. It moves and computes from `begin` to `end`, on
-    any core. For `waited`, neither it nor a task before it does so; for `own`, it does so alone.
-    `early` is the time from HBM of the bytes that it loads before it waits."""
+    """Microseconds: from when to when a task moves and computes, on any core; for how long neither
+    it nor one before it does so; and for how long it does so alone. `early` is the time that HBM
+    needs for its loads in front of the wait, at most up to the end of the wait."""
 
     name: str
     begin: float
@@ -79,20 +79,17 @@ def task_times(timeline: Timeline, source: str) -> tuple[TaskTime, ...]:
             continue
         early = _of(timeline, [(begin, first) for begin, first, _ in parts])
         begin, end = works["begin"].min(), works["complete"].max()
+        loading = min(_loading(timeline, early), begin - early["begin"].min()) if len(early) else 0
         waited, own = max(0.0, begin - front), max(0.0, end - max(begin, front))
         front = max(front, end)
-        cycles = (begin, end, waited, own, _loading(timeline, early))
+        cycles = (begin, end, waited, own, loading)
         found.append(TaskTime(name, *(float(c) / timeline.mhz for c in cycles)))
     return tuple(found)
 
 
 def _loading(timeline: Timeline, loads: Any) -> float:
-    """Cycles until the first of some loads is there, and in which HBM gives them all."""
-    if not len(loads):
-        return 0.0
-    table = DEFAULT_TIMING
-    rate = timeline.hbm_bandwidth * 1e3 / timeline.mhz
-    return float(table.gm_load_latency + table.gm_miss_latency + loads["bytes"].sum() / rate)
+    """Cycles in which HBM gives some loads."""
+    return float(loads["bytes"].sum() * timeline.mhz / (timeline.hbm_bandwidth * 1e3))
 
 
 def gain_over(launches: Sequence[Timeline], whole: Timeline, source: str) -> Gain:
@@ -139,10 +136,11 @@ def _working(events: Any) -> Any:
 
 def _places(lines: Sequence[str]) -> Iterator[tuple[str, int, int, int]]:
     """The name of each task on each kind of core, its first line, the first one behind its waits,
-    and the one behind it."""
+    and the one behind its work, where its signals stand."""
     for at, line in enumerate(lines):
         if (head := _HEAD.match(line)) is None:
             continue
         end = lines.index(head["indent"] + "}", at)
         looks = [n for n in range(at, end) if _LOOK in lines[n]]
-        yield head["name"], at + 1, (looks[-1] if looks else at) + 1, end + 1
+        told = [n for n in range(at, end) if _MEETING in lines[n]]
+        yield head["name"], at + 1, (looks[-1] if looks else at) + 1, (told or [end])[-1] + 1
