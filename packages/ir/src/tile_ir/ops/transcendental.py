@@ -86,7 +86,7 @@ OPS = (
         "dst = hyperbolic tangent of src; off by less than 6 ulp of a float, 1 ulp of a half",
         QUOTIENTS,
         2.5,
-        27,
+        17,
     ),
     _function(
         "erf",
@@ -94,7 +94,7 @@ OPS = (
         "dst = error function of src; off by less than 7 ulp of a float, 1 ulp of a half",
         QUOTIENTS,
         2.5,
-        29,
+        17,
     ),
     replace(
         ELEMENTWISE,
