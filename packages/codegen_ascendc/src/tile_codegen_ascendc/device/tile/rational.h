@@ -83,14 +83,13 @@ __aicore__ inline void levelling(const AscendC::LocalTensor<float>& dst, const A
     AscendC::Mins(dst, x, 1.0f, size);
 }
 
-// A whole operand, part by part; `scratch` holds four chunks. A part has an odd number of repeats, so that every second
-// one begins in the other half of the groups of banks.
+// A whole operand, `part` elements at a time, of which `scratch` holds four times as many: an odd number of repeats, so
+// that every second part begins in the other half of the groups of banks.
 template <class Function, class T>
 __aicore__ inline void levelled(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
-    const AscendC::LocalTensor<float>& scratch, uint32_t count, Site site = Site::here())
+    const AscendC::LocalTensor<float>& scratch, uint32_t part, uint32_t count, Site site = Site::here())
 {
     SiteScope scope(site);
-    constexpr uint32_t part = kChunk - kRepeatBytes / sizeof(float);
     const auto numerator = scratch[part];
     const auto square = scratch[2 * part];
     const auto denominator = scratch[3 * part];
