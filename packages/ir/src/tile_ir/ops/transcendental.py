@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT32
-from tile_ir.lazy import np
 from tile_ir.layout.geometry import REPEAT_BYTES
+from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
 from tile_ir.opdef import OpDef, Scratch
@@ -25,10 +25,9 @@ from tile_ir.ops.rules import (
 )
 from tile_ir.quick_dataclasses import replace
 
-
 # Working memory that all of these get along with: four values for each element of a chunk.
 LEAST = 4 * CHUNK
-# Elements of a quotient that are computed at once where there is room: each step waits for the last.
+# Elements of a quotient that are computed at once where there is room: a step waits for the last.
 MOST_AT_ONCE = 4 * CHUNK
 
 

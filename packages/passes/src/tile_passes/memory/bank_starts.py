@@ -1,4 +1,4 @@
-"""Where buffers of ub begin so that the operands of vector instructions do not meet in its banks."""
+"""Where buffers of ub begin so that operands of vector instructions do not meet in its banks."""
 
 from __future__ import annotations
 
@@ -61,9 +61,7 @@ def bank_starts(allocs: Sequence[Alloc], body: Body) -> dict[Alloc, int]:
     return {alloc: half[alloc] * REPEAT_BYTES for alloc in large}
 
 
-def _better_half(
-    alloc: Alloc, half: dict[Alloc, int], weights: dict[Meeting, float]
-) -> int:
+def _better_half(alloc: Alloc, half: dict[Alloc, int], weights: dict[Meeting, float]) -> int:
     meets = [0.0, 0.0]
     for (a, b, apart), weight in weights.items():
         if alloc in (a, b):
@@ -73,14 +71,10 @@ def _better_half(
     return int(meets[0] > meets[1])
 
 
-def _weights(
-    large: Sequence[Alloc], allocs: Sequence[Alloc], body: Body
-) -> dict[Meeting, float]:
+def _weights(large: Sequence[Alloc], allocs: Sequence[Alloc], body: Body) -> dict[Meeting, float]:
     """Repeats in which two buffers are read, by whether they meet where they begin `apart`."""
     by_buffer: dict[Buffer, Alloc] = {a.buffer: a for a in large}
-    for a in allocs:
-        if a.alias_of in by_buffer:
-            by_buffer[a.buffer] = by_buffer[a.alias_of]
+    by_buffer |= {a.buffer: by_buffer[a.alias_of] for a in allocs if a.alias_of in by_buffer}
     found: dict[Meeting, float] = defaultdict(float)
     for op, times in _vector_ops(body, 1.0):
         for first, second in combinations(_read(op), 2):

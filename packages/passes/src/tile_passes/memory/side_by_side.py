@@ -13,7 +13,10 @@ Addresses = dict[Alloc, int]
 
 
 def side_by_side(
-    allocs: Sequence[Alloc], align: int, scratch_apart: bool, starts: Mapping[Alloc, int] | None = None
+    allocs: Sequence[Alloc],
+    align: int,
+    scratch_apart: bool,
+    starts: Mapping[Alloc, int] | None = None,
 ) -> Addresses:
     """Addresses of one memory's buffers, of any size together; scratch comes behind everything
     else.

@@ -1,5 +1,5 @@
-"""Sums of one and a hyperbolic tangent, and products with a logistic function, as one quotient of an
-exponential: fewer instructions, and one rounding less.
+"""Sums of one and a hyperbolic tangent, and products with a logistic function, as one quotient of
+an exponential: fewer instructions, and one rounding less.
 
 `1 + tanh(z)` is `2 / (1 + e ** -2z)`. The sum would lose what the tangent has below -1 + 2 ** -24;
 the quotient has the relative precision of its parts. A factor becomes the numerator.
