@@ -1,5 +1,5 @@
-"""Stores at an index with two loop variables as its digits, against NumPy; and what levels off as a
-quotient. None stays a scalar loop."""
+"""Stores at an index with two loop variables as its digits, to columns, and of what levels off,
+against NumPy."""
 
 from __future__ import annotations
 
@@ -86,6 +86,49 @@ def test_equals_numpy(
         warnings.simplefilter("ignore")  # both vector cores may do the same
         made = kernel(rows, size, number, dtype)(torch.from_numpy(x))
     assert np.array_equal(made.numpy(), meaning(x, number))
+
+
+@jit(out_idx=[-1])
+def columns(rows: int, width: int, number: int, dtype: str) -> Any:
+    """Columns of a tile from the fourth on, and the first one."""
+
+    @T.prim_func
+    def k(
+        X: T.Tensor((number, rows), dtype),
+        Z: T.Tensor((rows, width), dtype),
+        Y: T.Tensor((rows, width), dtype),
+    ):
+        with T.Kernel(1, threads=2, is_npu=True):
+            x = T.alloc_shared((rows,), dtype)
+            y = T.alloc_shared((rows, width), dtype)
+            T.copy(Z, y)
+            for g in T.serial(number):
+                T.copy(X[g, 0], x)
+                for i in T.Parallel(rows):
+                    y[i, g + 3] = x[i] * 2
+            for i in T.Parallel(rows):
+                y[i, 0] = 5
+            T.copy(y, Y)
+
+    return k
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "number", "dtype"),
+    [
+        (19, 16, 5, "float32"),
+        exhaustive(300, 32, 9, "float16"),
+        exhaustive(16, 24, 1, "int32"),
+        exhaustive(33, 16, 2, "int16"),
+    ],
+)
+def test_columns_of_a_tile(rows: int, width: int, number: int, dtype: str) -> None:
+    x = np.arange(number * rows).reshape(number, rows).astype(dtype)
+    y = np.full((rows, width), -1).astype(dtype)
+    with override(check="strict"):
+        made = columns(rows, width, number, dtype)(torch.from_numpy(x), torch.from_numpy(y))
+    y[:, 3 : 3 + number], y[:, 0] = x.T * 2, 5
+    assert np.array_equal(made.numpy(), y)
 
 
 @jit(out_idx=[-1])

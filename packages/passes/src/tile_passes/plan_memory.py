@@ -26,7 +26,8 @@ def plan_memory(func: Func, target: Target) -> Func:
     """Give every buffer an address; those not needed at the same time share bytes if they must.
 
     Needs: LOWERED. Gives: PLANNED. Idea: buffers lie side by side in order of allocation, around
-    fixed addresses; an alias is at the address of its buffer. If a memory is too small and the
+    fixed addresses; in ub long ones begin where operands of one instruction are in different banks.
+    An alias is at the address of its buffer. If a memory is too small and the
     kernel leaves memory to the compiler, buffers become intervals with holes: linear scan in
     several orders, then an exact search that misses no placement. Intervals that interfere only
     where an operation may write in place are coalesced as a last resort. Otherwise the scratch of
