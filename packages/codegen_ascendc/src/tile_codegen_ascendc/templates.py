@@ -18,6 +18,7 @@ from tile_ir.ops.expand import blocks_apart
 from tile_ir.ops.gather import PATTERNS
 from tile_ir.ops.reduce import blocks_fit, kept_results, reduced_axis
 from tile_ir.ops.scan import scanned_axis
+from tile_ir.ops.transcendental import elements_at_once
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -69,6 +70,7 @@ def _environment() -> Environment:
     env.globals["reduce_work"] = _reduce_work
     env.globals["blocks_apart"] = blocks_apart
     env.globals["pattern_number"] = lambda pattern: PATTERNS[pattern][0]
+    env.globals["elements_at_once"] = elements_at_once
     env.globals["scanned_axis"] = scanned_axis
     env.globals["broadcast_axis"] = broadcast_axis
     return env

@@ -15,6 +15,7 @@ from tile_passes.deepen_products import deepen_products
 from tile_passes.distribute_loops import distribute_loops
 from tile_passes.driver import check_known, run_passes
 from tile_passes.guard_accesses import guard_accesses
+from tile_passes.hoist_invariants import hoist_invariants
 from tile_passes.infer_memory import infer_memory
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
@@ -66,6 +67,7 @@ PIPELINE: tuple[Pass, ...] = (
     stage_scalar_stores,
     deepen_products,
     lower_tile_ops,
+    hoist_invariants,
     distribute_loops,
     pipeline_across_cores,
     insert_cross_core_sync,

@@ -14,6 +14,7 @@ from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness
 from tile_passes.memory.allocate import allocate
 from tile_passes.memory.allocation_problem import AllocationProblem, Interval, Pair
+from tile_passes.memory.bank_starts import bank_starts
 from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
 from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
 from tile_passes.order_sharing import order_sharing, waits_of_sharing
@@ -25,7 +26,8 @@ def plan_memory(func: Func, target: Target) -> Func:
     """Give every buffer an address; those not needed at the same time share bytes if they must.
 
     Needs: LOWERED. Gives: PLANNED. Idea: buffers lie side by side in order of allocation, around
-    fixed addresses; an alias is at the address of its buffer. If a memory is too small and the
+    fixed addresses; in ub long ones begin where operands of one instruction are in different banks.
+    An alias is at the address of its buffer. If a memory is too small and the
     kernel leaves memory to the compiler, buffers become intervals with holes: linear scan in
     several orders, then an exact search that misses no placement. Intervals that interfere only
     where an operation may write in place are coalesced as a last resort. Otherwise the scratch of
@@ -93,6 +95,11 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
         if end_of(stacked) > capacity:
             raise overflow_by_hand(stacked, facts.live, memory, target)
         return stacked
+    if memory is Memory.UB:
+        starts = bank_starts(allocs, facts.func.launch.body)
+        clear = side_by_side(allocs, align, scratch_apart=True, starts=starts)
+        if end_of(clear) <= capacity:
+            return clear
     apart = side_by_side(allocs, align, scratch_apart=True)
     if end_of(apart) <= capacity:
         return apart

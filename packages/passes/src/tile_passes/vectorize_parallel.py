@@ -51,6 +51,7 @@ from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
 from tile_passes.parallel.inner_loops import rounds_outside
+from tile_passes.parallel.joined_loops import over_places
 from tile_passes.parallel.joined_stores import joined_stores
 from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, domain_of, leaves
 from tile_passes.parallel.nest_form import (
@@ -231,6 +232,9 @@ class _Vectorizer:
 
     def leaf(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """One statement of a nest. Dimensions beyond those of a tile are serial loops around it."""
+        joined = over_places(leaf, known, self.temporaries, self.whole_or_rows)
+        if joined is not None:
+            return under(leaf.guards, joined, leaf.stmt.loc)
         leaf = in_target_order(leaf)
         if len(leaf.loops) > MOST_DIMENSIONS:
             outer, *rest = leaf.loops

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_ir.dtypes import FLOAT16, FLOAT32, INT32
+from tile_ir.layout.geometry import REPEAT_BYTES
 from tile_ir.lazy import np
 from tile_ir.machine import Memory
 from tile_ir.nodes import Op
@@ -18,15 +19,38 @@ from tile_ir.ops.rules import (
     FLOATS,
     UB,
     destination,
+    elements_bound,
     scratch_operand,
     source,
 )
 from tile_ir.quick_dataclasses import replace
 
+# Working memory that all of these get along with: four values for each element of a chunk.
+LEAST = 4 * CHUNK
+# Elements of a quotient that are computed at once where there is room: a step waits for the last.
+MOST_AT_ONCE = 4 * CHUNK
+
+
+def _quotient_scratch(op: Op) -> tuple[Scratch, ...]:
+    lanes = REPEAT_BYTES // FLOAT32.size
+    liked = min(elements_bound(op.region("dst")) + 2 * lanes, MOST_AT_ONCE)
+    return (Scratch(Memory.UB, FLOAT32, max(4 * liked, LEAST), LEAST),)
+
+
+def elements_at_once(op: Op) -> int:
+    """Elements of a quotient that its working memory holds four values of: an odd number of
+    repeats, so that the values begin in both halves of the groups of banks."""
+    lanes = REPEAT_BYTES // FLOAT32.size
+    repeats = LEAST // (4 * lanes)
+    if op.scratch is not None:
+        repeats = max(elements_bound(op.scratch), LEAST) // (4 * lanes)
+    return (repeats - 1 | 1) * lanes
+
 
 def _function(
-    name: str, meaning: Callable[..., Any], doc: str, api: str, rate: float, instructions: int
-) -> OpDef:
+    name: str, meaning: Callable[..., Any], doc: str, api: str, rate: float, instructions: int,
+    scratch: Callable[[Op], tuple[Scratch, ...]] = lambda op: (Scratch(Memory.UB, FLOAT32, LEAST),),
+) -> OpDef:  # fmt: skip
     return replace(
         ELEMENTWISE,
         name=name,
@@ -35,7 +59,7 @@ def _function(
         ascend_c=api,
         operands=(destination("dst", UB, *FLOATS), source("src"), scratch_operand()),
         meaning=meaning,
-        scratch=lambda op: (Scratch(Memory.UB, FLOAT32, 4 * CHUNK),),
+        scratch=scratch,
         rate=(rate, rate),
         instructions=lambda op: instructions,
     )
@@ -86,7 +110,8 @@ OPS = (
         "dst = hyperbolic tangent of src; off by less than 6 ulp of a float, 1 ulp of a half",
         QUOTIENTS,
         2.5,
-        27,
+        17,
+        _quotient_scratch,
     ),
     _function(
         "erf",
@@ -94,7 +119,8 @@ OPS = (
         "dst = error function of src; off by less than 7 ulp of a float, 1 ulp of a half",
         QUOTIENTS,
         2.5,
-        29,
+        17,
+        _quotient_scratch,
     ),
     replace(
         ELEMENTWISE,

@@ -16,6 +16,7 @@ from tile_ir import (
     Region,
     Slice,
     Var,
+    active_dims,
     cast,
     constant_value,
     element_count,
@@ -47,6 +48,10 @@ def among_others(s: VectorSteps, dst: Region) -> None:
     name, dtype = dst.buffer.name, dst.dtype
     if dtype.size not in MASKED:
         raise Unsuitable(f"no instruction writes single bytes of `{name}`", None, _CURE)
+    blocks = _blocks_of_column(s, dst)
+    if blocks is not None:
+        _into_column(s, dst, blocks)
+        return
     line = _as_line(s, dst)
     lines = line if line is not None else _as_rows(s, dst)
     if lines is None:
@@ -111,6 +116,32 @@ def _as_rows(s: VectorSteps, dst: Region) -> _PlacesInRows | None:
     row, first = s.domain.vars[0], s.domain.starts[0]
     wide = Domain((row, place), (first, ZERO), (s.domain.extents[0], Const(width)))
     return _PlacesInRows(wide, column, (simplify(row - first), number))
+
+
+def _blocks_of_column(s: VectorSteps, dst: Region) -> Domain | None:
+    """A block for each element of a column whose rows lie whole blocks apart; None for others."""
+    width, unit = constant_value(dst.buffer.shape[-1]), BLOCK_BYTES // dst.dtype.size
+    (var, *more) = s.domain.vars
+    rows = len(dst.dims) - 2
+    if more or rows < 0 or width is None or width % unit or active_dims(dst) != (rows,):
+        return None
+    place = _place(s, var.name, unit)
+    starts, extents = s.domain.starts, s.domain.extents
+    return Domain((var, place), (*starts, ZERO), (*extents, Const(unit)))
+
+
+def _into_column(s: VectorSteps, dst: Region, blocks: Domain) -> None:
+    """The values, each in all elements of a block, of which the column takes its own."""
+    value = s.typed(s.store.value, dst.dtype, s.domain, None)
+    if isinstance(value, Expr):
+        tile = s.tile(dst.dtype, blocks)
+        s.emit("fill", tile, cast(value, dst.dtype))
+    else:
+        tile = s.spread(value, s.domain, blocks)
+    unit = BLOCK_BYTES // dst.dtype.size
+    own = Slice(simplify(dst.dims[-1].offset % unit), ONE)
+    s.emit("copy_lanes", Region(tile.buffer, (tile.dims[0], own)), dst)
+    s.release(tile)
 
 
 def _place(s: VectorSteps, name: str, width: int) -> Var:

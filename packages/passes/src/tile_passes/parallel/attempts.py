@@ -9,6 +9,7 @@ from tile_ir.analysis import Ranges, constant_trips, loop_range
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
+from tile_passes.parallel.logistic import as_quotients
 from tile_passes.parallel.narrow_integers import fitted
 from tile_passes.parallel.nest import Domain, Leaf, NoRoom, Unsuitable, domain_of
 from tile_passes.parallel.parts_of_rows import parts_of_rows
@@ -46,7 +47,7 @@ class Attempts:
     ) -> VectorStatement:
         """The steps with rows between operations packed, or else with rows at whole blocks. Raises
         Unsuitable."""
-        value = fitted(cast(store.value, store.buffer.dtype), known)
+        value = as_quotients(fitted(cast(store.value, store.buffer.dtype), known))
         store = replace(store, value=value)
         reason: Unsuitable | None = None
         for dense in (True, False) if len(domain.vars) == 2 else (True,):

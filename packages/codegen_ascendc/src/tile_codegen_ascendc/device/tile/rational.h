@@ -41,12 +41,14 @@ struct ErrorFunction {
     }
 };
 
-// x = f(x) on one chunk; `square`, `numerator` and `denominator` are scratch.
+// dst = f(src) on one chunk; `square` lies in the half of the groups of banks that the numerator and the denominator
+// do not begin in, and `x` with it. Their Horner schemes run side by side: neither waits for the other.
 template <class Function>
-__aicore__ inline void levelling(const AscendC::LocalTensor<float>& x, const AscendC::LocalTensor<float>& square,
+__aicore__ inline void levelling(const AscendC::LocalTensor<float>& dst, const AscendC::LocalTensor<float>& src,
+    const AscendC::LocalTensor<float>& x, const AscendC::LocalTensor<float>& square,
     const AscendC::LocalTensor<float>& numerator, const AscendC::LocalTensor<float>& denominator, int32_t size)
 {
-    AscendC::Maxs(x, x, -Function::limit, size);
+    AscendC::Maxs(x, src, -Function::limit, size);
     AscendC::PipeBarrier<PIPE_V>();
     AscendC::Mins(x, x, Function::limit, size);
     AscendC::PipeBarrier<PIPE_V>();
@@ -58,11 +60,19 @@ __aicore__ inline void levelling(const AscendC::LocalTensor<float>& x, const Asc
     AscendC::Adds(numerator, numerator, Function::numerator(Function::over - 2), size);
     AscendC::Adds(denominator, denominator, Function::denominator(Function::under - 2), size);
     AscendC::PipeBarrier<PIPE_V>();
+    static_assert(Function::under <= Function::over, "the numerator has as many factors at least");
     for (uint32_t i = Function::over - 2; i > 0; --i) {
-        horner(numerator, square, Function::numerator(i - 1), size);
-    }
-    for (uint32_t i = Function::under - 2; i > 0; --i) {
-        horner(denominator, square, Function::denominator(i - 1), size);
+        const bool both = i <= Function::under - 2;
+        AscendC::Mul(numerator, numerator, square, size);
+        if (both) {
+            AscendC::Mul(denominator, denominator, square, size);
+        }
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::Adds(numerator, numerator, Function::numerator(i - 1), size);
+        if (both) {
+            AscendC::Adds(denominator, denominator, Function::denominator(i - 1), size);
+        }
+        AscendC::PipeBarrier<PIPE_V>();
     }
     AscendC::Mul(x, x, numerator, size);
     AscendC::PipeBarrier<PIPE_V>();
@@ -70,30 +80,30 @@ __aicore__ inline void levelling(const AscendC::LocalTensor<float>& x, const Asc
     AscendC::PipeBarrier<PIPE_V>();
     AscendC::Maxs(x, x, -1.0f, size);
     AscendC::PipeBarrier<PIPE_V>();
-    AscendC::Mins(x, x, 1.0f, size);
-    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::Mins(dst, x, 1.0f, size);
 }
 
-// A whole operand, chunk by chunk; `scratch` holds four chunks.
+// A whole operand, `part` elements at a time, of which `scratch` holds four times as many: an odd number of repeats, so
+// that every second part begins in the other half of the groups of banks.
 template <class Function, class T>
 __aicore__ inline void levelled(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
-    const AscendC::LocalTensor<float>& scratch, uint32_t count, Site site = Site::here())
+    const AscendC::LocalTensor<float>& scratch, uint32_t part, uint32_t count, Site site = Site::here())
 {
     SiteScope scope(site);
-    for (uint32_t start = 0; start < count; start += kChunk) {
-        const uint32_t size = minimum(count - start, kChunk);
+    const auto numerator = scratch[part];
+    const auto square = scratch[2 * part];
+    const auto denominator = scratch[3 * part];
+    for (uint32_t start = 0; start < count; start += part) {
+        const uint32_t size = minimum(count - start, part);
+        const int32_t length = static_cast<int32_t>(size);
         AscendC::PipeBarrier<PIPE_V>();
         if constexpr (Same<T, float>::value) {
-            copy_ub_ub(scratch, src[start], size);
+            levelling<Function>(dst[start], src[start], scratch, square, numerator, denominator, length);
         } else {
             AscendC::Cast(scratch, src[start], AscendC::RoundMode::CAST_NONE, size);
-        }
-        AscendC::PipeBarrier<PIPE_V>();
-        levelling<Function>(
-            scratch, scratch[kChunk], scratch[2 * kChunk], scratch[3 * kChunk], static_cast<int32_t>(size));
-        if constexpr (Same<T, float>::value) {
-            copy_ub_ub(dst[start], scratch, size);
-        } else {
+            AscendC::PipeBarrier<PIPE_V>();
+            levelling<Function>(scratch, scratch, scratch, square, numerator, denominator, length);
+            AscendC::PipeBarrier<PIPE_V>();
             AscendC::Cast(dst[start], scratch, AscendC::RoundMode::CAST_RINT, size);
         }
     }
