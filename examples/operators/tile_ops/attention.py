@@ -130,8 +130,11 @@ def make_logsum(sizes: Sizes, shape: tuple[int, ...], dtype: torch.dtype) -> tor
 SCORES = 16384  # that both lanes take at a time, while the next ones are loaded
 QKV = "q: T[B, H, S, D], k: T[B, G, L, D], v: T[B, G, L, D]"
 RULES = (
+    Rule("H >= 1", "there must be a head of queries"),
+    Rule("G >= 1", "there must be a head of keys"),
     Rule("H % G == 0", "each head of keys has as many heads of queries: give H a multiple of G"),
     Rule("L >= 1", "attention needs a key"),
+    Rule("D >= 16", "a head must have elements"),
     Rule("D % 16 == 0", "heads are products of 16 columns: pad them with zeros"),
     Rule("D <= 256", "the tiles of wider heads do not fit"),
 )
