@@ -17,7 +17,7 @@ import tile_frontend as T
 
 from .manifest import FLOATS, Case, Rule, Tiles, operator
 from .signature import Sizes
-from .tiles import CORES, UB_BYTES, nearby_rows, padded, row_tiles, widest
+from .tiles import BLOCK, CORES, UB_BYTES, nearby_rows, padded, row_tiles, widest
 
 AUTOMATIC = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
 TYPES = {"T": FLOATS}
@@ -126,6 +126,8 @@ def cross_entropy(N: int, dtype: str, rows: int, columns: int) -> T.PrimFunc:
             total = T.alloc_shared((rows,), accum)
             part = T.alloc_shared((rows,), accum)
             chosen = T.alloc_shared((rows,), accum)
+            near = T.alloc_shared((rows, BLOCK), dtype)  # the element of the label comes first
+            wide = T.alloc_shared((rows, BLOCK), accum)
             mine = T.ceildiv(T.ceildiv(M, rows) - cid, CORES)
             for load in T.Pipelined(mine * steps, num_stages=2):
                 step = load % steps
@@ -136,11 +138,13 @@ def cross_entropy(N: int, dtype: str, rows: int, columns: int) -> T.PrimFunc:
                     T.copy(label, place)
                     T.tile.fill(peak, LOWEST)
                     T.tile.fill(total, 0.0)
-                    T.tile.fill(chosen, 0.0)
+                    for i in T.serial(rows):
+                        at = T.if_then_else(label[i] >= 0, label[i], N)
+                        T.copy(X[row + i, at], near[i, :])
+                    T.copy(near, wide)
+                    for i in T.serial(rows):
+                        chosen[i] = wide[i, 0]
                 T.copy(raw, x)
-                for i in T.serial(rows):
-                    if label[i] >= step * columns and label[i] < T.min((step + 1) * columns, N):
-                        chosen[i] = x[i, label[i] - step * columns]
                 T.copy(peak, before)
                 T.reduce_max(x, peak, dim=-1)
                 for i in T.Parallel(rows):
