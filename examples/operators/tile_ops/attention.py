@@ -13,6 +13,7 @@ import tile_frontend as T
 from .attention_gradients import attention_key_gradients, attention_query_gradient
 from .attention_kernels import attention
 from .manifest import FLOATS, HALVES, Case, Rule, Tiles, operator
+from .rows import turns
 from .signature import Sizes
 from .tiles import CORES, nearby_rows, padded, row_tiles, widest
 
@@ -31,7 +32,7 @@ def row_dots(N: int, dtype: str, rows: int) -> T.PrimFunc:
             a = T.alloc_shared((rows, width), accum)
             b = T.alloc_shared((rows, width), accum)
             total = T.alloc_shared((rows,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(A[row, 0], raw_a)
                 T.copy(B[row, 0], raw_b)

@@ -10,6 +10,7 @@ import torch
 import tile_frontend as T
 
 from .manifest import FLOATS, Case, Rule, Tiles, operator
+from .rows import turns
 from .signature import Sizes
 from .tiles import CORES, UB_BYTES, nearby_rows, padded, row_tiles
 
@@ -28,7 +29,7 @@ def gather_rows(N: int, dtype: str, rows: int) -> T.PrimFunc:
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
             x = T.alloc_shared((rows, width), dtype)
             places = T.alloc_shared((rows,), "int32")
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(R, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(R, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(index[row : row + rows], places)
                 for i in T.serial(rows):

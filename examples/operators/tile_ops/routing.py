@@ -11,6 +11,7 @@ import tile_frontend as T
 
 from .examples import example
 from .manifest import FLOATS, HALVES, Case, Rule, Tiles, operator
+from .rows import turns
 from .signature import Sizes
 from .tiles import CORES, row_tiles
 
@@ -36,7 +37,7 @@ def top_k(N: int, K: int, dtype: str, rows: int) -> T.PrimFunc:
             place = T.alloc_shared((rows, most), accum)
             index = T.alloc_shared((rows, most), "int32")
             out = T.alloc_shared((rows, T.cdiv(most, 16) * 16), dtype)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(X[row, 0], raw)
                 T.copy(raw, x)

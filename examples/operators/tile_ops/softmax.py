@@ -16,6 +16,7 @@ from torch.nn import functional as F
 import tile_frontend as T
 
 from .manifest import FLOATS, Case, Rule, Tiles, operator
+from .rows import turns
 from .signature import Sizes
 from .tiles import BLOCK, CORES, UB_BYTES, nearby_rows, padded, row_tiles, widest
 
@@ -37,7 +38,7 @@ def softmax(N: int, logarithm: bool, dtype: str, rows: int) -> T.PrimFunc:
             e = T.alloc_shared((rows, width), accum)
             peak = T.alloc_shared((rows,), accum)
             scale = T.alloc_shared((rows,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(X[row, 0], raw, pad_value=-T.infinity(dtype))
                 T.copy(raw, x)
@@ -79,7 +80,7 @@ def softmax_gradient(N: int, logarithm: bool, dtype: str, rows: int) -> T.PrimFu
             y = T.alloc_shared((rows, width), accum)
             product = T.alloc_shared((rows, width), accum)
             total = T.alloc_shared((rows,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(G[row, 0], raw)
                 T.copy(Y[row, 0], raw_result)
@@ -128,7 +129,7 @@ def cross_entropy(N: int, dtype: str, rows: int, columns: int) -> T.PrimFunc:
             chosen = T.alloc_shared((rows,), accum)
             near = T.alloc_shared((rows, BLOCK), dtype)  # the element of the label comes first
             wide = T.alloc_shared((rows, BLOCK), accum)
-            mine = T.ceildiv(T.ceildiv(M, rows) - cid, CORES)
+            mine = turns(M, rows, cid)
             for load in T.Pipelined(mine * steps, num_stages=2):
                 step = load % steps
                 row = (cid + load // steps * CORES) * rows
@@ -189,7 +190,7 @@ def cross_entropy_gradient(N: int, dtype: str, rows: int, columns: int) -> T.Pri
             place = T.alloc_shared((rows,), accum)
             g = T.alloc_shared((rows,), accum)
             total = T.alloc_shared((rows,), accum)
-            mine = T.ceildiv(T.ceildiv(M, rows) - cid, CORES)
+            mine = turns(M, rows, cid)
             for load in T.Pipelined(mine * steps, num_stages=2):
                 step = load % steps
                 row = (cid + load // steps * CORES) * rows

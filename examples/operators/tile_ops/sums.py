@@ -51,7 +51,7 @@ def running_sums(N: int, dtype: str, rows: int) -> T.PrimFunc:
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
             raw = T.alloc_shared((rows, width), dtype)
             x = T.alloc_shared((rows, width), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(X[row, 0], raw)
                 T.copy(raw, x)
