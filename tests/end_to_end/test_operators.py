@@ -108,6 +108,32 @@ def test_gradients_are_those_of_torch(name: str) -> None:
     assert compared
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("queries", "keys"), [(40, 150), (150, 40)], ids=["more keys", "more queries"]
+)
+def test_gradients_of_attention_where_tiles_meet_no_other(queries: int, keys: int) -> None:
+    """Under a causal mask, keys behind the last query have gradients of 0."""
+    torch.manual_seed(0)
+    shapes = ((queries, 2), (keys, 1), (keys, 1))
+    given = [torch.randn(1, heads, count, 32).half() for count, heads in shapes]
+    ours = [x.clone().requires_grad_() for x in given]
+    theirs = [x.float().requires_grad_() for x in given]
+    found, _ = called("attention", *ours, True)
+    expected, _ = OPERATORS["attention"].reference(*theirs, True)
+    weight = torch.randn(found.shape).half()
+    found.backward(weight)
+    expected.backward(weight.float())
+    for x, y in zip(ours, theirs, strict=True):
+        assert relative(x.grad, y.grad) <= GRADIENT["float16"]
+
+
+def test_index_outside_of_the_rows_adds_zeros() -> None:
+    x, index = torch.randn(5, 40), torch.tensor([[0, -1], [7, 4], [2, 2]], dtype=torch.int32)
+    found = called("combine_rows", x, index, torch.ones(3, 2))
+    assert torch.equal(found, torch.stack([x[0], x[4], x[2] + x[2]]))
+
+
 def test_no_gradient_passes_through_the_sums_of_cross_entropy() -> None:
     """They require none, so that nobody takes zeros for one."""
     _, arguments = small("cross_entropy")
@@ -209,6 +235,12 @@ REFUSED = {
     "width": ("softmax", (torch.ones(1, 20000),),
               "tile_ops::softmax: N = 20000 does not fulfil N <= 10240; "
               "hint: a tile holds whole rows: give at most 10240 columns"),
+    "heads": ("attention",
+              (torch.ones(1, 2, 4, 16).half(), *[torch.ones(1, 0, 4, 16).half()] * 2, True),
+              "tile_ops::attention: G = 0 does not fulfil G >= 1; hint: there must be a head of keys"),
+    "no-width": ("attention", (*[torch.ones(1, 1, 4, 0).half()] * 3, True),
+                 "tile_ops::attention: D = 0 does not fulfil D >= 16; "
+                 "hint: a head must have elements"),
     "derived": ("rope", (torch.ones(2, 1, 32), torch.ones(2, 15), torch.ones(2, 16)),
                 "tile_ops::rope: cos has 15 where float32[S, D // 2] has D // 2 = 16; "
                 "hint: its shape must be [2, 16]"),

@@ -1,8 +1,7 @@
-"""The kernels of attention: flash attention with grouped queries, and its gradients.
+"""The kernel of attention: flash attention with grouped queries.
 
-One loop over the keys of a tile of queries, with a running maximum and sum. Under a causal mask or
-a window, tiles without a key that counts are left out. The gradients make the weights again from
-the logarithms of the sums; theirs need no running maximum, so that they stay on the cube core.
+It is one loop over all tiles of a core, so that no round waits for the last one of a tile. Under a
+causal mask or a window, tiles of keys without one that counts are left out.
 """
 
 from __future__ import annotations
@@ -11,44 +10,117 @@ from typing import Any
 
 import tile_frontend as T
 
+from .key_masks import HIDDEN, fill_gaps, hide_keys
 from .tiles import CORES
 
 AUTOMATIC = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
-HIDDEN = -1e30  # the score of a key that does not count
+KEYS = 128  # whose values are loaded at a time
+
+
+def halves(count: Any, paired: bool) -> Any:
+    """Items of work: pairs of tiles, one from each end, or tiles alone."""
+    return T.ceildiv(count, 2) if paired else count
+
+
+def place_in_pair(r: Any, cid: Any, rounds: Any, tiles: Any, reach: Any, paired: bool) -> Any:
+    """Return tile, turn and turns of a core's round.
+
+    `reach` gives the turns of the first tile of an item; the second one takes those that are left.
+    The tiles of a causal mask need as many rounds in pairs as any other pair, or one less.
+    """
+    item, at = r // rounds * CORES + cid, r % rounds
+    if not paired:
+        return item, at, rounds
+    of_first = reach(item)
+    second = at >= of_first
+    return (
+        T.if_then_else(second, tiles - 1 - item, item),
+        at - T.if_then_else(second, of_first, 0),
+        T.if_then_else(second, rounds - of_first, of_first),
+    )
+
+
+def rounds_of_queries(S: Any, L: Any, causal: bool, window: int, block_M: int, block_N: int) -> Any:
+    """Compute how many tiles of keys an item of tiles of queries takes, at most."""
+    every = T.ceildiv(L, block_N)
+    if window:
+        return T.min((window + block_M - 2) // block_N + 2, every)
+    if causal:
+        wider = max(block_M // block_N, 1)
+        return T.min(T.ceildiv(T.ceildiv(S, block_M) * block_M, block_N) + wider, 2 * every)
+    return every
+
+
+def place_of_queries(
+    r: Any, cid: Any, batches: Any, S: Any, L: Any, H: int, causal: bool, window: int,
+    block_M: int, block_N: int,
+) -> Any:  # fmt: skip
+    """Return batch, head, first query, first key, turn and turns of a core's round.
+
+    Cores begin with other keys: one finds in L2 what its neighbour has loaded.
+    """
+    tiles = T.ceildiv(S, block_M)
+    rounds = rounds_of_queries(S, L, causal, window, block_M, block_N)
+
+    def reach(item: Any) -> Any:
+        return T.min(T.ceildiv((item % tiles + 1) * block_M, block_N), T.ceildiv(L, block_N))
+
+    tile, turn, turns = place_in_pair(
+        r, cid, rounds, batches * H * tiles, reach, causal and not window
+    )
+    first = tile % tiles * block_M
+    begin = T.max(first - window + 1, 0) // block_N if window else 0
+    key = (begin + (turn + cid) % turns) * block_N
+    return tile // tiles // H, tile // tiles % H, first, key, turn, turns
 
 
 @T.macro
-def hide_keys(
-    s: T.Tensor, query: T.int32, key: T.int32, L: T.int32, causal: bool, window: int,
-    block_M: int, block_N: int,
+def weigh(
+    s: T.Tensor, before: T.Tensor, peak: T.Tensor, c: T.int32, scale: float, rows: int, block_N: int
+) -> None:
+    """Turn scores into weights by the new peaks of their rows: exp(scale * (s - peak))."""
+    T.reduce_max(s, peak[c, :], dim=-1)
+    for i in T.Parallel(rows):
+        peak[c, i] = T.max(peak[c, i], before[c, i])
+    for i, j in T.Parallel(rows, block_N):
+        s[i, j] = T.exp((s[i, j] - peak[c, i]) * scale)
+
+
+@T.macro
+def shrink_totals(
+    total: T.Tensor, fresh: T.Tensor, before: T.Tensor, peak: T.Tensor, shrink: T.Tensor,
+    scale: float, chunks: int, rows: int,
 ) -> None:  # fmt: skip
-    """Hide keys behind the last one, behind the query, and those before the window."""
-    if key + block_N > L:
-        for i, j in T.Parallel(block_M, block_N):
-            s[i, j] = T.if_then_else(key + j < L, s[i, j], HIDDEN)
-    if causal:  # noqa: SIM102 - known while compiling
-        if key + block_N > query + 1:
-            for i, j in T.Parallel(block_M, block_N):
-                s[i, j] = T.if_then_else(j > i + (query - key), HIDDEN, s[i, j])
-    if window > 0:  # noqa: SIM102 - known while compiling
-        if key < query + block_M - window:
-            for i, j in T.Parallel(block_M, block_N):
-                s[i, j] = T.if_then_else(j <= i + (query - key - window), HIDDEN, s[i, j])
+    """Compute the factors of sums with older peaks, and the sums of all weights so far."""
+    for c, i in T.Parallel(chunks, rows):
+        shrink[c, i] = T.exp((before[c, i] - peak[c, i]) * scale)
+    for c, i in T.Parallel(chunks, rows):
+        total[c, i] = total[c, i] * shrink[c, i] + fresh[c, i]
 
 
-def end_of_keys(last: Any, L: Any, causal: bool, block_N: int) -> Any:
-    """Tiles of keys that a tile of queries needs, whose last one is `last - 1`."""
-    every = T.ceildiv(L, block_N)
-    return T.min(T.ceildiv(last, block_N), every) if causal else every
+@T.macro
+def add_up(o: T.Tensor, part: T.Tensor, shrink: T.Tensor, c: T.int32, rows: int, D: int) -> None:
+    """Add weighted values to the smaller sum of those before."""
+    for i, j in T.Parallel(rows, D):
+        o[c, i, j] = o[c, i, j] * shrink[c, i] + part[i, j]
+
+
+@T.macro
+def over_sums(o: T.Tensor, sums: T.Tensor, c: T.int32, rows: int, D: int) -> None:
+    """Divide weighted values by the sums of weights."""
+    for i, j in T.Parallel(rows, D):
+        o[c, i, j] = o[c, i, j] / sums[c, i]
 
 
 @T.jit(out_idx=[3, 4], pass_configs=AUTOMATIC)
 def attention(
     H: int, G: int, D: int, scale: float, causal: bool, window: int, dtype: str,
-    block_M: int, block_N: int,
+    block_M: int, block_N: int, rows: int,
 ) -> T.PrimFunc:  # fmt: skip
     batches, S, L = T.symbolic("batches"), T.symbolic("S"), T.symbolic("L")
     accum = "float32"
+    chunks, parts = block_M // rows, max(block_N // KEYS, 1)
+    part_N, columns = block_N // parts, min(block_M, block_N)
 
     @T.prim_func
     def kernel(
@@ -61,202 +133,67 @@ def attention(
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
             q = T.alloc_shared((block_M, D), dtype)
             k = T.alloc_shared((block_N, D), dtype)
-            v = T.alloc_shared((block_N, D), dtype)
+            v = T.alloc_shared((part_N, D), dtype)
             weights = T.alloc_shared((block_M, block_N), dtype)
             scores = T.alloc_fragment((block_M, block_N), accum)
             product = T.alloc_fragment((block_M, D), accum)
-            s = T.alloc_shared((block_M, block_N), accum)
-            p = T.alloc_shared((block_M, block_N), dtype)
-            part = T.alloc_shared((block_M, D), accum)
-            o = T.alloc_shared((block_M, D), accum)
-            out = T.alloc_shared((block_M, D), dtype)
-            before = T.alloc_shared((block_M,), accum)
-            peak = T.alloc_shared((block_M,), accum)
-            shrink = T.alloc_shared((block_M,), accum)
-            total = T.alloc_shared((block_M,), accum)
-            fresh = T.alloc_shared((block_M,), accum)
-            tiles = T.ceildiv(S, block_M)
-            for t in T.serial(T.ceildiv(batches * H * tiles - cid, CORES)):
-                # Long rows of a causal mask come first.
-                tile = tiles - 1 - (t * CORES + cid) // (batches * H)
-                head = (t * CORES + cid) % (batches * H) % H
-                batch = (t * CORES + cid) % (batches * H) // H
-                first = tile * block_M
-                begin = T.max(first - window + 1, 0) // block_N if window > 0 else 0
-                end = end_of_keys(first + block_M, L, causal, block_N)
-                T.copy(Q[batch, head, first : first + block_M, :], q)
-                T.tile.fill(o, 0.0)
-                T.tile.fill(total, 0.0)
-                T.tile.fill(peak, HIDDEN)
-                for n in T.Pipelined(T.max(end - begin, 0), num_stages=2):
-                    at = (begin + n) * block_N
-                    T.copy(K[batch, head // (H // G), at : at + block_N, :], k)
-                    T.gemm_v0(q, k, scores, transpose_B=True, init=True)
-                    T.copy(scores, s)
-                    hide_keys(s, first, at, L, causal, window, block_M, block_N)
-                    T.copy(peak, before)
-                    T.reduce_max(s, peak, dim=-1)
-                    for i in T.Parallel(block_M):
-                        peak[i] = T.max(peak[i], before[i])
-                        shrink[i] = T.exp((before[i] - peak[i]) * scale)
-                    for i, j in T.Parallel(block_M, block_N):
-                        s[i, j] = T.exp((s[i, j] - peak[i]) * scale)
+            s = T.alloc_shared((rows, block_N), accum)
+            p = T.alloc_shared((rows, block_N), dtype)
+            part = T.alloc_shared((rows, D), accum)
+            o = T.alloc_shared((chunks, rows, D), accum)
+            out = T.alloc_shared((rows, D), dtype)
+            before = T.alloc_shared((chunks, rows), accum)
+            peak = T.alloc_shared((chunks, rows), accum)
+            shrink = T.alloc_shared((chunks, rows), accum)
+            total = T.alloc_shared((chunks, rows), accum)
+            fresh = T.alloc_shared((chunks, rows), accum)
+            sums = T.alloc_shared((chunks, rows), accum)
+            logs = T.alloc_shared((chunks, rows), accum)
+            gaps = T.alloc_shared((rows, columns), accum)
+            ends = T.alloc_shared((block_N,), accum)
+            if causal:
+                fill_gaps(gaps, ends, rows, columns)
+            items = halves(batches * H * T.ceildiv(S, block_M), causal and not window)
+            rounds = rounds_of_queries(S, L, causal, window, block_M, block_N)
+            for r in T.Pipelined(T.ceildiv(items - cid, CORES) * rounds, num_stages=3):
+                batch, head, first, key, turn, turns = place_of_queries(
+                    r, cid, batches, S, L, H, causal, window, block_M, block_N
+                )
+                if turn == 0:
+                    T.copy(Q[batch, head, first : first + block_M, :], q)
+                T.copy(K[batch, head // (H // G), key : key + block_N, :], k)
+                T.gemm_v0(q, k, scores, transpose_B=True, init=True)
+                if turn == 0:
+                    T.tile.fill(total, 0.0)
+                    T.tile.fill(peak, HIDDEN)
+                T.copy(peak, before)
+                for c in T.Pipelined(chunks, num_stages=2):
+                    T.copy(scores[c * rows : (c + 1) * rows, :], s)
+                    at = first + c * rows
+                    hide_keys(s, gaps, ends, at, key, L, causal, window, rows, block_N, columns)
+                    weigh(s, before, peak, c, scale, rows, block_N)
                     T.copy(s, p)
-                    T.copy(p, weights)
-                    T.reduce_sum(s, fresh, dim=-1)
-                    for i in T.Parallel(block_M):
-                        total[i] = total[i] * shrink[i] + fresh[i]
-                    T.copy(V[batch, head // (H // G), at : at + block_N, :], v)
-                    T.gemm_v0(weights, v, product, init=True)
-                    T.copy(product, part)
-                    for i, j in T.Parallel(block_M, D):
-                        o[i, j] = o[i, j] * shrink[i] + part[i, j]
-                for i, j in T.Parallel(block_M, D):
-                    o[i, j] = o[i, j] / total[i]
-                for i in T.Parallel(block_M):
-                    peak[i] = peak[i] * scale + T.log(total[i])
-                T.copy(o, out)
-                T.copy(out, Output[batch, head, first : first + block_M, :])
-                T.copy(peak, logsum[batch, head, first : first + block_M])
+                    T.copy(p, weights[c * rows : (c + 1) * rows, :])
+                    T.reduce_sum(s, fresh[c, :], dim=-1)
+                shrink_totals(total, fresh, before, peak, shrink, scale, chunks, rows)
+                T.copy(total, sums)
+                for c, i in T.Parallel(chunks, rows):
+                    logs[c, i] = peak[c, i] * scale + T.log(total[c, i])
 
-    return kernel
-
-
-@T.jit(out_idx=[-1], pass_configs=AUTOMATIC)
-def attention_query_gradient(
-    H: int, G: int, D: int, scale: float, causal: bool, window: int, dtype: str,
-    block_M: int, block_N: int,
-) -> T.PrimFunc:  # fmt: skip
-    batches, S, L = T.symbolic("batches"), T.symbolic("S"), T.symbolic("L")
-    accum = "float32"
-
-    @T.prim_func
-    def kernel(
-        grad: T.Tensor((batches, H, S, D), dtype),
-        Q: T.Tensor((batches, H, S, D), dtype),
-        K: T.Tensor((batches, G, L, D), dtype),
-        V: T.Tensor((batches, G, L, D), dtype),
-        logsum: T.Tensor((batches, H, S), accum),
-        delta: T.Tensor((batches, H, S), accum),
-        DQ: T.Tensor((batches, H, S, D), dtype),
-    ) -> None:
-        with T.Kernel(CORES, threads=2, is_npu=True) as cid:
-            q = T.alloc_shared((block_M, D), dtype)
-            g = T.alloc_shared((block_M, D), dtype)
-            k = T.alloc_shared((block_N, D), dtype)
-            v = T.alloc_shared((block_N, D), dtype)
-            slopes = T.alloc_shared((block_M, block_N), dtype)
-            scores = T.alloc_fragment((block_M, block_N), accum)
-            products = T.alloc_fragment((block_M, block_N), accum)
-            total = T.alloc_fragment((block_M, D), accum)
-            s = T.alloc_shared((block_M, block_N), accum)
-            d = T.alloc_shared((block_M, block_N), accum)
-            p = T.alloc_shared((block_M, block_N), dtype)
-            sums = T.alloc_shared((block_M,), accum)
-            deltas = T.alloc_shared((block_M,), accum)
-            tiles = T.ceildiv(S, block_M)
-            for t in T.serial(T.ceildiv(batches * H * tiles - cid, CORES)):
-                tile = tiles - 1 - (t * CORES + cid) // (batches * H)
-                head = (t * CORES + cid) % (batches * H) % H
-                batch = (t * CORES + cid) % (batches * H) // H
-                first = tile * block_M
-                begin = T.max(first - window + 1, 0) // block_N if window > 0 else 0
-                end = end_of_keys(first + block_M, L, causal, block_N)
-                T.copy(Q[batch, head, first : first + block_M, :], q)
-                T.copy(grad[batch, head, first : first + block_M, :], g)
-                T.copy(logsum[batch, head, first : first + block_M], sums)
-                T.copy(delta[batch, head, first : first + block_M], deltas)
-                for n in T.Pipelined(T.max(end - begin, 0), num_stages=2):
-                    at = (begin + n) * block_N
-                    T.copy(K[batch, head // (H // G), at : at + block_N, :], k)
-                    T.copy(V[batch, head // (H // G), at : at + block_N, :], v)
-                    T.gemm_v0(q, k, scores, transpose_B=True, init=True)
-                    T.gemm_v0(g, v, products, transpose_B=True, init=True)
-                    T.copy(scores, s)
-                    T.copy(products, d)
-                    hide_keys(s, first, at, L, causal, window, block_M, block_N)
-                    for i, j in T.Parallel(block_M, block_N):
-                        s[i, j] = T.exp(s[i, j] * scale - sums[i])
-                    for i, j in T.Parallel(block_M, block_N):
-                        d[i, j] = (d[i, j] - deltas[i]) * s[i, j] * scale
-                    T.copy(d, p)
-                    T.copy(p, slopes)
-                    T.gemm_v0(slopes, k, total, init=(n == 0))
-                T.copy(total, DQ[batch, head, first : first + block_M, :])
-
-    return kernel
-
-
-@T.jit(out_idx=[-2, -1], pass_configs=AUTOMATIC)
-def attention_key_gradients(
-    H: int, G: int, D: int, scale: float, causal: bool, window: int, dtype: str,
-    block_M: int, block_N: int,
-) -> T.PrimFunc:  # fmt: skip
-    batches, S, L = T.symbolic("batches"), T.symbolic("S"), T.symbolic("L")
-    accum, shared = "float32", H // G
-
-    @T.prim_func
-    def kernel(
-        grad: T.Tensor((batches, H, S, D), dtype),
-        Q: T.Tensor((batches, H, S, D), dtype),
-        K: T.Tensor((batches, G, L, D), dtype),
-        V: T.Tensor((batches, G, L, D), dtype),
-        logsum: T.Tensor((batches, H, S), accum),
-        delta: T.Tensor((batches, H, S), accum),
-        DK: T.Tensor((batches, G, L, D), dtype),
-        DV: T.Tensor((batches, G, L, D), dtype),
-    ) -> None:
-        with T.Kernel(CORES, threads=2, is_npu=True) as cid:
-            q = T.alloc_shared((block_M, D), dtype)
-            g = T.alloc_shared((block_M, D), dtype)
-            k = T.alloc_shared((block_N, D), dtype)
-            v = T.alloc_shared((block_N, D), dtype)
-            slopes = T.alloc_shared((block_M, block_N), dtype)
-            weights = T.alloc_shared((block_M, block_N), dtype)
-            scores = T.alloc_fragment((block_M, block_N), accum)
-            products = T.alloc_fragment((block_M, block_N), accum)
-            of_key = T.alloc_fragment((block_N, D), accum)
-            of_value = T.alloc_fragment((block_N, D), accum)
-            s = T.alloc_shared((block_M, block_N), accum)
-            d = T.alloc_shared((block_M, block_N), accum)
-            p = T.alloc_shared((block_M, block_N), dtype)
-            r = T.alloc_shared((block_M, block_N), dtype)
-            sums = T.alloc_shared((block_M,), accum)
-            deltas = T.alloc_shared((block_M,), accum)
-            tiles = T.ceildiv(L, block_N)
-            for t in T.serial(T.ceildiv(batches * G * tiles - cid, CORES)):
-                tile = (t * CORES + cid) // (batches * G)
-                head = (t * CORES + cid) % (batches * G) % G
-                batch = (t * CORES + cid) % (batches * G) // G
-                at = tile * block_N
-                begin = at // block_M if causal else 0
-                last = T.min(at + block_N + window - 1, S) if window > 0 else S
-                steps = T.max(T.ceildiv(last, block_M) - begin, 0)
-                T.copy(K[batch, head, at : at + block_N, :], k)
-                T.copy(V[batch, head, at : at + block_N, :], v)
-                for n in T.Pipelined(steps * shared, num_stages=2):
-                    query = head * shared + n // steps
-                    first = (begin + n % steps) * block_M
-                    T.copy(Q[batch, query, first : first + block_M, :], q)
-                    T.copy(grad[batch, query, first : first + block_M, :], g)
-                    T.copy(logsum[batch, query, first : first + block_M], sums)
-                    T.copy(delta[batch, query, first : first + block_M], deltas)
-                    T.gemm_v0(q, k, scores, transpose_B=True, init=True)
-                    T.gemm_v0(g, v, products, transpose_B=True, init=True)
-                    T.copy(scores, s)
-                    T.copy(products, d)
-                    hide_keys(s, first, at, L, causal, window, block_M, block_N)
-                    for i, j in T.Parallel(block_M, block_N):
-                        s[i, j] = T.exp(s[i, j] * scale - sums[i])
-                    T.copy(s, p)
-                    T.copy(p, weights)
-                    for i, j in T.Parallel(block_M, block_N):
-                        d[i, j] = (d[i, j] - deltas[i]) * s[i, j] * scale
-                    T.copy(d, r)
-                    T.copy(r, slopes)
-                    T.gemm_v0(weights, g, of_value, transpose_A=True, init=(n == 0))
-                    T.gemm_v0(slopes, q, of_key, transpose_A=True, init=(n == 0))
-                T.copy(of_key, DK[batch, head, at : at + block_N, :])
-                T.copy(of_value, DV[batch, head, at : at + block_N, :])
+                for j in T.Pipelined(parts, num_stages=4):
+                    at = key + j * part_N
+                    T.copy(V[batch, head // (H // G), at : at + part_N, :], v)
+                    T.gemm_v0(weights[:, j * part_N : (j + 1) * part_N], v, product, init=j == 0)
+                if turn == 0:
+                    T.tile.fill(o, 0.0)
+                for c in T.Pipelined(chunks, num_stages=2):
+                    T.copy(product[c * rows : (c + 1) * rows, :], part)
+                    add_up(o, part, shrink, c, rows, D)
+                    if turn == turns - 1:
+                        over_sums(o, sums, c, rows, D)
+                        T.copy(o[c, :, :], out)
+                        at = first + c * rows
+                        T.copy(out, Output[batch, head, at : at + rows, :])
+                        T.copy(logs[c, :], logsum[batch, head, at : at + rows])
 
     return kernel

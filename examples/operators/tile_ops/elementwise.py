@@ -15,6 +15,7 @@ from torch.nn import functional as F
 import tile_frontend as T
 
 from .manifest import FLOATS, Case, Operator, Tiles, operator
+from .rows import turns
 from .signature import Sizes
 from .tiles import CORES, UB_BYTES
 
@@ -31,7 +32,7 @@ def one_to_one(formula: Callable[..., Any], dtype: str, size: int) -> T.PrimFunc
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
             raw = T.alloc_shared((size,), dtype)
             x = T.alloc_shared((size,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(n, size) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(n, size, cid), num_stages=2):
                 at = (cid + t * CORES) * size
                 T.copy(X[at : at + size], raw)
                 T.copy(raw, x)
@@ -56,7 +57,7 @@ def two_to_one(formula: Callable[..., Any], dtype: str, size: int) -> T.PrimFunc
             raw_b = T.alloc_shared((size,), dtype)
             a = T.alloc_shared((size,), accum)
             b = T.alloc_shared((size,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(n, size) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(n, size, cid), num_stages=2):
                 at = (cid + t * CORES) * size
                 T.copy(A[at : at + size], raw_a)
                 T.copy(B[at : at + size], raw_b)
@@ -92,7 +93,7 @@ def three_to_two(
             a = T.alloc_shared((size,), accum)
             b = T.alloc_shared((size,), accum)
             d = T.alloc_shared((size,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(n, size) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(n, size, cid), num_stages=2):
                 at = (cid + t * CORES) * size
                 T.copy(G[at : at + size], raw_g)
                 T.copy(A[at : at + size], raw_a)

@@ -72,7 +72,8 @@ OPERATORS = (
         " table: int32[B, most], lengths: int32[B]) -> T[B, H, D]", {"T": HALVES},
         kernel=_paged, tiles=lambda s: (s.page,), choices=lambda s: [(s.page,)], reference=paged,
         rules=(
-            HEAD, Rule("H % G == 0", "give H a multiple of G"), Rule("D <= 128", "split the heads"),
+            HEAD, Rule("G >= 1", "there must be a head of keys"),
+            Rule("H % G == 0", "give H a multiple of G"), Rule("D <= 128", "split the heads"),
             Rule("page % 16 == 0", "pages hold a multiple of 16 keys"),
             Rule("page <= 128", "take shorter pages"),
         ),
@@ -94,6 +95,7 @@ OPERATORS = (
         rules=(
             Rule("H % 16 == 0", "heads are rows of products: pad them to 16"),
             Rule("D % 64 == 0", "a quarter of D is a tile"), Rule("D <= 512", "split the heads"),
+            Rule("R >= 16", "turned columns are a product of their own: give at least 16"),
             Rule("R % 16 == 0", "heads are products of 16 columns: pad them with zeros"),
             Rule("R <= 64", "split the heads"), Rule("S >= 1", "attention needs a key"),
         ),

@@ -10,6 +10,7 @@ import torch
 import tile_frontend as T
 
 from .manifest import FLOATS, Case, Rule, Tiles, operator
+from .rows import turns
 from .signature import Sizes
 from .tiles import CORES, UB_BYTES, nearby_rows, padded, row_tiles
 
@@ -28,7 +29,7 @@ def gather_rows(N: int, dtype: str, rows: int) -> T.PrimFunc:
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
             x = T.alloc_shared((rows, width), dtype)
             places = T.alloc_shared((rows,), "int32")
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(R, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(R, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(index[row : row + rows], places)
                 for i in T.serial(rows):
@@ -41,7 +42,7 @@ def gather_rows(N: int, dtype: str, rows: int) -> T.PrimFunc:
 
 @T.jit(out_idx=[-1], pass_configs=AUTOMATIC)
 def combine_rows(N: int, K: int, dtype: str, columns: int) -> T.PrimFunc:
-    """A row is the sum of K weighted ones."""
+    """A row is the sum of K weighted ones. An index outside of the rows adds zeros."""
     M, R, accum = T.symbolic("M"), T.symbolic("R"), "float32"
     blocks = T.cdiv(N, columns)
     width = T.cdiv(K, 8) * 8
@@ -65,7 +66,8 @@ def combine_rows(N: int, K: int, dtype: str, columns: int) -> T.PrimFunc:
                 T.copy(index[row, 0:width], places)
                 T.copy(weight[row, 0:width], weights)
                 for i in T.serial(K):
-                    T.copy(X[places[i], column], raw[i, :])
+                    place = places[i]
+                    T.copy(X[T.if_then_else(place >= 0, place, M), column], raw[i, :])
                 T.copy(raw, x)
                 for i, j in T.Parallel(K, columns):
                     x[i, j] = x[i, j] * weights[i]

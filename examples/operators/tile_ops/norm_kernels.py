@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import tile_frontend as T
 
+from .rows import (
+    add_product,
+    center,
+    inverse_root,
+    load_rows,
+    load_vector,
+    mean_of_products,
+    store_rows,
+    turns,
+)
 from .tiles import CORES, padded
 
 AUTOMATIC = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
@@ -19,26 +29,20 @@ def rms_norm(N: int, eps: float, dtype: str, rows: int) -> T.PrimFunc:
     ) -> None:
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
             raw = T.alloc_shared((rows, width), dtype)
+            out = T.alloc_shared((rows, width), dtype)
             raw_weight = T.alloc_shared((width,), dtype)
             x = T.alloc_shared((rows, width), accum)
             square = T.alloc_shared((rows, width), accum)
             weight = T.alloc_shared((width,), accum)
             scale = T.alloc_shared((rows,), accum)
-            T.copy(W[0:width], raw_weight)
-            T.copy(raw_weight, weight)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            load_vector(W, raw_weight, weight, width)
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
-                T.copy(X[row, 0], raw)
-                T.copy(raw, x)
-                for i, j in T.Parallel(rows, width):
-                    square[i, j] = x[i, j] * x[i, j]
-                T.reduce_sum(square, scale, dim=-1)
-                for i in T.Parallel(rows):
-                    scale[i] = 1.0 / T.sqrt(scale[i] * (1.0 / N) + eps)
+                load_rows(X, row, raw, x)
+                inverse_root(x, square, scale, N, eps, rows, width)
                 for i, j in T.Parallel(rows, width):
                     x[i, j] = x[i, j] * scale[i] * weight[j]
-                T.copy(x, raw)
-                T.copy(raw, Y[row, 0])
+                store_rows(x, out, Y, row)
 
     return kernel
 
@@ -63,29 +67,20 @@ def add_rms_norm(N: int, eps: float, dtype: str, rows: int) -> T.PrimFunc:
             square = T.alloc_shared((rows, width), accum)
             weight = T.alloc_shared((width,), accum)
             scale = T.alloc_shared((rows,), accum)
-            T.copy(W[0:width], raw_weight)
-            T.copy(raw_weight, weight)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            load_vector(W, raw_weight, weight, width)
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
-                T.copy(X[row, 0], raw)
-                T.copy(R[row, 0], raw_other)
-                T.copy(raw, x)
-                T.copy(raw_other, square)
+                load_rows(X, row, raw, x)
+                load_rows(R, row, raw_other, square)
                 for i, j in T.Parallel(rows, width):
                     x[i, j] = x[i, j] + square[i, j]
                 # The sum is rounded before it is normed, as the next layer sees it.
-                T.copy(x, raw_other)
+                store_rows(x, raw_other, total, row)
                 T.copy(raw_other, x)
-                T.copy(raw_other, total[row, 0])
-                for i, j in T.Parallel(rows, width):
-                    square[i, j] = x[i, j] * x[i, j]
-                T.reduce_sum(square, scale, dim=-1)
-                for i in T.Parallel(rows):
-                    scale[i] = 1.0 / T.sqrt(scale[i] * (1.0 / N) + eps)
+                inverse_root(x, square, scale, N, eps, rows, width)
                 for i, j in T.Parallel(rows, width):
                     x[i, j] = x[i, j] * scale[i] * weight[j]
-                T.copy(x, raw)
-                T.copy(raw, Y[row, 0])
+                store_rows(x, raw, Y, row)
 
     return kernel
 
@@ -105,44 +100,32 @@ def rms_norm_gradients(N: int, eps: float, dtype: str, rows: int) -> T.PrimFunc:
     ) -> None:
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
             raw = T.alloc_shared((rows, width), dtype)
+            raw_grad = T.alloc_shared((rows, width), dtype)
             raw_weight = T.alloc_shared((width,), dtype)
             g = T.alloc_shared((rows, width), accum)
             x = T.alloc_shared((rows, width), accum)
             product = T.alloc_shared((rows, width), accum)
-            sums = T.alloc_shared((rows, width), accum)
+            of_weight = T.alloc_shared((rows, width), accum)
             weight = T.alloc_shared((width,), accum)
             scale = T.alloc_shared((rows,), accum)
             slope = T.alloc_shared((rows,), accum)
-            T.copy(W[0:width], raw_weight)
-            T.copy(raw_weight, weight)
-            T.tile.fill(sums, 0.0)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            load_vector(W, raw_weight, weight, width)
+            T.tile.fill(of_weight, 0.0)
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
-                T.copy(G[row, 0], raw)
-                T.copy(raw, g)
-                T.copy(X[row, 0], raw)
-                T.copy(raw, x)
-                for i, j in T.Parallel(rows, width):
-                    product[i, j] = x[i, j] * x[i, j]
-                T.reduce_sum(product, scale, dim=-1)
-                for i in T.Parallel(rows):
-                    scale[i] = 1.0 / T.sqrt(scale[i] * (1.0 / N) + eps)
+                load_rows(X, row, raw, x)
+                load_rows(G, row, raw_grad, g)
+                inverse_root(x, product, scale, N, eps, rows, width)
                 for i, j in T.Parallel(rows, width):
                     x[i, j] = x[i, j] * scale[i]
+                add_product(of_weight, g, x, rows, width)
                 for i, j in T.Parallel(rows, width):
-                    product[i, j] = g[i, j] * x[i, j]
+                    g[i, j] = g[i, j] * weight[j]
+                mean_of_products(g, x, product, slope, N, rows, width)
                 for i, j in T.Parallel(rows, width):
-                    sums[i, j] = sums[i, j] + product[i, j]
-                for i, j in T.Parallel(rows, width):
-                    product[i, j] = product[i, j] * weight[j]
-                T.reduce_sum(product, slope, dim=-1)
-                for i in T.Parallel(rows):
-                    slope[i] = slope[i] * (1.0 / N)
-                for i, j in T.Parallel(rows, width):
-                    g[i, j] = (g[i, j] * weight[j] - x[i, j] * slope[i]) * scale[i]
-                T.copy(g, raw)
-                T.copy(raw, DX[row, 0])
-            T.copy(sums, DW[cid * rows, 0])
+                    g[i, j] = (g[i, j] - x[i, j] * slope[i]) * scale[i]
+                store_rows(g, raw, DX, row)
+            T.copy(of_weight, DW[cid * rows, 0])
 
     return kernel
 
@@ -160,6 +143,7 @@ def layer_norm(N: int, eps: float, dtype: str, rows: int) -> T.PrimFunc:
     ) -> None:
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
             raw = T.alloc_shared((rows, width), dtype)
+            out = T.alloc_shared((rows, width), dtype)
             raw_row = T.alloc_shared((width,), dtype)
             x = T.alloc_shared((rows, width), accum)
             square = T.alloc_shared((rows, width), accum)
@@ -167,28 +151,16 @@ def layer_norm(N: int, eps: float, dtype: str, rows: int) -> T.PrimFunc:
             bias = T.alloc_shared((width,), accum)
             mean = T.alloc_shared((rows,), accum)
             scale = T.alloc_shared((rows,), accum)
-            T.copy(W[0:width], raw_row)
-            T.copy(raw_row, weight)
-            T.copy(B[0:width], raw_row)
-            T.copy(raw_row, bias)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            load_vector(W, raw_row, weight, width)
+            load_vector(B, raw_row, bias, width)
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
-                T.copy(X[row, 0], raw)
-                T.copy(raw, x)
-                T.reduce_sum(x, mean, dim=-1)
-                for i in T.Parallel(rows):
-                    mean[i] = mean[i] * (1.0 / N)
-                for i, j in T.Parallel(rows, width):
-                    x[i, j] = x[i, j] - mean[i]
-                for i, j in T.Parallel(rows, width):
-                    square[i, j] = x[i, j] * x[i, j]
-                T.reduce_sum(square[:, 0:N], scale, dim=-1)
-                for i in T.Parallel(rows):
-                    scale[i] = 1.0 / T.sqrt(scale[i] * (1.0 / N) + eps)
+                load_rows(X, row, raw, x)
+                center(x, mean, N, rows, width)
+                inverse_root(x, square, scale, N, eps, rows, width)
                 for i, j in T.Parallel(rows, width):
                     x[i, j] = x[i, j] * scale[i] * weight[j] + bias[j]
-                T.copy(x, raw)
-                T.copy(raw, Y[row, 0])
+                store_rows(x, out, Y, row)
 
     return kernel
 
@@ -209,6 +181,7 @@ def layer_norm_gradients(N: int, eps: float, dtype: str, rows: int) -> T.PrimFun
     ) -> None:
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
             raw = T.alloc_shared((rows, width), dtype)
+            raw_grad = T.alloc_shared((rows, width), dtype)
             raw_weight = T.alloc_shared((width,), dtype)
             g = T.alloc_shared((rows, width), accum)
             x = T.alloc_shared((rows, width), accum)
@@ -219,45 +192,27 @@ def layer_norm_gradients(N: int, eps: float, dtype: str, rows: int) -> T.PrimFun
             mean = T.alloc_shared((rows,), accum)
             scale = T.alloc_shared((rows,), accum)
             slope = T.alloc_shared((rows,), accum)
-            T.copy(W[0:width], raw_weight)
-            T.copy(raw_weight, weight)
+            load_vector(W, raw_weight, weight, width)
             T.tile.fill(of_weight, 0.0)
             T.tile.fill(of_bias, 0.0)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
-                T.copy(X[row, 0], raw)
-                T.copy(raw, x)
-                T.copy(G[row, 0], raw)
-                T.copy(raw, g)
-                T.reduce_sum(x, mean, dim=-1)
-                for i in T.Parallel(rows):
-                    mean[i] = mean[i] * (1.0 / N)
-                for i, j in T.Parallel(rows, width):
-                    x[i, j] = x[i, j] - mean[i]
-                for i, j in T.Parallel(rows, width):
-                    product[i, j] = x[i, j] * x[i, j]
-                T.reduce_sum(product[:, 0:N], scale, dim=-1)
-                for i in T.Parallel(rows):
-                    scale[i] = 1.0 / T.sqrt(scale[i] * (1.0 / N) + eps)
+                load_rows(X, row, raw, x)
+                load_rows(G, row, raw_grad, g)
+                center(x, mean, N, rows, width)
+                inverse_root(x, product, scale, N, eps, rows, width)
                 for i, j in T.Parallel(rows, width):
                     x[i, j] = x[i, j] * scale[i]
                 for i, j in T.Parallel(rows, width):
                     of_bias[i, j] = of_bias[i, j] + g[i, j]
-                for i, j in T.Parallel(rows, width):
-                    of_weight[i, j] = of_weight[i, j] + g[i, j] * x[i, j]
+                add_product(of_weight, g, x, rows, width)
                 for i, j in T.Parallel(rows, width):
                     g[i, j] = g[i, j] * weight[j]
-                T.reduce_sum(g, mean, dim=-1)
+                mean_of_products(g, x, product, slope, N, rows, width)
+                center(g, mean, N, rows, width)
                 for i, j in T.Parallel(rows, width):
-                    product[i, j] = g[i, j] * x[i, j]
-                T.reduce_sum(product, slope, dim=-1)
-                for i in T.Parallel(rows):
-                    slope[i] = slope[i] * (1.0 / N)
-                    mean[i] = mean[i] * (1.0 / N)
-                for i, j in T.Parallel(rows, width):
-                    g[i, j] = (g[i, j] - mean[i] - x[i, j] * slope[i]) * scale[i]
-                T.copy(g, raw)
-                T.copy(raw, DX[row, 0])
+                    g[i, j] = (g[i, j] - x[i, j] * slope[i]) * scale[i]
+                store_rows(g, raw, DX, row)
             T.copy(of_weight, DW[cid * rows, 0])
             T.copy(of_bias, DB[cid * rows, 0])
 

@@ -23,7 +23,27 @@ CONFIGS = {
     T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
     T.PassConfigKey.TL_ASCEND_PERSISTENT: True,
 }
+RESULTS = 8192  # that the vector cores take at a time
 PANEL = 8  # columns of tiles that run at a time, which share rows of A
+
+
+@T.macro
+def multiply(
+    A: T.Tensor, B: T.Tensor, a: T.Tensor, b: T.Tensor, c: T.Tensor, row: T.int32, column: T.int32,
+    steps: T.int32, block_K: int, turned_A: bool, turned_B: bool,
+) -> None:  # fmt: skip
+    """Compute a tile of the product of two matrices, which may be turned."""
+    for k in T.Pipelined(steps, num_stages=2):
+        at = k * block_K
+        if turned_A:
+            T.copy(A[at, row], a)
+        else:
+            T.copy(A[row, at], a)
+        if turned_B:
+            T.copy(B[column, at], b)
+        else:
+            T.copy(B[at, column], b)
+        T.gemm_v0(a, b, c, transpose_A=turned_A, transpose_B=turned_B, init=(k == 0))
 
 
 @T.jit(out_idx=[-1], pass_configs=CONFIGS)
@@ -45,20 +65,16 @@ def gemm(
             a = T.alloc_shared((block_K, block_M) if turned_A else (block_M, block_K), dtype)
             b = T.alloc_shared((block_N, block_K) if turned_B else (block_K, block_N), dtype)
             c = T.alloc_fragment((block_M, block_N), "float32")
-            for k in T.Pipelined(k_tiles, num_stages=2):
-                at = k * block_K
-                if turned_A:
-                    T.copy(A[at, row], a)
-                else:
-                    T.copy(A[row, at], a)
-                if turned_B:
-                    T.copy(B[column, at], b)
-                else:
-                    T.copy(B[at, column], b)
-                T.gemm_v0(a, b, c, transpose_A=turned_A, transpose_B=turned_B, init=(k == 0))
+            multiply(A, B, a, b, c, row, column, k_tiles, block_K, turned_A, turned_B)
             T.copy(c, C[row, column])
 
     return kernel
+
+
+def rows_at_once(block_M: int, block_N: int) -> int:
+    """The rows of a result that the vector cores take at a time, while the next are loaded."""
+    wanted = range(block_M, 16, -16)
+    return next((n for n in wanted if block_M % n == 0 and n * block_N <= RESULTS), 16)
 
 
 @T.jit(out_idx=[-1], pass_configs=CONFIGS)
@@ -66,7 +82,8 @@ def gemm_bias(
     formula: Callable[[Any], Any], N: int, K: int, dtype: str,
     block_M: int, block_N: int, block_K: int,
 ) -> T.PrimFunc:  # fmt: skip
-    M, n_tiles, accum = T.symbolic("M"), T.ceildiv(N, block_N), "float32"
+    M, accum, rows = T.symbolic("M"), "float32", rows_at_once(block_M, block_N)
+    n_tiles, k_tiles = T.ceildiv(N, block_N), T.ceildiv(K, block_K)
 
     @T.prim_func
     def kernel(
@@ -81,28 +98,27 @@ def gemm_bias(
             a = T.alloc_shared((block_M, block_K), dtype)
             b = T.alloc_shared((block_K, block_N), dtype)
             product = T.alloc_fragment((block_M, block_N), accum)
-            c = T.alloc_shared((block_M, block_N), accum)
-            out = T.alloc_shared((block_M, block_N), dtype)
+            c = T.alloc_shared((rows, block_N), accum)
+            out = T.alloc_shared((rows, block_N), dtype)
             w = T.alloc_shared((block_N,), accum)
-            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
-                T.copy(A[row, k * block_K], a)
-                T.copy(B[k * block_K, column], b)
-                T.gemm_v0(a, b, product, init=(k == 0))
+            multiply(A, B, a, b, product, row, column, k_tiles, block_K, False, False)
             T.copy(bias[column : column + block_N], w)
-            T.copy(product, c)
-            for i, j in T.Parallel(block_M, block_N):
-                c[i, j] = c[i, j] + w[j]
-            for i, j in T.Parallel(block_M, block_N):
-                c[i, j] = formula(c[i, j])
-            T.copy(c, out)
-            T.copy(out, C[row, column])
+            for i in T.Pipelined(block_M // rows, num_stages=2):
+                T.copy(product[i * rows : (i + 1) * rows, :], c)
+                for h, j in T.Parallel(rows, block_N):
+                    c[h, j] = c[h, j] + w[j]
+                for h, j in T.Parallel(rows, block_N):
+                    c[h, j] = formula(c[h, j])
+                T.copy(c, out)
+                T.copy(out, C[row + i * rows, column])
 
     return kernel
 
 
 @T.jit(out_idx=[-1], pass_configs=CONFIGS)
 def gemm_add(N: int, K: int, dtype: str, block_M: int, block_N: int, block_K: int) -> T.PrimFunc:
-    M, n_tiles, accum = T.symbolic("M"), T.ceildiv(N, block_N), "float32"
+    M, accum, rows = T.symbolic("M"), "float32", rows_at_once(block_M, block_N)
+    n_tiles, k_tiles = T.ceildiv(N, block_N), T.ceildiv(K, block_K)
 
     @T.prim_func
     def kernel(
@@ -117,20 +133,18 @@ def gemm_add(N: int, K: int, dtype: str, block_M: int, block_N: int, block_K: in
             a = T.alloc_shared((block_M, block_K), dtype)
             b = T.alloc_shared((block_K, block_N), dtype)
             product = T.alloc_fragment((block_M, block_N), accum)
-            c = T.alloc_shared((block_M, block_N), accum)
-            r = T.alloc_shared((block_M, block_N), accum)
-            raw = T.alloc_shared((block_M, block_N), dtype)
-            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
-                T.copy(A[row, k * block_K], a)
-                T.copy(B[k * block_K, column], b)
-                T.gemm_v0(a, b, product, init=(k == 0))
-            T.copy(R[row, column], raw)
-            T.copy(raw, r)
-            T.copy(product, c)
-            for i, j in T.Parallel(block_M, block_N):
-                c[i, j] = c[i, j] + r[i, j]
-            T.copy(c, raw)
-            T.copy(raw, C[row, column])
+            c = T.alloc_shared((rows, block_N), accum)
+            r = T.alloc_shared((rows, block_N), accum)
+            raw = T.alloc_shared((rows, block_N), dtype)
+            multiply(A, B, a, b, product, row, column, k_tiles, block_K, False, False)
+            for i in T.Pipelined(block_M // rows, num_stages=2):
+                T.copy(R[row + i * rows, column], raw)
+                T.copy(raw, r)
+                T.copy(product[i * rows : (i + 1) * rows, :], c)
+                for h, j in T.Parallel(rows, block_N):
+                    c[h, j] = c[h, j] + r[h, j]
+                T.copy(c, raw)
+                T.copy(raw, C[row + i * rows, column])
 
     return kernel
 
@@ -139,6 +153,7 @@ def gemm_add(N: int, K: int, dtype: str, block_M: int, block_N: int, block_K: in
 def gated_gemm(N: int, K: int, dtype: str, block_M: int, block_N: int, block_K: int) -> T.PrimFunc:
     """silu(X @ gate) * (X @ up), both products of a tile in one kernel."""
     M, n_tiles, accum = T.symbolic("M"), T.ceildiv(N, block_N), "float32"
+    rows = rows_at_once(block_M, block_N)
 
     @T.prim_func
     def kernel(
@@ -155,21 +170,22 @@ def gated_gemm(N: int, K: int, dtype: str, block_M: int, block_N: int, block_K: 
             u = T.alloc_shared((block_K, block_N), dtype)
             of_gate = T.alloc_fragment((block_M, block_N), accum)
             of_up = T.alloc_fragment((block_M, block_N), accum)
-            a = T.alloc_shared((block_M, block_N), accum)
-            b = T.alloc_shared((block_M, block_N), accum)
-            y = T.alloc_shared((block_M, block_N), dtype)
+            a = T.alloc_shared((rows, block_N), accum)
+            b = T.alloc_shared((rows, block_N), accum)
+            y = T.alloc_shared((rows, block_N), dtype)
             for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
                 T.copy(X[row, k * block_K], x)
                 T.copy(gate[k * block_K, column], g)
                 T.copy(up[k * block_K, column], u)
                 T.gemm_v0(x, g, of_gate, init=(k == 0))
                 T.gemm_v0(x, u, of_up, init=(k == 0))
-            T.copy(of_gate, a)
-            T.copy(of_up, b)
-            for i, j in T.Parallel(block_M, block_N):
-                a[i, j] = silu(a[i, j]) * b[i, j]
-            T.copy(a, y)
-            T.copy(y, Y[row, column])
+            for i in T.Pipelined(block_M // rows, num_stages=2):
+                T.copy(of_gate[i * rows : (i + 1) * rows, :], a)
+                T.copy(of_up[i * rows : (i + 1) * rows, :], b)
+                for h, j in T.Parallel(rows, block_N):
+                    a[h, j] = silu(a[h, j]) * b[h, j]
+                T.copy(a, y)
+                T.copy(y, Y[row + i * rows, column])
 
     return kernel
 
@@ -207,25 +223,18 @@ def recommended(sizes: Sizes) -> Tiles:
     return product_tiles(sizes.M, sizes.N, sizes.K, sizes.dtype())
 
 
-def recommended_for_vectors(sizes: Sizes) -> Tiles:
-    """Tiles whose results the vector cores hold too, with those that follow."""
-    rows = 1 << (max(sizes.M, 16) - 1).bit_length()
-    block_M = min(128, rows)
-    return block_M, 128 if sizes.N > 64 else 64, 128 if sizes.dtype() != "float32" else 64
-
-
 def recommended_for_two(sizes: Sizes) -> Tiles:
-    """Tiles of two products at a time."""
-    block_M, _, block_K = recommended_for_vectors(sizes)
-    return block_M, 64, block_K
+    """Tiles of two products at a time, which share l0c."""
+    rows = 1 << (max(sizes.M, 16) - 1).bit_length()
+    return min(128, rows), 128 if sizes.N > 64 else 64, 64
 
 
 def _choices(sizes: Sizes) -> Sequence[Tiles]:
     return [(128, 256, 64), (128, 128, 64), (128, 128, 128), (64, 128, 128), (256, 128, 64)]
 
 
-def _vector_choices(sizes: Sizes) -> Sequence[Tiles]:
-    return [(128, 128, 64), (128, 128, 128), (64, 128, 128), (64, 64, 128), (128, 64, 128)]
+def _choices_for_two(sizes: Sizes) -> Sequence[Tiles]:
+    return [(128, 128, 64), (64, 128, 128), (64, 64, 128), (128, 64, 128)]
 
 
 def _ops() -> Any:
@@ -278,7 +287,7 @@ def _with_bias(name: str, formula: Any, reference: Any, summary: str) -> Operato
     return operator(
         f"{name}(a: T[M, K], b: T[K, N], bias: float32[N]) -> T[M, N]", TYPES,
         kernel=lambda s, t: gemm_bias(formula, s.N, s.K, s.dtype(), *t),
-        tiles=recommended_for_vectors, choices=_vector_choices, reference=reference,
+        tiles=recommended, choices=_choices, reference=reference,
         backward=backward, summary=summary, **COMMON,
     )  # fmt: skip
 
@@ -331,8 +340,8 @@ OPERATORS = (
     _with_bias("gemm_bias_silu", silu, lambda a, b, w: F.silu(a @ b + w), "`silu(a @ b + bias)`"),
     operator(
         "gemm_add(a: T[M, K], b: T[K, N], residual: T[M, N]) -> T[M, N]", TYPES,
-        kernel=lambda s, t: gemm_add(s.N, s.K, s.dtype(), *t), tiles=recommended_for_vectors,
-        choices=_vector_choices, reference=lambda a, b, r: a @ b + r,
+        kernel=lambda s, t: gemm_add(s.N, s.K, s.dtype(), *t), tiles=recommended,
+        choices=_choices, reference=lambda a, b, r: a @ b + r,
         summary="`a @ b + residual`", **COMMON,
         backward=lambda grads, inputs, results: (
             _ops().gemm_nt(grads[0], inputs[1]), _ops().gemm_tn(inputs[0], grads[0]), grads[0]
@@ -341,7 +350,7 @@ OPERATORS = (
     operator(
         "gated_gemm(x: T[M, K], gate: T[K, N], up: T[K, N]) -> T[M, N]", {"T": HALVES},
         kernel=lambda s, t: gated_gemm(s.N, s.K, s.dtype(), *t), tiles=recommended_for_two,
-        choices=_vector_choices, reference=lambda x, gate, up: F.silu(x @ gate) * (x @ up),
+        choices=_choices_for_two, reference=lambda x, gate, up: F.silu(x @ gate) * (x @ up),
         summary="`silu(x @ gate) * (x @ up)`", backward=_of_gated, **COMMON,
     ),
     operator(

@@ -16,6 +16,7 @@ import tile_frontend as T
 from .elementwise import silu
 from .examples import example
 from .manifest import HALVES, Case, Rule, Tiles, operator
+from .rows import turns
 from .signature import Sizes
 from .tiles import CORES, nearby_rows, padded, row_tiles, widest
 
@@ -60,7 +61,7 @@ def quantise_rows(N: int, dtype: str, rows: int) -> T.PrimFunc:
             q = T.alloc_shared((rows, width), "int8")
             peak = T.alloc_shared((rows,), accum)
             scale = T.alloc_shared((rows,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(X[row, 0], raw)
                 T.copy(raw, x)
@@ -91,7 +92,7 @@ def silu_mul_quantise(N: int, dtype: str, rows: int) -> T.PrimFunc:
             q = T.alloc_shared((rows, width), "int8")
             peak = T.alloc_shared((rows,), accum)
             scale = T.alloc_shared((rows,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(gate[row, 0], raw)
                 T.copy(up[row, 0], raw_up)
@@ -119,7 +120,7 @@ def dequantise_rows(N: int, rows: int) -> T.PrimFunc:
             half = T.alloc_shared((rows, width), "float16")
             x = T.alloc_shared((rows, width), accum)
             scale = T.alloc_shared((rows,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(Q[row, 0], q)
                 T.copy(scales[row : row + rows], scale)

@@ -16,8 +16,9 @@ from torch.nn import functional as F
 import tile_frontend as T
 
 from .manifest import FLOATS, Case, Rule, Tiles, operator
+from .rows import turns
 from .signature import Sizes
-from .tiles import CORES, UB_BYTES, nearby_rows, padded, row_tiles, widest
+from .tiles import BLOCK, CORES, UB_BYTES, nearby_rows, padded, row_tiles, widest
 
 AUTOMATIC = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
 TYPES = {"T": FLOATS}
@@ -37,7 +38,7 @@ def softmax(N: int, logarithm: bool, dtype: str, rows: int) -> T.PrimFunc:
             e = T.alloc_shared((rows, width), accum)
             peak = T.alloc_shared((rows,), accum)
             scale = T.alloc_shared((rows,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(X[row, 0], raw, pad_value=-T.infinity(dtype))
                 T.copy(raw, x)
@@ -79,7 +80,7 @@ def softmax_gradient(N: int, logarithm: bool, dtype: str, rows: int) -> T.PrimFu
             y = T.alloc_shared((rows, width), accum)
             product = T.alloc_shared((rows, width), accum)
             total = T.alloc_shared((rows,), accum)
-            for t in T.Pipelined(T.ceildiv(T.ceildiv(M, rows) - cid, CORES), num_stages=2):
+            for t in T.Pipelined(turns(M, rows, cid), num_stages=2):
                 row = (cid + t * CORES) * rows
                 T.copy(G[row, 0], raw)
                 T.copy(Y[row, 0], raw_result)
@@ -126,7 +127,9 @@ def cross_entropy(N: int, dtype: str, rows: int, columns: int) -> T.PrimFunc:
             total = T.alloc_shared((rows,), accum)
             part = T.alloc_shared((rows,), accum)
             chosen = T.alloc_shared((rows,), accum)
-            mine = T.ceildiv(T.ceildiv(M, rows) - cid, CORES)
+            near = T.alloc_shared((rows, BLOCK), dtype)  # the element of the label comes first
+            wide = T.alloc_shared((rows, BLOCK), accum)
+            mine = turns(M, rows, cid)
             for load in T.Pipelined(mine * steps, num_stages=2):
                 step = load % steps
                 row = (cid + load // steps * CORES) * rows
@@ -136,11 +139,13 @@ def cross_entropy(N: int, dtype: str, rows: int, columns: int) -> T.PrimFunc:
                     T.copy(label, place)
                     T.tile.fill(peak, LOWEST)
                     T.tile.fill(total, 0.0)
-                    T.tile.fill(chosen, 0.0)
+                    for i in T.serial(rows):
+                        at = T.if_then_else(label[i] >= 0, label[i], N)
+                        T.copy(X[row + i, at], near[i, :])
+                    T.copy(near, wide)
+                    for i in T.serial(rows):
+                        chosen[i] = wide[i, 0]
                 T.copy(raw, x)
-                for i in T.serial(rows):
-                    if label[i] >= step * columns and label[i] < T.min((step + 1) * columns, N):
-                        chosen[i] = x[i, label[i] - step * columns]
                 T.copy(peak, before)
                 T.reduce_max(x, peak, dim=-1)
                 for i in T.Parallel(rows):
@@ -185,7 +190,7 @@ def cross_entropy_gradient(N: int, dtype: str, rows: int, columns: int) -> T.Pri
             place = T.alloc_shared((rows,), accum)
             g = T.alloc_shared((rows,), accum)
             total = T.alloc_shared((rows,), accum)
-            mine = T.ceildiv(T.ceildiv(M, rows) - cid, CORES)
+            mine = turns(M, rows, cid)
             for load in T.Pipelined(mine * steps, num_stages=2):
                 step = load % steps
                 row = (cid + load // steps * CORES) * rows

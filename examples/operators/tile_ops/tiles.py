@@ -11,7 +11,7 @@ CORES = 24
 LANES = 2 * CORES
 # What a vector core has for tiles, less some for scratch of reductions and what few rows need.
 UB_BYTES = 160 * 1024
-BLOCK = 32  # bytes where rows start
+BLOCK = 16  # elements where rows of a tile start, in types of 2 bytes and more
 
 
 def padded(columns: int, dtype: str = "float16") -> int:
