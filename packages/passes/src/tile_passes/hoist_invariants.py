@@ -80,7 +80,7 @@ def hoist_invariants(func: Func, target: Target) -> Func:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What statements of a body, by number, write to a buffer, and which ones may read it."""
+    """The statements of a body, by number, that write to a buffer, and those that may read it."""
 
     buffer: Buffer
     writes: tuple[int, ...]
@@ -122,7 +122,7 @@ class _Hoist:
         return with_statements(body, found)
 
     def loop(self, loop: For) -> Body:
-        """What stands in front of a loop now, and the loop."""
+        """The statements moved in front of a loop, and the loop."""
         section = loop.body[0] if len(loop.body) == 1 else None
         if isinstance(section, Section):
             if section.core is not Core.VECTOR:
@@ -217,7 +217,7 @@ def _loads(stmt: Stmt) -> bool:
 
 
 def _written(stmt: Stmt) -> list[Region]:
-    """What an operation writes, but for its working memory."""
+    """The regions that an operation writes, without its working memory."""
     if not isinstance(stmt, Op):
         return []
     return [r for r, access in accesses(stmt) if access.writes and r is not stmt.scratch]

@@ -43,8 +43,8 @@ def bank_starts(allocs: Sequence[Alloc], body: Body) -> dict[Alloc, int]:
 
     Two reads in a group of banks take turns, and so do a read and a write in a bank unless their
     blocks meet one by one (docs/hardware/units.md#banks). Buffers that begin at repeats meet one by
-    one or not at all; two that an instruction reads begin in different halves of the groups, as far
-    as all pairs allow it: the pair with the most repeats goes first.
+    one or not at all. Two that an instruction reads begin in different halves of the groups, if no
+    pair with more repeats is against it.
     """
     large = [a for a in allocs if a.address is None and buffer_bytes(a) >= ALL_GROUPS]
     if not large:
@@ -98,7 +98,7 @@ def _vector_ops(body: Body, times: float) -> Iterator[tuple[Op, float]]:
 
 
 def _read(op: Op) -> list[Region]:
-    """What the instruction reads of ub, but for its working memory."""
+    """The regions of ub that the instruction reads, without its working memory."""
     return [
         region
         for region, access in accesses(op)

@@ -1,5 +1,5 @@
-"""Two loops whose variables are the digits of one index of the target, as one loop over that index:
-the elements that are written are a run then, and those that are read are found by their places."""
+"""Two loops whose variables are the digits of one index of the target, as one loop over that index.
+Then the elements that are written are a run; an index of places finds those that are read."""
 
 from __future__ import annotations
 

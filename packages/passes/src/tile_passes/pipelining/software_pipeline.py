@@ -235,7 +235,7 @@ class _CorePlanner:
         raise AssertionError
 
     def versions_in_text(self, stages: int) -> dict[Buffer, int]:
-        """So many versions of what is handed from pipe to pipe, as far as there is room."""
+        """The versions of each buffer handed from pipe to pipe, as far as there is room."""
         handed = self.given.handed
         found = that_fit(self.func, self.versions, handed, stages, self.target)
         return {b: found[b] for b in handed if b in found}
