@@ -187,7 +187,8 @@ class Automatic(Enum):
     block are, which unit stores single elements to gm, that what lies outside of a tensor reads as
     zero and vanishes when written, or that the rows of a tensor lie behind each other: a caller may
     pass any strides. And where the model finds it faster: that cores do several blocks of the grid,
-    that rounds of a plain loop overlap, and that a block does the tiles of several neighbours."""
+    that rounds of a plain loop overlap, and that a block does the tiles of several neighbours. And
+    that buffers of ub which are read together lie in different banks."""
 
     SYNC = "sync"
     MEMORY = "memory"
@@ -201,6 +202,7 @@ class Automatic(Enum):
     GRID = "grid"
     ROUNDS = "rounds"
     NEIGHBOURS = "neighbours"
+    BANKS = "banks"
 
 
 @singledispatch

@@ -6,7 +6,18 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import combinations
 
-from tile_ir import Alloc, Automatic, Buffer, Func, Memory, Phase, Target, buffer_bytes
+from tile_ir import (
+    REPEAT_BYTES,
+    Alloc,
+    Automatic,
+    Buffer,
+    Func,
+    Memory,
+    Phase,
+    Target,
+    buffer_bytes,
+    walk_ops,
+)
 from tile_ir.analysis import Sharing
 from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis.in_place import InPlacePair, in_place_pairs
@@ -14,6 +25,7 @@ from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness
 from tile_passes.memory.allocate import allocate
 from tile_passes.memory.allocation_problem import AllocationProblem, Interval, Pair
+from tile_passes.memory.bank_halves import bank_halves, in_halves, side_by_side_in_halves
 from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
 from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
 from tile_passes.order_sharing import order_sharing, waits_of_sharing
@@ -30,9 +42,10 @@ def plan_memory(func: Func, target: Target) -> Func:
     several orders, then an exact search that misses no placement. Intervals that interfere only
     where an operation may write in place are coalesced as a last resort. Otherwise the scratch of
     all operations starts at one address. In manually ordered kernels, placements that the existing
-    order allows come first; flags and barriers order the others. Limits: the cost of sharing counts
-    only in manually ordered kernels, and there as a whole; fixed addresses are occupied all the
-    time; the search stops after a fixed number of steps.
+    order allows come first; flags and barriers order the others. With `Automatic.BANKS`, buffers of
+    ub that one instruction reads start in different halves of the bank groups if there is room.
+    Limits: the cost of sharing counts only in manually ordered kernels, and there as a whole; fixed
+    addresses are occupied all the time; the search stops after a fixed number of steps.
     """
     facts = _Facts(func, target)
     address: dict[Alloc, int] = {}
@@ -60,6 +73,7 @@ class _Facts:
         self.target = target
         self.shares = Automatic.MEMORY in func.automatic
         self.by_hand = Automatic.SYNC not in func.automatic
+        self.parts_banks = Automatic.BANKS in func.automatic and self.shares and not self.by_hand
 
     @cached_property
     def live(self) -> Liveness:
@@ -88,6 +102,10 @@ class _Facts:
 
 def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: Target) -> Addresses:
     align, capacity = target.alignment[memory], target.capacity[memory]
+    if memory is Memory.UB and facts.parts_banks and all(a.address is None for a in allocs):
+        in_other_banks = _in_other_banks(allocs, facts, target)
+        if in_other_banks is not None:
+            return in_other_banks
     stacked = side_by_side(allocs, align, scratch_apart=False)
     if not facts.shares:
         if end_of(stacked) > capacity:
@@ -108,6 +126,25 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     if found.addresses is None:
         raise overflow_by_liveness(live, memory, target, found.certain)
     return {live.buffers[i]: address for i, address in zip(here, found.addresses, strict=True)}
+
+
+def _in_other_banks(allocs: Sequence[Alloc], facts: _Facts, target: Target) -> Addresses | None:
+    """Addresses in ub at which buffers that are read together lie in other banks; None where they
+    have no room."""
+    half = bank_halves(allocs, walk_ops(facts.func.launch.body))
+    apart = side_by_side_in_halves(allocs, half)
+    if end_of(apart) <= target.capacity[Memory.UB]:
+        return apart
+    live = facts.live
+    here = [i for i, a in enumerate(live.buffers) if a.buffer.memory is Memory.UB]
+    halves = dict(zip(allocs, half, strict=True))
+    mine = [halves[live.buffers[i]] for i in here]
+    problem = in_halves(_problem(facts, here, Memory.UB, frozenset()), mine)
+    found = allocate(problem, thorough=False)
+    if found.addresses is None:
+        return None
+    places = zip(here, found.addresses, mine, strict=True)
+    return {live.buffers[i]: address + REPEAT_BYTES * h for i, address, h in places}
 
 
 def _problem(

@@ -44,6 +44,7 @@ class PassConfigKey(str, Enum, metaclass=_AnyKey):
     TL_ASCEND_PERSISTENT = "tl.ascend_persistent"
     TL_ASCEND_OVERLAP_LOOPS = "tl.ascend_overlap_loops"
     TL_ASCEND_RETILE = "tl.ascend_retile"
+    TL_ASCEND_SPREAD_BANKS = "tl.ascend_spread_banks"
     TL_ASCEND_EXCEPTION_DUMP = "tl.ascend_exception_dump"
     TL_ASCEND_PTO_USE_PIPE_IN_CV_COPY = "tl.ascend_pto_use_pipe_in_cv_copy"
     TL_ASCEND_TAIL_MASK = "tl.ascend_tail_mask"
@@ -125,6 +126,7 @@ _AUTOMATIC_OF_KEY: dict[PassConfigKey, tuple[Automatic, ...]] = {
     PassConfigKey.TL_ASCEND_PERSISTENT: (Automatic.BLOCKS,),
     PassConfigKey.TL_ASCEND_RETILE: (Automatic.TILES,),
     PassConfigKey.TL_ASCEND_SCALAR_STORE_TO_DMA: (Automatic.STORES,),
+    PassConfigKey.TL_ASCEND_SPREAD_BANKS: (Automatic.BANKS,),
 }
 # What a kernel leaves to the compiler where that is faster, unless the key is False.
 _LEFT_FOR_SPEED = {
@@ -200,6 +202,7 @@ TRIED_CONFIGS = {
     PassConfigKey.TL_ASCEND_PERSISTENT.value: True,
     PassConfigKey.TL_ASCEND_RETILE.value: True,
     PassConfigKey.TL_ASCEND_SCALAR_STORE_TO_DMA.value: True,
+    PassConfigKey.TL_ASCEND_SPREAD_BANKS.value: True,
 }
 
 # What leaves the order of pipes to the compiler, and that of cores.

@@ -38,9 +38,10 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What came of trying: microseconds `before`, the `best` of what was tried where it is worth
-    advising, and all that was `tried`, in the order of that."""
+    """What came of trying changes of a program: microseconds `before`, the `best` of what was tried
+    where it is worth advising, and all that was `tried`, in the order of that."""
 
+    program: Program
     before: float
     best: Tried | None
     tried: tuple[Tried, ...]
@@ -55,7 +56,7 @@ def advise(
     best = search.climbed(best) if best else search.with_less_room(None)
     while best and (more := search.with_less_room(best)):
         best = search.climbed(more)
-    return Advice(before, best, tuple(search.tried))
+    return Advice(program, before, best, tuple(search.tried))
 
 
 # Changes that were made, the program with them, and one more to try.
