@@ -54,6 +54,19 @@ def test_formulas(text: str, expected: str | None) -> None:
     assert shorter(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("T.tanh(x)", "1.0 - 2.0 / (1.0 + T.exp(2.0 * x))"),
+        ("30.0 * T.tanh(x / 30.0)", "30.0 * (1.0 - 2.0 / (1.0 + T.exp(0.06666666667 * x)))"),
+        ("x * (1.0 + T.tanh(z))", "2.0 * x / (1.0 + T.exp(-2.0 * z))"),
+        ("x + z", None),
+    ],
+)
+def test_tanh_as_a_difference(text: str, expected: str | None) -> None:
+    assert shorter_formula(ast.parse(text, mode="eval").body, is_row, True) == expected
+
+
 def random_formula(choose: random.Random, depth: int) -> str:
     if depth == 0:
         return choose.choice(["x", "z", "y[i, j]", "s[i]", "0.5", "-1.5", "2.0", "3"])
@@ -71,7 +84,8 @@ def test_random_formulas_keep_their_value(seed: int) -> None:
     choose = random.Random(seed)
     for _ in range(40):
         text = random_formula(choose, choose.choice((2, 3, 4)))
-        found = shorter(text)
+        node = ast.parse(text, mode="eval").body
+        found = shorter_formula(node, is_row, choose.random() < 0.5)
         if found is None:
             continue
         count = [instructions(ast.parse(t, mode="eval").body, is_row) for t in (text, found)]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from tile_ir.quick_dataclasses import dataclass
+from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.tuning.advice.formulas import shorter_formula
 from tile_runtime.tuning.advice.kernel_text import KernelText, called
 from tile_runtime.tuning.advice.program import Edit, LineEdit
@@ -22,12 +22,23 @@ class _ShorterStatement:
 
 
 def formula_edits(text: KernelText) -> Iterator[Edit]:
-    """One edit for all formulas, then one for each where there are several."""
-    found = [s for body in text.bodies for loop in ast.walk(body) for s in _of_loop(loop)]
-    if len(found) > 1:
-        yield _edit(text, found)
-    for statement in found:
+    """One edit for all formulas, then one for each where there are several; then those with fewer
+    digits near 0."""
+    equal = _statements(text, fewer_digits=False)
+    if len(equal) > 1:
+        yield _edit(text, equal)
+    for statement in equal:
         yield _edit(text, [statement])
+    nearly = _statements(text, fewer_digits=True)
+    if nearly != equal:
+        edit = _edit(text, nearly)
+        yield replace(edit, says=f"{edit.says} (tanh has fewer digits near 0)")
+
+
+def _statements(text: KernelText, fewer_digits: bool) -> list[_ShorterStatement]:
+    return [
+        s for body in text.bodies for loop in ast.walk(body) for s in _of_loop(loop, fewer_digits)
+    ]
 
 
 def _edit(text: KernelText, statements: Sequence[_ShorterStatement]) -> Edit:
@@ -49,7 +60,7 @@ def _says(s: _ShorterStatement) -> str:
     return f"`{s.text}` in place of {where}"
 
 
-def _of_loop(loop: ast.AST) -> Iterator[_ShorterStatement]:
+def _of_loop(loop: ast.AST, fewer_digits: bool) -> Iterator[_ShorterStatement]:
     """The statements of a `T.Parallel` loop that have a shorter formula."""
     if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
         return
@@ -64,7 +75,8 @@ def _of_loop(loop: ast.AST) -> Iterator[_ShorterStatement]:
         stores = [n for n in range(place) if isinstance(statements[n].targets[0], ast.Subscript)]
         inlined = _NamesTakenIn(statements[max(stores, default=-1) + 1 : place], statements)
         value = inlined.visit(_copy(statement.value))
-        shorter = shorter_formula(value, partial(_is_row, names=names, statements=statements))
+        is_row = partial(_is_row, names=names, statements=statements)
+        shorter = shorter_formula(value, is_row, fewer_digits)
         if shorter is None:
             continue
         written = f"{ast.unparse(statement.targets[0])} = {shorter}"

@@ -62,10 +62,14 @@ Formula: TypeAlias = "FormulaAtom | FormulaCall | FormulaProduct | FormulaSum"
 IsRow = Callable[[ast.expr], bool]
 
 
-def shorter_formula(node: ast.expr, is_row: IsRow) -> str | None:
-    """The text of an equal formula with fewer instructions; None where there is none."""
+def shorter_formula(node: ast.expr, is_row: IsRow, fewer_digits: bool = False) -> str | None:
+    """The text of an equal formula with fewer instructions; None where there is none.
+
+    With `fewer_digits`, `tanh` may become a difference, whose relative error grows near 0.
+    """
     before = instructions(node, is_row)
-    text = _text(_factored(_read(node, is_row)))
+    formula = _factored(_read(node, is_row))
+    text = _text(_with_differences(formula) if fewer_digits else formula)
     try:
         after = instructions(ast.parse(text, mode="eval").body, is_row)
     except SyntaxError:
@@ -219,6 +223,23 @@ def _factored(f: Formula) -> Formula:
             return FormulaProduct(1.0, (*common.elements(), _factored(rest)))
         case FormulaSum(number=number, terms=terms):
             return FormulaSum(number, tuple(_product(_factored(t)) for t in terms))
+    return f
+
+
+def _with_differences(f: Formula) -> Formula:
+    """`tanh(z)` as `1 - 2 / (1 + exp(2 * z))`, all the way down."""
+    match f:
+        case FormulaCall(name="tanh", value=value):
+            inner = _with_differences(value)
+            part = _sigmoid(f.prefix, _times(FormulaProduct(-2.0), inner))
+            return FormulaSum(1.0, (replace(part, number=-2.0),))
+        case FormulaCall(value=value):
+            return replace(f, value=_with_differences(value))
+        case FormulaProduct(number=number, over=over, under=under):
+            over = tuple(map(_with_differences, over))
+            return FormulaProduct(number, over, tuple(map(_with_differences, under)))
+        case FormulaSum(number=number, terms=terms):
+            return FormulaSum(number, tuple(_product(_with_differences(t)) for t in terms))
     return f
 
 
