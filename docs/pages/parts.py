@@ -92,6 +92,7 @@ _LEFT = {
     Automatic.BLOCKS: "which core does which blocks of a grid larger than the chip",
     Automatic.TILES: "how large the tiles of a block are (kernels for GPUs: unless it is False)",
     Automatic.STORES: "what carries single elements to gm: copies, unless the scalar unit may",
+    Automatic.BANKS: "in which banks of ub the operands of an instruction lie, if there is room",
 }
 
 

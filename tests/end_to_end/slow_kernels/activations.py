@@ -1,4 +1,4 @@
-"""Activations and losses of public libraries, element by element, as their formulas are written."""
+"""Activations of public libraries, element by element, as their formulas are written."""
 
 import tile_frontend as T
 
@@ -57,22 +57,6 @@ def soft_cap(M=2048, N=1024, cap=30.0, rows=4):
 
 
 @T.jit(out_idx=[-1])
-def hard_swish(n=1 << 21, block=2048):
-    """x * clamp(x + 3, 0, 6) / 6, of a flat tensor."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((n,), "float16"), Y: T.Tensor((n,), "float16")):
-        with T.Kernel(T.cdiv(n, block), threads=2) as cid:
-            x = T.alloc_shared((block,), "float16")
-            T.copy(X[cid * block], x)
-            for i in T.Parallel(block):
-                x[i] = x[i] * T.min(T.max(x[i] + 3.0, 0.0), 6.0) / 6.0
-            T.copy(x, Y[cid * block])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
 def gated_halves(M=2048, N=1024, rows=4):
     """The first half of a row times the sigmoid of the second."""
 
@@ -86,34 +70,6 @@ def gated_halves(M=2048, N=1024, rows=4):
                 gate = T.sigmoid(T.cast(x[i, j + N], "float32"))
                 y[i, j] = T.cast(x[i, j], "float32") * gate
             T.copy(y, Y[cid * rows, 0])
-
-    return kernel
-
-
-@T.jit(out_idx=[-3, -2, -1])
-def adam_step(n=1 << 20, block=1024):
-    """A step of Adam without weight decay; the corrections of the bias are constants."""
-
-    @T.prim_func
-    def kernel(
-        P: T.Tensor((n,), "float32"), G: T.Tensor((n,), "float32"), M: T.Tensor((n,), "float32"),
-        V: T.Tensor((n,), "float32"), P2: T.Tensor((n,), "float32"), M2: T.Tensor((n,), "float32"),
-        V2: T.Tensor((n,), "float32"),
-    ):  # fmt: skip
-        with T.Kernel(T.cdiv(n, block), threads=2) as cid:
-            p, g = T.alloc_shared((block,), "float32"), T.alloc_shared((block,), "float32")
-            m, v = T.alloc_shared((block,), "float32"), T.alloc_shared((block,), "float32")
-            T.copy(P[cid * block], p)
-            T.copy(G[cid * block], g)
-            T.copy(M[cid * block], m)
-            T.copy(V[cid * block], v)
-            for i in T.Parallel(block):
-                m[i] = 0.9 * m[i] + 0.1 * g[i]
-                v[i] = 0.999 * v[i] + 0.001 * g[i] * g[i]
-                p[i] = p[i] - 0.001 * (m[i] / 0.19) / (T.sqrt(T.abs(v[i]) / 0.002) + 1e-3)
-            T.copy(p, P2[cid * block])
-            T.copy(m, M2[cid * block])
-            T.copy(v, V2[cid * block])
 
     return kernel
 

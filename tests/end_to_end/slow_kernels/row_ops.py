@@ -1,4 +1,4 @@
-"""Operations of public libraries along rows: norms, losses, quantisation, pooling."""
+"""Operations of public libraries along rows: norms, losses, quantisation, a layer."""
 
 import tile_frontend as T
 
@@ -26,33 +26,6 @@ def add_rms_norm(M=2048, N=1024, rows=4, eps=1e-6):
                 y = a[i, j] / T.sqrt(s[i] / N + eps)
                 a[i, j] = y * T.cast(w[j], "float32")
             T.copy(a, Y[cid * rows, 0])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
-def cross_entropy(M=1024, N=4096, rows=2):
-    """log(sum(exp(x))) - x[label] of each row."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((M, N), "float32"), label: T.Tensor((M,), "int32"), Y: T.Tensor((M,), "float32")):  # fmt: skip
-        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
-            x, e = T.alloc_shared((rows, N), "float32"), T.alloc_shared((rows, N), "float32")
-            at = T.alloc_shared((rows,), "int32")
-            top, s = T.alloc_shared((rows,), "float32"), T.alloc_shared((rows,), "float32")
-            t = T.alloc_shared((rows,), "float32")
-            T.copy(X[cid * rows, 0], x)
-            T.copy(label[cid * rows], at)
-            T.reduce_max(x, top, dim=-1)
-            for i, j in T.Parallel(rows, N):
-                e[i, j] = T.exp(x[i, j] - top[i])
-            T.reduce_sum(e, s, dim=-1)
-            for i, j in T.Parallel(rows, N):
-                e[i, j] = T.if_then_else(j == at[i], x[i, j], 0.0)
-            T.reduce_sum(e, t, dim=-1)
-            for i in T.Parallel(rows):
-                s[i] = T.log(s[i]) + top[i] - t[i]
-            T.copy(s, Y[cid * rows])
 
     return kernel
 
@@ -126,29 +99,6 @@ def cosine(M=2048, N=1024, rows=4):
     return kernel
 
 
-@T.jit(out_idx=[-1])
-def batch_norm(M=4096, N=512, rows=8):
-    """Inference: mean, variance, weight and bias of each column."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((M, N), "float32"), mean: T.Tensor((N,), "float32"), var: T.Tensor((N,), "float32"), W: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32"), Y: T.Tensor((M, N), "float32")):  # fmt: skip
-        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
-            x = T.alloc_shared((rows, N), "float32")
-            m, v = T.alloc_shared((N,), "float32"), T.alloc_shared((N,), "float32")
-            w, b = T.alloc_shared((N,), "float32"), T.alloc_shared((N,), "float32")
-            T.copy(X[cid * rows, 0], x)
-            T.copy(mean, m)
-            T.copy(var, v)
-            T.copy(W, w)
-            T.copy(B, b)
-            for i, j in T.Parallel(rows, N):
-                scaled = (x[i, j] - m[j]) / T.sqrt(T.abs(v[j]) + 0.1)
-                x[i, j] = scaled * w[j] + b[j]
-            T.copy(x, Y[cid * rows, 0])
-
-    return kernel
-
-
 @T.jit(out_idx=[-2, -1])
 def group_quantise(M=1024, N=1024, rows=2):
     """int8 with a scale for every 128 values of a row."""
@@ -170,22 +120,6 @@ def group_quantise(M=1024, N=1024, rows=2):
                     q[i, j] = T.cast(T.round(x[i, j] / s[i]), "int8")
                 T.copy(q, Y[cid * rows + r, 0, 0])
                 T.copy(s, S[cid * rows + r, 0])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
-def pool_pairs(M=2048, N=2048, rows=4):
-    """The larger of every two neighbours."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N // 2), "float32")):
-        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
-            x, y = T.alloc_shared((rows, N), "float32"), T.alloc_shared((rows, N // 2), "float32")
-            T.copy(X[cid * rows, 0], x)
-            for i, j in T.Parallel(rows, N // 2):
-                y[i, j] = T.max(x[i, 2 * j], x[i, 2 * j + 1])
-            T.copy(y, Y[cid * rows, 0])
 
     return kernel
 
