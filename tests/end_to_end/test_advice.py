@@ -38,5 +38,5 @@ def test_advice_comes_true(name: str) -> None:
     assert check(name, {}, TRIES) >= 1
 
 
-def test_the_corpus_has_thirty_kernels() -> None:
-    assert len(CORPUS) == 30
+def test_the_corpus_has_at_least_thirty_kernels() -> None:
+    assert len(CORPUS) >= 30

@@ -65,5 +65,7 @@ def test_larger_tiles_are_proposed_where_they_have_room(used: int, said: str) ->
 
 def test_every_cause_has_changes_to_try_first() -> None:
     for bound in ("block starts", "no overlap", "one lane", "anything else"):
-        assert sorted(likely_changes(bound)) == ["lanes", "option", "size", "stages"]
+        assert sorted(likely_changes(bound)) == [
+            "formula", "lanes", "option", "size", "stages",
+        ]  # fmt: skip
     assert likely_changes("block starts")[0] == "option"

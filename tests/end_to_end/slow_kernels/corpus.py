@@ -52,10 +52,6 @@ def _quantised(x: Any) -> Any:
     return (x.float() / scale[:, None]).round().to(torch.int8), scale
 
 
-def _causal(x: Any) -> Any:
-    return x.masked_fill(torch.ones_like(x[0]).triu(1).bool(), -1e9)
-
-
 def _attention(q: Any, k: Any, v: Any) -> Any:
     return torch.softmax(q.float() @ k.float().mT * q.shape[-1] ** -0.5, -1) @ v.float()
 
@@ -68,17 +64,43 @@ def _product(a: Any, b: Any) -> Any:
     return a.float() @ b.float()
 
 
+def _gelu(x: Any) -> Any:
+    return torch.nn.functional.gelu(x.float(), approximate="tanh")
+
+
+def _residual_norm(x: Any, r: Any, w: Any) -> Any:
+    a = x.float() + r.float()
+    return a.half(), a * (a.square().mean(-1, True) + 1e-6).rsqrt() * w.float()
+
+
+def _alibi(x: Any, slope: Any) -> Any:
+    at = torch.arange(x.shape[-1])
+    return x + slope[:, :1, None] * (at - at[:, None])
+
+
+def _divergence(p: Any, q: Any) -> Any:
+    a = p.abs() + 1e-6
+    return (a * (a.log() - q)).sum(-1)
+
+
+def _cosine(a: Any, b: Any) -> Any:
+    return (a * b).sum(-1) / (a.square().sum(-1) * b.square().sum(-1) + 1e-6).sqrt()
+
+
+def _by_groups(x: Any) -> Any:
+    scale = x.float().abs().amax(-1).clamp(min=1e-6) / 127
+    return (x.float() / scale[..., None]).round().to(torch.int8), scale
+
+
 _GEMM = {"M": 96, "N": 128, "K": 64}
 CORPUS = {
     slow.name: slow
     for slow in (
-        Slow("elements", "add_rows", lambda a, b: a + b, {"M": 64, "N": 96}),
         Slow("elements", "gelu", lambda a: a.float() * torch.sigmoid(1.702 * a.float()), {"n": 5000}),
         Slow("elements", "swiglu", lambda g, u: torch.nn.functional.silu(g.float()) * u.float(), {"M": 13, "N": 200}),
         Slow("elements", "bias_relu", lambda x, b: torch.relu(x + b), {"M": 70, "N": 100}),
         Slow("elements", "tanh_chain", torch.tanh, {"M": 111, "N": 72}),
         Slow("elements", "cast_copy", lambda a: a.half(), {"n": 1 << 14, "block": 1 << 12}),
-        Slow("elements", "causal_mask", _causal, {"B": 2, "N": 136}),
         Slow("rows", "softmax", lambda x: torch.softmax(x, -1), {"M": 50, "N": 104}),
         Slow("rows", "rms_norm", lambda x, w: x.float() * (x.float().square().mean(-1, True) + 1e-6).rsqrt() * w.float(), {"M": 51, "N": 96}),
         Slow("rows", "layer_norm", _norm, {"M": 99, "N": 64}),
@@ -87,6 +109,17 @@ CORPUS = {
         Slow("rows", "log_sum_exp", lambda x: torch.logsumexp(x.float(), 1), {"M": 26, "N": 1024}),
         Slow("rows", "quantise", _quantised, {"M": 30, "N": 96}),
         Slow("rows", "running_sum", lambda x: x.cumsum(1), {"M": 30, "N": 72}),
+        Slow("activations", "mish", torch.nn.functional.mish, {"M": 30, "N": 96}),
+        Slow("activations", "geglu", lambda a, b: _gelu(a) * b.float(), {"M": 13, "N": 200}),
+        Slow("activations", "soft_cap", lambda x: 30 * torch.tanh(x.float() / 30), {"M": 30, "N": 96}),
+        Slow("activations", "gated_halves", lambda x: torch.nn.functional.glu(x.float()), {"M": 30, "N": 96}),
+        Slow("activations", "alibi", _alibi, {"H": 2, "S": 72}),
+        Slow("row_ops", "add_rms_norm", _residual_norm, {"M": 51, "N": 96}),
+        Slow("row_ops", "kl_divergence", _divergence, {"M": 30, "N": 96}),
+        Slow("row_ops", "unit_rows", lambda x: torch.nn.functional.normalize(x.float(), dim=-1), {"M": 30, "N": 96}),
+        Slow("row_ops", "cosine", _cosine, {"M": 30, "N": 96}),
+        Slow("row_ops", "group_quantise", _by_groups, {"M": 32, "N": 256}),
+        Slow("row_ops", "linear_gelu", lambda a, b, w: _gelu(_product(a, b) + w), _GEMM),
         Slow("products", "gemm", _product, _GEMM),
         Slow("products", "gemm_written", _product, _GEMM),
         Slow("products", "gemm_relu", lambda a, b, r: torch.relu(_product(a, b) + r), _GEMM),

@@ -4,23 +4,6 @@ import tile_frontend as T
 
 
 @T.jit(out_idx=[-1])
-def add_rows(M=4096, N=512, rows=1):
-    """A row for each block."""
-
-    @T.prim_func
-    def kernel(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32"), C: T.Tensor((M, N), "float32")):  # fmt: skip
-        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
-            a, b = T.alloc_shared((rows, N), "float32"), T.alloc_shared((rows, N), "float32")
-            T.copy(A[cid * rows, 0], a)
-            T.copy(B[cid * rows, 0], b)
-            for i, j in T.Parallel(rows, N):
-                a[i, j] = a[i, j] + b[i, j]
-            T.copy(a, C[cid * rows, 0])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
 def gelu(n=1 << 21, block=256):
     """Short pieces of a vector."""
 
@@ -107,22 +90,5 @@ def cast_copy(n=1 << 22, block=1 << 19):
                 T.copy(A[cid * block + k * piece], a)
                 T.copy(a, b)
                 T.copy(b, B[cid * block + k * piece])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
-def causal_mask(B=4, N=1024, block=64):
-    """Square tiles, half of each row apart."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((B, N, N), "float32"), Y: T.Tensor((B, N, N), "float32")):
-        with T.Kernel(T.cdiv(N, block), T.cdiv(N, block) * B) as (bx, rest):
-            by, bz = rest % T.cdiv(N, block), rest // T.cdiv(N, block)
-            x = T.alloc_shared((block, block), "float32")
-            T.copy(X[bz, by * block, bx * block], x)
-            for i, j in T.Parallel(block, block):
-                x[i, j] = T.if_then_else(by * block + i >= bx * block + j, x[i, j], -1e9)
-            T.copy(x, Y[bz, by * block, bx * block])
 
     return kernel

@@ -17,7 +17,7 @@ from tile_runtime.tools.report.why.likely_changes import likely_changes
 from tile_runtime.tools.report.why.measures import Measures
 from tile_runtime.tools.report.why.verdict import verdict
 from tile_runtime.tuning.advice.advise import Advice, Tried, advise
-from tile_runtime.tuning.advice.program import Program
+from tile_runtime.tuning.advice.program import Program, difference
 from tile_runtime.tuning.advice.program_trial import SAME, copied, save_case
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def with_advice(timed: TimedRun, advice: Advice) -> TimedRun:
 
 def _as_fact(advice: Advice, tried: Tried) -> TriedChange:
     problem = tried.problem.splitlines()[0] if tried.problem else ""
+    advised = tried is advice.best
+    paste = tuple(difference(advice.program, tried.program)) if advised else ()
     return TriedChange(
-        tried.says, advice.before, tried.microseconds or 0.0, problem, tried is advice.best
+        tried.says, advice.before, tried.microseconds or 0.0, problem, advised, paste
     )

@@ -51,13 +51,15 @@ class Room:
 @dataclass(frozen=True, slots=True)
 class TriedChange:
     """A change that was tried on the same inputs: what to write, modelled microseconds on the
-    device `before` it and `after` it, 0 where there is a `problem`. An advised one is worth it."""
+    device `before` it and `after` it, 0 where there is a `problem`. An advised one is worth it, and
+    `paste` has the lines of a diff of the script."""
 
     change: str
     before: float
     after: float
     problem: str = ""
     advised: bool = False
+    paste: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -101,7 +103,7 @@ def facts_from_json(data: dict[str, Any]) -> KernelFacts:
 
 
 # What earlier versions have not saved.
-_LATER = ("tried", "dealt", "rooms")
+_LATER = ("tried", "dealt", "rooms", "paste")
 
 
 def _from_json(kind: Any, data: Any) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tile_ir.quick_dataclasses import replace
 from tile_runtime.scripts.columns import columns
 from tile_runtime.simulator.rank_tables import tables_text
 from tile_runtime.simulator.time_error import modelled_text
+from tile_runtime.tools.report.kernel_facts import TriedChange
 from tile_runtime.tools.report.number_text import cut, microseconds, percent, short
 from tile_runtime.tools.report.pipe_shares import PipeShare, pipe_shares
 from tile_runtime.tools.report.timed_run import TimedRun, place_text
@@ -18,6 +20,7 @@ from tile_runtime.tools.report.why.verdict import verdict
 
 _MOST_LINES = 12
 _LONGEST_SOURCE = 60
+_LONGEST_CHANGE = 100
 
 
 def headline(run: TimedRun) -> str:
@@ -42,6 +45,11 @@ def verdict_text(measures: Measures) -> str:
     return "\n".join([*lines, *(f"  {sentence}" for sentence in found.also)])
 
 
+def _tried(change: TriedChange) -> str:
+    """A change and what it gives; the change in short, as what is advised stands above."""
+    return replace(change, change=cut(change.change, _LONGEST_CHANGE)).text
+
+
 def _parts(run: TimedRun) -> Iterator[str]:
     measures = Measures(run)
     yield headline(run)
@@ -51,7 +59,9 @@ def _parts(run: TimedRun) -> Iterator[str]:
     tried = run.facts.tried
     if tried:
         yield f"\nchanges tried ({len(tried)}), each on the same inputs:"
-        yield "\n".join(f"  {change.text}" for change in tried)
+        yield "\n".join(f"  {_tried(change)}" for change in tried)
+        if tried[0].paste:
+            yield "\n" + "\n".join(("to paste:", *tried[0].paste))
     if not measures.lines:
         return
     whole = sum(line.total for line in measures.lines)

@@ -41,6 +41,7 @@ class Advice:
     """The result of trying changes: microseconds `before`, the `best` change if it is worth
     advising, and all `tried` ones, in the order of the trials."""
 
+    program: Program
     before: float
     best: Tried | None
     tried: tuple[Tried, ...]
@@ -55,7 +56,7 @@ def advise(
     best = search.climbed(best) if best else search.with_less_room(None)
     while best and (more := search.with_less_room(best)):
         best = search.climbed(more)
-    return Advice(before, best, tuple(search.tried))
+    return Advice(program, before, best, tuple(search.tried))
 
 
 # Changes that were made, the program with them, and one more to try.

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tile_runtime.tuning.advice.formula_edits import formula_edits
 from tile_runtime.tuning.advice.kernel_text import KernelText, called, calls_in, integer, keyword
 from tile_runtime.tuning.advice.option_edits import option_edits
 from tile_runtime.tuning.advice.program import Argument, Change, Edit, Program
@@ -27,7 +28,7 @@ def possible_changes(program: Program, options: Mapping[str, bool]) -> list[Chan
     if text.factory is None or not text.launches or text.calls_itself:
         return []
     found: list[Change] = [*_arguments(text), *_constants(text), *_written_sizes(text)]
-    found += [*_stages(text), *_lanes(text)]
+    found += [*_stages(text), *_lanes(text), *formula_edits(text)]
     for key, value in options.items():
         found += option_edits(text, key, value)
     return [change for change in found if not isinstance(change, Edit) or change.lines]

@@ -53,11 +53,11 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class LineEdit:
-    """A line of the script, counted from 1, and the one in its place."""
+    """A line of the script, counted from 1, and the one in its place; None removes it."""
 
     number: int
     old: str
-    new: str
+    new: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,8 @@ def apply_change(program: Program, change: Change) -> Program:
                         f"line {edit.number} of {program.script} is not the line to change",
                         hint=f"expected {edit.old.strip()!r}",
                     )
-                lines[edit.number - 1] = edit.new + found[len(edit.old) :]
+                new = "" if edit.new is None else edit.new + found[len(edit.old) :]
+                lines[edit.number - 1] = new
             return replace(program, text="".join(lines))
 
 

@@ -7,11 +7,13 @@ _LIKELY = {
     "block starts": ("option", "size"),
     "no overlap": ("stages", "size", "option"),
     "turns of cores": ("stages", "size", "option"),
-    "latency": ("size", "stages"),
+    "latency": ("formula", "option", "size", "stages"),
+    "vector pipe": ("formula", "option", "size"),
+    "bank conflicts": ("option", "formula", "size"),
     "one lane": ("lanes", "size"),
     "scalar": ("size", "option", "lanes"),
 }
-_USUAL = ("size", "stages", "option", "lanes")
+_USUAL = ("size", "stages", "option", "formula", "lanes")
 
 
 def likely_changes(bound: str) -> tuple[str, ...]:

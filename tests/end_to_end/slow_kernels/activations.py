@@ -1,0 +1,92 @@
+"""Activations of public libraries, element by element, as their formulas are written."""
+
+import tile_frontend as T
+
+
+@T.jit(out_idx=[-1])
+def mish(M=2048, N=1024, rows=4):
+    """x * tanh(softplus(x))."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
+            x = T.alloc_shared((rows, N), "float32")
+            T.copy(X[cid * rows, 0], x)
+            for i, j in T.Parallel(rows, N):
+                x[i, j] = x[i, j] * T.tanh(T.log(1.0 + T.exp(x[i, j])))
+            T.copy(x, Y[cid * rows, 0])
+
+    return kernel
+
+
+@T.jit(out_idx=[-1])
+def geglu(M=2048, N=1024, rows=4):
+    """gelu of one input times the other, by the formula with tanh."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((M, N), "float16"), B: T.Tensor((M, N), "float16"), Y: T.Tensor((M, N), "float16")):  # fmt: skip
+        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
+            a, b = T.alloc_shared((rows, N), "float16"), T.alloc_shared((rows, N), "float16")
+            y = T.alloc_shared((rows, N), "float32")
+            T.copy(A[cid * rows, 0], a)
+            T.copy(B[cid * rows, 0], b)
+            for i, j in T.Parallel(rows, N):
+                x = T.cast(a[i, j], "float32")
+                cube = x * x * x
+                y[i, j] = 0.5 * x * (1.0 + T.tanh(0.79788456 * (x + 0.044715 * cube)))
+                y[i, j] = y[i, j] * T.cast(b[i, j], "float32")
+            T.copy(y, Y[cid * rows, 0])
+
+    return kernel
+
+
+@T.jit(out_idx=[-1])
+def soft_cap(M=2048, N=1024, cap=30.0, rows=4):
+    """cap * tanh(x / cap), of logits."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, N), "float16"), Y: T.Tensor((M, N), "float16")):
+        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
+            x, y = T.alloc_shared((rows, N), "float16"), T.alloc_shared((rows, N), "float32")
+            T.copy(X[cid * rows, 0], x)
+            for i, j in T.Parallel(rows, N):
+                y[i, j] = cap * T.tanh(T.cast(x[i, j], "float32") / cap)
+            T.copy(y, Y[cid * rows, 0])
+
+    return kernel
+
+
+@T.jit(out_idx=[-1])
+def gated_halves(M=2048, N=1024, rows=4):
+    """The first half of a row times the sigmoid of the second."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M, 2 * N), "float16"), Y: T.Tensor((M, N), "float16")):
+        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
+            x = T.alloc_shared((rows, 2 * N), "float16")
+            y = T.alloc_shared((rows, N), "float32")
+            T.copy(X[cid * rows, 0], x)
+            for i, j in T.Parallel(rows, N):
+                gate = T.sigmoid(T.cast(x[i, j + N], "float32"))
+                y[i, j] = T.cast(x[i, j], "float32") * gate
+            T.copy(y, Y[cid * rows, 0])
+
+    return kernel
+
+
+@T.jit(out_idx=[-1])
+def alibi(H=8, S=512, rows=8):
+    """A bias that falls with the distance, another slope for each head."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((H, S, S), "float32"), slope: T.Tensor((H, 8), "float32"), Y: T.Tensor((H, S, S), "float32")):  # fmt: skip
+        with T.Kernel(H * T.cdiv(S, rows), threads=2) as cid:
+            head, first = cid // T.cdiv(S, rows), cid % T.cdiv(S, rows) * rows
+            x, s = T.alloc_shared((rows, S), "float32"), T.alloc_shared((1, 8), "float32")
+            T.copy(X[head, first, 0], x)
+            T.copy(slope[head, 0], s)
+            for i, j in T.Parallel(rows, S):
+                x[i, j] = x[i, j] + s[0, 0] * T.cast(j - first - i, "float32")
+            T.copy(x, Y[head, first, 0])
+
+    return kernel
