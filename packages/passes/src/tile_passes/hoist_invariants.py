@@ -62,10 +62,11 @@ def hoist_invariants(func: Func, target: Target) -> Func:
 
     Needs, gives: LOWERED. Idea: a converted weight, a mask of bits or a table of offsets does not
     change while the loop runs. A value is one run of writes to a buffer in ub and the reads behind
-    it; if the loop keeps other values in the same buffer, this one moves to a buffer of its own.
+    it. If the loop keeps other values in the same buffer, this one moves to a buffer of its own.
     Values that others are made of go first. Limits: kernels that leave order and memory to the
-    compiler; loops that surely run, have no `break` and no order given; statements under no
-    condition; buffers for which ub has room beside two versions of what the loop loads.
+    compiler, and loops without `break` or an order of the author's that run at least once. A value
+    under a condition stays, and so does one whose buffer has no room beside two versions of the
+    tiles that the loop loads.
     """
     if not {Automatic.SYNC, Automatic.MEMORY} <= func.automatic:
         return func
