@@ -80,7 +80,7 @@ def test_without_launches_tails_and_prefetch_are_left(timed: Any) -> None:
 
 
 def test_a_wait_costs_a_store_a_look_and_meetings(timed: Any) -> None:
-    """Nine waits for up to 24 blocks, in words of 12: 0.3 us to count up, and one look of 0.15 to
+    """Nine waits for up to 24 blocks, in words of 8: 0.3 us to count up, and one look of 0.15 to
     0.3 us by each core of a block between two meetings."""
     _, whole, source = timed
     waited = [t.waited for t in task_times(whole, source)[1:]]

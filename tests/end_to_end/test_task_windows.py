@@ -73,7 +73,7 @@ def test_a_window_holds_what_is_needed(seed: int) -> None:
 def test_who_waits_for_all_looks_at_few_words(tellers: int) -> None:
     window = whole(tellers)
     assert said(window, 3, 24, tellers) == frozenset(range(tellers)) == window.blocks(3, tellers)
-    assert value(window.groups(Const(0), 1, tellers)[1]) == -(-tellers // 12)
+    assert value(window.groups(Const(0), 1, tellers)[1]) == -(-tellers // 8)
 
 
 def needed(

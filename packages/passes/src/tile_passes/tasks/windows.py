@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from tile_ir import Const, Expr, maximum, minimum, simplify
 
-# So many blocks add to one word at most: additions follow each other.
-MOST_TOGETHER = 12
+# So many blocks add to one word at most: additions follow each other, and the race check of the
+# simulator remembers the latest 16 of a word, which are those of two turns.
+MOST_TOGETHER = 8
 # More groups than this take longer to poll than all blocks in few groups.
 MOST_GROUPS = 6
 
