@@ -68,7 +68,7 @@ from tile_passes.parallel.private_values import (
     read_back,
     with_private_tiles,
 )
-from tile_passes.parallel.residue_classes import residue_classes
+from tile_passes.parallel.residue_classes import by_residue
 from tile_passes.parallel.scalar_unit import check_scalar_unit, has_foreign_functions
 from tile_passes.parallel.serial_forms import (
     around,
@@ -131,8 +131,7 @@ class _Vectorizer:
         used = {buffer for stmt in walk(body) for buffer in buffers_of(stmt)}
         own = tuple(a for a in self.temporaries.allocs if a.buffer in used)
         new = replace(launch, body=body, allocs=(*launch.allocs, *own))
-        remarks = (*self.func.remarks, *self.remarks)
-        return replace(self.func, launch=new, remarks=remarks)
+        return replace(self.func, launch=new, remarks=(*self.func.remarks, *self.remarks))
 
     def body(self, body: Body, ranges: Ranges) -> Body:
         result: list[Stmt] = []
@@ -232,9 +231,8 @@ class _Vectorizer:
 
     def leaf(self, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """One statement of a nest. Dimensions beyond those of a tile are serial loops around it."""
-        joined = over_places(leaf, known, self.temporaries, self.whole_or_rows)
-        if joined is not None:
-            return under(leaf.guards, joined, leaf.stmt.loc)
+        if (steps := over_places(leaf, known, self.temporaries, self.whole_or_rows)) is not None:
+            return under(leaf.guards, steps, leaf.stmt.loc)
         leaf = in_target_order(leaf)
         if len(leaf.loops) > MOST_DIMENSIONS:
             outer, *rest = leaf.loops
@@ -265,33 +263,10 @@ class _Vectorizer:
         except Unsuitable as found:
             problem = found
         try:
-            return self.by_residue(stmt, leaf, known)
+            return by_residue(stmt, leaf, known, self.whole_or_rows, self.temporaries)
         except Unsuitable:
             steps = self.element_by_element(stmt, leaf, known, problem)
         self.remarks.append(stays_scalar(stmt.loc, problem))
-        return steps
-
-    def by_residue(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
-        """The store for one residue class of its iterations after another; some rows at a time,
-        where tiles have no room for all. Raises Unsuitable."""
-        classes = residue_classes(replace(leaf, stmt=store))
-        if classes is None:
-            raise Unsuitable("its indices divide no loop variable")
-        made = len(self.temporaries.allocs)
-        steps: list[Stmt] = []
-        try:
-            for part in joined_stores(classes, self.temporaries.room):
-                assert isinstance(part.stmt, Store), "a store was taken apart"
-                steps += self.whole_or_rows(part.stmt, part, known)
-                self.temporaries.give_back_all()
-        except Unsuitable as problem:
-            self.temporaries.forget_since(made)
-            if not isinstance(problem, NoRoom):
-                raise
-            parts = parts_of_rows(leaf, known, self.by_residue, self.temporaries)
-            if parts is None:
-                raise
-            return parts[1]
         return steps
 
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
@@ -312,8 +287,7 @@ class _Vectorizer:
         steps: list[Stmt] = []
         try:
             for store in as_choices(stmt, keep, written, self.temporaries.unset(before)):
-                own = Leaf(leaf.loops, (), store)
-                steps.extend(self.whole_or_rows(store, own, known))
+                steps.extend(self.whole_or_rows(store, Leaf(leaf.loops, (), store), known))
                 self.temporaries.give_back_all()
         except Unsuitable as problem:
             self.temporaries.forget_since(made)
@@ -335,8 +309,8 @@ class _Vectorizer:
                 self.temporaries.give_back_all()
         except Unsuitable:
             self.temporaries.forget_since(made)
-            written = written_buffers(tuple(p.stmt for p in parts))
-            if any(b.memory is not Memory.GM for b in written):
+            stores = tuple(p.stmt for p in parts)
+            if any(b.memory is not Memory.GM for b in written_buffers(stores)):
                 return None
             return [step for part in parts for step in self.leaf(part, known, earlier)]
         return steps
@@ -414,8 +388,7 @@ class _Vectorizer:
         """The outer variable as a serial loop around vectors along the inner one."""
         outer, inner = leaf.loops
         inside = {**known, outer.var: loop_range(outer, known)}
-        row = Leaf((inner,), (), store)
-        steps = self.vector(store, row, inside)
+        steps = self.vector(store, Leaf((inner,), (), store), inside)
         return [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
 
     def scalar_loop(self, leaf: Leaf, known: Ranges, problem: Unsuitable) -> Stmt:

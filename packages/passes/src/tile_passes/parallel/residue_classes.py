@@ -14,6 +14,7 @@ from tile_ir import (
     Const,
     Expr,
     For,
+    Stmt,
     Store,
     Var,
     constant_value,
@@ -24,10 +25,39 @@ from tile_ir import (
     substitute,
     walk_expr,
 )
-from tile_ir.analysis import constant_trips
+from tile_ir.analysis import Ranges, constant_trips
 from tile_ir.quick_dataclasses import replace
-from tile_passes.parallel.joined_stores import MOST_TURNS
-from tile_passes.parallel.nest import Leaf
+from tile_passes.parallel.joined_stores import MOST_TURNS, joined_stores
+from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable
+from tile_passes.parallel.parts_of_rows import Steps, parts_of_rows
+from tile_passes.parallel.temporaries import Temporaries
+
+
+def by_residue(
+    store: Store, leaf: Leaf, known: Ranges, steps_of: Steps, temporaries: Temporaries
+) -> list[Stmt]:
+    """The store for one class after another; some rows at a time, where tiles have no room for all.
+    Raises Unsuitable."""
+    classes = residue_classes(replace(leaf, stmt=store))
+    if classes is None:
+        raise Unsuitable("its indices divide no loop variable")
+    made = len(temporaries.allocs)
+    steps: list[Stmt] = []
+    try:
+        for part in joined_stores(classes, temporaries.room):
+            assert isinstance(part.stmt, Store), "a store was taken apart"
+            steps += steps_of(part.stmt, part, known)
+            temporaries.give_back_all()
+    except Unsuitable as problem:
+        temporaries.forget_since(made)
+        if not isinstance(problem, NoRoom):
+            raise
+        again = partial(by_residue, steps_of=steps_of, temporaries=temporaries)
+        parts = parts_of_rows(leaf, known, again, temporaries)
+        if parts is None:
+            raise
+        return parts[1]
+    return steps
 
 
 def residue_classes(leaf: Leaf) -> list[Leaf] | None:
