@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -186,6 +187,17 @@ def test_a_server_that_does_not_start() -> None:
     server = ChildServer("no_such_module:function")
     with pytest.raises(BuildError, match="children-start"):
         server.start()
+
+
+def test_folders_of_scripts_are_not_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = child_server.readable_folders()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert child_server.readable_folders() == before
+    (tmp_path / "tile_ir").mkdir()
+    (tmp_path / "tile_ir" / "__init__.py").touch()
+    assert os.path.realpath(tmp_path) in child_server.readable_folders()
 
 
 def test_what_a_fence_keeps_out(server: ChildServer, tmp_path: Path) -> None:

@@ -363,8 +363,15 @@ def _is_ready(control: socket.socket) -> bool:
 
 
 def readable_folders() -> tuple[str, ...]:
-    """The folders that Python and our packages are imported from."""
-    given = [sys.prefix, sys.base_prefix, *(p for p in sys.path if p)]
+    """The folders that Python, its packages and ours are imported from. Other folders on the path,
+    such as those of scripts that this process ran, may hold any files."""
+    given = [sys.prefix, sys.base_prefix, *filter(_holds_packages, sys.path)]
     here = str(Path.cwd())
     found = {os.path.realpath(folder) for folder in given if os.path.isdir(folder)}
     return tuple(sorted(folder for folder in found if folder not in (here, "/")))
+
+
+def _holds_packages(folder: str) -> bool:
+    """Whether packages are installed in a folder, or it is one of our sources."""
+    installed = Path(folder).name in ("site-packages", "dist-packages")
+    return installed or (bool(folder) and any(Path(folder).glob("tile_*/__init__.py")))
