@@ -19,7 +19,7 @@ import torch
 import tile_frontend as T
 
 SIZES = {"B": 256, "N": 2048}
-LIMIT = 17
+LIMIT = 12.7
 ROWS, COLUMNS = 8, 512
 
 

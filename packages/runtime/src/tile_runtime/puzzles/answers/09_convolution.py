@@ -18,7 +18,7 @@ import torch
 import tile_frontend as T
 
 SIZES = {"M": 256, "N": 1024}
-LIMIT = 19
+LIMIT = 17.7
 TAPS = 8
 ROWS, COLUMNS = 16, 512
 

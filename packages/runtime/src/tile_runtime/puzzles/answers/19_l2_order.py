@@ -14,6 +14,8 @@ tiles, so the 24 blocks that run together load 24 different bands of A. Change t
   `start` is (row + column) * (k_tiles // PANEL). Then one block brings a piece and the others
   find it in L2.
 
+The compiler can do the same by merging tiles; the option `tl.ascend_retile` switches that off.
+
 Time: at most LIMIT microseconds by the time model, at SIZES; that is 1.05 times what the
 answer takes.
 """
@@ -35,7 +37,7 @@ def reference(A, B):
     return A.float() @ B.float()
 
 
-@T.jit(out_idx=[-1])
+@T.jit(out_idx=[-1], pass_configs={"tl.ascend_retile": False})
 def l2_order(M, N, K):
     m_tiles, n_tiles, k_tiles = T.cdiv(M, BLOCK_M), T.cdiv(N, BLOCK_N), T.cdiv(K, BLOCK_K)
 
