@@ -10,6 +10,7 @@ from tile_ir import (
     If,
     Let,
     Memory,
+    Op,
     Section,
     Stmt,
     Target,
@@ -18,7 +19,6 @@ from tile_ir import (
     core_of,
     walk,
 )
-from tile_ir.nodes import Op
 from tile_ir.quick_dataclasses import replace
 from tile_passes.free_names import FreeNames
 

@@ -3,7 +3,6 @@ Then the elements that are written are a run; an index of places finds those tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from tile_ir import (
@@ -28,11 +27,9 @@ from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.nest import Leaf, Unsuitable
 from tile_passes.parallel.nest_form import MOST_DIMENSIONS
+from tile_passes.parallel.parts_of_rows import Steps
 from tile_passes.parallel.target_order import in_target_order
 from tile_passes.parallel.temporaries import Temporaries
-
-# A store over its domain or over its rows. Raises Unsuitable.
-Steps = Callable[[Store, Leaf, Ranges], list[Stmt]]
 
 
 def over_places(

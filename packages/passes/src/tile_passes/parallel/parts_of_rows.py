@@ -24,6 +24,7 @@ from tile_passes.parallel.temporaries import Temporaries
 
 # Numbers of parts that need not be of one size.
 MOST_UNEQUAL = 16
+# A store over a domain, or its rows. Raises Unsuitable.
 Steps = Callable[[Store, Leaf, Ranges], list[Stmt]]
 
 
