@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tile_ir import Body, Buffer, For, LoopKind, Memory, Stmt, Store, cast, loads, walk
+from tile_ir import Body, Buffer, For, Memory, Stmt, Store, cast, loads, walk
 from tile_ir.analysis import Ranges, constant_trips, loop_range
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lowering.builder import Builder
@@ -13,6 +13,7 @@ from tile_passes.parallel.logistic import as_quotients
 from tile_passes.parallel.narrow_integers import fitted
 from tile_passes.parallel.nest import Domain, Leaf, NoRoom, Unsuitable, domain_of
 from tile_passes.parallel.parts_of_rows import parts_of_rows
+from tile_passes.parallel.serial_forms import in_serial_loops
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.vector_statement import VectorStatement
 
@@ -101,7 +102,7 @@ class Attempts:
         except Unsuitable:
             found = None
         if found is not None and not found.conditions:
-            return [replace(loops[0], kind=LoopKind.SERIAL, body=tuple(found.steps))]
+            return in_serial_loops(loops[:1], found.steps)
         self.temporaries.give_back_all()
         self.temporaries.forget_since(made)
         return None
@@ -119,9 +120,7 @@ class Attempts:
                 here[loop.var] = loop_range(loop, here)
             try:
                 steps = self._gathering(store, Leaf(loops[outside:], (), store), here)
-                for loop in reversed(loops[:outside]):
-                    steps = [replace(loop, kind=LoopKind.SERIAL, body=tuple(steps))]
-                return steps
+                return in_serial_loops(loops[:outside], steps)
             except Unsuitable as reason:
                 problem = reason if reason.cure is not None else problem
                 no_room = isinstance(reason, NoRoom)
@@ -131,7 +130,7 @@ class Attempts:
                 leaf = Leaf(loops[outside:], (), store)
                 parts = parts_of_rows(leaf, here, self._gathering, self.temporaries)
                 if parts is not None:
-                    return parts[1]
+                    return in_serial_loops(loops[:outside], parts[1])
         raise problem
 
     def _gathering(self, store: Store, leaf: Leaf, known: Ranges) -> list[Stmt]:
@@ -170,7 +169,5 @@ class Attempts:
                 steps = found.steps
             except Unsuitable:
                 continue
-            for outer in loops[:outside]:
-                steps = [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
-            return steps
+            return in_serial_loops(loops[:outside], steps)
         return []

@@ -10,7 +10,6 @@ from tile_ir import (
     Const,
     Expr,
     For,
-    LoopKind,
     Stmt,
     Store,
     Var,
@@ -28,6 +27,7 @@ from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.nest import Leaf, Unsuitable
 from tile_passes.parallel.nest_form import MOST_DIMENSIONS
 from tile_passes.parallel.parts_of_rows import Steps
+from tile_passes.parallel.serial_forms import in_serial_loops
 from tile_passes.parallel.target_order import in_target_order
 from tile_passes.parallel.temporaries import Temporaries
 
@@ -52,9 +52,7 @@ def over_places(
         temporaries.give_back_all()
         temporaries.forget_since(made)
         return None
-    for loop in reversed(outer):
-        steps = [replace(loop, kind=LoopKind.SERIAL, body=tuple(steps))]
-    return steps
+    return in_serial_loops(outer, steps)
 
 
 def with_joined_loops(leaf: Leaf, builder: Builder) -> Leaf | None:

@@ -26,10 +26,15 @@ _ROOM = "smaller tiles leave room"
 
 def around(leaf: Leaf) -> Stmt:
     """The statement in serial loops."""
-    stmt = leaf.stmt
-    for loop in reversed(leaf.loops):
-        stmt = replace(loop, kind=LoopKind.SERIAL, body=(stmt,))
+    (stmt,) = in_serial_loops(leaf.loops, [leaf.stmt])
     return stmt
+
+
+def in_serial_loops(loops: Sequence[For], steps: list[Stmt]) -> list[Stmt]:
+    """The steps inside loops, the outermost first."""
+    for loop in reversed(loops):
+        steps = [replace(loop, kind=LoopKind.SERIAL, body=tuple(steps))]
+    return steps
 
 
 def serial_nest(loop: For) -> For:
