@@ -81,3 +81,42 @@ def test_results_stay(columns: int, start: int, trips: int, dtype: str) -> None:
 def test_what_no_iteration_changes_leaves_the_loop() -> None:
     before, after = hoisted(scaled(64, 0, 6, "float32"))
     assert in_loops(after) < in_loops(before)
+
+
+def sums_of_rows(tiles: int, width: int) -> Func:
+    """Sums over the last of three dimensions, which an operation writes under another name of their
+    tile."""
+
+    @T.prim_func
+    def k(
+        X: T.Tensor((ROWS, width, width), "float32"),
+        Y: T.Tensor((ROWS, width), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as cid:
+            x = T.alloc_shared((tiles, width, width), "float32")
+            s = T.alloc_shared((tiles, width), "float32")
+            T.copy(X[0, 0, 0], x)
+            T.reduce_sum(x, s, dim=2)
+            for t in T.serial(3):
+                for i, j, c in T.Parallel(tiles, width, width):
+                    x[i, j, c] = x[i, j, c] - s[i, j]
+                T.reduce_sum(x, s, dim=2)
+                T.copy(s[0:1, 0:width], Y[t, 0])
+
+    return k
+
+
+@pytest.mark.parametrize(("tiles", "width"), [(1, 8), (2, 8), (3, 16), (2, 5)])
+def test_bytes_with_two_names_change_under_both(tiles: int, width: int) -> None:
+    before, after = hoisted(sums_of_rows(tiles, width))
+    x = np.random.default_rng(1).integers(-4, 5, (ROWS, width, width)).astype(np.float32)
+    found = []
+    for func in (before, after):
+        y = np.zeros((ROWS, width), np.float32)
+        interpret(func, [x, y])
+        found.append(y)
+    part = x[0].copy()
+    for t in range(3):
+        part = part - part.sum(1, keepdims=True)
+        assert np.array_equal(found[0][t], part.sum(1))
+    assert np.array_equal(*found)

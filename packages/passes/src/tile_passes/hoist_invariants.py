@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tile_ir import (
     ONE,
@@ -100,7 +100,8 @@ class _Hoist:
             for a in launch.allocs
             if a.buffer.memory is Memory.UB and a.alias_of is None and a.address is None
         } - named
-        self.constant = frozenset(func.tensors) - written_buffers(launch.body)
+        self.roots = _roots(launch.allocs)
+        self.constant = frozenset(func.tensors) - self.changed(launch.body)
         self.all = launch.body
         used = sum(
             buffer_bytes(a)
@@ -143,7 +144,7 @@ class _Hoist:
         more = True
         while more:
             more = False
-            written = written_buffers(body)
+            written = self.changed(body)
             tried = {r.buffer for s in body if _may_move(s) for r in _written(s)} & self.own
             for buffer in sorted(tried, key=lambda b: b.name):
                 for value in _values(buffer, body):
@@ -159,6 +160,11 @@ class _Hoist:
                 if more:
                     break
         return before, body
+
+    def changed(self, body: Body) -> frozenset[Buffer]:
+        """The buffers whose bytes statements write, under whichever name."""
+        written = {self.roots.get(b, b) for b in written_buffers(body)}
+        return frozenset(written | {b for b, root in self.roots.items() if root in written})
 
     def same(
         self, stmt: Stmt, buffer: Buffer, written: frozenset[Buffer], changing: set[Var]
@@ -198,6 +204,15 @@ class _Hoist:
         """Whether a statement outside of the loop uses the buffer."""
         inside = {*walk(body)}
         return any(buffer in buffers_of(s) for s in walk(self.all) if s not in inside)
+
+
+def _roots(allocs: Sequence[Alloc]) -> dict[Buffer, Buffer]:
+    """For each buffer one that stands for its bytes: an alias has those of its buffer, and buffers
+    at addresses of the author's may share theirs."""
+    placed = [a.buffer for a in allocs if a.address is not None]
+    shared = dict.fromkeys(placed, placed[0]) if placed else {}
+    owners = {a.buffer: a.alias_of or a.buffer for a in allocs}
+    return {buffer: shared.get(root, root) for buffer, root in owners.items()}
 
 
 def _suits(loop: For) -> bool:

@@ -65,7 +65,7 @@ def check_axis(op: Op, target: Target) -> Problem | None:
     src, dim = op.region("src"), op.attr("dim")
     rank = len(src.dims)
     legal = (0, -1) if rank == 1 else (0, 1, -1, -2)
-    if rank > 3 or dim not in legal:
+    if dim not in legal or not all(is_constant(e, 1) for e in src.extents[:-3]):
         return Problem(
             "reduce-axis",
             f"{op.opdef.called}: dim is {dim} for a buffer of rank {rank}, expected one of "
