@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 import torch
@@ -168,3 +169,41 @@ def test_what_no_launch_wrote_of_an_output() -> None:
     x = torch.randn(64)
     want = torch.cat((x[:32], torch.zeros(32)))
     assert torch.equal(compile(writes_half, out_idx=-1)(x), want)
+
+
+def launches_in_a_loop(count: int) -> Any:
+    """A launch for each number of a loop outside of launches; the last differs."""
+
+    @T.macro
+    def step(X, by, last):
+        with T.Kernel(1, threads=64) as b:
+            x = T.alloc_shared((32,), "float32")
+            T.copy(X[0:32], x)
+            for i in T.Parallel(32):
+                if last:
+                    x[i] = x[i] * 2 + by
+                else:
+                    x[i] = x[i] + by
+            T.copy(x, X[0:32])
+
+    @T.prim_func
+    def main(X: T.Tensor((32,), "float32")):
+        step(X, 1, False)
+        for s in range(0, count, 3):
+            step(X, s, s + 3 >= count)
+        for i in T.serial(2):
+            if i == 1:
+                step(X, 10, False)
+
+    return main
+
+
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_a_loop_of_launches_is_unrolled(count: int) -> None:
+    func = launches_in_a_loop(count)
+    assert isinstance(func, LaunchSequence)
+    assert len(func.funcs) == 2 + -(-count // 3)
+    if count:
+        x = torch.zeros(32)
+        compile(func)(x)
+        assert torch.equal(x, torch.full((32,), {1: 12.0, 7: 24.0}[count]))

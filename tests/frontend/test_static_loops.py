@@ -55,6 +55,21 @@ def test_targets_and_containers(show):
     ]
 
 
+def test_ranges_with_steps(show):
+    @T.prim_func
+    def k(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for at in [i for i in range(1, 8, 3)]:
+                A[at] = 1
+            for at in sorted(T.serial(5, 0, -2)):
+                A[at] = sum(range(0, 20, 5))
+
+    assert show(k) == [
+        "$A[1] = 1", "$A[4] = 1", "$A[7] = 1",
+        "$A[1] = 30", "$A[3] = 30", "$A[5] = 30",
+    ]  # fmt: skip
+
+
 def test_slots_that_are_computed_and_nested_lists(show):
     @T.prim_func
     def k(A: T.Tensor((8, 64), "float32")):

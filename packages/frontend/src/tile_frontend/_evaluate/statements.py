@@ -256,7 +256,7 @@ class StatementEvaluator(AssignmentEvaluator):
         if stmt.orelse:
             self.fail("unsupported-syntax", "`else` of a loop is not supported", stmt)
         loop = self.evaluate(stmt.iter)
-        numbers = unrolled_range(loop, stmt, self.scope)
+        numbers = unrolled_range(loop, stmt, self.scope, self.trace.in_launch)
         items = static_items(loop if numbers is None else numbers)
         if items is not None:
             self._static_for(stmt, items)

@@ -41,7 +41,7 @@ def constant_range(value: Any) -> range | None:
     if not isinstance(value, Loop) or len(value.bounds) != 1:
         return None
     start, stop = (constant_value(bound) for bound in value.bounds[0])
-    return None if start is None or stop is None else range(start, stop)
+    return None if start is None or stop is None else range(start, stop, value.step)
 
 
 def known_items(value: Any) -> list[Any] | None:
@@ -50,15 +50,17 @@ def known_items(value: Any) -> list[Any] | None:
     return static_items(value if numbers is None else numbers)
 
 
-def unrolled_range(loop: Any, stmt: ast.For, scope: Scope) -> range | None:
-    """The numbers of a `T.unroll` whose variable, or a value computed from it, picks elements of a
-    Python container; None for every other loop, which the emitter unrolls."""
-    if not isinstance(loop, Loop) or loop.kind is not LoopKind.UNROLL:
+def unrolled_range(loop: Any, stmt: ast.For, scope: Scope, in_launch: bool) -> range | None:
+    """The numbers of a loop that is unrolled while the kernel is traced; None for every other loop.
+
+    A `T.unroll` is, if its variable, or a value computed from it, picks elements of a Python
+    container. So is a loop outside of launches, which may launch a kernel in each iteration.
+    """
+    if not isinstance(loop, Loop) or loop.kind not in (LoopKind.UNROLL, LoopKind.SERIAL):
         return None
-    numbers = constant_range(loop)
-    if numbers is None or not _picks(stmt, scope):
+    if in_launch and (loop.kind is not LoopKind.UNROLL or not _picks(stmt, scope)):
         return None
-    return numbers
+    return constant_range(loop)
 
 
 def picked_containers(node: ast.AST, scope: Scope) -> Iterator[ast.Subscript]:
