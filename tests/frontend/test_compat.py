@@ -216,11 +216,13 @@ def test_installing_loads_nothing_heavy() -> None:
 def test_modules_of_expressions() -> None:
     import tilelang.tvm as tvm
     from tvm import tirx
+    from tvm.ir import PrimExpr
     from tvm.tirx import IntImm, PrimFunc, Select
 
     import tile_frontend as T
     from tile_ir import Func
 
+    assert PrimExpr is tirx.PrimExpr
     assert tirx.const is tvm.tirx.const and tirx.const(3) == 3 and tvm.const is tirx.const
     assert IntImm is T.IntImm and Select is T.Select and PrimFunc is Func
     assert tvm.tir.ceildiv(7, 2) == 4 and tirx.any(True) is True

@@ -126,6 +126,7 @@ _MODULES["tilelang.env"].update(
 _TIR = [f"{package}.{part}" for package in ("tilelang.tvm", "tvm") for part in ("tir", "tirx")]
 for _module in ("tilelang.tvm.ir", "tvm.ir"):
     _MODULES[_module]["transform"] = "tvm.transform"
+    _MODULES[_module]["PrimExpr"] = "tile_frontend._tracing.scalars:Scalar"
 
 IMPORTS = ImportTable(
     _MODULES,
