@@ -1,5 +1,5 @@
-"""Takes copies apart that no single movement does: those that convert, those from gm to gm, and
-those between a tile of the cube core and another rank."""
+"""Takes copies apart that no single movement does: those that convert, those from gm to gm, those
+of short rows, and those between a tile of the cube core and another rank."""
 
 from __future__ import annotations
 
@@ -66,11 +66,13 @@ def stage_copies(func: Func, target: Target) -> Func:
     Needs, gives: TYPED. Idea: a tile in ub has the type of the transfer. A value that leaves ub is
     cast first; a value that arrives is cast behind the copy, unless the fixpipe converts. Casts of
     several steps, and casts of integers to narrower ones, are parallel loops. Copies from gm to gm
-    go through a tile in pieces. In text for other chips (`Automatic.CORES`) parts of a tile that
-    start inside a block are copied by a parallel loop, and floats are truncated to integers. Copies
-    of the cube core to or from another rank go through ub, because no device has shown that its
-    transfers reach another one. The compiler orders the steps, also in manually ordered kernels.
-    Limits: a cast on the way to l1 goes through ub and gm.
+    go through a tile in pieces. Short rows and columns go through rows of whole blocks, with a
+    parallel loop between these and the tile. In text for other chips (`Automatic.CORES`) parts of a
+    tile that start inside a block are copied by a parallel loop, and floats are truncated to
+    integers. Copies of the cube core to or from another rank go through ub, because no device has
+    shown that its transfers reach another one. The compiler orders the steps, also in manually
+    ordered kernels. Limits: a cast on the way to l1 goes through ub and gm; short rows in manually
+    ordered kernels, and columns of bytes, are left to `lower_tile_ops`.
     """
     foreign, ordered = (a in func.automatic for a in (Automatic.CORES, Automatic.SYNC))
     stages = _Stages(target, FreeNames.of(func), foreign, ordered)
