@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from kept_cases import kept
 
 import tile_frontend as T
 from tile_ir import Automatic, Func
+from tile_runtime import compile
 
 from .kernel_batch import KernelBatch
 
@@ -132,3 +134,40 @@ def test_narrow_integers_wrap_in_vectors(dtype: str, threads: int, tmp_path: Pat
                 f"{name} {rows}x{columns}: {[(v.flat[bad].tolist()) for v in (x, y, outcome.arrays[3], want)]}"
             )
     assert not wrong, f"{len(wrong)} of {len(listed)}:\n" + "\n".join(wrong[:20])
+
+
+@pytest.mark.usefixtures("strict")
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_sums_on_their_way_to_a_float(dtype: str) -> None:
+    """Arithmetic in int32: int16 serves where no value needs more, and only there."""
+    rows, columns = 5, 33
+
+    @T.prim_func
+    def kernel(X: T.Tensor((rows, columns), dtype), Y: T.Tensor((5, rows, columns), "float32")):
+        with T.Kernel(1, threads=1, is_npu=True) as cid:
+            x = T.alloc_shared((rows, columns), dtype)
+            y = T.alloc_shared((5, rows, columns), "float32")
+            T.copy(X, x)
+            for i, j in T.Parallel(rows, columns):
+                n = T.cast(x[i, j], "int32")
+                y[0, i, j] = T.cast((n >> 4 & 15) - 8, "float32")
+                y[1, i, j] = T.cast(n * n, "float32")
+                y[2, i, j] = T.cast((n << 7) + n, "float32")
+                y[3, i, j] = T.cast((n | 5) * 3 - 32767, "float32")
+                y[4, i, j] = T.cast((n & 255) * 128 + 127, "float32")
+            T.copy(y, Y)
+
+    limits = torch.iinfo(getattr(torch, dtype))
+    x = torch.randint(limits.min, limits.max + 1, (rows, columns)).to(getattr(torch, dtype))
+    x[0, :2] = torch.tensor([limits.min, limits.max])
+    y = torch.zeros(5, rows, columns)
+    compile(kernel)(x, y)
+    n = x.int()
+    want = (
+        ((n >> 4) & 15) - 8,
+        n * n,
+        (n << 7) + n,
+        (n | 5) * 3 - 32767,
+        (n & 255) * 128 + 127,
+    )
+    np.testing.assert_array_equal(y, torch.stack(want).float())

@@ -218,9 +218,9 @@ def test_a_vector_is_added_to_a_column() -> None:
     np.testing.assert_array_equal(y, want)
 
 
-def test_a_column_says_that_it_is_slow_and_what_is_not() -> None:
+def test_a_column_of_bytes_says_that_it_is_slow_and_what_is_not() -> None:
     with pytest.warns(KernelWarning, match="`x` move one by one") as told:
-        compile(column(16, "float32", "vector"), pass_configs=AUTOMATIC)
+        compile(column(16, "int8", "vector"), pass_configs=AUTOMATIC)
     assert {str(w.message).split("[")[-1] for w in told} == {"scalar-loop]"}
 
 

@@ -1,8 +1,9 @@
-"""Takes copies apart that no single movement does: those that convert, those from gm to gm, and
-those between a tile of the cube core and another rank."""
+"""Takes copies apart that no single movement does: those that convert, those from gm to gm, those
+of short rows, and those between a tile of the cube core and another rank."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 
 from tile_ir import (
@@ -48,6 +49,7 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.ranks import is_far
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.alignment import starts_at_blocks
+from tile_passes.lowering.short_rows import has_short_rows, in_blocks
 from tile_passes.passdef import ir_pass
 
 # A copy from gm to gm moves pieces of so many bytes: transfers are at full rate from there on
@@ -64,13 +66,16 @@ def stage_copies(func: Func, target: Target) -> Func:
     Needs, gives: TYPED. Idea: a tile in ub has the type of the transfer. A value that leaves ub is
     cast first; a value that arrives is cast behind the copy, unless the fixpipe converts. Casts of
     several steps, and casts of integers to narrower ones, are parallel loops. Copies from gm to gm
-    go through a tile in pieces. In text for other chips (`Automatic.CORES`) parts of a tile that
-    start inside a block are copied by a parallel loop, and floats are truncated to integers. Copies
-    of the cube core to or from another rank go through ub, because no device has shown that its
-    transfers reach another one. The compiler orders the steps, also in manually ordered kernels.
-    Limits: a cast on the way to l1 goes through ub and gm.
+    go through a tile in pieces. Short rows and columns go through rows of whole blocks, with a
+    parallel loop between these and the tile. In text for other chips (`Automatic.CORES`) parts of a
+    tile that start inside a block are copied by a parallel loop, and floats are truncated to
+    integers. Copies of the cube core to or from another rank go through ub, because no device has
+    shown that its transfers reach another one. The compiler orders the steps, also in manually
+    ordered kernels. Limits: a cast on the way to l1 goes through ub and gm; short rows in manually
+    ordered kernels, and columns of bytes, are left to `lower_tile_ops`.
     """
-    stages = _Stages(target, FreeNames.of(func), Automatic.CORES in func.automatic)
+    foreign, ordered = (a in func.automatic for a in (Automatic.CORES, Automatic.SYNC))
+    stages = _Stages(target, FreeNames.of(func), foreign, ordered)
     body = rewrite(func.launch.body, stages.steps)
     if body is func.launch.body:
         return func
@@ -85,6 +90,7 @@ class _Stages:
     target: Target
     names: FreeNames
     foreign: bool
+    ordered: bool
     allocs: list[Alloc] = field(default_factory=list)
 
     def steps(self, stmt: Stmt) -> Stmt | Body:
@@ -111,7 +117,8 @@ class _Stages:
                 case (Memory.UB, Memory.GM):
                     return self.cast_before(stmt, dst.dtype)
         if src.dtype == dst.dtype:
-            return stmt
+            short = self.ordered and has_short_rows(src, dst, self.target)
+            return self.in_blocks(stmt, src, dst) if short else stmt
         match way:
             case (Memory.GM, Memory.UB):
                 return self.cast_behind(stmt, src.dtype)
@@ -157,6 +164,25 @@ class _Stages:
         tile = self.tile(dst, dtype, copy)
         return generated(replace(copy, operands=(src, tile))), self.cast(dst, tile, copy)
 
+    def in_blocks(self, copy: Op, src: Region, dst: Region) -> Stmt | Body:
+        """The copy of short rows by way of rows that start at blocks, and vector operations between
+        these and the tile."""
+        local, loads = (dst, True) if dst.memory is Memory.UB else (src, False)
+        if local.static_extents() is None or not starts_at_blocks(local, self.target):
+            return copy
+        if loads and local.dtype.size == 1 and len(active_dims(local)) == 1:
+            return copy  # bytes are widened with those behind them, which nothing may have written
+
+        def stage_of(shape: tuple[int, int]) -> Buffer:
+            dims = tuple(Const(n) for n in shape)
+            return self.buffer(f"{local.buffer.name}_rows", local.dtype, dims, copy)
+
+        stage = in_blocks(local, self.target, stage_of)
+        if loads:
+            return generated(replace(copy, operands=(src, stage))), self.nest(dst, stage, copy)
+        whole = Region.whole(stage.buffer)  # no instruction writes some bytes of a block
+        return generated(self.nest(whole, src, copy)), replace(copy, operands=(stage, dst))
+
     def takes_steps(self, dtype: str, to: str) -> bool:
         """Whether a conversion is no single cast that gives what the language does."""
         a, b = DTYPES[dtype], DTYPES[to]
@@ -174,12 +200,20 @@ class _Stages:
         return Op(OPS["cast"], (dst, src, None), (mode,), copy.loc)
 
     def nest(self, dst: Region, src: Region, copy: Op) -> For:
-        """The conversion element by element, as a parallel loop."""
+        """The conversion element by element, as a parallel loop. Where the source has fewer, the
+        last of a row is repeated."""
         active = _counted(dst)
         names = {i: Var(self.names.fresh("i")) for i in active}
         places = _indices(dst, names)
-        pairs = zip(_counted(src), active, strict=True)
-        values = _indices(src, {i: names[j] for i, j in pairs})
+        values = _indices(
+            src,
+            {
+                i: names[j]
+                if src.dims[i].extent == dst.dims[j].extent
+                else minimum(names[j], src.dims[i].extent - 1)
+                for i, j in zip(_counted(src), active, strict=False)
+            },
+        )
         body: Body = (
             Store(dst.buffer, places, Cast(Load(src.buffer, values), dst.dtype), copy.loc),
         )
@@ -275,7 +309,7 @@ def _counted(region: Region) -> list[int]:
     return [*active_dims(region)] or [len(region.dims) - 1]
 
 
-def _indices(region: Region, variables: dict[int, Var]) -> tuple[Expr, ...]:
+def _indices(region: Region, variables: Mapping[int, Expr]) -> tuple[Expr, ...]:
     """The place in its buffer of an element of a region."""
     return tuple(
         simplify(s.offset + variables[i]) if i in variables else s.offset

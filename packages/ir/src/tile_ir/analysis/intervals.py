@@ -139,10 +139,10 @@ def _combine(op: str, a: Interval, b: Interval) -> Interval:
             return Interval(0, b.high - 1)
         case "//" if b.low >= 0 and a.low >= 0:
             return Interval(0, a.high)
-        case "&" if a.low >= 0 and b.low >= 0:
-            return Interval(0, min(a.high, b.high))
-        case ">>" if a.low >= 0 and b.low >= 0:
-            return Interval(0, a.high)
+        case "&" if a.low >= 0 or b.low >= 0:  # only bits of what is not negative are left
+            return Interval(0, min(x.high for x in (a, b) if x.low >= 0))
+        case ">>" if b.low >= 0:
+            return Interval(min(a.low, 0), max(a.high, 0))
         case "<" | "<=" | ">" | ">=" | "==" | "!=":
             decided = sign_test(op, Interval(a.low - b.high, a.high - b.low))
             return _TRUTH if decided is None else Interval.exactly(int(decided))

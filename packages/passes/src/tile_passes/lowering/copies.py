@@ -21,13 +21,12 @@ from tile_ir import (
     active_dims,
     is_constant,
     is_contiguous,
-    misalignment,
     simplify,
     transfer_rows,
     unary,
 )
 from tile_ir.analysis import Ranges, narrow
-from tile_ir.ops.movement import cast_mode_of_copy, directions, loads_l1, misaligned_rows
+from tile_ir.ops.movement import cast_mode_of_copy, directions, loads_l1
 from tile_ir.quick_dataclasses import replace
 from tile_passes.lowering.alignment import check_alignment, check_fractals
 from tile_passes.lowering.builder import Builder
@@ -35,7 +34,7 @@ from tile_passes.lowering.fills import lower_fill
 from tile_passes.lowering.matrix_parts import fitted_to_matrix
 from tile_passes.lowering.partial_loads import load_exactly, overwrites_others
 from tile_passes.lowering.region_parts import each_matrix, in_loops, slice_at
-from tile_passes.lowering.short_rows import has_slow_path, is_column, move_by_element
+from tile_passes.lowering.short_rows import has_short_rows, move_by_element
 from tile_passes.lowering.vector import lower_vector_op
 
 # The single-pipe operation of each direction.
@@ -199,8 +198,7 @@ def _rows(
     builder: Builder,
 ) -> Body:
     """One transfer of rows, or what stands for it where ub keeps the rows elsewhere."""
-    inside = misaligned_rows(src, dst, builder.target) or _column_inside_blocks(src, dst, builder)
-    if inside and has_slow_path(src, dst):
+    if has_short_rows(src, dst, builder.target):
         return move_by_element(op, src, dst, name, attrs, builder)
     for region in (src, dst):
         check_alignment(op, region, builder)
@@ -208,16 +206,6 @@ def _rows(
     if overwrites_others(op, builder):
         return load_exactly(op, src, dst, attrs, known, builder)
     return (builder.op(name, (src, dst), op.loc, *attrs),)
-
-
-def _column_inside_blocks(src: Region, dst: Region, builder: Builder) -> bool:
-    """Whether one column of a tile of ub moves, which is not the first of a block."""
-    local = dst if dst.memory is Memory.UB else src
-    return (
-        is_column(local)
-        and not is_contiguous(local)
-        and misalignment(local, builder.target) is not None
-    )
 
 
 def _within_ub(op: Op, src: Region, dst: Region, known: Ranges, builder: Builder) -> Body:

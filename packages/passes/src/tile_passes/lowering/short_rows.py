@@ -3,13 +3,16 @@ that do, in a buffer of the compiler's own, and the scalar unit moves the elemen
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from tile_ir import (
     BLOCK_BYTES,
+    ONE,
+    ZERO,
     AttrValue,
     Body,
-    Const,
+    Buffer,
     Diagnostic,
     Expr,
     Load,
@@ -18,10 +21,14 @@ from tile_ir import (
     Region,
     Slice,
     Store,
+    Target,
     active_dims,
     constant_value,
+    is_contiguous,
+    misalignment,
     round_up,
 )
+from tile_ir.ops.movement import misaligned_rows
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.region_parts import element_of, in_loops
 
@@ -31,7 +38,22 @@ MOST_ELEMENTS = 4096
 MOST_IN_COLUMN = 2048
 
 
-def has_slow_path(src: Region, dst: Region) -> bool:
+def has_short_rows(src: Region, dst: Region, target: Target) -> bool:
+    """Whether the transfer starts rows inside blocks of ub, and there are few enough elements to
+    take them through rows of whole blocks."""
+    inside = misaligned_rows(src, dst, target) or _column_inside_blocks(src, dst, target)
+    return inside and _is_small(src, dst)
+
+
+def _column_inside_blocks(src: Region, dst: Region, target: Target) -> bool:
+    """Whether one column of a tile of ub moves, which is not the first of a block."""
+    local = dst if dst.memory is Memory.UB else src
+    return (
+        _is_column(local) and not is_contiguous(local) and misalignment(local, target) is not None
+    )
+
+
+def _is_small(src: Region, dst: Region) -> bool:
     """Whether the ub side is a small matrix, or a small column of elements."""
     local = dst if dst.memory is Memory.UB else src
     dims = _moved_dims(local)
@@ -45,9 +67,20 @@ def has_slow_path(src: Region, dst: Region) -> bool:
     )
 
 
-def is_column(region: Region) -> bool:
+def _is_column(region: Region) -> bool:
     """Whether all of it runs along one dimension."""
     return len(active_dims(region)) == 1
+
+
+def in_blocks(local: Region, target: Target, buffer: Callable[[tuple[int, int]], Buffer]) -> Region:
+    """A matrix of ub like a small region, where each row starts at a block; of a column, each
+    element does."""
+    dims = _moved_dims(local)
+    assert dims is not None, "has_short_rows"
+    rows, columns = (*(constant_value(local.buffer.shape[d]) or 0 for d in dims), 1)[:2]
+    padded = round_up(columns, target.alignment[Memory.UB] // local.dtype.size)
+    extents = (*(local.dims[d].extent for d in dims), ONE)[:2]
+    return Region(buffer((rows, padded)), tuple(Slice(ZERO, extent) for extent in extents))
 
 
 def _moved_dims(region: Region) -> tuple[int, ...] | None:
@@ -68,20 +101,21 @@ def move_by_element(
     loads = dst.memory is Memory.UB
     local, loc = dst if loads else src, op.loc
     dims = _moved_dims(local)
-    assert dims is not None, "has_slow_path"
-    sizes = [constant_value(local.buffer.shape[d]) or 0 for d in dims] + [1] * (2 - len(dims))
-    padded = round_up(sizes[1], builder.target.alignment[Memory.UB] // local.dtype.size)
-    stage = builder.scratch("rows", Memory.UB, local.dtype, (sizes[0], padded), loc)
-    extents = [local.dims[d].extent for d in dims] + [Const(1)] * (2 - len(dims))
-    tile = Region(stage, tuple(Slice(Const(0), extent) for extent in extents))
+    assert dims is not None, "has_short_rows"
+
+    def stage_of(shape: tuple[int, int]) -> Buffer:
+        return builder.scratch("rows", Memory.UB, local.dtype, shape, loc)
+
+    tile = in_blocks(local, builder.target, stage_of)
+    stage, extents = tile.buffer, tile.extents
     variables = [builder.scalar(word) for word, _ in zip(("row", "column"), dims, strict=False)]
     place = element_of(local, dict(zip(dims, variables, strict=True)))
-    staged: tuple[Expr, ...] = (*variables, *[Const(0)] * (2 - len(dims)))
+    staged: tuple[Expr, ...] = (*variables, *[ZERO] * (2 - len(dims)))
     here, there = (stage, staged), (local.buffer, place)
     (from_, indices), (to, target) = (here, there) if loads else (there, here)
     store = Store(to, target, Load(from_, indices), loc)
     moves = in_loops(zip(variables, extents, strict=False), (store,), loc)
-    if is_column(local):
+    if _is_column(local):
         builder.remarks.append(_one_by_one(op, local))
     movement = builder.op(name, (src, tile) if loads else (tile, dst), loc, *attrs)
     return (movement, *moves) if loads else (*moves, movement)

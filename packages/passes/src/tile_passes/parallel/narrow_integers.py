@@ -3,7 +3,8 @@ operations. Results wrap, but its conversions saturate, so values are made to fi
 
 int8 and uint8 are computed as int16. Sums, products and bits only depend on as many low bits as the
 result keeps, so their operands need not be wrapped on the way. The language computes them in
-int32, the vector unit in int16 where no more is kept (`done_narrow`).
+int32, the vector unit in int16 where no more is kept (`done_narrow`), or where no value needs more
+on its way to a float (`in_16_bits`).
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ from tile_ir import (
     unary,
     walk_expr,
 )
-from tile_ir.analysis import Ranges, interval
+from tile_ir.analysis import Interval, Ranges, interval
 from tile_ir.quick_dataclasses import dataclass
 
 # Operations whose low bits depend on the low bits of their operands only.
 _LOW_BITS = frozenset({"+", "-", "*", "&", "|", "^"})
+# Operations that int16 has as int32 does.
+_IN_16_BITS = frozenset({"+", "-", "*", "&", "|", "<<", ">>"})
 
 
 def fitted(e: Expr, known: Ranges) -> Expr:
@@ -50,6 +53,11 @@ class _Fitting:
                 return e
             case Cast(operand=operand, dtype=dtype, bits=False) if _narrows(operand.dtype, dtype):
                 return cast(self.wrapped(self.low_bits(operand, _work(dtype), dtype), dtype), dtype)
+            case Cast(operand=Binary(dtype=kind) as operand, dtype=dtype) if (
+                kind is INT32 and dtype.is_float
+            ):
+                short = in_16_bits(operand, self.known)
+                return rebuild(e, self.fit) if short is None else cast(short, dtype)
             case Binary(op="//" | "%" as op, left=left, right=right) if e.dtype.bits < INT32.bits:
                 wide = binary(op, cast(self.fit(left), INT32), cast(self.fit(right), INT32))
                 return cast(self.wrapped(wide, e.dtype), e.dtype)
@@ -120,6 +128,34 @@ def done_narrow(e: Cast) -> Binary | Unary | None:
             x = _as_kept(operand)
             return None if x is None else Unary(op, x, INT16)
     return None
+
+
+def in_16_bits(e: Expr, known: Ranges) -> Expr | None:
+    """Arithmetic in int32 as int16, where no value on the way needs more bits; else None."""
+    match e:
+        case Const(value=value):
+            return cast(e, INT16) if _holds(Interval.exactly(value)) else None
+        case Load() if e.dtype.is_integer and _holds(Interval(*e.dtype.limits())):
+            return cast(e, INT16)
+        case Cast(operand=operand, dtype=dtype, bits=False) if dtype is INT32:
+            return in_16_bits(operand, known)
+        case Binary(op=op, left=left, right=right) if (
+            e.dtype is INT32 and op in _IN_16_BITS and _holds(interval(e, known))
+        ):
+            if op in ("<<", ">>") and not _is_shift(right):
+                return None
+            a, b = in_16_bits(left, known), in_16_bits(right, known)
+            return None if a is None or b is None else Binary(op, a, b, INT16)
+    return None
+
+
+def _holds(found: Interval) -> bool:
+    low, high = INT16.limits()
+    return low <= found.low and found.high <= high
+
+
+def _is_shift(count: Expr) -> bool:
+    return isinstance(count, Const) and 0 <= count.value < INT16.bits
 
 
 def _as_kept(e: Expr) -> Expr | None:

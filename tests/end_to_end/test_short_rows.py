@@ -1,0 +1,71 @@
+"""Copies of rows and columns that are no whole blocks of 32 bytes: they move together, by vector
+instructions, and elements at the edge of a tensor are cut or padded as in any copy."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import tile_frontend as T
+from tile_runtime import compile
+
+pytestmark = pytest.mark.usefixtures("strict")
+
+DTYPES = ["float32", "float16", "bfloat16", "int32", "int16", "int8", "uint8"]
+# Rows and columns of a tile, and the first column that it takes.
+FORMS = ((33, 7, 8), (24, 1, 5), (24, 33, 1), (40, 12, 0))
+ROWS, COLUMNS, BLOCKS = 61, 50, 2
+
+
+def there_and_back(dtype: str) -> Any:
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((ROWS, COLUMNS), dtype),
+        Y: T.Tensor((len(FORMS) + 1, ROWS, COLUMNS), dtype),
+    ):
+        with T.Kernel(BLOCKS, threads=1, is_npu=True) as cid:
+            for n, (rows, columns, first) in enumerate(FORMS):
+                tile = T.alloc_shared((rows, columns), dtype)
+                T.copy(X[cid * rows : (cid + 1) * rows, first : first + columns], tile)
+                T.copy(tile, Y[n, cid * rows : (cid + 1) * rows, first : first + columns])
+            line = T.alloc_shared((31,), dtype)
+            T.copy(X[cid * 31 : (cid + 1) * 31, 3], line)
+            T.copy(line, Y[len(FORMS), cid * 31 : (cid + 1) * 31, 4])
+
+    return kernel
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_short_rows_and_columns(dtype: str) -> None:
+    x = torch.randint(0, 100, (ROWS, COLUMNS)).to(getattr(torch, dtype))
+    y = torch.zeros(len(FORMS) + 1, ROWS, COLUMNS, dtype=x.dtype)
+    want = y.clone()
+    for n, (rows, columns, first) in enumerate(FORMS):
+        part = slice(0, BLOCKS * rows), slice(first, first + columns)
+        want[n][part] = x[part]
+    want[len(FORMS), :62, 4] = x[:62, 3]
+    with warnings.catch_warnings():
+        # Columns of bytes are still loaded one by one, and a remark says so.
+        warnings.simplefilter("ignore" if x.dtype.itemsize == 1 else "error")
+        compile(there_and_back(dtype))(x, y)
+    np.testing.assert_array_equal(y.float(), want.float())
+
+
+def test_columns_are_padded_and_converted() -> None:
+    """Rows behind the tensor have the pad value, and the tile may be of another type."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((40, 9), "float16"), Y: T.Tensor((48, 3), "float32")):
+        with T.Kernel(2, threads=1, is_npu=True) as cid:
+            tile = T.alloc_shared((24, 3), "float32")
+            T.copy(X[cid * 24 : (cid + 1) * 24, 4:7], tile, pad_value=1)
+            T.copy(tile, Y[cid * 24 : (cid + 1) * 24, :])
+
+    x, y = torch.randn(40, 9).half(), torch.zeros(48, 3)
+    compile(kernel)(x, y)
+    want = torch.cat((x[:, 4:7].float(), torch.ones(8, 3)))
+    np.testing.assert_array_equal(y, want)
