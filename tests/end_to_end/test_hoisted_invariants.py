@@ -10,8 +10,9 @@ import pytest
 import tile_frontend as T
 from tile_ir import DEFAULT_TARGET, Automatic, For, Func, Op, walk
 from tile_ir.interpreter import interpret
-from tile_passes import PASSES, apply_passes
+from tile_passes import PASSES, apply_passes, run_pipeline
 from tile_passes.pipeline import taken_to
+from tile_runtime.options.pass_configs import pass_options
 
 ROWS = 6
 
@@ -81,3 +82,39 @@ def test_results_stay(columns: int, start: int, trips: int, dtype: str) -> None:
 def test_what_no_iteration_changes_leaves_the_loop() -> None:
     before, after = hoisted(scaled(64, 0, 6, "float32"))
     assert in_loops(after) < in_loops(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("rounds", [3, 4])
+def test_a_number_loaded_on_the_way_to_its_tile_stays_for_all_rounds(
+    rounds: int, threads: int
+) -> None:
+    """`G[0]` comes by way of memory of one operation, which the last rounds read as well."""
+    columns = 64
+
+    @T.prim_func
+    def k(
+        G: T.Tensor((8,), "int8"), B: T.Tensor((rounds, columns), "int8"),
+        X: T.Tensor((rounds, columns), "int8"), Y: T.Tensor((rounds, columns), "int8"),
+        Z: T.Tensor((rounds, columns), "int8"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=threads) as bx:
+            x = T.alloc_shared((1, columns), "int8")
+            y = T.alloc_shared((1, columns), "int8")
+            z = T.alloc_shared((columns,), "int8")
+            for r in T.serial(rounds):
+                T.copy(X[r : r + 1, 0:columns], x)
+                for j in T.Parallel(columns):
+                    z[j] = B[r, j] + 1
+                for i, j in T.Parallel(1, columns):
+                    y[i, j] = T.max(x[i, j], T.max(G[i], z[j]))
+                T.copy(y, Y[r : r + 1, 0:columns])
+                T.copy(x, Z[r : r + 1, 0:columns])
+
+    rng = np.random.default_rng(0)
+    g, b, x = (
+        rng.integers(-9, 9, s).astype(np.int8) for s in (8, (rounds, columns), (rounds, columns))
+    )
+    y, z = np.zeros_like(x), np.zeros_like(x)
+    interpret(run_pipeline(k, DEFAULT_TARGET, pass_options({})).func, [g, b, x, y, z])
+    assert np.array_equal(y, np.maximum(x, np.maximum(g[0], b + 1)))
