@@ -118,3 +118,48 @@ def test_a_number_loaded_on_the_way_to_its_tile_stays_for_all_rounds(
     y, z = np.zeros_like(x), np.zeros_like(x)
     interpret(run_pipeline(k, DEFAULT_TARGET, pass_options({})).func, [g, b, x, y, z])
     assert np.array_equal(y, np.maximum(x, np.maximum(g[0], b + 1)))
+
+
+def test_what_a_second_name_changes_stays_in_the_loop() -> None:
+    """The bytes of `t` change through `v` in every round."""
+
+    @T.prim_func
+    def k(
+        X: T.Tensor((ROWS, 64), "float32"), B: T.Tensor((64,), "float32"),
+        Y: T.Tensor((ROWS, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=1) as bx:
+            t = T.alloc_shared((64,), "float32")
+            s = T.alloc_shared((64,), "float32")
+            v = T.view(t, (1, 64))
+            T.copy(B, t)
+            for r in T.serial(ROWS):
+                for j in T.Parallel(64):
+                    s[j] = t[j] * 2
+                T.copy(s, Y[r, 0:64])
+                T.copy(X[r : r + 1, 0:64], v)
+
+    rng = np.random.default_rng(0)
+    x, b = (rng.integers(-9, 9, s).astype(np.float32) for s in ((ROWS, 64), (64,)))
+    y = np.zeros_like(x)
+    interpret(run_pipeline(k, DEFAULT_TARGET, pass_options({})).func, [x, b, y])
+    assert np.array_equal(y, np.concatenate([b[None], x[:-1]]) * 2)
+
+
+def test_a_reduction_of_magnitudes_has_a_result_in_every_round() -> None:
+    """It writes its result by another name than it is read by."""
+
+    @T.prim_func
+    def k(X: T.Tensor((ROWS, 64), "float32"), Y: T.Tensor((ROWS,), "float32")):
+        with T.Kernel(1, threads=128) as bx:
+            t = T.alloc_fragment((1, 64), "float32")
+            m = T.alloc_fragment((1,), "float32")
+            for r in T.serial(ROWS):
+                T.copy(X[r, 0], t)
+                T.reduce_absmax(t, m, dim=1)
+                T.copy(m, Y[r])
+
+    x, y = np.random.default_rng(0).standard_normal((ROWS, 64)).astype(np.float32), np.zeros(ROWS)
+    y = y.astype(np.float32)
+    interpret(run_pipeline(k, DEFAULT_TARGET, pass_options({})).func, [x, y])
+    assert np.array_equal(y, np.abs(x).max(axis=1))

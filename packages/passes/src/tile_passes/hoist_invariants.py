@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from tile_ir import (
     ONE,
@@ -106,7 +106,10 @@ class _Hoist:
             for a in launch.allocs
             if a.buffer.memory is Memory.UB and a.alias_of is None and a.address is None
         } - named
-        self.constant = frozenset(func.tensors) - written_buffers(launch.body)
+        self.roots = {a.buffer: a.alias_of for a in launch.allocs if a.alias_of is not None}
+        placed = [a.buffer for a in launch.allocs if a.address is not None]
+        self.roots |= dict.fromkeys(placed, placed[0]) if placed else {}
+        self.constant = frozenset(func.tensors) - self.storages(written_buffers(launch.body))
         self.all = launch.body
         used = sum(
             buffer_bytes(a)
@@ -116,6 +119,11 @@ class _Hoist:
         loaded = {r.buffer for s in walk(launch.body) if _loads(s) for r in _written(s)}
         again = sum(buffer_bytes(a) for a in launch.allocs if a.buffer in loaded)
         self.room = target.capacity[Memory.UB] - SCRATCH_BYTES - used - again
+
+    def storages(self, buffers: Set[Buffer]) -> frozenset[Buffer]:
+        """The buffers whose bytes these have: several may have names of one, or places that the
+        author chose."""
+        return frozenset(self.roots.get(b, b) for b in buffers)
 
     def body(self, body: Body, known: Ranges) -> Body:
         found: list[Stmt] = []
@@ -149,7 +157,7 @@ class _Hoist:
         more = True
         while more:
             more = False
-            written = written_buffers(body)
+            written = self.storages(written_buffers(body))
             tried = {r.buffer for s in body if _may_move(s) for r in _written(s)} & self.own
             for buffer in sorted(tried, key=lambda b: b.name):
                 for value in _values(buffer, body):
@@ -174,7 +182,7 @@ class _Hoist:
             return False
         assert isinstance(stmt, Op), "it may move"
         scratch = stmt.scratch.buffer if stmt.scratch is not None else None
-        read = buffers_of(stmt) - {buffer, scratch}
+        read = self.storages(buffers_of(stmt) - {buffer, scratch})
         outside = {b for b in read if b.memory is Memory.GM}
         return not (read & written) and outside <= self.constant
 
