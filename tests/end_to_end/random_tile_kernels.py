@@ -278,7 +278,7 @@ class _TileWriter:
         guarded = self.often(0.25)
         with self.inside(f"for i, j in T.Parallel({self.R}, {self.C}):"):
             asked = self.element_condition()
-            value = self.cut(self.value(2, other)).replace(f"{tile}[", f"{tile}[")
+            value = self.cut(self.value(2, other))
             for name in TILES:
                 if name == tile and self.reads_elsewhere(value + asked, name):
                     value, asked = f"{tile}[i, j]", "j > 1"

@@ -17,7 +17,7 @@ from end_to_end.tile_campaign import outcome, small_program
 from tile_ir import KernelWarning
 from tile_runtime import compile
 
-INTERPRETED, SIMULATED = 48, 6
+INTERPRETED, SIMULATED = 30, 6
 
 
 def test_tiles_mean_what_python_says(tmp_path: Path) -> None:
