@@ -88,6 +88,9 @@ fuzz: setup ## random kernels through planning and ordering, all checkers, the s
 fuzz-programs: setup ## random kernels as text, run on the simulator and on NumPy arrays: N=20000 SEED=0; failures are kept
 	TILE_VERIFY_EACH=1 PYTHONPATH=tests $(BIN)/python -m programs $(or $(N),20000) --seed $(or $(SEED),0) --keep --forms
 
+fuzz-tiles: setup ## random kernels of tiles and their elements, interpreted behind all passes: N=3000 SEED=0; prints those that are wrong
+	cd tests && ../$(BIN)/python -m end_to_end.tile_campaign $(or $(N),3000) $(or $(SEED),0)
+
 matrix-programs: setup ## subscript forms by direction, type, width, style and time, as programs: N=20000 SEED=0; prints how often each form was right
 	TILE_VERIFY_EACH=1 PYTHONPATH=tests $(BIN)/python -m programs $(or $(N),20000) --seed $(or $(SEED),0) --matrix
 

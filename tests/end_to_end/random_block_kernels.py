@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from end_to_end.text_on_arrays import Array, ArrayRegion, ArrayWords
+from end_to_end.text_on_arrays import Array, ArrayRegion, ArrayWords, array_type
 
 STEPS = (
     "load_k", "first_scores", "product", "masked", "highest", "shifted", "sums", "narrow", "load_v",
@@ -22,34 +22,47 @@ INFINITY = '-T.infinity("float32")'
 
 @dataclass(frozen=True)
 class BlockProgram:
-    """`shapes` are those of the parameters, with their types."""
+    """`shapes` are those of the parameters, with their types; `places` are names of the numbers of a
+    block along the grid, `launch` is the grid as text, and `sizes` are those that a call says."""
 
     body: str
-    grid: tuple[int, int]
-    shapes: Mapping[str, tuple[tuple[int, ...], str]]
+    grid: tuple[int, ...]
+    shapes: Mapping[str, tuple[tuple[int | str, ...], str]]
+    launch: str = ""
+    places: tuple[str, ...] = ("bx", "by")
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        given = ", ".join(f'{n}: T.Tensor({s}, "{d}")' for n, (s, d) in self.shapes.items())
+        given = ", ".join(
+            f'{n}: T.Tensor(({", ".join(map(str, s))},), "{d}")'
+            for n, (s, d) in self.shapes.items()
+        )
+        symbols = "".join(f'{n} = T.symbolic("{n}")\n' for n in self.sizes)
+        launch = self.launch or ", ".join(map(str, self.grid))
         return (
-            f"import tile_frontend as T\n\n\n@T.prim_func\ndef kernel({given}):\n"
-            f"    with T.Kernel({self.grid[0]}, {self.grid[1]}, threads=128) as (bx, by):\n"
+            f"import tile_frontend as T\n\n{symbols}\n@T.prim_func\ndef kernel({given}):\n"
+            f"    with T.Kernel({launch}, threads=128) as ({', '.join(self.places)}):\n"
             f"{self.body}"
         )
 
     def arrays(self, seed: int) -> dict[str, Array]:
         """Tables of places hold some that are none, those of numbers of rounds too."""
-        rng, ends = np.random.default_rng(seed), {"P": (-1, 6), "C": (-1, 4)}
-        return {
-            n: rng.integers(*ends.get(n, (-2, 3)), s).astype(d) for n, (s, d) in self.shapes.items()
-        }
+        rng, ends = np.random.default_rng(seed), {"P": (-1, 6), "C": (-1, 4), "K": (-1, 4)}
+        found = {}
+        for n, (shape, dtype) in self.shapes.items():
+            sizes = [self.sizes[s] if isinstance(s, str) else s for s in shape]
+            first, last = ends.get(n, (0 if dtype.startswith("u") else -2, 3))
+            found[n] = rng.integers(first, last, sizes).astype(array_type(dtype))
+        return found
 
     def run(self, arrays: Mapping[str, Array]) -> None:
         """What the text does to arrays, as Python has it."""
+        whole = compile(f"if True:\n{self.body}", "<kernel>", "exec")
         for block in np.ndindex(*self.grid):
-            names = {n: ArrayRegion(a) for n, a in arrays.items()}
-            whole = f"if True:\n{self.body}"
-            exec(whole, {"T": ArrayWords(), "bx": block[0], "by": block[1], **names})
+            names: dict[str, object] = {n: ArrayRegion(a) for n, a in arrays.items()}
+            places = dict(zip(self.places, block, strict=True))
+            exec(whole, {"T": ArrayWords(), **self.sizes, **places, **names})
 
 
 def block_program(seed: int) -> BlockProgram:

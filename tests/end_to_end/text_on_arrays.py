@@ -15,6 +15,11 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+def array_type(dtype: str) -> np.dtype[Any]:
+    """The type of an array that holds small integers of a type of tiles."""
+    return np.dtype("float32" if dtype == "bfloat16" else dtype)
+
+
 @dataclass(frozen=True)
 class ArrayRegion:
     """A tile or a tensor, or a part of one: an index or a slice for each of its dimensions."""
@@ -72,7 +77,7 @@ class ArrayWords:
     """`T` inside of a block."""
 
     def alloc_shared(self, shape: tuple[int, ...], dtype: str) -> ArrayRegion:
-        return ArrayRegion(np.zeros(shape, np.dtype(dtype)))
+        return ArrayRegion(np.zeros(shape, array_type(dtype)))
 
     alloc_fragment = alloc_shared
 
@@ -97,6 +102,19 @@ class ArrayWords:
     def reduce_max(self, tile: ArrayRegion, line: ArrayRegion, dim: int, clear: bool) -> None:
         found = tile.read().max(axis=dim)
         line.write(found if clear else np.maximum(line.read(), found))
+
+    def reduce_min(self, tile: ArrayRegion, line: ArrayRegion, dim: int, clear: bool) -> None:
+        found = tile.read().min(axis=dim)
+        line.write(found if clear else np.minimum(line.read(), found))
+
+    def atomic_add(self, target: ArrayRegion, tile: ArrayRegion) -> None:
+        target.write(target.read() + tile.read())
+
+    def cast(self, value: float, dtype: str) -> float:
+        return int(value) if "int" in dtype else float(value)
+
+    def ceildiv(self, a: int, b: int) -> int:
+        return -(-a // b)
 
     def reduce_sum(self, tile: ArrayRegion, line: ArrayRegion, dim: int, clear: bool) -> None:
         found = tile.read().sum(axis=dim, dtype=float)
@@ -125,4 +143,4 @@ class ArrayWords:
         return math.inf
 
 
-__all__ = ["Array", "ArrayRegion", "ArrayWords"]
+__all__ = ["Array", "ArrayRegion", "ArrayWords", "array_type"]

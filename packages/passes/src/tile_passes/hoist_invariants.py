@@ -76,7 +76,12 @@ def hoist_invariants(func: Func, target: Target) -> Func:
     body = hoist.body(func.launch.body, launch_ranges(func))
     if body is func.launch.body:
         return func
-    return func.with_body(body, allocs=(*func.launch.allocs, *hoist.allocs))
+    # What lived for one operation lives for a loop now.
+    allocs = (
+        replace(a, scratch=False) if a.scratch and a.buffer in hoist.kept else a
+        for a in func.launch.allocs
+    )
+    return func.with_body(body, allocs=(*allocs, *hoist.allocs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ class _Hoist:
         launch = func.launch
         self.names = FreeNames.of(func)
         self.allocs: list[Alloc] = []
+        self.kept: set[Buffer] = set()
         named = {a.alias_of for a in launch.allocs}
         self.own = {
             a.buffer
@@ -182,6 +188,7 @@ class _Hoist:
         """The writes of a value and the body without them; None where it has to stay."""
         taken = tuple(body[n] for n in value.writes)
         if value.alone and not self.used_elsewhere(value.buffer, body):
+            self.kept.add(value.buffer)
             return [*taken], tuple(s for n, s in enumerate(body) if n not in value.writes)
         size = _bytes(value.buffer)
         if any(map(_loads, taken)) or size > self.room:

@@ -184,7 +184,8 @@ class TileSteps:
             self.conditions.append(condition)
 
     def _bound(self, position: int) -> int:
-        """The most elements along one variable: its extent, or the room in what it walks over."""
+        """The most elements along one variable: its extent, or the room in what it walks over; a
+        tensor that it may leave gives no room."""
         extent = self.domain.extents[position]
         size = constant_value(extent)
         if size is not None:
@@ -196,6 +197,8 @@ class TileSteps:
             (p.buffer, p.indices) for p in walk_expr(self.store.value) if isinstance(p, Load)
         ]
         for buffer, indices in places:
+            if self.zero_outside and buffer.memory is Memory.GM:
+                continue
             for index, room in zip(indices, buffer.shape, strict=True):
                 limit = constant_value(room)
                 if limit is not None and step_of(index, var):
