@@ -3,13 +3,16 @@ and loops that concern the cores of one block alone."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import tile_frontend as T
-from tile_checkers import prove_ranks
-from tile_ir import Func
+from tile_checkers import check_memory, prove_ranks
+from tile_ir import DEFAULT_TARGET, Automatic, Func
+from tile_passes import run_pipeline
 
-from .kernels_of_ranks import final
+from .kernels_of_ranks import OPTIONS, final
 
 N, RANKS = 64, 2
 TURNS = T.symbolic("turns")
@@ -128,3 +131,31 @@ def test_nothing_is_sure_without_them() -> None:
     (found,) = prove_ranks(final(with_products("early")), [RANKS]).findings
     assert found.slug == "sync-unproved"
     assert "how often this loop runs depends on `keys`" in found.message
+
+
+@T.prim_func
+def sum_of_keys(k: T.Tensor((KEYS, N), "float32"), x: T.Tensor((N,), "float32")):
+    with T.Kernel(1, threads=1, is_npu=True):
+        a = T.alloc_shared((N,), "float32")
+        total = T.alloc_shared((N,), "float32")
+        T.tile.fill(total, 0.0)
+        for n in T.serial(KEYS):
+            T.copy(k[n, 0], a)
+            for i in T.Parallel(N):
+                total[i] = total[i] + a[i]
+        T.copy(total, x)
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_rounds_overlap_in_tasks_of_turns(slots: int) -> None:
+    """What a loop of a task keeps from round to round is not what the task before, or the turn
+    before, has left there; and the order of its pipes says nothing of ranks."""
+    func = T.megakernel(
+        [T.Task(sum_of_keys)("k", "x"), T.Task(told(slots, ""))("x", "y", "words", "z", "step")],
+        inputs=["k"], outputs=["z"], step="step", turns=TURNS, stacked=["k"],
+    )  # fmt: skip
+    options = replace(OPTIONS, for_speed=(Automatic.ROUNDS,))
+    text = run_pipeline(func, DEFAULT_TARGET, options).func
+    assert [len(a.buffer.shape) for a in text.launch.allocs] == [2, 1, 1]  # versions of a tile
+    assert check_memory(text) == ()
+    assert findings(text) == (set() if slots == 2 else {"race"})

@@ -384,3 +384,49 @@ def test_rounds_are_counted_on_over_calls() -> None:
     x, y, out, w = arrays(2, 3)
     KERNELS.run("rounds_counted", 2, x, y, out, w)
     assert w[0][0] == 3
+
+
+# A word that the rank before sets anew in every round: who waits for one value may look when the
+# next is there, unless the rank before has heard that it was seen.
+ROUNDS = """
+for (int32_t n = 1; n <= 3; ++n) {{
+    aclshmemx_signal_op(Word(w, 0), {value}, ACLSHMEM_SIGNAL_{op}, t.next);
+    aclshmem_signal_wait_until(Word(w, 0), ACLSHMEM_CMP_{compare}, n);
+    {heard}
+}}
+"""
+HEARD = """
+    aclshmemx_signal_op(Word(w, LINE), n, ACLSHMEM_SIGNAL_SET, (t.me + t.all - 1) % t.all);
+    aclshmem_signal_wait_until(Word(w, LINE), ACLSHMEM_CMP_GE, n);
+"""
+for op, value in (("SET", "n"), ("ADD", "1")):
+    for compare in ("EQ", "GE"):
+        for heard in ("", HEARD):
+            add(
+                f"rounds_{op}_{compare}{'_heard' if heard else ''}",
+                ROUNDS.format(op=op, value=value, compare=compare, heard=heard),
+            )
+# Rank 0 says it once and takes it back, after a word of another rank that has nothing to do with it.
+TAKEN_BACK = """
+if (t.me == 0) {
+    aclshmemx_signal_op(Word(w, 0), 1, ACLSHMEM_SIGNAL_SET, 1);
+    aclshmem_signal_wait_until(Word(w, 0), ACLSHMEM_CMP_GE, 1);
+    aclshmemx_signal_op(Word(w, 0), 0, ACLSHMEM_SIGNAL_SET, 1);
+} else if (t.me == 1) {
+    aclshmem_signal_wait_until(Word(w, 0), ACLSHMEM_CMP_GE, 1);
+} else {
+    aclshmemx_signal_op(Word(w, 0), 1, ACLSHMEM_SIGNAL_SET, 0);
+}
+"""
+add("taken_back", TAKEN_BACK)
+
+
+@pytest.mark.parametrize("op", ["SET", "ADD"])
+def test_a_value_stays_until_who_waits_for_it_has_looked(op: str) -> None:
+    """S-14: that all ranks looked in time in a run says nothing."""
+    for options in schedules():
+        for name in (f"rounds_{op}_GE", f"rounds_{op}_EQ_heard"):
+            KERNELS.run(name, 3, *arrays(3), **options)
+        fault = KERNELS.fault(f"rounds_{op}_EQ", 3, *arrays(3), **options)
+        assert fault.kind == "signal-lost" and "it may see the value or not" in fault.text
+        assert KERNELS.fault("taken_back", 3, *arrays(3), **options).kind == "signal-lost"

@@ -41,7 +41,7 @@ from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.split_vector_lanes import split_vector_lanes
 from tile_passes.stage_copies import stage_copies
 from tile_passes.stage_scalar_stores import stage_scalar_stores
-from tile_passes.tasks.split import task_loops, tasks_of, turns_of
+from tile_passes.tasks.split import task_loops, tasks_of
 from tile_passes.use_unit_flags import use_unit_flags
 from tile_passes.vectorize_parallel import vectorize_in_shared_room, vectorize_parallel
 
@@ -138,10 +138,6 @@ def _run(func: Func, target: Target, options: PassOptions) -> PassResult:
 def _run_tasks(func: Func, target: Target, options: PassOptions) -> PassResult:
     from tile_passes.tasks.join import joined  # most kernels have none
 
-    if turns_of(func) is not None:
-        # The proof of memory does not follow values of overlapping iterations into the next turn.
-        without = tuple(a for a in options.for_speed if a is not Automatic.ROUNDS)
-        options = replace(options, for_speed=without)
     done = [_run_task(task, target, options) for task in tasks_of(func)]
     records = tuple(record for result in done for record in result.records)
     if any(result.func.phase is not Phase.SYNCED for result in done):

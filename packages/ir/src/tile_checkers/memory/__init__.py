@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from tile_checkers.memory.circumstances import Circumstances, equalities, iterations_before
+from tile_checkers.memory.first_uses import tasks_alone, users_of_scratch
 from tile_checkers.memory.owners import Owners, joined
 from tile_checkers.memory.places import run_of_bytes, spelled
 from tile_ir import (
@@ -33,7 +34,6 @@ from tile_ir import (
     While,
     bodies,
     buffer_bytes,
-    buffers_of,
     constant_value,
     pipe_of,
     simplify,
@@ -111,10 +111,10 @@ class _Check:
     def section(self, section: Section) -> None:
         self.first_uses = {}
         for buffer in self.scratch & self.partners.keys():
-            for loc in {s.loc for s in walk(section.body) if buffer in buffers_of(s)}:
-                owner = _first_user(section.body, buffer, loc)
-                if owner is not None:
-                    self.first_uses.setdefault(id(owner), []).append(buffer)
+            for owner in users_of_scratch(section.body, buffer):
+                self.first_uses.setdefault(id(owner), []).append(buffer)
+        for task, used in tasks_alone(section.body, self.roots):
+            self.first_uses.setdefault(id(task), []).extend(used & self.partners.keys())
         self.mark(section.body)
         self.block(section.body, [Owners()], Circumstances(launch_ranges(self.func)))
 
@@ -353,21 +353,6 @@ def _bound(loop: For | While) -> frozenset[Var]:
 def _blocks(stmt: Stmt) -> bool:
     """Whether whole blocks of ub are moved."""
     return isinstance(stmt, Op) and pipe_of(stmt) in _DMA
-
-
-def _first_user(body: Body, buffer: Buffer, loc: Loc) -> Stmt | None:
-    """The first user in the smallest block with all that one operation of the script, at `loc`,
-    became: scratch holds nothing before it."""
-    users = [s for s in body if _uses(s, buffer, loc)]
-    if len(users) == 1 and buffer not in buffers_of(users[0]):
-        inner = [b for b in bodies(users[0]) if any(_uses(s, buffer, loc) for s in b)]
-        if len(inner) == 1:
-            return _first_user(inner[0], buffer, loc)
-    return users[0] if users else None
-
-
-def _uses(stmt: Stmt, buffer: Buffer, loc: Loc) -> bool:
-    return any(s.loc == loc and buffer in buffers_of(s) for s in walk((stmt,)))
 
 
 def _reads(stmt: Stmt, region: Region, here: Circumstances) -> bool:

@@ -45,11 +45,13 @@ from tile_ir import (
     Expr,
     For,
     Func,
+    LoopKind,
     Memory,
     Op,
     Section,
     Stmt,
     Var,
+    with_bodies,
 )
 from tile_ir import walk as walk_statements
 from tile_ir.analysis import steps_of_call
@@ -147,10 +149,18 @@ class RanksText:
         self.turns = turns_that_stand(self.streams.values(), self.words)
 
     def with_order(self, body: Body, reaching: Mapping[int, set[Buffer]]) -> Body:
-        """A stream, without the order of its pipes where they touch nothing that ranks share."""
-        if any(reaching[id(s)] - self.words for s in walk_statements(body)):
-            return body
-        return rewrite(body, lambda s: () if _of_pipes(s) else s)
+        """A stream, without the order of its pipes where they touch nothing that ranks share: in
+        all of it, or in a task, at whose end nothing is in flight."""
+        if not any(reaching[id(s)] - self.words for s in walk_statements(body)):
+            return rewrite(body, lambda s: () if _of_pipes(s) else s)
+
+        def of_task(stmt: Stmt) -> Stmt:
+            if not isinstance(stmt, For) or stmt.kind is not LoopKind.TASK:
+                return stmt
+            inside = self.with_order(stmt.body, reaching)
+            return stmt if inside is stmt.body else with_bodies(stmt, (inside,))
+
+        return rewrite(body, of_task)
 
     def check(self, ranks: int, given: dict[Var, Figure], reports: RankReports) -> None:
         """Look at one number of ranks; where a parameter decides, with the number of each rank."""

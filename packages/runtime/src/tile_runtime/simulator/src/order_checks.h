@@ -80,8 +80,10 @@ public:
     void know_of_ranks(Core& core, const ForeignPointer& knowledge);
     // The same of what holds all that the core knows: what a barrier brought together.
     void know_all(Core& core, const ForeignPointer& knowledge);
-    // The wait whose knowledge the core has just taken over.
-    void end_wait(const Core& core, JudgedWait& wait);
+    // The core ends a wait, and has taken over what came with it: `judged`, if that is a sum.
+    void end_wait(const Core& core, JudgedWait* judged);
+    // The wait that the core is about to end.
+    GlobalFlags::Writer waiting(const Core& core) const;
     // Whether the scalar unit of the core is ordered after a store or a signal.
     bool scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const;
     // Whether it has learned anything of a rank in this launch, or is of that rank.

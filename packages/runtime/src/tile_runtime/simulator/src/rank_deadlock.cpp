@@ -75,6 +75,23 @@ std::string list_of(const std::vector<uint32_t>& ranks)
     return (ranks.size() == 1 ? "rank " : "ranks ") + text;
 }
 
+constexpr const char* hint_of_resets = "let the word count up over all rounds, or use two words by parity";
+
+// A wait that may look after its value is gone.
+Fault not_seen(const Launch& launch, const EndedWait& wait, const std::string& end)
+{
+    Fault fault;
+    fault.text = text_of("%s waits for %s %s %lld (%s), which it was %s",
+        launch.name_of_core(wait.block, wait.core).c_str(), word_of(launch, wait.address).c_str(),
+        wait.condition.sign(), static_cast<long long>(wait.condition.value), place_of(wait.use).c_str(), end.c_str());
+    fault.file = wait.use.at.file;
+    fault.line = wait.use.at.line;
+    fault.api = wait.use.api;
+    fault.core = core_names[wait.core];
+    launch.place(fault, wait.block);
+    return fault;
+}
+
 }  // namespace
 
 // The cores that wait, by rank, block and core.
@@ -219,6 +236,21 @@ void Launch::report_rank_deadlock(const std::vector<Block*>& blocks)
     report(first, std::move(fault));
 }
 
+Fault looks_late(const Launch& launch, const EndedWait& wait, const SignalWords::Signal& by)
+{
+    const SymmetricMemory::Place word = launch.symmetric_memory().find(wait.address);
+    const bool resets = word.allocation != nullptr && !by.add && by.value == 0 && by.rank == word.rank;
+    Fault fault = not_seen(launch, wait,
+        text_of("until %s %s it by %s, and nothing orders that after the wait: it may see the value or not",
+            launch.name_of_core(by.block, by.core).c_str(), by.add ? "added to" : "set", place_of(by.use).c_str()));
+    fault.kind = resets ? "signal-reset" : "signal-lost";
+    fault.hint = resets ? hint_of_resets
+                        : "wait for >= (ACLSHMEM_CMP_GE) of a word that only grows, or let the next signal wait until "
+                          "this one has been seen";
+    fault.other = by.use.at;
+    return fault;
+}
+
 // A wait for a value that was there and is gone.
 void Launch::tell_passed_over(const Core& core)
 {
@@ -233,27 +265,16 @@ void Launch::tell_passed_over(const Core& core)
     if (!passed.held || (passed.next == nullptr && !reset)) {
         return;
     }
-    const std::string end =
-        reset ? text_of("until a store that is no signal made it %lld: a signal of the next round may arrive before the "
-                        "reset",
-                    static_cast<long long>(awaited.seen))
-              : text_of("until %s %s it by %s: the wait may see the value or not",
-                    name_of_core(passed.next->block, passed.next->core).c_str(),
-                    passed.next->add ? "added to" : "set", place_of(passed.next->use).c_str());
-    Fault fault;
-    fault.kind = reset ? "signal-reset" : "signal-lost";
-    fault.text = text_of("%s waits for %s %s %lld (%s), which it was %s", name_of(core).c_str(),
-        word_of(*this, awaited.address).c_str(), awaited.condition.sign(),
-        static_cast<long long>(awaited.condition.value), place_of(awaited.use).c_str(), end.c_str());
-    fault.hint = reset ? "let the word count up over all rounds, or use two words by parity"
-                       : "wait for >= (ACLSHMEM_CMP_GE) of a word that only grows, or let the next signal wait until this "
-                         "one has been seen";
-    fault.file = awaited.use.at.file;
-    fault.line = awaited.use.at.line;
-    fault.api = awaited.use.api;
-    fault.core = core.name();
-    fault.other = passed.next != nullptr ? passed.next->use.at : Where{};
-    place(fault, core.block.index());
+    const EndedWait wait = {
+        awaited.address, awaited.condition, core.block.index(), core_index(core), awaited.use, {}};
+    if (!reset) {
+        return signals_.found(looks_late(*this, wait, *passed.next));
+    }
+    Fault fault = not_seen(*this, wait,
+        text_of("until a store that is no signal made it %lld: a signal of the next round may arrive before the reset",
+            static_cast<long long>(awaited.seen)));
+    fault.kind = "signal-reset";
+    fault.hint = hint_of_resets;
     signals_.found(std::move(fault));
 }
 

@@ -198,15 +198,23 @@ WordSignal OrderChecks::signal(Instruction& instruction, bool set, uint32_t rank
     return signal;
 }
 
-void OrderChecks::end_wait(const Core& core, JudgedWait& wait)
+void OrderChecks::end_wait(const Core& core, JudgedWait* judged)
 {
     const int scalar = agent_of(core, Pipe::s);
     ++issued_[scalar];
     counted_[core_index(core)] = true;
-    wait.block = block_;
-    wait.core = core_index(core);
-    wait.taken = taken_[wait.core].latest();
-    wait.number = issued_[scalar];
+    if (judged != nullptr) {
+        judged->block = block_;
+        judged->core = core_index(core);
+        judged->taken = taken_[judged->core].latest();
+        judged->number = issued_[scalar];
+    }
+}
+
+GlobalFlags::Writer OrderChecks::waiting(const Core& core) const
+{
+    const int scalar = agent_of(core, Pipe::s);
+    return writer_of(block_, scalar, issued_[scalar] + 1);
 }
 
 bool OrderChecks::scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const
@@ -316,10 +324,12 @@ int64_t rank_wait(uint64_t word, DataType type, int how, int64_t value, Use use)
         }
     }
     awaited.waiting = false;
-    if (OrderChecks* order = core.block.order(); order != nullptr && awaited.knowledge != nullptr) {
-        order->know_of_ranks(core, awaited.knowledge);
+    if (OrderChecks* order = core.block.order(); order != nullptr) {
+        if (awaited.knowledge != nullptr) {
+            order->know_of_ranks(core, awaited.knowledge);
+        }
+        order->end_wait(core, awaited.judged.get());
         if (awaited.judged != nullptr) {
-            order->end_wait(core, *awaited.judged);
             core.block.launch().signals().judged(awaited.judged);
         }
     }
@@ -365,6 +375,8 @@ bool Launch::judge_signals()
             }
             if (block->order() != nullptr) {
                 awaited.knowledge = knowledge_of(core, awaited.address, awaited.condition, &awaited.judged);
+                signals_.ended({awaited.address, awaited.condition, block->index(), i, awaited.use,
+                    block->order()->waiting(core)});
             }
             awaited.ready.store(true, std::memory_order_release);
             any = true;

@@ -77,6 +77,7 @@ void SignalWords::apply(uint64_t address, const Signal& signal, const Launch& la
     remember_site(signal, place.allocation != nullptr ? place.allocation->bases.size() : 1);
     word.now = after(now, signal);
     if (signal.by.handover != nullptr) {
+        check_ended(address, word, signal, launch, knows);
         add(word, signal);
         word.signals.back().settles = settles;
         judged_.signal(address, signal.add, signal.value, signal.core, signal.by.handover);
@@ -144,6 +145,13 @@ void SignalWords::check(uint64_t address, const Word& word, const Signal& signal
         fault.other = (swap ? signal : earlier).use.at;
         keep_found(std::move(fault));
     }
+}
+
+void SignalWords::check_ended(
+    uint64_t address, const Word& word, const Signal& signal, const Launch& launch, const Knows& knows)
+{
+    ended_.broken_by(address, word.now, knows,
+        [&](const EndedWait& wait) { keep_found(looks_late(launch, wait, signal)); });
 }
 
 void SignalWords::keep_found(Fault fault)
@@ -310,6 +318,7 @@ void SignalWords::forget()
         word.settled = word.behind_set = 0;
     }
     judged_.forget();
+    ended_.forget();
     if (earlier_ != nullptr) {
         earlier_->forget();
     }
@@ -319,6 +328,12 @@ void SignalWords::judged(std::shared_ptr<const JudgedWait> wait)
 {
     const std::lock_guard<std::mutex> lock(mutex_);
     judged_.add(std::move(wait));
+}
+
+void SignalWords::ended(EndedWait wait)
+{
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ended_.add(std::move(wait));
 }
 
 void SignalWords::found(Fault fault)

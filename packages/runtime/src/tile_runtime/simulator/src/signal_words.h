@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "awaited.h"
+#include "ended_waits.h"
 #include "fault.h"
 #include "global_flags.h"
 #include "judged_waits.h"
@@ -64,6 +65,8 @@ public:
         std::shared_ptr<JudgedWait>* judged = nullptr) const;
     void judged(std::shared_ptr<const JudgedWait> wait);
     const JudgedWaits& judged_waits() const { return judged_; }
+    // A value has ended a wait.
+    void ended(EndedWait wait);
     // Whether a word has had a value for which a condition holds by a signal that is not known, and the next signal.
     struct Passed {
         bool held = false;
@@ -105,6 +108,8 @@ private:
         const Knows& knows);
     // The same for signals of earlier launches to the words of a line.
     void check_earlier(uint64_t base, uint64_t to, const Signal& signal, const Launch& launch, const KnowsRank& knows);
+    // The same for waits that the latest value of the word has ended.
+    void check_ended(uint64_t address, const Word& word, const Signal& signal, const Launch& launch, const Knows& knows);
     void keep_found(Fault fault);
     static void add(Word& word, const Signal& signal);
     void remember_site(const Signal& signal, size_t ranks);
@@ -116,9 +121,13 @@ private:
     std::map<std::string, Fault> found_;
     std::vector<Site> sites_;
     JudgedWaits judged_;
+    EndedWaits ended_;
 };
 
 // A signal in words, to a word of this name.
 std::string act_of(const Launch& launch, const SignalWords::Signal& signal, const std::string& word);
+
+// A wait for a value that was there until a signal took it away.
+Fault looks_late(const Launch& launch, const EndedWait& wait, const SignalWords::Signal& by);
 
 }  // namespace tile_simulator
