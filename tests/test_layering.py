@@ -64,7 +64,7 @@ LONG = {
 CATCHES_ALL = {
     "packages/frontend/src/tile_frontend/_evaluate/call_expressions.py": "calls functions of the script",
     "packages/frontend/src/tile_frontend/_evaluate/decorators.py": "operators of the script's own objects",
-    "packages/runtime/src/tile_runtime/ahead_of_time/build_kernels.py": "calls generate_source of a project's kernels",
+    "packages/runtime/src/tile_runtime/ahead_of_time/build_variant.py": "calls generate_source of a project's kernels",
     "packages/runtime/src/tile_runtime/ahead_of_time/find_kernels.py": "imports files of a project",
     "packages/runtime/src/tile_runtime/puzzles/judge_puzzle.py": "executes a script",
     "packages/runtime/src/tile_runtime/tools/continuous_integration/run_script_file.py": "executes a script",
@@ -94,7 +94,8 @@ ROOMS_OF_RUNTIME = {
     "host_npu": {"launcher"},
     "scripts": {"options", "cache", "launcher", "devices", "jit_kernels", "ranks", "host_npu"},
     "ahead_of_time": {
-        "options", "simulator", "cache", "devices", "jit_kernels", "source_kernels", "scripts",
+        "options", "child_processes", "simulator", "cache", "devices", "jit_kernels",
+        "source_kernels", "scripts",
     },
     "tools.report": {"simulator", "cache", "launcher", "jit_kernels", "scripts"},
     "puzzles": {

@@ -35,8 +35,8 @@ class MeasuredOperator:
     share_of_best: float | None
 
 
-# For rules of tiles that operators share: whole rows, flat tiles, products, columns.
-SWEPT = ("rms_norm", "silu_mul", "softmax", "gemm", "column_sum")
+# For rules of tiles: whole rows, flat tiles, products, two at a time, of int8, columns.
+SWEPT = ("rms_norm", "silu_mul", "softmax", "gemm", "gated_gemm", "int8_gemm", "column_sum")
 
 
 def measured_operators(names: Sequence[str] = ()) -> Iterator[MeasuredOperator]:

@@ -133,7 +133,7 @@ def test_a_factory_must_return_a_prim_func() -> None:
     while trace is not None:
         frames.append(trace.tb_frame.f_code.co_name)
         trace = trace.tb_next
-    assert frames == ["test_a_factory_must_return_a_prim_func", "wrapper"]
+    assert frames == ["test_a_factory_must_return_a_prim_func", "__call__", "made"]
 
 
 def test_outputs_and_workspaces_are_different_parameters(saxpy: Func) -> None:

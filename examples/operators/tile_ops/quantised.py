@@ -163,15 +163,16 @@ def make_scales(sizes: Sizes, shape: Sequence[int], dtype: torch.dtype) -> torch
     return (torch.rand(tuple(shape)) / 100 + 1e-4).to(dtype)
 
 
-def _product_tiles(sizes: Sizes) -> Tiles:
-    rows = 1 << (max(sizes.M, 16) - 1).bit_length()
-    return min(128, rows), 128, 128
-
-
 def _wide_tiles(sizes: Sizes) -> Tiles:
-    """Weights are widened once for each tile of rows: long columns are worth it."""
-    rows = 1 << (max(sizes.M, 16) - 1).bit_length()
-    return min(128, rows), 256 if sizes.N >= 256 * CORES // 2 else 128, 128
+    """Wide tiles load fewer bytes, and are worth it where every core has one."""
+    rows = min(128, 1 << (max(sizes.M, 16) - 1).bit_length())
+    tiles = -(-sizes.M // rows) * -(-sizes.N // 256)
+    return (rows, 256, 256) if tiles >= CORES else (rows, 128, 128)
+
+
+def _choices(sizes: Sizes) -> Sequence[Tiles]:
+    """What a sweep compares the choice with."""
+    return [(128, 128, 128), (128, 256, 128), (128, 256, 256), (64, 128, 128)]
 
 
 def _products() -> tuple[Case, ...]:
@@ -214,7 +215,7 @@ OPERATORS = (
         kernel=lambda s, t: example("dequantised_gemm").int8_gemm(
             T.symbolic("M"), s.N, s.K, *t
         ),
-        tiles=_product_tiles, choices=lambda s: [(128, 128, 128), (128, 256, 128), (64, 128, 256)],
+        tiles=_wide_tiles, choices=_choices,
         reference=lambda a, b, r, c: (a.double() @ b.double()) * r[:, None] * c,
         make={"row_scale": make_scales, "column_scale": make_scales},
         rules=(Rule("K >= 1", "a product needs a common dimension of at least 1"),),
@@ -225,7 +226,7 @@ OPERATORS = (
     operator(
         f"w4a8_gemm(a: int8[M, K], b: int8[K, N // 2], {SCALES}) -> float16[M, N]", {},
         kernel=lambda s, t: example("w4a8_gemm").w4a8_gemm(T.symbolic("M"), s.N, s.K, *t),
-        tiles=_wide_tiles, choices=lambda s: [(128, 128, 128), (128, 256, 128), (64, 128, 128)],
+        tiles=_wide_tiles, choices=_choices,
         reference=lambda a, b, r, c: (a.double() @ nibbles(b).double()) * r[:, None] * c,
         make={"row_scale": make_scales, "column_scale": make_scales},
         rules=(

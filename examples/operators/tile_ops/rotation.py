@@ -28,8 +28,7 @@ def rope(heads: int, D: int, dtype: str, stages: int) -> T.PrimFunc:
         Y: T.Tensor((tokens, heads, D), dtype),
     ) -> None:
         with T.Kernel(CORES, threads=2, is_npu=True) as cid:
-            raw_left = T.alloc_shared((heads, half), dtype)
-            raw_right = T.alloc_shared((heads, half), dtype)
+            raw = T.alloc_shared((heads, D), dtype)  # long rows take less time to load
             left = T.alloc_shared((heads, half), accum)
             right = T.alloc_shared((heads, half), accum)
             turned = T.alloc_shared((heads, half), accum)
@@ -37,20 +36,18 @@ def rope(heads: int, D: int, dtype: str, stages: int) -> T.PrimFunc:
             s = T.alloc_shared((half,), accum)
             for i in T.Pipelined(T.ceildiv(tokens - cid, CORES), num_stages=stages):
                 t = cid + i * CORES
-                T.copy(X[t, :, 0:half], raw_left)
-                T.copy(X[t, :, half:D], raw_right)
+                T.copy(X[t, :, :], raw)
                 T.copy(cos[t, 0:half], c)
                 T.copy(sin[t, 0:half], s)
-                T.copy(raw_left, left)
-                T.copy(raw_right, right)
+                T.copy(raw[:, 0:half], left)
+                T.copy(raw[:, half:D], right)
                 for h, j in T.Parallel(heads, half):
                     turned[h, j] = left[h, j] * c[j] - right[h, j] * s[j]
                 for h, j in T.Parallel(heads, half):
                     right[h, j] = right[h, j] * c[j] + left[h, j] * s[j]
-                T.copy(turned, raw_left)
-                T.copy(right, raw_right)
-                T.copy(raw_left, Y[t, :, 0:half])
-                T.copy(raw_right, Y[t, :, half:D])
+                T.copy(turned, raw[:, 0:half])
+                T.copy(right, raw[:, half:D])
+                T.copy(raw, Y[t, :, :])
 
     return kernel
 

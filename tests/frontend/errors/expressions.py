@@ -158,7 +158,7 @@ def bits_of_a_float():
     def k(A: T.Tensor((16,), "int32"), x: T.float32):
         with T.Kernel(1) as (cid, vid):
             A[0] = cid + (x & 1)
-            #             ^ operand-type: `&` needs integers, found float32 and float32
+            #             ^ operand-type: `&` needs integers, found float32 and float32 | convert a float first: T.cast(x, "int32")
 
 
 def arithmetic_on_buffers():
@@ -263,7 +263,7 @@ def remainder_of_a_float():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = A[1] % 2.0
-            #      ^ operand-type: `%` needs integers, found float32 and float32: use T.cast
+            #      ^ operand-type: `%` needs integers, found float32 and float32 | convert a float first: T.cast(x, "int32")
 
 
 def shift_beyond_the_type():

@@ -322,7 +322,7 @@ def wrong_number_of_loop_names():
     def k(A: T.Tensor((4, 4), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i in T.Parallel(4, 4):
-            #   ^ loop-target: the loop has 2 variables, but 1 name
+            #   ^ loop-target: the loop has 2 variables, found 1 name | write one name for each size, as in `for i, j in T.Parallel(rows, columns):`
                 A[i, 0] = 1
 
 

@@ -305,7 +305,7 @@ def reduce_result():
             a = T.alloc_ub((8, 16), "float32")
             s = T.alloc_ub((8,), "float32")
             T.reduce_max(a, s, dim=0)
-            #               ^ shape-mismatch: reduce_max: dst `s` has [8] = 8 elements, but reducing `a` [8, 16] along dim 0 gives 16
+            #               ^ shape-mismatch: reduce_max: dst `s` has [8] = 8 elements, but reducing `a` [8, 16] along dim 0 gives 16 | allocate `s` with the shape (16,)
 
 
 def reduce_clear_twice():

@@ -160,7 +160,7 @@ def delete_statement():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             del cid
-          # ^ unsupported-syntax: `del` is not supported in a kernel
+          # ^ unsupported-syntax: `del` is not supported in a kernel | leave it out: memory is free behind the last use of a buffer
 
 
 def raise_statement():

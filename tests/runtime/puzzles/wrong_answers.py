@@ -78,7 +78,7 @@ WRONG_ANSWERS = (
     ),
     *_of(
         "06",
-        ("no padding", "wrong", "N=1", (', pad_value=-T.infinity("float32")', "")),
+        ("no padding", "wrong", "N=5", (', pad_value=-T.infinity("float32")', "")),
         ("sums do not shrink", "wrong", "element",
          ("total[i] * T.exp(peak[i] - new[i]) + part[i]", "total[i] + part[i]")),
         ("the second pass forgets the maximum", "wrong", "element",
@@ -89,7 +89,7 @@ WRONG_ANSWERS = (
     ),
     *_of(
         "07",
-        ("keys beyond the end have weight", "wrong", "N=1",
+        ("keys beyond the end have weight", "wrong", "N=900",
          ("T.if_then_else(n * COLUMNS + j < N, q[i] * k[i, j], -1e30)", "q[i] * k[i, j]")),
         ("only one sum shrinks", "wrong", "element", ("y[i] * peak[i] + part[i]", "y[i] + part[i]")),
         ("no division", "wrong", "element", ("y[i] = y[i] / total[i]", "y[i] = y[i]")),

@@ -36,6 +36,10 @@ class ExprError(Exception):
 
     slug = "operand-type"
 
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
 
 class NoQuotient(ExprError):
     """Integers are divided by zero, or the quotient has no room in their type."""
@@ -408,7 +412,7 @@ def unfit(op: str, a: Expr, b: Expr, dtype: DType) -> ExprError | None:
     if op == "/" and not dtype.is_float:
         return ExprError("`/` on two integers is ambiguous: use `//`, or cast one to float")
     if op in BITWISE and dtype.is_float:
-        return ExprError(f"`{op}` needs integers, found {a.dtype} and {b.dtype}")
+        return _no_integers(op, a, b)
     bits = max(dtype.bits, INT32.bits)
     if op in ("<<", ">>") and isinstance(b, Const) and not 0 <= b.value < bits:
         last = bits - 1
@@ -416,10 +420,15 @@ def unfit(op: str, a: Expr, b: Expr, dtype: DType) -> ExprError | None:
     if op not in ("//", "%"):
         return None
     if dtype.is_float and not (isinstance(a, Const) and isinstance(b, Const)):
-        return ExprError(f"`{op}` needs integers, found {a.dtype} and {b.dtype}: use T.cast")
+        return _no_integers(op, a, b)
     if isinstance(b, Const) and b.value == 0:
         return NoQuotient(f"division by zero: the right side of `{op}` is 0")
     return None
+
+
+def _no_integers(op: str, a: Expr, b: Expr) -> ExprError:
+    message = f"`{op}` needs integers, found {a.dtype} and {b.dtype}"
+    return ExprError(message, 'convert a float first: T.cast(x, "int32")')
 
 
 def _type_of(value: Operable) -> DType | None:

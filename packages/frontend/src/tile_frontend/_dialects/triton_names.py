@@ -41,12 +41,16 @@ TRITON_NAMES = {
     "fp16": "write T.float16",
     "bf16": "write T.bfloat16",
     "fp32": "write T.float32",
+    "Config": 'write a dict: configs=[{"rows": 8}, {"rows": 16}]',
+    "heuristics": "compute the value in the factory: it is a Python function",
     "rand": "pass random numbers as a tensor",
     "randn": "pass random numbers as a tensor",
     "randint": "pass random numbers as a tensor",
 }
 _STAGES = "write `for k in T.Pipelined(n, num_stages=2):`"
 _CACHES = "leave it out: it has no counterpart on this chip"
+_WARPS = "leave it out: the compiler divides and orders the work of a block"
+_NOT_KEPT = "leave it out: trials run on tensors of their own"
 _PADDING = "write pad_value=..., the value beyond the edges of the tensor; without it, it is 0"
 # By the function of the language that takes them.
 TRITON_ARGUMENTS = {
@@ -63,6 +67,20 @@ TRITON_ARGUMENTS = {
         "allow_tf32": "leave it out: a product of float32 is exact",
         "input_precision": "leave it out: a product of float32 is exact",
         "out_dtype": "allocate C with this element type",
+    },
+    "autotune": {
+        "key": "leave it out: each argument of the call is part of the key",
+        "prune_configs_by": "give configs=function, which returns the list for a call",
+        "reset_to_zero": _NOT_KEPT,
+        "restore_value": _NOT_KEPT,
+        "pre_hook": _NOT_KEPT,
+        "post_hook": _NOT_KEPT,
+    },
+    "jit": {
+        "num_warps": _WARPS,
+        "num_stages": _STAGES,
+        "do_not_specialize": 'declare a size of the call: N = T.symbolic("N")',
+        "noinline": "leave it out",
     },
     "range": {"num_stages": _STAGES},
     "serial": {"num_stages": _STAGES},

@@ -93,7 +93,7 @@ class CallEvaluator(ComprehensionEvaluator):
                 raise
             raise placed(error, trace.here) from None
         except ExprError as error:
-            self.fail(error.slug, str(error), node)
+            self.fail(error.slug, str(error), node, error.hint)
         except Exception as error:
             self._native_error(node, function, error, args, kwargs)
         finally:

@@ -71,7 +71,7 @@ UNSUPPORTED: dict[str, tuple[str, str | None]] = {
     "ImportFrom": ("`import`", "import at the top of the file"),
     "Global": ("`global`", "kernels capture names by value"),
     "Nonlocal": ("`nonlocal`", "kernels capture names by value"),
-    "Delete": ("`del`", None),
+    "Delete": ("`del`", "leave it out: memory is free behind the last use of a buffer"),
     "Match": ("`match`", "write if / elif / else"),
     "AsyncFor": ("`async for`", None),
     "AsyncWith": ("`async with`", None),
@@ -115,7 +115,7 @@ class ExpressionEvaluator:
         except Fault as fault:
             self._place(fault, self.source.loc(node))
         except ExprError as error:
-            self.fail(error.slug, str(error), node)
+            self.fail(error.slug, str(error), node, error.hint)
 
     def _place(self, fault: Fault, loc: Loc) -> NoReturn:
         raise placed(fault, loc) from None

@@ -41,7 +41,8 @@ class Captured:
         return getattr(builtins, name, MISSING)
 
     def names(self) -> set[str]:
-        return {*self.local, *self.live_globals, *dir(builtins)}
+        functions = (name for name in dir(builtins) if callable(getattr(builtins, name)))
+        return {*self.local, *self.live_globals, *functions}
 
 
 def capture(fn: Callable[..., Any], frame: FrameType | None) -> Captured:

@@ -268,9 +268,10 @@ class StatementEvaluator(AssignmentEvaluator):
             self.fail("not-a-loop", message, stmt.iter, hint)
         names, body = self._target_names(stmt.target), self._round(stmt)
         if len(names) != loop.rank:
-            message = f"the loop has {loop.rank} variables, but {len(names)} "
-            message += f"{'name' if len(names) == 1 else 'names'}"
-            self.fail("loop-target", message, stmt.target)
+            message = f"the loop has {loop.rank} {'variable' if loop.rank == 1 else 'variables'}"
+            message += f", found {len(names)} {'name' if len(names) == 1 else 'names'}"
+            hint = "write one name for each size, as in `for i, j in T.Parallel(rows, columns):`"
+            self.fail("loop-target", message, stmt.target, hint)
 
         def run(variables: tuple[Scalar, ...]) -> None:
             bounds = loop.bounds if isinstance(loop, Loop) else ()

@@ -71,6 +71,11 @@ def stored(element: DType) -> DType:
     return element
 
 
+def _as_number(size: Any) -> str | None:
+    """The hint for a number in quotes."""
+    return f"write {size}" if isinstance(size, str) and size.strip().isdigit() else None
+
+
 _ROUNDS_DOWN = "`//` rounds down, T.ceildiv(size, parts) rounds up"
 
 
@@ -86,7 +91,8 @@ def _dim(size: Any, position: int, what: str, least: int) -> Expr:
     number = traced_number(size)
     if number is None and not isinstance(size, (Scalar, Expr)):
         call = "a kernel is made of sizes and then called with tensors: `kernel(64)(x)`"
-        where, hint = f"dimension {position} of {what}", call if hasattr(size, "shape") else None
+        hint = call if hasattr(size, "shape") else _as_number(size)
+        where = f"dimension {position} of {what}"
         raise unexpected(where, size, "an integer", hint, "shape", "shape")
     expr = scalar_expr(size if number is None else number)
     if not expr.dtype.is_integer or (number is not None and number < least):

@@ -220,7 +220,7 @@ def staged(fn: Callable[..., Expr], *values: Any) -> Scalar:
     try:
         return Scalar(fn(*(_staged(v, like, wide) for v in values)))
     except ExprError as error:
-        raise Fault(error.slug, str(error)) from None
+        raise Fault(error.slug, str(error), error.hint) from None
 
 
 def _staged(value: Any, like: DType | None, floats: DType | None) -> Expr:

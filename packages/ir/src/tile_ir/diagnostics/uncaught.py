@@ -1,5 +1,7 @@
 """Print an error of ours that a script does not catch: its own frames and the diagnostic.
 
+A name that a module or an object of ours does not have is such an error too.
+
 Frames of the compiler are left out. TILE_DEBUG=1 shows everything.
 """
 
@@ -9,7 +11,7 @@ import sys
 from types import TracebackType
 
 from tile_ir.diagnostics.errors import Stopped, TileError
-from tile_ir.diagnostics.script_frames import script_frames
+from tile_ir.diagnostics.script_frames import OURS, script_frames
 from tile_ir.switches import switch
 
 
@@ -22,7 +24,8 @@ class _Hook:
     def __call__(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        if not isinstance(error, (TileError, Stopped)) or switch("debug"):
+        ours = isinstance(error, (TileError, Stopped)) or _is_missing_name(error, trace)
+        if not ours or switch("debug"):
             self.previous(kind, error, trace)
             return
         if isinstance(error, Stopped):  # where the user did that tells nothing
@@ -31,7 +34,18 @@ class _Hook:
         import traceback
 
         text = "".join(traceback.format_list(script_frames(trace)))
-        sys.stderr.write(f"{text}{error}\n")
+        name = "" if isinstance(error, TileError) else f"{kind.__name__}: "
+        sys.stderr.write(f"{text}{name}{error}\n")
+
+
+def _is_missing_name(error: BaseException, trace: TracebackType | None) -> bool:
+    """Whether a `__getattr__` of ours has raised the error."""
+    if not isinstance(error, AttributeError) or trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    module = f"{trace.tb_frame.f_globals.get('__name__', '')}."
+    return trace.tb_frame.f_code.co_name == "__getattr__" and module.startswith(OURS)
 
 
 def show_errors_plainly() -> None:

@@ -94,6 +94,7 @@ def _result(op: Op, target: Target) -> Problem | None:
             f"`{src.buffer.name}` {_sizes(src)} along dim {op.attr('dim')} gives "
             + ("another run-time size" if wanted is None else str(wanted)),
             "dst",
+            None if wanted is None else f"allocate `{dst.buffer.name}` with the shape ({wanted},)",
         )
     if not is_contiguous(dst):
         return op.problem("dst", "shape-mismatch", "is not contiguous")

@@ -7,33 +7,37 @@ manifest last, and one build at a time works on a folder: what was killed is bui
 from __future__ import annotations
 
 import fcntl
-import multiprocessing
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from tile_ir import BuildError, Diagnostic, TileError
+from tile_ir import BuildError, Diagnostic
 from tile_ir.quick_dataclasses import dataclass
-from tile_ir.switches import SWITCHES
 from tile_runtime.ahead_of_time import manifest as manifests
 from tile_runtime.ahead_of_time.build_key import build_key, dependencies_of
-from tile_runtime.ahead_of_time.entry_symbols import KernelAbi, abi_of, with_variant
-from tile_runtime.ahead_of_time.find_kernels import Family, Kernels, find_kernels
+from tile_runtime.ahead_of_time.build_variant import WARM_UP, VariantPlace, build_variant
+from tile_runtime.ahead_of_time.entry_symbols import KernelAbi, abi_of
+from tile_runtime.ahead_of_time.find_kernels import Family, Kernels
 from tile_runtime.ahead_of_time.kernel_spec import KernelCompileSpec
 from tile_runtime.ahead_of_time.manifest import BuiltVariant, VariantFiles
 from tile_runtime.ahead_of_time.read_manifest import KnownVariant, read_manifest
 from tile_runtime.ahead_of_time.registry_text import registry_text, variants_text
 from tile_runtime.ahead_of_time.toolchain import Toolchain
 from tile_runtime.cache.fingerprint import file_digest
+from tile_runtime.child_processes.answers import answer_apart
+from tile_runtime.child_processes.child_server import ChildServer, EndedChild
 
-# What comes of a variant: what went wrong, if something did.
-_Waiting: TypeAlias = "Future[Diagnostic | None]"
+# The outcome of a variant: the error, or the end of a process that did not finish.
+_Waiting: TypeAlias = "Future[Diagnostic | EndedChild | None]"
+# A compiler takes what it takes.
+_SECONDS = 86400.0
 # Told of each variant: its kernel, its key, and whether it was compiled.
 Told = Callable[[str, str, bool], None]
 
@@ -66,48 +70,22 @@ def build_kernels(kernels: Kernels, order: BuildOrder, told: Told) -> Iterator[R
     An error in one family does not stop the others.
     """
     fingerprint = order.toolchain.fingerprint()
-    with _Workers(order) as workers:
+    # An error here ends the processes first, and so the threads that wait for them.
+    with ThreadPoolExecutor(order.jobs) as threads, ChildServer(WARM_UP, order.jobs) as children:
+
+        def submit(job: Callable[[], Diagnostic | None]) -> _Waiting:
+            return threads.submit(answer_apart, children, job, _SECONDS, sys.stderr.write)
+
         for family in kernels.families.values():
             folder = order.root / "targets" / "ascend" / family.name
             manifest = folder / manifests.NAME
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 with _alone(folder):
-                    compiled = _build(family, folder, order, fingerprint, workers, told)
+                    compiled = _build(family, folder, order, fingerprint, submit, told)
                 yield Result(family.name, manifest, compiled)
             except BuildError as error:
                 yield Result(family.name, manifest, error=error)
-
-
-class _Workers:
-    """Processes that build variants: new ones where one of the last has died."""
-
-    def __init__(self, order: BuildOrder) -> None:
-        self._order = order
-        self._pool: ProcessPoolExecutor | None = None
-
-    def __enter__(self) -> _Workers:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.stop()
-
-    def submit(
-        self, file: Path, spec: KernelCompileSpec, folder: Path, files: VariantFiles
-    ) -> _Waiting:
-        if self._pool is None:
-            order = self._order
-            setting = (os.fspath(order.folder), order.paths, order.toolchain)
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(
-                order.jobs, mp_context=context, initializer=_begin, initargs=setting
-            )
-        return self._pool.submit(build_variant, os.fspath(file), spec, os.fspath(folder), files)
-
-    def stop(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
 
 
 def _build(
@@ -115,7 +93,7 @@ def _build(
     folder: Path,
     order: BuildOrder,
     fingerprint: dict[str, str],
-    workers: _Workers,
+    submit: Callable[[Callable[[], Diagnostic | None]], _Waiting],
     told: Told,
 ) -> int:
     """Build a family in its folder; how many variants were compiled."""
@@ -130,12 +108,16 @@ def _build(
             due.append(spec)
         else:
             told(family.name, spec.variant_key, False)
-    waiting = {workers.submit(family.file, s, folder, VariantFiles.of(s, compiles)): s for s in due}
+    place = VariantPlace(order.folder, order.paths, order.toolchain, family.file, folder)
+    waiting = {
+        submit(partial(build_variant, place, s, VariantFiles.of(s, compiles))): s for s in due
+    }
     try:
         _finish(waiting, family.name, told)
-    except BuildError:
-        workers.stop()
-        raise
+    finally:
+        for left in waiting:
+            left.cancel()
+        wait(waiting)
     abi = _common_abi(family, folder, compiles)
     built = [
         BuiltVariant(
@@ -161,19 +143,18 @@ def _build(
 def _finish(waiting: dict[_Waiting, KernelCompileSpec], kernel: str, told: Told) -> None:
     """Wait for all; BuildError for the first of them that fails, whichever is the fastest to."""
     for done in as_completed(waiting):
-        if done.exception() is not None or done.result() is not None:
+        if done.result() is not None:
             break
         told(kernel, waiting[done].variant_key, True)
     for done, spec in waiting.items():
         variant = spec.variant_key
-        try:
-            wrong = done.result()
-        except BrokenExecutor:
+        wrong = done.result()
+        if isinstance(wrong, EndedChild):
             raise BuildError(
                 "aot-worker",
-                f"the process that built variant '{variant}' of {kernel} died",
+                f"variant '{variant}' of {kernel} was not built: {wrong.problem}",
                 hint="is there memory for so many --jobs?",
-            ) from None
+            )
         if wrong is not None:
             what = f"variant build failed for variant '{variant}' of {kernel}: {wrong.message}"
             raise BuildError(wrong.slug, what, wrong.loc, wrong.hint)
@@ -211,85 +192,6 @@ def _common_abi(family: Family, folder: Path, compiles: bool) -> KernelAbi:
         found = abi
     assert found is not None, "a family has variants"
     return found
-
-
-# In the processes --------------------------------------------------------------------------------
-
-
-class _Setting:
-    """The folder and the toolchain that a worker process builds with."""
-
-    folder: Path
-    toolchain: Toolchain
-
-
-def _begin(folder: str, paths: Sequence[str], toolchain: Toolchain) -> None:
-    sys.path[:0] = [p for p in paths if p not in sys.path]
-    sys.setrecursionlimit(10_000)
-    # Kernels that ask for the chip, in whatever way, are told of the one that is built for.
-    os.environ[SWITCHES["soc"].variable] = toolchain.chip.name
-    _Setting.folder, _Setting.toolchain = Path(folder), toolchain
-
-
-def build_variant(
-    file: str, spec: KernelCompileSpec, folder: str, files: VariantFiles
-) -> Diagnostic | None:
-    """Make the source and the object of one variant; what went wrong if something did."""
-    try:
-        _build_variant(file, spec, Path(folder), files)
-    except BuildError as error:
-        return error.diagnostic
-    return None
-
-
-def _build_variant(file: str, spec: KernelCompileSpec, folder: Path, files: VariantFiles) -> None:
-    found = find_kernels(_Setting.folder, [spec.kernel_name]).families.get(spec.kernel_name)
-    if found is None:
-        raise BuildError("aot-kernel", f"{file} registers no kernel `{spec.kernel_name}` any more")
-    source = _source(found, spec)
-    output = folder / files.source
-    output.parent.mkdir(parents=True, exist_ok=True)
-    # The object stays out of sight until there is one: a manifest may still name the last.
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".building-") as scratch:
-        place = Path(scratch) / output.name
-        place.write_text(source, "utf-8")
-        if files.binary:
-            made = Path(scratch) / Path(files.binary).name
-            definitions = spec.definitions()
-            try:
-                _Setting.toolchain.compile(place, made, spec.variant_key, definitions, output)
-            except BuildError as error:
-                raise _with_kept_source(error, place, output) from None
-            os.replace(made, folder / files.binary)
-        os.replace(place, output)
-        _failed(output).unlink(missing_ok=True)
-
-
-def _with_kept_source(error: BuildError, source: Path, output: Path) -> BuildError:
-    """The error with the name of a file that stays: the source that does not compile."""
-    kept = _failed(output)
-    os.replace(source, kept)
-    message = error.message.replace(str(source), str(kept))
-    message = message.replace(str(source.parent), str(kept.parent))  # what else stood there
-    return BuildError(error.slug, message, error.loc, error.hint)
-
-
-def _failed(output: Path) -> Path:
-    return output.with_name(f"{output.stem}.failed{output.suffix}")
-
-
-def _source(family: Family, spec: KernelCompileSpec) -> str:
-    try:
-        source = family.kernel.generate_source(**spec.specialization)
-    except TileError as error:
-        raise BuildError(error.slug, error.message, error.loc, error.hint) from None
-    except Exception as error:  # whatever the kernel's code raises is its own
-        what = f"{type(error).__name__}: {error}"
-        raise BuildError("aot-source", f"generate_source: {what}") from None
-    if not isinstance(source, str):
-        what = type(source).__name__
-        raise BuildError("aot-source", f"generate_source gives the source as text, found {what}")
-    return with_variant(source, spec.source_entry_symbol, spec.entry_symbol, spec.variant_key)
 
 
 # Files -------------------------------------------------------------------------------------------

@@ -21,13 +21,18 @@ _ANSWER = "answer"
 
 
 def answer_apart(
-    server: ChildServer, job: Callable[[], Answer], seconds: float
+    server: ChildServer,
+    job: Callable[[], Answer],
+    seconds: float,
+    show: Callable[[str], object] | None = None,
 ) -> Answer | EndedChild:
     """The result of a job that pickles, in a child with the surroundings of this process; the end
-    of the child where there is no result."""
+    of the child where there is no result. `show` gets what the child has printed."""
     limits = ChildLimits.of_time(seconds)
     here = Surroundings.here()
     ended = server.run(_JOB, {}, limits, place=here, data=pickle.dumps(job))
+    if show is not None and ended.printed:
+        show(ended.printed)
     for message, data in ended.messages:
         if message.get("event") == _ANSWER:
             found: Answer = pickle.loads(data)

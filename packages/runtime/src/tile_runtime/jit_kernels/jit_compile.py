@@ -42,6 +42,8 @@ from tile_runtime.jit_kernels.factory_calls import (
 )
 from tile_runtime.jit_kernels.factory_members import compile_calls, members_of
 from tile_runtime.jit_kernels.front_times import append_front_times
+from tile_runtime.jit_kernels.host_arguments import report_arguments
+from tile_runtime.jit_kernels.jit_factory import JitFactory
 from tile_runtime.jit_kernels.kernel import JITKernel, printed
 from tile_runtime.jit_kernels.kernel_name import call_name
 from tile_runtime.jit_kernels.sequence_kernel import SequenceKernel
@@ -105,6 +107,7 @@ def jit(
 ) -> Callable[[Callable[P, Any]], Callable[P, JITKernel]]: ...
 
 
+@report_arguments
 def jit(
     func: Factory | None = None,
     *,
@@ -133,6 +136,7 @@ def jit(
     return _decorate(func, options) if func is not None else lambda f: _decorate(f, options)
 
 
+@report_arguments
 def compile(
     prim_func: Func | LaunchSequence,
     out_idx: Indices = None,
@@ -332,12 +336,14 @@ def _again(options: CompileOptions) -> CompileOptions:
 
 def _called(found: object) -> str:
     name = getattr(found, "__name__", None)
-    kind = type(found).__name__
+    kind = "factory" if isinstance(found, JitFactory) else type(found).__name__
     return f"the {kind} `{name}`" if name is not None else kind
 
 
 def _missing(found: object) -> str:
     """Return the hint for a factory that returns no prim_func."""
+    if isinstance(found, (JitFactory, EagerJit)):
+        return f"it is under jit, which compiles: write {found.__name__}(...)"
     if inspect.isfunction(found):
         return f"write @T.prim_func above `def {found.__name__}`"
     if found is None:
@@ -373,8 +379,7 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
     kernels: dict[Any, JITKernel] = {}
     impl = JITImplementation(factory, options)
 
-    @functools.wraps(factory)
-    def wrapper(*args: Any, **kwargs: Any) -> JITKernel:
+    def made(*args: Any, **kwargs: Any) -> JITKernel:
         try:
             with told_at(*place_of(factory)):
                 key = memo_key(factory, args, kwargs)
@@ -388,7 +393,5 @@ def _decorate(factory: Factory, options: CompileOptions) -> Factory:
         except TileError as error:
             raise error.with_traceback(None) from None  # as in `compile`
 
-    members = {**members_of(factory, options, wrapper), "__jit_impl__": impl, "compile": wrapper}
-    for name, member in members.items():
-        setattr(wrapper, name, member)
-    return wrapper
+    members = {**members_of(factory, options, made), "__jit_impl__": impl, "compile": made}
+    return JitFactory(factory, made, members)

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import NoReturn
 
-from tile_ir import KernelError
+from tile_ir import KernelError, did_you_mean
 
 # Texts and numbers that the compilers of GPUs make.
 _OF_GPUS = ("export_ptx", "export_sass", "n_regs", "n_spills", "resource_usage", "show_ptx",
@@ -86,4 +86,8 @@ class KernelSources:
                 hint="read its source with get_kernel_source(), or what its buffers take with "
                 "explain_memory()",
             )
-        raise AttributeError(f"a kernel has no `{name}`")
+        message = f"a kernel has no `{name}`"
+        if not name.startswith("_"):  # Python and libraries ask for names of their own
+            near = did_you_mean(name, [n for n in dir(self) if not n.startswith("_")])
+            message += f"; {near or 'call it with its tensors: kernel(x)'}"
+        raise AttributeError(message)

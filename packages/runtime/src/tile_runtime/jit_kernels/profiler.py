@@ -13,10 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tile_ir import KernelError
 from tile_ir.switches import override
 from tile_runtime.devices.choose_device import current_device
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType, supply_tensors
 from tile_runtime.launcher.run_watchers import watch_runs
+from tile_runtime.launcher.scalar_arguments import article
 
 if TYPE_CHECKING:
     import torch
@@ -45,6 +47,11 @@ def do_bench(
     `quantiles` give a list of times, otherwise `return_mode` names the one time: mean, median, min
     or max. With `backend="msprof_detail"` that has other units too.
     """
+    if not callable(fn):
+        raise KernelError(
+            "bench-function", f"do_bench times a function, found {article(fn)}",
+            hint="write do_bench(lambda: kernel(x)); a profiler takes do_bench(input_tensors=[x])",
+        )  # fmt: skip
     if current_device().name == "npu":
         times = _device_times(fn, warmup, rep, _n_warmup, _n_repeat, tuple(grad_to_none or ()))
     else:
@@ -166,11 +173,12 @@ class Profiler:
         **options: Any,
     ) -> Any:
         """`do_bench` of the kernel, or of `func`, with these inputs."""
+        if func is not None and not callable(func):
+            return do_bench(func)  # which reports it
         inputs = list(input_tensors) if input_tensors is not None else self.inputs()
         accepted = {k: v for k, v in options.items() if k in ("quantiles", "return_mode")}
-        return do_bench(
-            lambda: (func or self.kernel)(*inputs), warmup, rep, n_warmup, n_repeat, **accepted
-        )
+        timed = func if func is not None else self.kernel
+        return do_bench(lambda: timed(*inputs), warmup, rep, n_warmup, n_repeat, **accepted)
 
 
 def assert_mostly_close(

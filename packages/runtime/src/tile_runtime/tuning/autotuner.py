@@ -17,13 +17,15 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
-from functools import partial, wraps
+from functools import partial
 from typing import Any, TypeAlias
 
 from tile_ir import KernelError, TileError, did_you_mean
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.jit_kernels.eager_jit import EagerJit
-from tile_runtime.jit_kernels.factory_calls import memo_key
+from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, told_at
+from tile_runtime.jit_kernels.host_arguments import report_arguments
+from tile_runtime.jit_kernels.jit_factory import JitFactory
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.tensor_supply import TensorSupplyType
 from tile_runtime.tuning.candidates import ConfigCandidates
@@ -36,6 +38,7 @@ from tile_runtime.tuning.trial import REFUSED, Config
 Configs: TypeAlias = "Sequence[Config] | Callable[..., Sequence[Config]]"
 
 
+@report_arguments
 def autotune(
     func: Any = None,
     *,
@@ -148,6 +151,7 @@ def _decorate(factory: Any, configs: Configs, options: TuneOptions) -> Any:
     def left(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Config] | None:
         """The configurations left to tune for a call: None where it gives all tunables."""
         candidates = _configurations(configs, args, kwargs)
+        _check_configurations(candidates, signature, apart, factory)
         own = {n: v for n, v in kwargs.items() if n in signature.parameters}
         given = signature.bind_partial(*args, **own).arguments
         if all(n in given for c in candidates for n in c if n not in apart):
@@ -177,6 +181,21 @@ def _check_names(signature: inspect.Signature, options: TuneOptions) -> None:
             )  # fmt: skip
 
 
+def _check_configurations(
+    configs: list[Config], signature: inspect.Signature, apart: Sequence[str], factory: Any
+) -> None:
+    """Raise KernelError for a name in a configuration that the factory does not take."""
+    parameters = signature.parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    for name in (n for c in configs for n in c if n not in parameters and n not in apart):
+        own = getattr(factory, "__name__", "the factory")
+        hint = did_you_mean(name, list(parameters)) or f"it takes {', '.join(parameters)}"
+        message = f"a configuration names `{name}`, which is no parameter of `{own}`"
+        with told_at(*place_of(factory)):
+            raise KernelError("autotune-configs", message, hint=hint)
+
+
 def _tuned_factory(
     factory: Callable[..., JITKernel],
     signature: inspect.Signature,
@@ -186,8 +205,7 @@ def _tuned_factory(
     tuned: dict[Any, JITKernel] = {}
     best: dict[Any, Config] = {}
 
-    @wraps(factory)
-    def wrapper(*args: Any, **kwargs: Any) -> JITKernel:
+    def made(*args: Any, **kwargs: Any) -> JITKernel:
         candidates = left(args, kwargs)
         if candidates is None:
             return factory(*args, **kwargs)
@@ -207,8 +225,7 @@ def _tuned_factory(
             raise error.with_traceback(None) from None  # our frames say nothing
         return tuned[key]
 
-    wrapper.compile = wrapper  # type: ignore[attr-defined]
-    return wrapper
+    return JitFactory(factory, made, {"compile": made})
 
 
 def _made(
@@ -265,7 +282,8 @@ def _tune(
     best = found.best
     if best is None:
         call = partial(_made, factory, args, kwargs, configs[0])
-        raise _nothing_usable(call, getattr(factory, "__name__", "the factory"), found)
+        with told_at(*place_of(factory)):
+            raise _nothing_usable(call, getattr(factory, "__name__", "the factory"), found)
     config = next(c for c in configs if config_text(c) == best.config)
     kernel = _made(factory, args, kwargs, config)
     kernel.config, kernel.latency = dict(config), best.milliseconds

@@ -15,7 +15,7 @@ from dataclasses import field
 from functools import partial
 from typing import Any, TypeVar
 
-from tile_ir import LaunchSequence, TileError
+from tile_ir import Func, KernelError, LaunchSequence, TileError
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.switches import switch
 from tile_runtime.cache.fingerprint import digest_of, sources_digest
@@ -158,7 +158,13 @@ class ConfigCandidates:
         called."""
         impl = getattr(self.factory, "__jit_impl__", None)
         if impl is None:
-            return _built(self.factory(*self.args, **self.kwargs, **config))
+            found = self.factory(*self.args, **self.kwargs, **config)
+            if isinstance(found, (Func, LaunchSequence)):
+                raise KernelError(
+                    "autotune-order", "the function returns a prim_func, and autotune times "
+                    "kernels: write @T.autotune above @T.jit",
+                )  # fmt: skip
+            return _built(found)
         variant, own = chosen(impl, config)
         traced, options = variant.traced(*self.args, **self.kwargs, **own)
         if isinstance(traced, LaunchSequence):

@@ -59,7 +59,7 @@ def backward(M, N):
 
 
 # for the judge
-HIDDEN = ({"M": 1, "N": 3}, {"M": 35, "N": 700})
+HIDDEN = ({"M": 35, "N": 700},)
 HINTS = (
     "The forward result is not needed: the sign of X decides which factor G[i, j] * W[j] gets.",
     "Tiles: x and g of ROWS x COLUMNS, w of COLUMNS.",

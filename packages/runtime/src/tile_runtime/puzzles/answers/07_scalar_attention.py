@@ -82,7 +82,7 @@ def scalar_attention(B, N):
 
 
 # for the judge
-HIDDEN = ({"B": 1, "N": 1}, {"B": 13, "N": 900})
+HIDDEN = ({"B": 13, "N": 900},)
 HINTS = (
     "Scores of a tile: k[i, j] = q[i] * k[i, j]. A query may be negative, so padding K with -inf "
     "does not help: write -1e30 where n * COLUMNS + j >= N, by T.if_then_else.",
