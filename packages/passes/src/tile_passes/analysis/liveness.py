@@ -97,7 +97,7 @@ def carried_by_loops(allocs: Iterable[Alloc], body: Body) -> dict[For, set[Buffe
     one or on behind the loop, at some place of it."""
     storages = storages_of(allocs)
     own, body = body, _distinct(body)
-    live_after = _LiveAfter(GenKill.of(storages, body, {}))
+    live_after = _LiveAfter(GenKill.of(storages, body, {}), loops_only=True)
     live_after.backward(body, PathContext(), NOTHING, NOTHING)
     found: dict[For, set[Buffer]] = defaultdict(set)
     for loop, distinct in zip(walk(own), walk(body), strict=True):
@@ -139,19 +139,24 @@ def _first_uses(body: Body, scratch: dict[Buffer, BufferStorage]) -> dict[Stmt, 
 
 @dataclass(slots=True)
 class _LiveAfter:
-    """The buffers live after each statement, in any iteration of the loops around it."""
+    """The buffers live after each statement, in any iteration of the loops around it; those after
+    other statements than loops may be left out."""
 
     effects: GenKill
+    loops_only: bool = False
     needed: dict[Stmt, int] = field(default_factory=lambda: defaultdict(int))
 
     def backward(self, body: Body, here: PathContext, after: ByteSet, after_loop: ByteSet) -> None:
         """Fill in a block, from the bytes live behind it and behind the loop around it."""
         effects = self.effects
+        first = 0
+        if self.loops_only:
+            first = next((i for i, stmt in enumerate(body) if _has_loop(stmt)), len(body))
         contexts = []
-        for stmt in body:
+        for stmt in body if first < len(body) else ():
             contexts.append(here)
             here = here.after(stmt)
-        for at in range(len(body) - 1, -1, -1):
+        for at in range(len(body) - 1, first - 1, -1):
             stmt, here = body[at], contexts[at]
             live = after
             match stmt:
@@ -186,6 +191,11 @@ class _LiveAfter:
         for now in (first, later) if first is not later else (first,):
             self.backward(loop.body, now, head, after)
         return head | entered[0]
+
+
+def _has_loop(stmt: Stmt) -> bool:
+    inside = (inner for block in bodies(stmt) for inner in walk(block))
+    return isinstance(stmt, For) or any(isinstance(inner, For) for inner in inside)
 
 
 def _point(own: Stmt, stmt: Stmt, live_after: _LiveAfter) -> Point:

@@ -106,10 +106,8 @@ class _CoreClock:
     """The pipes of one core, and until when the versions of its buffers are in use."""
 
     def __init__(self, versions: Mapping[Buffer, int]) -> None:
-        self.versions = versions
         self.pipes: PipeClock[Pipe] = PipeClock()
-        # Of each version of a buffer.
-        self.used: dict[Buffer, list[deque[_PastAccess]]] = {}
+        self.used = _Uses(versions)
         # Instructions so far, and those before the last barrier of the vector pipe.
         self.number = self.barrier = 0
 
@@ -123,12 +121,18 @@ class _CoreClock:
         return min(start for start, _ in times), max(done for _, done in times)
 
     def work(self, work: Instruction, iteration: int) -> tuple[float, float]:
+        """Run one instruction. Most of the time of all timetables goes here."""
         pipe, cost, touches = work
-        pipes, vector = self.pipes, pipe is Pipe.V
+        pipes, free, vector = self.pipes, self.pipes.free, pipe is Pipe.V
         # What is over before the pipe, and who issues to it, are free delays nothing.
-        ready = max(pipes.free[pipe], pipes.free[Pipe.S])
-        slots = [self._uses(touch[0], iteration) for touch in touches]
-        for touch, uses in zip(touches, slots, strict=True):
+        ready, issues = free[pipe], free[Pipe.S]
+        if issues > ready:
+            ready = issues
+        slots = []
+        for touch in touches:
+            versions = self.used[touch[0]]
+            uses = versions[iteration % len(versions)]
+            slots.append(uses)
             for other, by, until, number in uses:
                 if by is not pipe:
                     if until > ready and touch.meets(other):
@@ -146,11 +150,15 @@ class _CoreClock:
             uses.append((touch, pipe, done, self.number))
         return start, done
 
-    def _uses(self, buffer: Buffer, iteration: int) -> deque[_PastAccess]:
-        """Of the version of a buffer that is this iteration's."""
-        versions = self.used.get(buffer)
-        if versions is None:
-            count = self.versions.get(buffer, 1)
-            versions = [deque(maxlen=MOST_USES) for _ in range(count)]
-            self.used[buffer] = versions
-        return versions[iteration % len(versions)]
+
+class _Uses(dict[Buffer, list[deque[_PastAccess]]]):
+    """The past accesses to each version of a buffer, listed when it is touched first."""
+
+    def __init__(self, versions: Mapping[Buffer, int]) -> None:
+        self.versions = versions
+
+    def __missing__(self, buffer: Buffer) -> list[deque[_PastAccess]]:
+        count = self.versions.get(buffer, 1)
+        found: list[deque[_PastAccess]] = [deque(maxlen=MOST_USES) for _ in range(count)]
+        self[buffer] = found
+        return found
