@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_frontend._language.next_chip_frames import HintFrame
 from tile_frontend._megakernels.calls import TaskCall
-from tile_frontend._megakernels.dependences import in_order, uses_of
-from tile_frontend._megakernels.rooms import rooms_of
-from tile_frontend._megakernels.shapes import Shapes, Turns
-from tile_frontend._megakernels.text import MegakernelText
 from tile_frontend._tracing.faults import Fault, place_of_caller
 from tile_frontend._tracing.scalars import Scalar, python_number
 from tile_ir import Buffer, Const, Effect, Func, Var, constant_value, walk_ops
 from tile_ir.opdef import Among
+
+if TYPE_CHECKING:
+    from tile_frontend._megakernels.shapes import Turns
 
 _NAMES = 'the name of a tensor of the megakernel, such as "x"'
 
@@ -108,6 +107,12 @@ def megakernel(
     turn has its own, and `step` counts turns. Raises KernelError with a slug `task-...` for tasks
     that do not fit.
     """
+    # Most scripts have no megakernel.
+    from tile_frontend._megakernels.dependences import in_order, uses_of
+    from tile_frontend._megakernels.rooms import rooms_of
+    from tile_frontend._megakernels.shapes import Shapes
+    from tile_frontend._megakernels.text import MegakernelText
+
     if not tasks or not all(isinstance(task, TaskCall) for task in tasks):
         hint = 'write T.megakernel([norm("x", "w", "n"), ...]) with norm = T.Task(kernel)'
         raise Fault("operand-kind", "T.megakernel takes a list of tasks with their tensors", hint)
@@ -132,6 +137,8 @@ def megakernel(
 
 
 def _turns(turns: Any, stacked: Sequence[str], step: str | None) -> Turns:
+    from tile_frontend._megakernels.shapes import Turns
+
     count = python_number(turns)
     if isinstance(count, int) and count > 0:
         return Turns(Const(count), frozenset(stacked), step)

@@ -7,7 +7,6 @@ runtime adds `SimulationError`. None of them decides what to do next.
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -171,6 +170,8 @@ def warn(remarks: Iterable[Diagnostic]) -> None:
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """A hint that names the one known word with this as a part, else the closest, or None when
     nothing is close."""
+    import difflib  # of no use until something is wrong
+
     words = list(known)
     part = [word for word in words if name in word.split("_")]
     close = part if len(part) == 1 else difflib.get_close_matches(name, words, n=1, cutoff=0.6)
