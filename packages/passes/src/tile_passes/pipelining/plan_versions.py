@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from tile_ir import (
     Access,
     Alloc,
-    AttrValue,
     Automatic,
     Body,
     Buffer,
@@ -22,25 +21,16 @@ from tile_ir import (
     Expr,
     For,
     Func,
-    Load,
     LoopKind,
     Memory,
-    Op,
-    Operand,
     Pipe,
-    Region,
     Section,
-    Slice,
-    Stmt,
-    Store,
     Target,
     accesses,
     breaks,
     buffer_bytes,
     buffers_of,
     is_constant,
-    map_own_expressions,
-    rebuild,
     walk,
     walk_ops,
 )
@@ -51,9 +41,6 @@ from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.dependence_graph import Iteration
 from tile_passes.pipelining.modulo_schedule import Arrangement
-
-# The buffer with its versions, and the number of the one that is accessed.
-Version = tuple[Buffer, Expr]
 
 # One part is read, one is to be read next, and one is filled meanwhile.
 LEAST_PARTS = 3
@@ -215,47 +202,6 @@ def overfull_memory(func: Func, target: Target) -> tuple[Memory, int] | None:
         return None  # nearly always: then no live range matters
     most = memory_max_live(func, target)
     return next(((m, size) for m, size in most.items() if size > target.capacity[m]), None)
-
-
-def own_in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
-    """The statement with these versions of buffers; statements inside it stay."""
-    if version.keys().isdisjoint(buffers_of(stmt)):
-        return stmt
-
-    def element(e: Expr) -> Expr:
-        inside = rebuild(e, element)
-        if isinstance(inside, Load) and inside.buffer in version:
-            buffer, number = version[inside.buffer]
-            return Load(buffer, (number, *inside.indices))
-        return inside
-
-    new = map_own_expressions(stmt, element)
-    match new:
-        case Op(operands=operands):
-            versions = tuple(_operand(o, version) for o in operands)
-            return replace(new, operands=versions, attrs=_attrs(new, version))
-        case Store(buffer=buffer, indices=indices) if buffer in version:
-            whole, number = version[buffer]
-            return replace(new, buffer=whole, indices=(number, *indices))
-    return new
-
-
-def _operand(operand: Operand, version: Mapping[Buffer, Version]) -> Operand:
-    if not isinstance(operand, Region) or operand.buffer not in version:
-        return operand
-    buffer, number = version[operand.buffer]
-    return Region(buffer, (Slice(number, Const(1)), *operand.dims))
-
-
-def _attrs(op: Op, version: Mapping[Buffer, Version]) -> tuple[AttrValue, ...]:
-    """The attributes of an operation, where the only dimension of its source becomes the last."""
-    names = [a.name for a in op.opdef.attrs]
-    if "dim" not in names:
-        return op.attrs
-    src = op.region("src")
-    if len(src.dims) > 1 or src.buffer not in version:
-        return op.attrs
-    return tuple(-1 if n == "dim" else v for n, v in zip(names, op.attrs, strict=True))
 
 
 def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:

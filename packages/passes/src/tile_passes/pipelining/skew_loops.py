@@ -38,6 +38,7 @@ from tile_ir import (
     map_expressions,
     reads_memory,
     replace_buffers,
+    replace_own_buffers,
     rewrite,
     simplify,
     substitute,
@@ -55,7 +56,7 @@ from tile_ir.analysis import (
 )
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
-from tile_passes.pipelining.plan_versions import Version, own_in_version, with_versions
+from tile_passes.pipelining.plan_versions import with_versions
 from tile_passes.pipelining.schedule import Pipelined, Stages
 
 
@@ -80,7 +81,7 @@ def _skewed(func: Func, plans: tuple[Pipelined, ...], target: Target) -> Func:
     new |= {b: replace(new[b], name=names.fresh(f"{b.name}_versions")) for b in declared}
     scratch = {a.buffer: a for a in func.launch.allocs if a.scratch}
     writer = _LoopWriter(plan, new, names, scratch)
-    first = {old: (buffer, Const(0)) for old, buffer in new.items()}
+    first: dict[Buffer, Expr] = dict.fromkeys(new, Const(0))
     body = writer.body(func.launch.body, first, launch_ranges(func))
     if not new and not writer.added:
         return func.with_body(body)
@@ -104,17 +105,16 @@ class _LoopWriter:
     scratch: dict[Buffer, Alloc]
     added: list[Alloc] = field(default_factory=list)
 
-    def body(self, body: Body, version: Mapping[Buffer, Version], known: Ranges) -> Body:
+    def body(self, body: Body, version: Mapping[Buffer, Expr], known: Ranges) -> Body:
         sights = with_ranges(body, known)
         found = (s for stmt, here in sights for s in self.stmt(stmt, version, here))
         return with_statements(body, found)
 
-    def stmt(self, stmt: Stmt, version: Mapping[Buffer, Version], known: Ranges) -> Body:
-        new, inside = own_in_version(stmt, version), version
+    def stmt(self, stmt: Stmt, version: Mapping[Buffer, Expr], known: Ranges) -> Body:
+        new, inside = replace_own_buffers(stmt, self.new, version), version
         plan = self.plan.get(stmt) if isinstance(stmt, For) else None
         if plan is not None:
-            counts = plan.versions.items()
-            own = {b: (self.new[b], binary("%", plan.loop.var, n)) for b, n in counts}
+            own = {b: binary("%", plan.loop.var, n) for b, n in plan.versions.items()}
             inside = {**version, **own}
         within = ranges_inside(new, known)
         if plan is None or not (plan.skewed or isinstance(plan, Stages)):
