@@ -27,30 +27,24 @@ def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
         return [0] * len(tree.instances)
     everyone = among or [-1] * len(tree.instances)
     result = [0] * len(tree.instances)
-    on_chip: dict[Memory, list[_Access]] = defaultdict(list)
-    tensors: dict[Buffer, list[_Access]] = defaultdict(list)
+    places: dict[Memory | Buffer, list[_Access]] = defaultdict(list)
     for instance in tree.instances:
         for touch in instance.touches:
-            if isinstance(touch.place, Memory):
-                on_chip[touch.place].append((instance, touch))
-            else:
-                tensors[touch.place].append((instance, touch))
+            places[touch.place].append((instance, touch))
     shared = 0
-    for tensor, found in tensors.items():
-        if tensor in tree.written:
+    for place, found in places.items():
+        if place in tree.written:
             told = {instance.bit for instance, _ in found if instance.item.pipe in tree.told}
             shared |= sum(1 << bit for bit in told)
-    for instance in tree.instances:
-        if not instance.touches:
-            result[instance.bit] = shared
-    for found in on_chip.values():
-        moving = [instance.moves(touch) for instance, touch in found]
+        if not any(touch.writes for _, touch in found):
+            continue
+        moving = [isinstance(place, Buffer) or i.moves(touch) for i, touch in found]
         _by_address([a for a, moves in zip(found, moving, strict=True) if not moves], result)
         if any(moving):
             _by_region(tree, found, moving, result, everyone)
-    for found in tensors.values():
-        if any(touch.writes for _, touch in found):
-            _by_region(tree, found, [True] * len(found), result, everyone)
+    for instance in tree.instances:
+        if not instance.touches:
+            result[instance.bit] = shared
     result = [bits & asked for bits, asked in zip(result, everyone, strict=True)]
     _look_back_only(tree, result)
     return result

@@ -125,11 +125,16 @@ def _coloured(
     kinds = {s.kind for s in signals}
     events = {kind: [*_passed(_beside(signals, kind), root, rounds)] for kind in kinds}
 
+    def can_share(members: Sequence[Counter]) -> bool:
+        kind = members[-1].kind
+        alike = all(m.kind == kind and not m.carried for m in members)
+        return alike and _Count(frozenset(members), limit).behind(events[kind]) is not None
+
     def in_order(graph: nx.Graph[Counter], ids: dict[Counter, int]) -> Iterator[Counter]:
         for s in signals:
             for number in {*ids.values()}:
                 group = [other for other, n in ids.items() if n == number]
-                if not _can_share([*group, s], events[s.kind], limit):
+                if not can_share([*group, s]):
                     graph.add_edges_from((s, other) for other in group)
             yield s
 
@@ -185,12 +190,6 @@ def _passed(plan: Plan, block: Block, rounds: int) -> Iterator[Passed]:
         if any(sides):
             yield Ways(sides, int(min(item.most, rounds)) if isinstance(item, Repeat) else 1)
         yield from plan.gaps.get((block, item.position, True), ())
-
-
-def _can_share(members: Sequence[Counter], events: Sequence[Passed], limit: int) -> bool:
-    """Whether signals may be on one counter, from the events at their place."""
-    alike = len({m.kind for m in members}) == 1 and not any(m.carried for m in members)
-    return alike and _Count(frozenset(members), limit).behind(events) is not None
 
 
 @dataclass(frozen=True, slots=True)

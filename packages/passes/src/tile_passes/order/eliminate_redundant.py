@@ -12,9 +12,10 @@ the placement, `completion` confirms that the remaining edges suffice on all pat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from itertools import count, permutations
+from itertools import permutations
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from tile_passes.graphs import nx
@@ -60,7 +61,6 @@ class Reduction(Completion):
         super().__init__(flow, plan)
         self.stage = stage
         self.graph: ReducedGraph = nx.MultiDiGraph()
-        self.numbers = count()
         # The blocks in which something was not ordered.
         self.missing: set[int] = set()
         # What every pipe knew behind each item when it was run last.
@@ -68,7 +68,7 @@ class Reduction(Completion):
 
     def edges(self) -> list[Edge]:
         """In the order in which they are met along the section."""
-        found = sorted(self.graph.edges(keys=True, data="edge"), key=lambda edge: edge[2])
+        found = sorted(self.graph.edges(keys=True, data="edge"), key=itemgetter(2))
         return [edge for *_, edge in found]
 
     def passed(self, gap: Gap, state: State) -> None:
@@ -88,8 +88,8 @@ class Reduction(Completion):
                 need &= ~gives
                 if self.reporting and edge is not None:
                     edge = edge._replace(needs=needs & gives)
-                    key = next(self.numbers)
-                    self.graph.add_edge(edge.earlier, edge.later.item, key, edge=edge)
+                    number = self.graph.number_of_edges()
+                    self.graph.add_edge(edge.earlier, edge.later.item, number, edge=edge)
 
     def edge(self, source: int, need: int, later: Instance) -> _Found:
         """The edge from the innermost place where one is needed, whatever else it covers."""
@@ -145,11 +145,15 @@ def eliminate(solved: Completion) -> Completion:
     return spared(Completion.beside(solved), tried)
 
 
-def spared(check: Completion, tried: Sequence[SyncOp]) -> Completion:
+def spared(
+    check: Completion, tried: Sequence[SyncOp], allows: Callable[[Completion], bool] | None = None
+) -> Completion:
     """Return the plan without the ops that are not needed, tried one after another; often none of
-    them is."""
-    if len(tried) > 1 and (less := check.suffices_without(tried)) is not None:
+    them is. `allows`: what else a plan without an op must satisfy."""
+    if len(tried) > 1 and allows is None and (less := check.suffices_without(tried)) is not None:
         return less
     for op in tried:
-        check = check.suffices_without([op]) or check
+        less = check.suffices_without([op])
+        if less is not None and (allows is None or allows(less)):
+            check = less
     return check

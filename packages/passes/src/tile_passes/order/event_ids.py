@@ -12,19 +12,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
-from tile_ir import Effect, IRError, Op, Pipe, Stmt, Target
+from tile_ir import Effect, IRError, Op, Pipe, Target
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 from tile_passes.order.channels import Flag, Pair, Plan
 from tile_passes.order.completion import Completion
 from tile_passes.order.eliminate_redundant import reduce as reduced
-from tile_passes.order.flow_graph import FlowGraph, Set
+from tile_passes.order.eliminate_redundant import spared
+from tile_passes.order.flow_graph import FlowGraph, Signal
 from tile_passes.order.modelled_time import ModelledTime
 from tile_passes.order.placement import place
 from tile_passes.order.spill import give_up, hold_back, spill
-from tile_passes.order.tree import Block, Instance, Order, Tree
+from tile_passes.order.tree import Block, Instance, Item, Order
 from tile_passes.order.worklist import State
 
+_OF_ENGINE = (Effect.ENGINE, Effect.AWAIT_ENGINE)
 # The number of a flag and its slot; or a pair of pipes and an event id of the author's.
 _Slot: TypeAlias = "tuple[int | Pair, int]"
 if TYPE_CHECKING:
@@ -60,40 +62,34 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
         if live.incomplete:
             plan = place(flow.tree, plan, reduced(flow, plan).edges())
         elif live.early:
-            early = [*live.early]
             change = give_up if count > PATIENCE else hold_back
-            plan = change(flow.tree, plan, early)
+            plan = change(flow.tree, plan, [*live.early])
         else:
-            events, failed = colour(live, flow.tree, target)
+            events, failed = colour(live, target)
+            if not failed and count and len(plan.ops) <= MOST_TRIED:
+                return _without_superfluous(live, target)
             if not failed:
-                spilled = count > 0 and len(plan.ops) <= MOST_TRIED
-                if spilled:
-                    return _eliminate(live, target)
                 return Allocation(plan, events)
             if count > PATIENCE:
                 plan = give_up(flow.tree, plan, failed)
-            else:
-                for op in failed:
-                    if op in plan.ops:
-                        rivals = [r for r in live.rivals_of(op) if r in plan.ops]
-                        plan = spill(flow.tree, plan, op, rivals, price)
+                continue
+            for op in failed:
+                if op in plan.ops:
+                    rivals = [r for r in live.rivals_of(op) if r in plan.ops]
+                    plan = spill(flow.tree, plan, op, rivals, price)
     where = flow.tree.root.items[0].loc
     raise IRError("sync-events", "no assignment of event ids was found", where)
 
 
-def _eliminate(live: LiveFlags, target: Target) -> Allocation:
+def _without_superfluous(live: LiveFlags, target: Target) -> Allocation:
     """The plan without what the spills have made superfluous, as far as ids still suffice."""
-    check = Completion.beside(live)
-    events = colour(live, live.tree, target)[0]
-    for op in reversed(live.plan.ops):
-        if (less := check.suffices_without([op])) is None:
-            continue
+
+    def has_ids(less: Completion) -> bool:
         fewer = live_flags(less.flow, less.plan, less)
-        if not fewer.early:
-            found, failed = colour(fewer, fewer.tree, target)
-            if not failed:
-                check, events = less, found
-    return Allocation(check.plan, events)
+        return not (fewer.early or colour(fewer, target)[1])
+
+    found = spared(Completion.beside(live), live.plan.ops[::-1], has_ids)
+    return Allocation(found.plan, colour(live_flags(found.flow, found.plan, found), target)[0])
 
 
 class LiveFlags(Completion):
@@ -150,12 +146,12 @@ def live_flags(flow: FlowGraph, plan: Plan, solved: Completion | None = None) ->
     found = LiveFlags(flow, plan, solved)
     if solved is None:
         found.solve()
-    sets = (any(type(s) is Set and s.op is not None for s in steps) for steps in found.steps)
+    sets = (any(type(s) is Signal and s.sets and s.op for s in steps) for steps in found.steps)
     found.report(number for number, any_set in enumerate(sets) if any_set)
     return found
 
 
-def colour(live: LiveFlags, tree: Tree, target: Target) -> tuple[dict[Flag, int], list[Flag]]:
+def colour(live: LiveFlags, target: Target) -> tuple[dict[Flag, int], list[Flag]]:
     """Colour the interference graph greedily, and return the flags for which no id was left too.
 
     The flags of loops come first: they have the fewest places to go. A node is one slot of a flag,
@@ -163,7 +159,7 @@ def colour(live: LiveFlags, tree: Tree, target: Target) -> tuple[dict[Flag, int]
     are coloured together; `networkx.greedy_color` colours the others.
     """
     limit = target.events_per_pair
-    graph, taken = _interference_graph(live, _of_user(tree.root, target))
+    graph, taken = _interference_graph(live, _of_user(live.tree.root, target))
 
     def in_rows(graph: InterferenceGraph, ids: dict[_Slot, int]) -> Iterator[_Slot]:
         ids.update(taken)
@@ -203,21 +199,19 @@ def _interference_graph(
 
 
 def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:
-    """The ids that flags of the kernel's author may use, and the one of the engine's functions."""
+    """The ids that flags of the kernel's author may use, and the one of the engine's functions:
+    these become functions of the library that set and wait for a flag of their own."""
     taken: dict[Pair, set[int]] = defaultdict(set)
-    if any(_by_engine(item.stmt) for item in root.walk()):
-        taken[Pipe.MTE3, Pipe.MTE2].add(target.events_per_pair - 1)
-    for item in existing_orders(root):
-        for span in item.spans.values():
-            first, last = max(span.low, 0), min(span.high, target.events_per_pair - 1)
-            taken[item.pair].update(range(int(first), int(last) + 1))
+    last = target.events_per_pair - 1
+    for item in root.walk():
+        match item:
+            case Order(spans=spans):
+                for span in spans.values():
+                    ids = range(int(max(span.low, 0)), int(min(span.high, last)) + 1)
+                    taken[item.pair].update(ids)
+            case Item(stmt=Op(opdef=opdef)) if opdef.effect in _OF_ENGINE:
+                taken[Pipe.MTE3, Pipe.MTE2].add(last)
     return taken
-
-
-def _by_engine(stmt: Stmt) -> bool:
-    """Whether it becomes a function of the library that sets and waits for a flag of its own."""
-    engine = (Effect.ENGINE, Effect.AWAIT_ENGINE)
-    return isinstance(stmt, Op) and stmt.opdef.effect in engine
 
 
 def existing_orders(block: Block) -> Iterator[Order]:

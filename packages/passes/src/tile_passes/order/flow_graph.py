@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 from tile_ir import Break, Effect, Op, Pipe, pipe_of
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
-from tile_passes.order.channels import AROUND, Barrier, Counter, Flag, Place
+from tile_passes.order.channels import AROUND, Barrier, Flag, Place
 from tile_passes.order.core_dependences import CoreDependence, Facts
 from tile_passes.order.dependence_graph import Relations
 from tile_passes.order.tree import (
@@ -43,31 +43,18 @@ class Access(NamedTuple):
     bit: int
 
 
-class Set(NamedTuple):
-    """A pipe sets a flag of a sync op, or one of the author's."""
+class Signal(NamedTuple):
+    """A flag of a sync op, or of the author's (no op): a pipe sets it, or waits for it, and then
+    the fact of `bits` holds that the wait is over; none for the author's.
+
+    A counter: a core adds to it, and it carries the facts `bits` of the core's own work; or it
+    takes the first signal, which is there for these facts.
+    """
 
     op: Flag | None
     pipe: int
     flag: int
-
-
-class Wait(NamedTuple):
-    """A pipe waits for a flag; `bit` is the fact that the wait is over, 0 for the author's."""
-
-    op: Flag | None
-    pipe: int
-    flag: int
-    bit: int
-
-
-class Count(NamedTuple):
-    """A core adds to a counter, which carries the facts `bits` of the core's own work; or takes the
-    first signal from it, which is there for these facts."""
-
-    op: Counter
-    pipe: int
-    flag: int
-    adds: bool
+    sets: bool
     bits: int = 0
 
 
@@ -105,7 +92,7 @@ class Gap(NamedTuple):
     residues: Residues
 
 
-Step: TypeAlias = "Access | Set | Wait | Count | Halt | Enter | Gap"
+Step: TypeAlias = "Access | Signal | Halt | Enter | Gap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +261,5 @@ class _Builder:
                     return
                 source, target = (self.index[pipe] for pipe in order.pair)
                 flag = self.flags.setdefault((source, target, int(event.low)), ~len(self.flags))
-                if effect is Effect.SET_FLAG:
-                    yield Set(None, source, flag)
-                else:
-                    yield Wait(None, target, flag, 0)
+                sets = effect is Effect.SET_FLAG
+                yield Signal(None, source if sets else target, flag, sets)

@@ -81,18 +81,15 @@ class ModelledTime:
             self.flags[flag] = deque(time + cycles for time in sets)
 
     def action(self, do: Do, op: SyncOp) -> None:
+        clock, pipes = self.clock, self.tree.pipes
         match op:
             case Barrier(pipe=Pipe.ALL):
-                self.clock.wait(self.tree.pipes, self.clock.end)
+                clock.wait(pipes, clock.end)
             case Barrier(pipe=pipe):
-                self.clock.wait((pipe,), self.clock.done[pipe])
-            case Flag():
-                self.signal(op, do.sets, len(op.turns(do)))
-
-    def signal(self, op: Flag, sets: bool, times: int) -> None:
-        clock, pipes = self.clock, self.tree.pipes
-        for _ in range(times):
-            if sets:
-                self.flags[op].append(max(clock.free[op.source], clock.done[op.source]))
-            elif there := self.flags[op]:
-                clock.wait(pipes if op.target is Pipe.S else [op.target], there.popleft())
+                clock.wait((pipe,), clock.done[pipe])
+            case Flag(source=source, target=target):
+                for _ in op.turns(do):
+                    if do.sets:
+                        self.flags[op].append(max(clock.free[source], clock.done[source]))
+                    elif there := self.flags[op]:
+                        clock.wait(pipes if target is Pipe.S else [target], there.popleft())

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import reduce
 from operator import or_
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tile_ir import Buffer, Const, Core, Loc, Op, Pipe, Region, Stmt, map_region
 from tile_ir.analysis import INF, Bounds, Interval, Ranges, Sight, Touch, visible, widened
@@ -62,7 +62,7 @@ class Item:
     """One statement of a block; one that touches no memory is nothing else. `path` has the
     statements around and before it, for `analysis.regions`, and `blocks` those inside. `private`
     says that their trip count is a value of one core, or of each vector core, only. `leaves` is the
-    work of each core in it."""
+    work of each core in it, `gm` and `chip` what each of them accesses."""
 
     block: Block
     position: int
@@ -72,6 +72,8 @@ class Item:
     blocks: tuple[Block, ...] = field(default=(), init=False)
     private: bool = field(default=False, init=False)
     leaves: tuple[Leaf, ...] = field(default=(), init=False)
+    gm: list[LeafAccess] = field(default_factory=list, init=False)
+    chip: list[LeafAccess] = field(default_factory=list, init=False)
     _sight: Sight | None = field(default=None, init=False)
 
     @property
@@ -231,21 +233,16 @@ class Block:
         return self.below[end] & ~self.below[first]
 
 
-@dataclass(eq=False, slots=True)
-class Leaf:
-    """The work of one core in an item itself: in an operation, or before a loop or branch begins;
-    `gm` and `chip` are its accesses."""
+class Leaf(NamedTuple):
+    """The work of one core in an item: in an operation, or before a loop or branch begins."""
 
     item: Item
     core: Core
-    gm: list[LeafAccess] = field(default_factory=list)
-    chip: list[LeafAccess] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeafAccess:
-    """A region that a leaf reads or writes, one object wherever it is the same, and by which
-    pipe."""
+    """A region that leaves read or write, one object wherever it is the same, and by which pipe."""
 
     region: Region
     writes: bool

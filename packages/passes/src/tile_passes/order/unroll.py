@@ -52,7 +52,6 @@ from tile_ir.analysis import (
     ORDERING,
     Bounds,
     Facts,
-    Interval,
     Ranges,
     Touch,
     decided,
@@ -228,7 +227,13 @@ class _PipeTree(_Builder):
                     self.instance(signal, residues, (), bounds)
                 return signal
             case Op() if stmt.opdef.effect in ORDERING:
-                return Order(*at, dict(self.event_ids(stmt, sight)))
+                order = Order(*at)
+                if stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
+                    event = stmt.operand("event_id")
+                    assert isinstance(event, Expr), "event ids are scalars"
+                    for residues, bounds in sight.each_residue:
+                        order.spans[residues] = interval(bounds.spelled(event), bounds.known)
+                return order
             case Op():
                 work = Work(*at, pipe_of(stmt), stmt.opdef.in_order)
             case _:
@@ -315,14 +320,6 @@ class _PipeTree(_Builder):
         item.instances[residues] = found
         self.instances.append(found)
 
-    def event_ids(self, op: Op, sight: Sight) -> Iterator[tuple[Residues, Interval]]:
-        """The possible event ids of a flag in each combination of residues."""
-        if op.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
-            event = op.operand("event_id")
-            assert isinstance(event, Expr), "event ids are scalars"
-            for residues, bounds in sight.each_residue:
-                yield residues, interval(bounds.spelled(event), bounds.known)
-
 
 class _CoreTree(_Builder):
     """`own` are the names whose values only one core, or one lane, has."""
@@ -347,11 +344,11 @@ class _CoreTree(_Builder):
 
     def item(self, at: _At, sight: Sight) -> Item:
         item = Item(*at)
-        item.leaves = tuple(self.leaves(item))
+        item.leaves = self.leaves(item)
         return item
 
     def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
-        item.leaves = tuple(self.leaves(item))
+        item.leaves = self.leaves(item)
         match item, item.stmt:
             case Repeat() as repeat, For(start=start, stop=stop) as loop:
                 item.private = self.knows_more(start) or self.knows_more(stop)
@@ -361,24 +358,21 @@ class _CoreTree(_Builder):
                 item.private = self.knows_more(condition)
         return super().entered(item, sight)
 
-    def leaves(self, item: Item) -> Iterator[Leaf]:
+    def leaves(self, item: Item) -> tuple[Leaf, ...]:
         """The work of each core that runs the item, if it touches anything."""
         core, stmt = item.core, item.stmt
         if core is Core.EITHER and isinstance(stmt, Op):
             core = core_of(stmt)
-        accesses = [*regions_of(stmt)]
-        for each in CORES if core is Core.EITHER else (core,):
-            leaf = Leaf(item, each)
-            for found, way, unordered, pipe in accesses:
-                region = self.regions.setdefault(found, found)
-                its = leaf.gm if region.memory is Memory.GM else leaf.chip
-                atomic, by = unordered and its is leaf.gm, Pipe.S if pipe is None else pipe
-                if way.reads and not atomic:
-                    its.append(LeafAccess(region, False, False, by))
-                if way.writes:
-                    its.append(LeafAccess(region, True, atomic, by))
-            if leaf.gm or leaf.chip:
-                yield leaf
+        for found, way, unordered, pipe in regions_of(stmt):
+            region, by = self.regions.setdefault(found, found), pipe or Pipe.S
+            its = item.gm if region.memory is Memory.GM else item.chip
+            atomic = unordered and its is item.gm
+            if way.reads and not atomic:
+                its.append(LeafAccess(region, False, False, by))
+            if way.writes:
+                its.append(LeafAccess(region, True, atomic, by))
+        cores = CORES if core is Core.EITHER else (core,)
+        return tuple(Leaf(item, each) for each in cores) if item.gm or item.chip else ()
 
 
 def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:

@@ -63,7 +63,7 @@ class Dataflow:
     def __init__(self, successors: Sequence[Sequence[int]]) -> None:
         self.successors = successors
         # What `run` applies in each block.
-        self.steps: list[Sequence[Any]] = []
+        self.steps: list[list[Any]] = []
         self.entries: list[State | None] = []
         self.reporting = False
         # The block that is run.

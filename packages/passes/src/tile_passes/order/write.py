@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from tile_ir import (
     OPS,
@@ -87,18 +88,15 @@ def _signal(found: Allocation, op: Counter, sets: bool, loc: Loc) -> Iterator[st
     assert isinstance(op.source, Core) and isinstance(op.target, Core), "cores have counters"
     number = Const(found.events[op])
     if sets:
-        for d in op.covers:
-            if d.before.pipe is Pipe.S and d.before.writes:
-                yield _without_cache(d.before.region, loc, op.source)
-                break
+        stored = (d.before for d in op.covers if d.before.pipe is Pipe.S and d.before.writes)
+        yield from (_without_cache(a.region, loc, op.source) for a in islice(stored, 1))
         attrs = op.pipe.value, 1 if op.source is op.target else 2
         yield _instruction("set_cross_flag", (number,), attrs, loc, op.source)
         return
     yield _instruction("wait_cross_flag", (number,), ("",), loc, op.target)
-    for d in op.covers:
-        if d.after.pipe is Pipe.S and not d.after.writes and d.before.writes:
-            yield _without_cache(d.after.region, loc, op.target)
-            break
+    handed = (d.after for d in op.covers if d.before.writes)
+    loaded = (a for a in handed if a.pipe is Pipe.S and not a.writes)
+    yield from (_without_cache(a.region, loc, op.target) for a in islice(loaded, 1))
 
 
 def _instruction(

@@ -24,7 +24,6 @@ from tile_ir import (
     LoopKind,
     Memory,
     Pipe,
-    Section,
     Target,
     accesses,
     breaks,
@@ -41,6 +40,7 @@ from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.dependence_graph import Iteration
 from tile_passes.pipelining.modulo_schedule import Arrangement
+from tile_passes.streams.items import with_cores
 
 # One part is read, one is to be read next, and one is filled meanwhile.
 LEAST_PARTS = 3
@@ -78,13 +78,18 @@ def version_candidates(func: Func) -> list[Candidates]:
     """For every pipelined loop of one core, the inner ones first, the buffers whose reuse would
     delay the next iteration. None where a break leaves the loop: what is in flight then must not
     depend on the iteration."""
-    loops = _inner_first(func.launch.body, Core.VECTOR)
+    # Those outside of sections are the vector cores'.
+    loops = [
+        (s, core)
+        for s, core in with_cores(func.launch.body, Core.VECTOR)
+        if isinstance(s, For) and s.kind is LoopKind.PIPELINED
+    ]
     if not loops:
         return []
     fresh_of = fresh_buffers(func)
     taken: set[Buffer] = set()
     found: list[Candidates] = []
-    for loop, core in loops:
+    for loop, core in reversed(loops):
         own = dict.fromkeys(b for s in walk(loop.body) for b in buffers_of(s))
         usable: set[Buffer] = set()
         if not any(breaks(loop.body)):
@@ -100,17 +105,6 @@ def version_candidates(func: Func) -> list[Candidates]:
         ordered = tuple(sorted(handed, key=lambda b: b not in loaded))
         found.append(Candidates(loop, core, ordered, loaded, others))
     return found
-
-
-def _inner_first(body: Body, core: Core) -> list[tuple[For, Core]]:
-    found: list[tuple[For, Core]] = []
-    for stmt in body:
-        if isinstance(stmt, Section):
-            found += _inner_first(stmt.body, stmt.core)[::-1]
-        else:
-            inside = [s for s in walk((stmt,)) if isinstance(s, For)]
-            found += [(s, core) for s in inside if s.kind is LoopKind.PIPELINED]
-    return found[::-1]
 
 
 def _pipes(body: Body) -> tuple[dict[Buffer, set[Pipe]], dict[Buffer, set[Pipe]]]:

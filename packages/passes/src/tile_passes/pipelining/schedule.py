@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 
-from tile_ir import Buffer, Core, For, Loc, Pipe
+from tile_ir import Buffer, Core, For, Loc
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
+from tile_passes.clock.occupancy import times_of_work
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
-from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
+from tile_passes.pipelining.modulo_schedule import Arrangement, as_written, busiest
 
 # A pipe that is busy for that part of the interval is never idle.
 NEVER_IDLE = 0.95
@@ -77,11 +77,8 @@ class Schedule(Pipelined):
     @property
     def resource_bound(self) -> tuple[str, float]:
         """The pipe that is busy longest in an iteration, and for how many cycles."""
-        busy: dict[Pipe, float] = defaultdict(float)
-        for unit in self.iteration.units:
-            for instruction in self.work.of(unit, 0):
-                busy[instruction.pipe] += instruction.cost.busy
-        pipe, cycles = max(busy.items(), key=lambda pair: pair[1], default=(Pipe.S, 0.0))
+        works = (self.work.of(unit, 0) for unit in self.iteration.units)
+        (_, pipe), cycles = busiest(use for work in works for use in times_of_work(work).uses)
         return pipe.value, cycles
 
     @property
