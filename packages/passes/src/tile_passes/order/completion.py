@@ -59,11 +59,6 @@ class Completion(Dataflow):
         # A bit times this is that bit of every pipe.
         self.each = sum(1 << lane for lane in self.lanes)
 
-    @classmethod
-    def beside(cls: type[C], solved: Completion) -> C:
-        """Return this analysis of a plan that another one has solved."""
-        return cls(solved.flow, solved.plan, solved)
-
     def solve(self) -> None:
         """Compute the entries of all blocks: at the beginning everything is complete."""
         self.solve_from(State(self.each * self.lane, {}))

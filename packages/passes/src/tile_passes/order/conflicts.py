@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import product
 from operator import eq
 
 from tile_ir import Buffer, For, Memory, Region, Stmt
@@ -21,8 +22,8 @@ _Access = tuple[Instance, Touch]
 
 def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
     """For every instance the bits of those that it must come after, itself included if it must in
-    another iteration. A signal to other cores comes after all accesses of their memory.
-    `among`: the bits of the instances to check, where not all are."""
+    another iteration; where not all are checked, of those `among`. A signal to other cores comes
+    after all accesses of their memory."""
     if among is not None and not any(among):
         return [0] * len(tree.instances)
     everyone = among or [-1] * len(tree.instances)
@@ -51,8 +52,7 @@ def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
 
 
 def with_generated(tree: Tree) -> list[int]:
-    """Return for every instance the bits of the instances that it pairs with such that one of the
-    two is a generated statement."""
+    """For every instance the bits of those with which it is a pair with a generated statement."""
     generated = [instance.item.stmt.loc.generated for instance in tree.instances]
     bits = sum(1 << bit for bit, own in enumerate(generated) if own)
     return [-1 if own else bits for own in generated]
@@ -100,14 +100,9 @@ def _by_address(found: list[_Access], result: list[int]) -> None:
 
 
 def _by_region(
-    tree: Tree,
-    found: list[_Access],
-    moving: list[bool],
-    result: list[int],
-    among: Sequence[int],
+    tree: Tree, found: list[_Access], moving: list[bool], result: list[int], among: Sequence[int]
 ) -> None:
-    """Every pair of accesses among `among`, one of them moving, whose hulls overlap, unless
-    their regions never meet."""
+    """Every pair among `among`, one of it moving, whose hulls overlap unless regions never meet."""
     # Variables have one definition each: which statements of a block it is makes no difference.
     decided: dict[tuple[object, ...], bool] = {}
     numbers: dict[Region, int] = {}
@@ -120,11 +115,9 @@ def _by_region(
         active.append((access, moves, region))
         for beside, also_moves, another in active:
             other, t = beside
-            if not (moves or also_moves) or not among[instance.bit] >> other.bit & 1:
-                continue
-            if result[instance.bit] >> other.bit & 1 and result[other.bit] >> instance.bit & 1:
-                continue
-            if not touch.conflicts(t):
+            known = result[instance.bit] >> other.bit & result[other.bit] >> instance.bit & 1
+            asked = (moves or also_moves) and among[instance.bit] >> other.bit & 1
+            if known or not asked or not touch.conflicts(t):
                 continue
             same = map(eq, instance.residues, other.residues)
             blocks = instance.item.block, other.item.block
@@ -160,17 +153,15 @@ def _look_back_only(tree: Tree, conflicts: list[int]) -> None:
             groups[loop, instance.residues].append(instance)
     before = {instance: 1 << bit for bit, instance, _ in tree.runs}
     for (loop, _), instances in groups.items():
-        for later in instances:
-            for earlier in instances:
-                bit = 1 << earlier.bit
-                if conflicts[later.bit] & bit and not _meet_in_run(tree, earlier, later, loop):
-                    conflicts[later.bit] ^= bit
-                    conflicts[later.bit] |= before.get(earlier, 0)
+        for earlier, later in product(instances, repeat=2):
+            bit = 1 << earlier.bit
+            if conflicts[later.bit] & bit and not _meet_in_run(tree, earlier, later, loop):
+                conflicts[later.bit] ^= bit
+                conflicts[later.bit] |= before.get(earlier, 0)
 
 
 def _meet_in_run(tree: Tree, earlier: Instance, later: Instance, loop: Repeat) -> bool:
-    """Whether two instances ever touch the same bytes in one run of the loop, one before the
-    other."""
+    """Whether two instances touch the same bytes in one run of the loop, one before the other."""
     assert isinstance(loop.stmt, For)
     same_round = earlier.bit < later.bit
     return any(

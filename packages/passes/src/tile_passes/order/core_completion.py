@@ -31,16 +31,16 @@ MOST_TRIED = 16
 def needed_signals(
     flow: FlowGraph, proposed: Sequence[Counter], found: Sequence[CoreDependence]
 ) -> list[Counter]:
-    """Return the signals without the redundant ones. First go those whose wait adds no fact to the
-    earlier waits', then, one by one, those whose facts other signals bring in time."""
+    """Return the signals without the redundant ones: first without those whose wait adds no fact to
+    the earlier waits', then, one by one, without those whose facts other signals bring in time."""
     planned = Completion(flow, Plan(proposed))
     planned.steps = _OwnWork(flow, planned.steps).told()
-    analysis = Completion.beside(planned)
+    analysis = Completion(flow, planned.plan, planned)
     told: set[Counter] = set()
     analysis.telling = told
     analysis.solve()
     try:
-        check = Completion.beside(planned)
+        check = Completion(flow, planned.plan, planned)
         check.solve()
         check = check.without(s for s in proposed if s not in told)
     except Unordered as lost:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import product
+from typing import TypeAlias
 
 from tile_ir import Effect, IRError, Op, Pipe, Target
 from tile_ir.quick_dataclasses import dataclass
@@ -28,9 +29,8 @@ from tile_passes.order.worklist import State
 
 _OF_ENGINE = (Effect.ENGINE, Effect.AWAIT_ENGINE)
 # The number of a flag and its slot; or a pair of pipes and an event id of the author's.
-_Slot: TypeAlias = "tuple[int | Pair, int]"
-if TYPE_CHECKING:
-    InterferenceGraph: TypeAlias = nx.Graph[_Slot]
+_Slot: TypeAlias = tuple[int | Pair, int]
+InterferenceGraph: TypeAlias = "nx.Graph[_Slot]"
 
 # Rounds of spills before a pair of pipes gets no more flags, and before giving up.
 PATIENCE, MOST_ROUNDS = 60, 200
@@ -47,10 +47,8 @@ class Allocation:
 
 
 def allocate_events(solved: Completion, target: Target) -> Allocation:
-    """Event ids for every flag of a plan that orders everything, changed where it must be.
-
-    Raises IRError (`sync-events`) if that never ends: a bug of the compiler.
-    """
+    """Event ids for every flag of a plan that orders everything, changed where it must be. Raises
+    IRError (`sync-events`) if that never ends: a bug of the compiler."""
     flow, plan = solved.flow, solved.plan
     modelled_time = ModelledTime(flow.tree, target)
 
@@ -88,7 +86,7 @@ def _without_superfluous(live: LiveFlags, target: Target) -> Allocation:
         fewer = live_flags(less.flow, less.plan, less)
         return not (fewer.early or colour(fewer, target)[1])
 
-    found = spared(Completion.beside(live), live.plan.ops[::-1], has_ids)
+    found = spared(Completion(live.flow, live.plan, live), live.plan.ops[::-1], has_ids)
     return Allocation(found.plan, colour(live_flags(found.flow, found.plan, found), target)[0])
 
 
@@ -153,49 +151,36 @@ def live_flags(flow: FlowGraph, plan: Plan, solved: Completion | None = None) ->
 
 def colour(live: LiveFlags, target: Target) -> tuple[dict[Flag, int], list[Flag]]:
     """Colour the interference graph greedily, and return the flags for which no id was left too.
-
-    The flags of loops come first: they have the fewest places to go. A node is one slot of a flag,
-    or an id of the author's. A flag of several slots takes as many ids in a row, so that its slots
-    are coloured together; `networkx.greedy_color` colours the others.
-    """
-    limit = target.events_per_pair
-    graph, taken = _interference_graph(live, _of_user(live.tree.root, target))
+    A node is one slot of a flag, or an id of the author's. The flags of loops come first: they have
+    the fewest places to go. One of several slots takes as many ids in a row, so that its slots are
+    coloured together."""
+    limit, of_user = target.events_per_pair, _of_user(live.tree.root, target)
+    graph: InterferenceGraph = nx.Graph()
+    slots = {n: [(n, slot) for slot in range(op.slots)] for n, op in live.flags.items()}
+    taken: dict[_Slot, int] = {}
+    for number, op in live.flags.items():
+        authors: dict[_Slot, int] = {(op.pair, event): event for event in of_user[op.pair]}
+        taken |= authors
+        graph.add_nodes_from(slots[number])
+        others = (slot for other in live.interference[number] for slot in slots[other])
+        graph.add_edges_from(product(slots[number], (*others, *authors)))
 
     def in_rows(graph: InterferenceGraph, ids: dict[_Slot, int]) -> Iterator[_Slot]:
         ids.update(taken)
         for number, op in sorted(live.flags.items(), key=lambda n: not n[1].carried):
-            slots = [(number, slot) for slot in range(op.slots)]
-            if len(slots) == 1:
-                yield slots[0]
+            first, count = slots[number][0], op.slots
+            if count == 1:
+                yield first
                 continue
-            used = {ids[other] for other in graph[slots[0]] if other in ids}
-            rows = (range(first, first + len(slots)) for first in range(limit - len(slots) + 1))
-            row = next((row for row in rows if used.isdisjoint(row)), [limit] * len(slots))
-            ids.update(zip(slots, row, strict=True))
+            used = {ids[other] for other in graph[first] if other in ids}
+            rows = (range(n, n + count) for n in range(limit - count + 1))
+            row = next((row for row in rows if used.isdisjoint(row)), [limit] * count)
+            ids.update(zip(slots[number], row, strict=True))
 
     ids = nx.greedy_color(graph, in_rows)
-    found = {op: ids[number, 0] for number, op in live.flags.items()}
-    failed = [op for op, first in found.items() if first + op.slots > limit]
-    failed.sort(key=lambda op: not op.carried)
-    return {op: first for op, first in found.items() if first + op.slots <= limit}, failed
-
-
-def _interference_graph(
-    live: LiveFlags, of_user: Mapping[Pair, set[int]]
-) -> tuple[InterferenceGraph, dict[_Slot, int]]:
-    """Build the graph of slots that must not share an id, and the ids that the author uses."""
-    graph: InterferenceGraph = nx.Graph()
-    taken: dict[_Slot, int] = {}
-    for number, op in live.flags.items():
-        slots = [(number, slot) for slot in range(op.slots)]
-        graph.add_nodes_from(slots)
-        for other in live.interference[number]:
-            theirs = range(live.flags[other].slots)
-            graph.add_edges_from((slot, (other, n)) for slot in slots for n in theirs)
-        for event in of_user.get(op.pair, ()):
-            taken[op.pair, event] = event
-            graph.add_edges_from((slot, (op.pair, event)) for slot in slots)
-    return graph, taken
+    found = {op: ids[n, 0] for n, op in live.flags.items() if ids[n, 0] + op.slots <= limit}
+    failed = [op for op in live.flags.values() if op not in found]
+    return found, sorted(failed, key=lambda op: not op.carried)
 
 
 def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:

@@ -71,14 +71,12 @@ class ModelledTime:
         for _ in range(run):
             begun = self.clock.end
             self.block(loop.body)
-        self.later((trips - run) * (self.clock.end - begun))
+        rest = (trips - run) * (self.clock.end - begun)
+        self.clock.advance(rest)
+        for flag, sets in self.flags.items():
+            self.flags[flag] = deque(time + rest for time in sets)
         for action in self.plan.at(loop.body, AROUND, True):
             self.action(*action)
-
-    def later(self, cycles: float) -> None:
-        self.clock.advance(cycles)
-        for flag, sets in self.flags.items():
-            self.flags[flag] = deque(time + cycles for time in sets)
 
     def action(self, do: Do, op: SyncOp) -> None:
         clock, pipes = self.clock, self.tree.pipes

@@ -23,14 +23,14 @@ CORES = (Core.CUBE, Core.VECTOR)
 @dataclass(eq=False, slots=True)
 class Instance:
     """A statement that may touch memory, in one combination of residues of the loops around it.
-    Signals to other cores touch nothing themselves."""
+    Signals to other cores touch nothing themselves. `round_by_round`: the loop around it, if it may
+    touch other bytes in each round of it."""
 
     bit: int
     item: Work
     residues: Residues
     touches: tuple[Touch, ...]
     bounds: Bounds
-    # The loop around it, if it may touch other bytes in each round of it.
     round_by_round: Repeat | None = None
     # By the identity of a touch: to hash a region takes longer than to find it here.
     _reaches: dict[int, Region] = field(default_factory=dict)
@@ -185,19 +185,18 @@ class Block:
     the first k items."""
 
     owner: Item | None = None
-    loop: Repeat | None = None
-    depth: int = 0
-    residues: int = 0
+    loop: Repeat | None = field(default=None, init=False)
+    depth: int = field(default=0, init=False)
+    residues: int = field(default=0, init=False)
     items: list[Item] = field(default_factory=list)
     below: list[int] = field(default_factory=lambda: [0])
 
-    @staticmethod
-    def inside(owner: Item) -> Block:
-        """An empty block of a branch or a loop."""
-        around = owner.block
-        if not isinstance(owner, Repeat):
-            return Block(owner, around.loop, around.depth + 1, around.residues)
-        return Block(owner, owner, around.depth + 1, around.residues + (owner.modulus > 1))
+    def __post_init__(self) -> None:
+        if (owner := self.owner) is not None:
+            around = owner.block
+            self.loop, self.depth, self.residues = around.loop, around.depth + 1, around.residues
+            if isinstance(owner, Repeat):
+                self.loop, self.residues = owner, around.residues + (owner.modulus > 1)
 
     def outward(self) -> Iterator[Block]:
         """This block and those around it, inside out."""
@@ -268,7 +267,7 @@ class Tree:
     runs: Sequence[Fact] = ()
     pipes: tuple[Pipe, ...] = ()
     flag_pairs: frozenset[tuple[Pipe, Pipe]] = frozenset()
-    masks: dict[Pipe, int] = field(default_factory=dict)
+    masks: dict[Pipe | Core, int] = field(default_factory=dict)
     flat: bool = False
     # The instances in branches that hardly ever run.
     seldom: int = 0
@@ -279,7 +278,14 @@ class Tree:
     dominators: dict[Block, Block] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.dominators = _dominators(self.root)
+        """Compute the immediate dominator of each block. Control passes to the blocks inside one,
+        and back."""
+        graph: nx.DiGraph[Block] = nx.DiGraph()
+        graph.add_node(self.root)
+        for item in self.root.walk():
+            for inner in item.blocks:
+                graph.add_edges_from(((item.block, inner), (inner, item.block)))
+        self.dominators = nx.immediate_dominators(graph, self.root)
 
     def nearest_common_dominator(self, p: Item, q: Item) -> tuple[Block, int, int]:
         """The innermost block that is passed before either, and where in it each of them stands."""
@@ -304,14 +310,3 @@ class Tree:
     def free_bit(self) -> int:
         """The first bit without a meaning."""
         return len(self.instances) * (2 if self.runs else 1)
-
-
-def _dominators(root: Block) -> dict[Block, Block]:
-    """The immediate dominator of each block. Control passes to the blocks inside one, and back."""
-    graph: nx.DiGraph[Block] = nx.DiGraph()
-    graph.add_node(root)
-    for item in root.walk():
-        for inner in item.blocks:
-            graph.add_edges_from(((item.block, inner), (inner, item.block)))
-    found: dict[Block, Block] = nx.immediate_dominators(graph, root)
-    return found

@@ -20,6 +20,7 @@ from tile_passes.clock.occupancy import Occupancy, Resource, Times
 from tile_passes.graphs import nx
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
 
+N = TypeVar("N")
 Length = TypeVar("Length", int, float)
 
 # Places to cut an iteration in two that are tried.
@@ -54,12 +55,9 @@ def busiest(uses: Iterable[Occupancy]) -> tuple[Resource, float]:
 
 
 def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times]) -> float:
-    """Compute the least cycles between the starts of two iterations: max(ResMII, RecMII).
-
-    RecMII is the most cycles of time for each iteration that a cycle of dependences spans. A unit
-    counts with its cycles on one pipe: units that depend on each other may overlap on other
-    pipes.
-    """
+    """Compute the least cycles between the starts of two iterations: max(ResMII, RecMII). In RecMII
+    a unit counts with its cycles on one pipe: units that depend on each other may overlap on other
+    pipes."""
     taken = {unit: busiest(times[unit].uses)[1] for unit in graph}
     nearest: dict[tuple[Unit, Unit], int] = {}
     for a, b, distance in graph.edges(data="distance"):
@@ -79,9 +77,9 @@ def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times
     return most
 
 
-def extend_paths(edges: Sequence[tuple[Unit, Unit, Length]], longest: dict[Unit, Length]) -> bool:
-    """Raise the length of the longest path to each unit, by relaxation. Return whether that ends:
-    it does in as many rounds as there are units, unless a cycle is longer than nothing."""
+def extend_paths(edges: Sequence[tuple[N, N, Length]], longest: dict[N, Length]) -> bool:
+    """Raise the length of the longest path to each node, by relaxation. Return whether that ends:
+    it does in as many rounds as there are nodes, unless a cycle is longer than nothing."""
     for _ in longest:
         changed = False
         for a, b, length in edges:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import chain
 
 from tile_ir import (
     Access,
@@ -95,7 +96,13 @@ def version_candidates(func: Func) -> list[Candidates]:
         if not any(breaks(loop.body)):
             usable = fresh_of[loop] - taken - {*_filled_in_parts(loop.body)}
         fresh = [b for b in own if b in usable]
-        writers, readers = _pipes(loop.body)
+        writers: dict[Buffer, set[Pipe]] = defaultdict(set)
+        readers: dict[Buffer, set[Pipe]] = defaultdict(set)
+        for region, access, _, pipe in chain.from_iterable(map(regions_of, walk(loop.body))):
+            if access.writes:
+                writers[region.buffer].add(pipe or Pipe.S)
+            if access.reads:
+                readers[region.buffer].add(pipe or Pipe.S)
         handed = [
             b for b in writers if b in fresh and readers[b] and len(writers[b] | readers[b]) > 1
         ]
@@ -105,19 +112,6 @@ def version_candidates(func: Func) -> list[Candidates]:
         ordered = tuple(sorted(handed, key=lambda b: b not in loaded))
         found.append(Candidates(loop, core, ordered, loaded, others))
     return found
-
-
-def _pipes(body: Body) -> tuple[dict[Buffer, set[Pipe]], dict[Buffer, set[Pipe]]]:
-    """Which pipes write each buffer, and which read it."""
-    writers: dict[Buffer, set[Pipe]] = defaultdict(set)
-    readers: dict[Buffer, set[Pipe]] = defaultdict(set)
-    for stmt in walk(body):
-        for region, access, _, pipe in regions_of(stmt):
-            if access.writes:
-                writers[region.buffer].add(pipe or Pipe.S)
-            if access.reads:
-                readers[region.buffer].add(pipe or Pipe.S)
-    return writers, readers
 
 
 def _filled_in_parts(body: Body) -> Iterator[Buffer]:
@@ -153,13 +147,11 @@ def versions_of(
 
 def loaded_tiles(iteration: Iteration) -> set[Buffer]:
     """The buffers on chip that an iteration fills from gm and from nothing else."""
-    filled: set[Buffer] = set()
-    other: set[Buffer] = set()
-    for unit in iteration.units:
-        read = {a.buffer.memory for a in unit.accesses if not a.writes}
-        loads = read == {Memory.GM}
-        (filled if loads else other).update(a.buffer for a in unit.accesses if a.writes)
-    return {b for b in filled - other if b.memory is not Memory.GM}
+    units = iteration.units
+    read = {u: {a.buffer.memory for a in u.accesses if not a.writes} for u in units}
+    filled = [(a.buffer, read[u]) for u in units for a in u.accesses if a.writes]
+    on_chip = {b for b, _ in filled if b.memory is not Memory.GM}
+    return on_chip - {b for b, memories in filled if memories != {Memory.GM}}
 
 
 def that_fit(
@@ -205,11 +197,11 @@ def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:
     if buffer.memory is Memory.GM or shape is None:
         return replace(buffer, shape=(Const(count), *buffer.shape))
     rows, *rest = shape or (1,)
+
+    def of_shape(*dims: int) -> Buffer:
+        return replace(buffer, shape=tuple(map(Const, dims)))
+
     if buffer.memory is Memory.UB:
-        while buffer_bytes(_alloc(buffer, (rows, *rest))) % align:
+        while buffer_bytes(Alloc(of_shape(rows, *rest), buffer.loc)) % align:
             rows += 1
-    return replace(buffer, shape=tuple(map(Const, (count, rows, *rest))))
-
-
-def _alloc(buffer: Buffer, shape: tuple[int, ...]) -> Alloc:
-    return Alloc(replace(buffer, shape=tuple(map(Const, shape))), buffer.loc)
+    return of_shape(count, rows, *rest)

@@ -36,8 +36,7 @@ class Pipelined:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stages(Pipelined):
-    """A loop over both kinds of core. `declared`: buffers with versions that are tensors of the
-    author."""
+    """A loop over both kinds of core. `declared`: tensors of the author that have versions."""
 
     declared: frozenset[Buffer]
 
@@ -53,9 +52,8 @@ class OneStage:
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule(Pipelined):
     """A loop of one core, with its instructions, its modelled times, and those in the order of the
-    text. The loop requires `asked` versions of the buffers that are `handed` from pipe
-    to pipe; `short` are loaded and get less. `why` is the reason for the order of the text, if it
-    is kept."""
+    text. It requires `asked` versions of the buffers `handed` from pipe to pipe; `short` are loaded
+    and get less. `why` is the reason for the order of the text, if it is kept."""
 
     core: Core
     work: IterationWork[Unit]
