@@ -165,7 +165,10 @@ class Completion(Dataflow):
             else:
                 state.known = known
                 if isinstance(step, Enter):
-                    self.enter(step, state)
+                    # Facts about iterations or runs of a loop become facts about earlier ones.
+                    state.settle()
+                    state.known = step.older(known, each)
+                    flags.update({flag: step.older(bits, 1) for flag, bits in flags.items()})
                 else:
                     self.stop(step.pipe, state)
                 known = state.known
@@ -182,12 +185,6 @@ class Completion(Dataflow):
     def learn(self, pipe: int, bits: int, state: State) -> None:
         """A pipe learns; what the scalar unit waits for holds back everything issued after."""
         state.known |= bits * self.each if pipe == self.scalar else bits << self.lanes[pipe]
-
-    def enter(self, step: Enter, state: State) -> None:
-        """Facts about iterations or runs of a loop become facts about earlier ones."""
-        state.settle()
-        state.known = step.older(state.known, self.each)
-        state.flags.update({flag: step.older(bits, 1) for flag, bits in state.flags.items()})
 
     def count(self, step: Signal, counter: Counter, state: State) -> None:
         """Add a signal to its counter, which holds signals in a row; or take the first of them."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from itertools import permutations
+from itertools import count, permutations
 from operator import itemgetter
 from typing import TypeAlias
 
@@ -60,6 +60,7 @@ class Reduction(Completion):
         super().__init__(flow, plan)
         self.stage = stage
         self.graph: ReducedGraph = nx.MultiDiGraph()
+        self.numbers = count()
         # The blocks in which something was not ordered.
         self.missing: set[int] = set()
         # What every pipe knew behind each item when it was run last.
@@ -87,8 +88,8 @@ class Reduction(Completion):
                 need &= ~gives
                 if self.reporting and edge is not None:
                     edge = edge._replace(needs=needs & gives)
-                    number = self.graph.number_of_edges()
-                    self.graph.add_edge(edge.earlier, edge.later.item, number, edge=edge)
+                    key = next(self.numbers)
+                    self.graph.add_edge(edge.earlier, edge.later.item, key, edge=edge)
 
     def edge(self, source: int, need: int, later: Instance) -> _Found:
         """The edge from the innermost place where one is needed, whatever else it covers."""

@@ -197,8 +197,3 @@ def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:
             case Item(stmt=Op(opdef=opdef)) if opdef.effect in _OF_ENGINE:
                 taken[Pipe.MTE3, Pipe.MTE2].add(last)
     return taken
-
-
-def existing_orders(block: Block) -> Iterator[Order]:
-    """The flags and barriers that stand in a block, and in all inside, before any is inserted."""
-    return (item for item in block.walk() if isinstance(item, Order))

@@ -283,7 +283,9 @@ class _PipeTree(_Builder):
             repeat.ends = ((stop - 1) % m,) if start < stop else ()
         if m > 1:
             rounds = rounds_of(stmt.var)
-            path = (*sight.path, _in_rounds(stmt, rounds, m))
+            # The loop as one over rounds of all residues.
+            first, last = (binary("//", e, m) for e in (stmt.start, stmt.stop - 1))
+            path = (*sight.path, replace(stmt, var=rounds, start=first, stop=last + 1))
             turns = [(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
             chosen = [
                 ((*residues, j), {**ranges, rounds: among}, {**given, stmt.var: value})
@@ -352,9 +354,3 @@ class _CoreTree(_Builder):
                 its.append(LeafAccess(region, True, atomic, by))
         cores = CORES if core is Core.EITHER else (core,)
         return tuple(Leaf(item, each) for each in cores) if item.gm or item.chip else ()
-
-
-def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:
-    """The loop as one over rounds of all residues."""
-    start, last = (binary("//", e, modulus) for e in (loop.start, loop.stop - 1))
-    return replace(loop, var=rounds, start=start, stop=last + 1)
