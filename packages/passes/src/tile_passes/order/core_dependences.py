@@ -43,8 +43,8 @@ _Access: TypeAlias = tuple[Leaf, LeafAccess]
 
 class Facts:
     """The requirements of dependences, as bits. One fact says that a leaf's work of this iteration
-    of a loop (the innermost around both, if none carries) is complete, the next ones the same of
-    all its work one iteration ago or earlier, two iterations ago, and so on.
+    of a loop (the innermost around both, if none carries) is complete. The next ones say the same
+    of all its work one iteration ago or earlier, two iterations ago, and so on.
 
     `runs` has the facts that are incomplete when a leaf runs, `wanted` those it must come after.
     `loops` has the facts that a loop separates by age: of this iteration, of the one before and all

@@ -43,8 +43,8 @@ class Access(NamedTuple):
 
 
 class Signal(NamedTuple):
-    """A flag of a sync op, or of the author's (no op): a pipe sets it, or waits for it, and then
-    the fact of `bits` holds that the wait is over; none for the author's.
+    """A flag of a sync op, or of the author's (no op): a pipe sets it or waits for it. Behind the
+    wait the fact of `bits` holds that it is over; none for the author's.
 
     A counter: a core adds to it, and it carries the facts `bits` of the core's own work; or it
     takes the first signal, which is there for these facts.

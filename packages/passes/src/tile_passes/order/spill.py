@@ -23,8 +23,8 @@ TOLERANCE = 1.12
 def spill(
     tree: Tree, plan: Plan, op: Flag, rivals: Sequence[Flag], price: Callable[[Plan], float]
 ) -> Plan:
-    """The plan with fewer ids of the op's pair of pipes in use at once: with a change of the op, or
-    of one of its `rivals`, flags of several slots that are in flight when it is set."""
+    """The plan with fewer ids of the op's pair of pipes in use at once. Either the op changes, or
+    one of its `rivals`, flags of several slots that are in flight when it is set."""
     tried = [step(tree, plan, op) for step in SPILLS if not op.at_once]
     tried += [step(tree, plan, r) for r in rivals for step in (fewer_ids, one_id_for_all_slots)]
     found = [less for less in tried if less is not None]
