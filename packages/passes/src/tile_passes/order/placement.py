@@ -22,14 +22,12 @@ def place(tree: Tree, plan: Plan, edges: Iterable[Edge]) -> Plan:
     there = {op for op in plan.ops if not (isinstance(op, Flag) and op.local)}
     placed: dict[SyncOp, list[Edge]] = {}
     for edge in edges:
-        if edge.before_branch:
-            moved = wait_before_branch(tree, plan, edge)
-            if moved is not None:
-                plan, flag = moved
-                placed.setdefault(flag, [*flag.reason.edges]).append(edge)
-                continue
+        if edge.before_branch and (moved := wait_before_branch(tree, plan, edge)):
+            plan, flag = moved
+            placed.setdefault(flag, [*flag.reason.edges]).append(edge)
+            continue
         ops = ops_for(tree, plan.closed, edge)
-        if ops and there.issuperset(ops):
+        if there.issuperset(ops):
             reason = replace(ops[0].reason, why="a flag for it does not order all rounds")
             ops = (Barrier(Pipe.ALL, edge.later.item.block, edge.later.item.position, reason),)
         for op in ops:
