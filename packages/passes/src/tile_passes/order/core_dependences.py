@@ -31,7 +31,6 @@ from tile_ir.analysis import apart, apart_by_numbers, common_path, defined
 from tile_ir.ranks import is_far
 from tile_passes.order.dependence_graph import Dependence, dependence
 from tile_passes.order.tree import Leaf, LeafAccess, Repeat, Tree
-from tile_passes.streams.items import mentions
 
 # Slots are told apart up to this many rounds; a credit for more would not fit the counters either.
 MOST_SLOTS = 8
@@ -110,6 +109,8 @@ class _Pair:
         (ranges, values), (more, others) = (item.sight(tree.ranges) for item in (one, two))
         self.ranges, self.values = {**ranges, **more}, {**values, **others}
         self.path = common_path(one.path, two.path)
+        whole = ((v, resolved(value, self.values)) for v, value in self.values.items())
+        self.by_lane = {lane} | {v for v, e in whole if any(p == lane for p in walk_expr(e))}
 
     def dependences(self) -> Iterator[CoreDependence]:
         (leaf, _), (other, _) = self.a, self.b
@@ -136,8 +137,7 @@ class _Pair:
         if around is not None:
             shared = shared[: next(i for i, s in enumerate(shared) if s is around)]
         later = around.var if isinstance(around, For) else None
-        known = (set(self.tree.ranges) | defined(shared)) - {self.lane}
-        same = {v for v in known if not mentions(v, self.lane, self.values)}
+        same = (set(self.tree.ranges) | defined(shared)) - self.by_lane
         a, b = one[1].region, two[1].region
         pairs = [(a, b)]
         if self.lanes:

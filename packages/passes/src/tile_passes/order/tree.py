@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import reduce
 from operator import or_
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from tile_ir import Buffer, Const, Core, Loc, Op, Pipe, Region, Stmt, map_region
 from tile_ir.analysis import INF, Bounds, Interval, Ranges, Sight, Touch, visible, widened
@@ -232,7 +232,8 @@ class Block:
         return self.below[end] & ~self.below[first]
 
 
-class Leaf(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
     """The work of one core in an item: in an operation, or before a loop or branch begins."""
 
     item: Item

@@ -8,7 +8,7 @@ from tile_ir import Buffer, Core, For, Loc
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
-from tile_passes.clock.occupancy import times_of_work
+from tile_passes.clock.occupancy import Occupancy
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
 from tile_passes.pipelining.modulo_schedule import Arrangement, as_written, busiest
 
@@ -75,8 +75,8 @@ class Schedule(Pipelined):
     @property
     def resource_bound(self) -> tuple[str, float]:
         """The pipe that is busy longest in an iteration, and for how many cycles."""
-        works = (self.work.of(unit, 0) for unit in self.iteration.units)
-        (_, pipe), cycles = busiest(use for work in works for use in times_of_work(work).uses)
+        works = (work for unit in self.iteration.units for work in self.work.of(unit, 0))
+        (_, pipe), cycles = busiest(Occupancy((None, w.pipe), 0, w.cost.busy) for w in works)
         return pipe.value, cycles
 
     @property
