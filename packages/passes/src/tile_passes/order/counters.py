@@ -130,7 +130,7 @@ def _coloured(
     def can_share(members: Sequence[Counter]) -> bool:
         kind = members[-1].kind
         alike = all(m.kind == kind and not m.carried for m in members)
-        return alike and _behind(_Count(), events[kind], members, limit) is not None
+        return alike and _behind(_Count(), events[kind], frozenset(members), limit) is not None
 
     def in_order(graph: nx.Graph[Counter], ids: dict[Counter, int]) -> Iterator[Counter]:
         for s in signals:
@@ -203,7 +203,7 @@ class _Count(NamedTuple):
 
 
 def _behind(
-    count: _Count, events: Sequence[Passed], members: Sequence[Counter], limit: int
+    count: _Count, events: Sequence[Passed], members: frozenset[Counter], limit: int
 ) -> _Count | None:
     """The counter of `members` behind events; None if one is taken out of order, or it passes its
     limit. Of several sides the one is gone on with that leaves most under way; iterations that
@@ -230,7 +230,7 @@ def _behind(
             if queue[:1] != (signal,):
                 return None
             count = count._replace(queue=queue[1:], taken=taken + 1)
-        elif signal.pair == members[0].pair:
+        elif signal.pair == next(iter(members)).pair:
             continue  # on another counter
         elif do is Do.SET:
             count = count._replace(told={**told, signal: taken})
