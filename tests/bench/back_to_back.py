@@ -38,7 +38,7 @@ def plan_back_to_back(tree: Tree, target: Target) -> Allocation:
     placing = _Placing(flow)
     placing.solve()
     plan = Plan(placing.found)
-    events, failed = colour(live_flags(flow, plan), tree, target)
+    events, failed = colour(live_flags(flow, plan), target)
     return Allocation(plan, {**events, **dict.fromkeys(failed, 0)})
 
 

@@ -234,10 +234,18 @@ def replace_buffers(
 ) -> Body:
     """Every use of a buffer that has a replacement is one of that; if it is among `parts`, of the
     part of its replacement that has this index in the first dimension."""
-    within = parts or {}
+    return rewrite(body, lambda stmt: replace_own_buffers(stmt, new, parts or {}))
+
+
+def replace_own_buffers(
+    stmt: Stmt, new: Mapping[Buffer, Buffer], parts: Mapping[Buffer, Expr]
+) -> Stmt:
+    """The same for what a statement itself uses; statements inside it stay."""
+    if new.keys().isdisjoint(buffers_of(stmt)):
+        return stmt
 
     def first(old: Buffer) -> tuple[Expr, ...]:
-        return (within[old],) if old in within else ()
+        return (parts[old],) if old in parts else ()
 
     def element(e: Expr) -> Expr:
         inside = rebuild(e, element)
@@ -251,20 +259,23 @@ def replace_buffers(
             return Region(new[o.buffer], (*lead, *o.dims))
         return o
 
-    def stmt(s: Stmt) -> Stmt:
-        if new.keys().isdisjoint(buffers_of(s)):
-            return s
-        if any(load.buffer in new for load in loads(s)):
-            s = map_own_expressions(s, element)
-        match s:
-            case Op(operands=operands):
-                changed = tuple([operand(o) for o in operands])
-                return s if _same(operands, changed) else Op(s.opdef, changed, s.attrs, s.loc)
-            case Store(buffer=buffer, indices=indices) if buffer in new:
-                return replace(s, buffer=new[buffer], indices=(*first(buffer), *indices))
-        return s
-
-    return rewrite(body, stmt)
+    if any(load.buffer in new for load in loads(stmt)):
+        stmt = map_own_expressions(stmt, element)
+    match stmt:
+        case Op(opdef=opdef, operands=operands, attrs=attrs):
+            changed = tuple([operand(o) for o in operands])
+            if _same(operands, changed):
+                return stmt
+            names = [a.name for a in opdef.attrs]
+            if "dim" in names:
+                # The only dimension of its source becomes the last.
+                src, given = stmt.region("src"), zip(names, attrs, strict=True)
+                if len(src.dims) == 1 and src.buffer in parts:
+                    attrs = tuple(-1 if name == "dim" else value for name, value in given)
+            return Op(opdef, changed, attrs, stmt.loc)
+        case Store(buffer=buffer, indices=indices) if buffer in new:
+            return replace(stmt, buffer=new[buffer], indices=(*first(buffer), *indices))
+    return stmt
 
 
 def replace_in(expr: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:

@@ -10,7 +10,6 @@ from tile_ir import (
     Buffer,
     Core,
     Effect,
-    Expr,
     For,
     Func,
     Let,
@@ -19,9 +18,9 @@ from tile_ir import (
     Section,
     Stmt,
     Target,
-    Var,
     breaks,
     map_expressions,
+    replace_buffers,
     resolved,
     rewrite,
     simplify,
@@ -33,7 +32,7 @@ from tile_passes.free_names import FreeNames
 from tile_passes.graphs import nx
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.dependence_graph import Iteration, Unit, dependence_graph
-from tile_passes.pipelining.plan_versions import Version, own_in_version, with_versions
+from tile_passes.pipelining.plan_versions import with_versions
 from tile_passes.pipelining.schedule import Stages
 from tile_passes.pipelining.software_pipeline import loops_over_cores, pipeline_cores
 from tile_passes.streams.items import Step, steps_of
@@ -122,16 +121,11 @@ def _parts(func: Func, loop: For, names: FreeNames, new: dict[Buffer, Buffer]) -
         turn = simplify(var - loop.start)
         stmts = tuple(s for unit in units for s in unit.stmts)
         renamed = {} if var is loop.var else {loop.var: var}
-        body = _named(stmts, values | renamed, {b: (own[b], turn) for b in ours})
+        spelled = map_expressions(stmts, partial(resolved, values=values | renamed))
+        body = replace_buffers(spelled, own, dict.fromkeys(ours, turn))
         section = Section(core, body, body[0].loc)
         parts.append(replace(loop, var=var, kind=kind, stages=stages, body=(section,)))
     return tuple(parts)
-
-
-def _named(stmts: Body, values: dict[Var, Expr], version: dict[Buffer, Version]) -> Body:
-    """Statements without the definitions of the loop, of these versions of workspaces."""
-    spelled = map_expressions(stmts, partial(resolved, values=values))
-    return rewrite(spelled, lambda s: own_in_version(s, version))
 
 
 def _places(iteration: Iteration) -> dict[Unit, Place] | None:

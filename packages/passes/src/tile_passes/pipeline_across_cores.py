@@ -39,5 +39,5 @@ def pipeline_across_cores(func: Func, target: Target) -> Func:
                     "leave them out: the compiler puts what waits for the other core into later "
                     "stages, at most `num_stages` of them",
                 )
-            func = skew_loops(func, [stages], target)
+            func = skew_loops(func, (stages,), target)
     return func

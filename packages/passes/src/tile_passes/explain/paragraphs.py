@@ -11,8 +11,8 @@ from tile_ir.quick_dataclasses import dataclass
 from tile_passes.explain.wording import bytes_touched, loop_name, statement
 from tile_passes.order.channels import Barrier, Flag, SyncOp
 from tile_passes.order.dependence_graph import Kind, PipeDependence, dependences_of
-from tile_passes.order.event_ids import Allocation, existing_orders
-from tile_passes.order.tree import Block, Branch, Item, Repeat, Tree, Work
+from tile_passes.order.event_ids import Allocation
+from tile_passes.order.tree import Block, Branch, Item, Order, Repeat, Tree, Work
 
 # More dependences than this of one op are counted, not told.
 MOST_TOLD = 4
@@ -37,7 +37,7 @@ def _summary(tree: Tree, conflicts: Sequence[int], found: Allocation) -> str:
         for d in dependences_of(tree, later, conflicts[later.bit])
     }
     met = _counted(len(pairs), "dependence")
-    there = sum(1 for _ in existing_orders(tree.root))
+    there = sum(isinstance(item, Order) for item in tree.root.walk())
     besides = f", besides {there} there before" if there else ""
     if not found.plan.ops:
         return f"{met}, nothing to insert{besides}"

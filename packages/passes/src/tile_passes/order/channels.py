@@ -42,9 +42,8 @@ class Reason:
 
 
 class Do(IntEnum):
-    """One instruction of a sync op, in the order they take between two items. A set and wait at
-    one place comes first behind an item, and between WAIT and BARRIER before one. PRIME and
-    DRAIN stand around a loop."""
+    """One instruction of a sync op, in the order they take between two items (`_rank` says where a
+    set and wait at one place comes). PRIME and DRAIN stand around a loop."""
 
     SET = 1
     DRAIN = 2
@@ -183,9 +182,8 @@ class Counter(Flag):
 def point_to_point(
     source: Place, target: Place, gap: PlanGap, reason: Reason, turn: int = 0
 ) -> Flag:
-    """Set and wait back to back: `target` waits for all `source` was given so far. It stands before
-    an item, or right behind one, before the flags that are set there. Of several at one place that
-    with the lower `turn` comes first."""
+    """Set and wait back to back: `target` waits for all `source` was given so far. Of several at
+    one place that with the lower `turn` comes first."""
     block, position, behind = gap
     first = position if behind else position - 1
     return Flag(source, target, block, first, first + 1, 0, 1, reason, behind=behind, turn=turn)
@@ -203,8 +201,6 @@ class Barrier:
 
 
 SyncOp: TypeAlias = Flag | Barrier
-
-
 Action: TypeAlias = tuple[Do, SyncOp]
 # The position of the gaps before and behind a loop in which it matters which iterations it has.
 AROUND = -1
@@ -268,7 +264,8 @@ class Plan:
 
 
 def _rank(action: Action) -> tuple[int, int]:
-    """Orders the actions of a gap; the credits of a core come before it waits."""
+    """Orders the actions of a gap. A set and wait comes first behind an item, and between waits and
+    barriers before one; the credits of a core come before it waits."""
     do, op = action
     if isinstance(op, Flag) and op.turn is not None:
         return 0 if op.behind else Do.WAIT + 1, op.turn

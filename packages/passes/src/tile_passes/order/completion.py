@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from tile_ir import Pipe
 from tile_passes.order.channels import Action, Barrier, Counter, Flag, Plan, SyncOp
-from tile_passes.order.flow_graph import Access, Count, Enter, FlowGraph, Gap, Halt, Set, Step, Wait
+from tile_passes.order.flow_graph import Access, Enter, FlowGraph, Gap, Halt, Signal, Step
 from tile_passes.order.tree import Residues
 from tile_passes.order.worklist import Dataflow, State
 
@@ -58,11 +58,6 @@ class Completion(Dataflow):
         self.lane = (1 << self.width) - 1
         # A bit times this is that bit of every pipe.
         self.each = sum(1 << lane for lane in self.lanes)
-
-    @classmethod
-    def beside(cls: type[C], solved: Completion) -> C:
-        """Return this analysis of a plan that another one has solved."""
-        return cls(solved.flow, solved.plan, solved)
 
     def solve(self) -> None:
         """Compute the entries of all blocks: at the beginning everything is complete."""
@@ -141,45 +136,44 @@ class Completion(Dataflow):
                     state.settle()
                 state.gone |= bit
                 known &= ~(bit * each)
-            elif type(step) is Set:
-                op, pipe, flag = step
-                if reporting and op is not None:
+            elif type(step) is Signal:
+                op, pipe, flag, sets, bits = step
+                if type(op) is Counter:
                     state.known = known
-                    self.flag_set(flag, op, pipe, state)
-                flags[flag] = known >> lanes[pipe] & lane | own[pipe] | waits[pipe]
-                raised[flag] = state.gone
-            elif type(step) is Wait:
-                _, pipe, flag, bit = step
-                carried = flags.pop(flag, 0) & (~state.gone | raised.pop(flag, 0))
-                if bit & state.gone:
-                    state.settle()
-                state.gone |= bit
-                known &= ~(bit * each)
-                if pipe == scalar:
-                    # What the scalar unit has waited for is over for all.
-                    known |= (carried | bit) * each
+                    self.count(step, op, state)
+                    known = state.known
+                elif sets:
+                    if reporting and op is not None:
+                        state.known = known
+                        self.flag_set(flag, op, pipe, state)
+                    flags[flag] = known >> lanes[pipe] & lane | own[pipe] | waits[pipe]
+                    raised[flag] = state.gone
                 else:
-                    known |= carried << lanes[pipe]
+                    carried = flags.pop(flag, 0) & (~state.gone | raised.pop(flag, 0))
+                    if bits & state.gone:
+                        state.settle()
+                    state.gone |= bits
+                    known &= ~(bits * each)
+                    if pipe == scalar:
+                        # What the scalar unit has waited for is over for all.
+                        known |= (carried | bits) * each
+                    else:
+                        known |= carried << lanes[pipe]
             elif type(step) is Gap:
                 state.known = known
                 self.passed(step, state)
             else:
                 state.known = known
-                self.seldom_step(step, state)
+                if isinstance(step, Enter):
+                    # Facts about iterations or runs of a loop become facts about earlier ones.
+                    state.settle()
+                    state.known = step.older(known, each)
+                    flags.update({flag: step.older(bits, 1) for flag, bits in flags.items()})
+                else:
+                    self.stop(step.pipe, state)
                 known = state.known
         state.known = known
         state.settle()
-
-    def seldom_step(self, step: Step, state: State) -> None:
-        match step:
-            case Halt(pipe=pipe):
-                self.stop(pipe, state)
-            case Enter():
-                self.enter(step, state)
-            case Count(adds=True):
-                self.add(step, state)
-            case Count():
-                self.take(step, state)
 
     def stop(self, pipe: int, state: State) -> None:
         """A barrier of one pipe, or of all: -1."""
@@ -192,31 +186,23 @@ class Completion(Dataflow):
         """A pipe learns; what the scalar unit waits for holds back everything issued after."""
         state.known |= bits * self.each if pipe == self.scalar else bits << self.lanes[pipe]
 
-    def enter(self, step: Enter, state: State) -> None:
-        """Facts about iterations or runs of a loop become facts about earlier ones."""
+    def count(self, step: Signal, counter: Counter, state: State) -> None:
+        """Add a signal to its counter, which holds signals in a row; or take the first of them."""
         state.settle()
-        state.known = step.older(state.known, self.each)
-        state.flags.update({flag: step.older(bits, 1) for flag, bits in state.flags.items()})
-
-    def add(self, step: Count, state: State) -> None:
-        """Add a signal to its counter, which holds signals in a row."""
-        state.settle()
-        flag = step.flag
-        while flag in state.flags:
-            flag += 1
-        state.flags[flag] = self.knows(step.pipe, state.known) | step.bits
-
-    def take(self, step: Count, state: State) -> None:
-        """Take the first signal from its counter."""
-        state.settle()
-        flag, flags, lane = step.flag, state.flags, self.lanes[step.pipe]
+        _, place, flag, sets, bits = step
+        flags, lane = state.flags, self.lanes[place]
+        if sets:
+            while flag in flags:
+                flag += 1
+            flags[flag] = self.knows(place, state.known) | bits
+            return
         told = flags.pop(flag, 0)
         while flag + 1 in flags:
             flags[flag] = flags.pop(flag + 1)
             flag += 1
-        if self.telling is not None and told & ~(state.known >> lane) & step.bits:
-            self.telling.add(step.op)
-        if self.telling is None or step.op in self.telling:
+        if self.telling is not None and told & ~(state.known >> lane) & bits:
+            self.telling.add(counter)
+        if self.telling is None or counter in self.telling:
             state.known |= told << lane
 
     # From a plan to steps ------------------------------------------------------------------------
@@ -238,20 +224,18 @@ class Completion(Dataflow):
     def _steps(self, action: Action, residues: Residues) -> Iterator[Step]:
         """Yield the steps of an action, in an iteration with these residues."""
         do, op = action
-        turn = residues[-1] if residues else 0
-        match op:
-            case Barrier(pipe=pipe):
-                yield Halt(op, -1 if pipe is Pipe.ALL else self.index[pipe])
-            case Flag():
-                for slot in op.turns(do, turn):
-                    yield self._signal(op, do.sets, slot)
-
-    def _signal(self, op: Flag, sets: bool, turn: int) -> Step:
-        flag, pipe = self.first_bit[op], self.index[op.source if sets else op.target]
-        if isinstance(op, Counter):
-            return Count(op, pipe, flag, sets, 0 if sets else self.flow.facts.asked(op.covers))
-        flag += turn % op.slots
-        return Set(op, pipe, flag) if sets else Wait(op, pipe, flag, 1 << flag)
+        if isinstance(op, Barrier):
+            yield Halt(op, -1 if op.pipe is Pipe.ALL else self.index[op.pipe])
+            return
+        sets, first = do.sets, self.first_bit[op]
+        place = self.index[op.source if sets else op.target]
+        for turn in op.turns(do, residues[-1] if residues else 0):
+            if isinstance(op, Counter):
+                bits = 0 if sets else self.flow.facts.asked(op.covers)
+                yield Signal(op, place, first, sets, bits)
+            else:
+                flag = first + turn % op.slots
+                yield Signal(op, place, flag, sets, 0 if sets else 1 << flag)
 
 
 def orders(flow: FlowGraph, plan: Plan) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import product
 from operator import eq
 
 from tile_ir import Buffer, For, Memory, Region, Stmt
@@ -21,44 +22,37 @@ _Access = tuple[Instance, Touch]
 
 def conflicts(tree: Tree, among: Sequence[int] | None = None) -> list[int]:
     """For every instance the bits of those that it must come after, itself included if it must in
-    another iteration. A signal to other cores comes after all accesses of their memory.
-    `among`: the bits of the instances to check, where not all are."""
+    another iteration; where not all are checked, of those `among`. A signal to other cores comes
+    after all accesses of their memory."""
     if among is not None and not any(among):
         return [0] * len(tree.instances)
     everyone = among or [-1] * len(tree.instances)
     result = [0] * len(tree.instances)
-    on_chip: dict[Memory, list[_Access]] = defaultdict(list)
-    tensors: dict[Buffer, list[_Access]] = defaultdict(list)
+    places: dict[Memory | Buffer, list[_Access]] = defaultdict(list)
     for instance in tree.instances:
         for touch in instance.touches:
-            if isinstance(touch.place, Memory):
-                on_chip[touch.place].append((instance, touch))
-            else:
-                tensors[touch.place].append((instance, touch))
+            places[touch.place].append((instance, touch))
     shared = 0
-    for tensor, found in tensors.items():
-        if tensor in tree.written:
+    for place, found in places.items():
+        if place in tree.written:
             told = {instance.bit for instance, _ in found if instance.item.pipe in tree.told}
             shared |= sum(1 << bit for bit in told)
-    for instance in tree.instances:
-        if not instance.touches:
-            result[instance.bit] = shared
-    for found in on_chip.values():
-        moving = [instance.moves(touch) for instance, touch in found]
+        if not any(touch.writes for _, touch in found):
+            continue
+        moving = [isinstance(place, Buffer) or i.moves(touch) for i, touch in found]
         _by_address([a for a, moves in zip(found, moving, strict=True) if not moves], result)
         if any(moving):
             _by_region(tree, found, moving, result, everyone)
-    for found in tensors.values():
-        if any(touch.writes for _, touch in found):
-            _by_region(tree, found, [True] * len(found), result, everyone)
+    for instance in tree.instances:
+        if not instance.touches:
+            result[instance.bit] = shared
     result = [bits & asked for bits, asked in zip(result, everyone, strict=True)]
     _look_back_only(tree, result)
     return result
 
 
 def with_generated(tree: Tree) -> list[int]:
-    """Return for every instance the bits of the instances that it pairs with such that one of the
-    two is a generated statement."""
+    """For every instance the bits of those with which it is a pair with a generated statement."""
     generated = [instance.item.stmt.loc.generated for instance in tree.instances]
     bits = sum(1 << bit for bit, own in enumerate(generated) if own)
     return [-1 if own else bits for own in generated]
@@ -106,14 +100,9 @@ def _by_address(found: list[_Access], result: list[int]) -> None:
 
 
 def _by_region(
-    tree: Tree,
-    found: list[_Access],
-    moving: list[bool],
-    result: list[int],
-    among: Sequence[int],
+    tree: Tree, found: list[_Access], moving: list[bool], result: list[int], among: Sequence[int]
 ) -> None:
-    """Every pair of accesses among `among`, one of them moving, whose hulls overlap, unless
-    their regions never meet."""
+    """Every pair among `among`, one of it moving, whose hulls overlap unless regions never meet."""
     # Variables have one definition each: which statements of a block it is makes no difference.
     decided: dict[tuple[object, ...], bool] = {}
     numbers: dict[Region, int] = {}
@@ -126,11 +115,9 @@ def _by_region(
         active.append((access, moves, region))
         for beside, also_moves, another in active:
             other, t = beside
-            if not (moves or also_moves) or not among[instance.bit] >> other.bit & 1:
-                continue
-            if result[instance.bit] >> other.bit & 1 and result[other.bit] >> instance.bit & 1:
-                continue
-            if not touch.conflicts(t):
+            known = result[instance.bit] >> other.bit & result[other.bit] >> instance.bit & 1
+            asked = (moves or also_moves) and among[instance.bit] >> other.bit & 1
+            if known or not asked or not touch.conflicts(t):
                 continue
             same = map(eq, instance.residues, other.residues)
             blocks = instance.item.block, other.item.block
@@ -166,17 +153,15 @@ def _look_back_only(tree: Tree, conflicts: list[int]) -> None:
             groups[loop, instance.residues].append(instance)
     before = {instance: 1 << bit for bit, instance, _ in tree.runs}
     for (loop, _), instances in groups.items():
-        for later in instances:
-            for earlier in instances:
-                bit = 1 << earlier.bit
-                if conflicts[later.bit] & bit and not _meet_in_run(tree, earlier, later, loop):
-                    conflicts[later.bit] ^= bit
-                    conflicts[later.bit] |= before.get(earlier, 0)
+        for earlier, later in product(instances, repeat=2):
+            bit = 1 << earlier.bit
+            if conflicts[later.bit] & bit and not _meet_in_run(tree, earlier, later, loop):
+                conflicts[later.bit] ^= bit
+                conflicts[later.bit] |= before.get(earlier, 0)
 
 
 def _meet_in_run(tree: Tree, earlier: Instance, later: Instance, loop: Repeat) -> bool:
-    """Whether two instances ever touch the same bytes in one run of the loop, one before the
-    other."""
+    """Whether two instances touch the same bytes in one run of the loop, one before the other."""
     assert isinstance(loop.stmt, For)
     same_round = earlier.bit < later.bit
     return any(

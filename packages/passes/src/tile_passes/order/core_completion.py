@@ -7,7 +7,9 @@ complete when a pipe is, by way of the bytes on the chip that its work needs. Th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import count, product
 from typing import Any, TypeAlias
 
 from tile_ir import Core, For, IRError, Pipe, Var, walk_expr
@@ -15,7 +17,7 @@ from tile_passes.order.channels import Counter, Plan
 from tile_passes.order.completion import Completion, Unordered
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.eliminate_redundant import spared
-from tile_passes.order.flow_graph import Access, Count, Enter, FlowGraph, Step
+from tile_passes.order.flow_graph import Access, Enter, FlowGraph, Signal, Step
 from tile_passes.order.tree import CORES, Leaf, LeafAccess
 from tile_passes.order.worklist import Dataflow, State
 
@@ -29,22 +31,28 @@ MOST_TRIED = 16
 def needed_signals(
     flow: FlowGraph, proposed: Sequence[Counter], found: Sequence[CoreDependence]
 ) -> list[Counter]:
-    """Return the signals without the redundant ones. First go those whose wait adds no fact to the
-    earlier waits', then, one by one, those whose facts other signals bring in time."""
+    """Return the signals without the redundant ones: first without those whose wait adds no fact to
+    the earlier waits', then, one by one, without those whose facts other signals bring in time."""
     planned = Completion(flow, Plan(proposed))
     planned.steps = _OwnWork(flow, planned.steps).told()
-    analysis = Completion.beside(planned)
+    analysis = Completion(flow, planned.plan, planned)
     told: set[Counter] = set()
     analysis.telling = told
     analysis.solve()
     try:
-        check = Completion.beside(planned)
+        check = Completion(flow, planned.plan, planned)
         check.solve()
         check = check.without(s for s in proposed if s not in told)
     except Unordered as lost:
         leaf, need = lost.args
-        raise _lost(
-            next(d for d in found if d.later is leaf and need & flow.facts.asked((d,)))
+        d = next(d for d in found if d.later is leaf and need & flow.facts.asked((d,)))
+        earlier, later = d.earlier.item.loc, d.later.item.loc
+        raise IRError(
+            "cross-order",
+            f"the order between `{d.before.region.buffer.name}` in lines {earlier.line} and "
+            f"{later.line} was lost",
+            later,
+            "this is a bug of the compiler",
         ) from None
     # Credits of outer loops often say what those of inner ones say right before the access.
     credits = (s for s in check.plan.flags if s.carried)
@@ -52,72 +60,47 @@ def needed_signals(
     return [s for s in spared(check, tried).plan.ops if isinstance(s, Counter)]
 
 
-def _lost(d: CoreDependence) -> IRError:
-    earlier, later = d.earlier.item.loc, d.later.item.loc
-    return IRError(
-        "cross-order",
-        f"the order between `{d.before.region.buffer.name}` in lines {earlier.line} and "
-        f"{later.line} was lost",
-        later,
-        "this is a bug of the compiler",
-    )
-
-
 class _OwnWork(Dataflow):
     """The work that is complete when the work of a pipe so far is, and when a group of accesses is:
     a lane each. The last lane holds work never done, which always counts as complete."""
 
-    def __init__(self, flow: FlowGraph, steps: Sequence[Sequence[Step]]) -> None:
+    def __init__(self, flow: FlowGraph, steps: Iterable[Iterable[Step]]) -> None:
         super().__init__(flow.successors)
-        self.steps = list(steps)
-        self.numbers: dict[_Group, int] = {}
+        self.steps = [[*own] for own in steps]
+        self.numbers: dict[_Group, int] = defaultdict(count().__next__)
         # The groups whose regions a loop moves.
-        self.moved: dict[Var, list[int]] = {}
+        self.moved: dict[Var, list[int]] = defaultdict(list)
         # What each access of a leaf comes after, its pipe first, and the groups that it is in.
-        self.chip: dict[Any, list[tuple[int, list[int], list[int]]]] = {}
-        for item in flow.tree.root.walk():
-            for leaf in item.leaves:
-                self.chip[leaf] = [
-                    (self.number((leaf.core, a.pipe)), *self.groups(leaf.core, a))
-                    for a in leaf.chip
-                ]
-        for core in CORES:
-            for pipe in Pipe:
-                self.number((core, pipe))
+        self.chip: dict[Any, list[tuple[int, list[int], list[int]]]] = {
+            leaf: [(self.numbers[leaf.core, a.pipe], *self.groups(leaf.core, a)) for a in item.chip]
+            for item in flow.tree.root.walk()
+            for leaf in item.leaves
+        }
+        for pipe in product(CORES, Pipe):
+            self.numbers[pipe]
         self.width = flow.width
         self.lane = (1 << flow.width) - 1
         self.each = sum(1 << lane * flow.width for lane in range(len(self.numbers) + 1))
-        self.tells: dict[tuple[int, int], int] = {}
 
-    def told(self) -> list[Sequence[Step]]:
+    def told(self) -> list[list[Step]]:
         """Return the steps, each signal with its facts about the own work of its source."""
         self.solve_from(State(self.lane * self.each, {}))
         self.report()
-        return [
-            [
-                step._replace(bits=self.tells[n, i]) if (n, i) in self.tells else step
-                for i, step in enumerate(steps)
-            ]
-            for n, steps in enumerate(self.steps)
-        ]
-
-    def number(self, group: _Group) -> int:
-        return self.numbers.setdefault(group, len(self.numbers))
+        return self.steps
 
     def groups(self, core: Core, access: LeafAccess) -> tuple[list[int], list[int]]:
         """Return the groups that an access comes after, and those that it is in."""
-        region, buffer = access.region, access.region.buffer
+        region, buffer, numbers = access.region, access.region.buffer, self.numbers
         own, whole = id(region), region.is_whole()
         ways = (True, False) if access.writes else (True,)
         met = ("all",) if whole else ("whole", own)
         its = ("all", "whole") if whole else ("all", own)
-        after = [self.number((core, buffer, way, part)) for way in ways for part in met]
-        among = [self.number((core, buffer, access.writes, part)) for part in its]
+        after = [numbers[core, buffer, way, part] for way in ways for part in met]
+        among = [numbers[core, buffer, access.writes, part] for part in its]
         if not whole:
             parts = (walk_expr(e) for s in region.dims for e in (s.offset, s.extent))
             for v in {v for part in parts for v in part if isinstance(v, Var)}:
-                moved = [self.number((core, buffer, way, own)) for way in (True, False)]
-                self.moved.setdefault(v, []).extend(moved)
+                self.moved[v] += [numbers[core, buffer, way, own] for way in (True, False)]
         return after, among
 
     def run(self, number: int, state: State) -> None:
@@ -135,19 +118,19 @@ class _OwnWork(Dataflow):
                         for group in among:
                             known |= told << group * width
                     # The scalar unit is done when the next instruction is issued.
-                    pipes = {access.pipe for access in (*leaf.gm, *leaf.chip)}
+                    pipes = {access.pipe for access in (*leaf.item.gm, *leaf.item.chip)}
                     for each in Pipe if Pipe.S in pipes else pipes:
                         known |= bits << self.numbers[leaf.core, each] * width
                     state.known = known
-                case Count(op=op, adds=True) if self.reporting:
+                case Signal(op=Counter() as op, sets=True) if self.reporting:
                     at = self.numbers[op.source, op.pipe] * width
-                    self.tells[number, place] = state.known >> at & lane
+                    self.steps[number][place] = step._replace(bits=state.known >> at & lane)
                 case Enter():
                     known = step.older(state.known, self.each)
                     stmt = step.loop.stmt
                     if isinstance(stmt, For):
                         never = known >> len(self.numbers) * width
-                        for group in self.moved.get(stmt.var, ()):
+                        for group in self.moved[stmt.var]:
                             at = group * width
                             known = known & ~(lane << at) | never << at
                     state.known = known

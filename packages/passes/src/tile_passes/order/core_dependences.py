@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
+from itertools import combinations_with_replacement, product
 from operator import or_
 from typing import TypeAlias
 
@@ -17,7 +18,6 @@ from tile_ir import (
     Binary,
     Const,
     Core,
-    Expr,
     For,
     Func,
     Region,
@@ -27,8 +27,7 @@ from tile_ir import (
     substitute,
     walk_expr,
 )
-from tile_ir.analysis import Sight, apart, apart_by_numbers, common_path, defined
-from tile_ir.quick_dataclasses import dataclass
+from tile_ir.analysis import apart, apart_by_numbers, common_path, defined
 from tile_ir.ranks import is_far
 from tile_passes.order.dependence_graph import Dependence, dependence
 from tile_passes.order.tree import Leaf, LeafAccess, Repeat, Tree
@@ -44,8 +43,7 @@ _Access: TypeAlias = tuple[Leaf, LeafAccess]
 class Facts:
     """The requirements of dependences, as bits. One fact says that a leaf's work of this iteration
     of a loop (the innermost around both, if none carries) is complete. The next ones say the same
-    of all its work one iteration ago or earlier, two iterations ago, and so on. From one iteration
-    to the next every fact grows older.
+    of all its work one iteration ago or earlier, two iterations ago, and so on.
 
     `runs` has the facts that are incomplete when a leaf runs, `wanted` those it must come after.
     `loops` has the facts that a loop separates by age: of this iteration, of the one before and all
@@ -81,113 +79,88 @@ def find_dependences(func: Func, tree: Tree) -> list[CoreDependence]:
     vector cores where they read what the other one writes."""
     touched: dict[object, list[_Access]] = defaultdict(list)
     for item in tree.root.walk():
-        for of_each_core in zip(*(leaf.gm for leaf in item.leaves), strict=True):
-            for leaf, access in zip(item.leaves, of_each_core, strict=True):
-                touched[access.region.buffer].append((leaf, access))
-    search = _Search(func, tree)
+        for access, leaf in product(item.gm, item.leaves):
+            touched[access.region.buffer].append((leaf, access))
+    two_lanes = func.launch.threads is None
     found: list[CoreDependence] = []
     for its in touched.values():
-        if any(a.writes for _, a in its):
-            found.extend(search.among(its))
+        if not any(a.writes for _, a in its):
+            continue
+        for one, two in combinations_with_replacement(its, 2):
+            (leaf, a), (other, b) = one, two
+            if not (a.writes or b.writes) or (a.atomic and b.atomic):
+                continue
+            if is_far(a.region) != is_far(b.region):
+                continue
+            same = leaf.core is other.core
+            lanes = leaf.core is Core.VECTOR and two_lanes and a.writes != b.writes
+            if (not same or lanes) and not apart_by_numbers(a.region, b.region):
+                found += _Pair(tree, func.launch.lane, one, two, same).dependences()
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
-    func: Func
-    tree: Tree
+class _Pair:
+    """Two accesses of one tensor; `lanes`: by the two vector cores, which run the same text."""
 
-    def sight(self, a: Leaf, b: Leaf) -> Sight:
-        """The ranges and values that both paths bring into sight."""
-        ranges, values = a.item.sight(self.tree.ranges)
-        more, others = b.item.sight(self.tree.ranges)
-        return {**ranges, **more}, {**values, **others}
-
-    def among(self, its: list[_Access]) -> Iterator[CoreDependence]:
-        two_lanes = self.func.launch.threads is None
-        for i, (leaf, a) in enumerate(its):
-            for other, b in its[i:]:
-                if not (a.writes or b.writes) or (a.atomic and b.atomic):
-                    continue
-                if is_far(a.region) != is_far(b.region):
-                    continue
-                same = leaf.core is other.core
-                lanes = leaf.core is Core.VECTOR and two_lanes and a.writes != b.writes
-                if (not same or lanes) and not apart_by_numbers(a.region, b.region):
-                    yield from self.between((leaf, a), (other, b), same)
-
-    def between(self, a: _Access, b: _Access, lanes: bool) -> Iterator[CoreDependence]:
+    def __init__(self, tree: Tree, lane: Var, a: _Access, b: _Access, lanes: bool) -> None:
+        self.tree, self.lane, self.a, self.b, self.lanes = tree, lane, a, b, lanes
         one, two = a[0].item, b[0].item
+        # The ranges and values that both paths bring into sight.
+        (ranges, values), (more, others) = (item.sight(tree.ranges) for item in (one, two))
+        self.ranges, self.values = {**ranges, **more}, {**values, **others}
+        self.path = common_path(one.path, two.path)
+        whole = ((v, resolved(value, self.values)) for v, value in self.values.items())
+        self.by_lane = {lane} | {v for v, e in whole if any(p == lane for p in walk_expr(e))}
+
+    def dependences(self) -> Iterator[CoreDependence]:
+        (leaf, _), (other, _) = self.a, self.b
+        one, two = leaf.item, other.item
         common, x, y = self.tree.nearest_common_dominator(one, two)
         # At one place, one of them is what a loop or a branch reads before it begins.
         behind = two.block is common if x == y and one is not two else x > y
-        before, after = (b, a) if behind else (a, b)
+        before, after = (self.b, self.a) if behind else (self.a, self.b)
         in_two_branches = x == y and one.block is not common and two.block is not common
-        if one is not two and not in_two_branches and self.meet(before, after, None, lanes):
+        if one is not two and not in_two_branches and self.meet(before, after, None):
             yield dependence(before, after, common.loop)
         for loop in common.loops():
             for earlier, later in ((before, after), (after, before)):
-                if self.meet(earlier, later, loop, lanes):
-                    distance = self.distance(earlier, later, loop, lanes)
-                    yield dependence(earlier, later, loop, distance)
+                if self.meet(earlier, later, loop):
+                    yield dependence(earlier, later, loop, self.distance(earlier, later, loop))
 
     def meet(
-        self,
-        one: _Access,
-        two: _Access,
-        loop: Repeat | None,
-        lanes: bool,
-        by: tuple[int, int] = (1, 0),
+        self, one: _Access, two: _Access, loop: Repeat | None, by: tuple[int, int] = (1, 0)
     ) -> bool:
         """Whether the two may touch one byte, the second in a later round of a loop than the first,
         or in the same round of all loops around both."""
-        (leaf, a), (other, b) = one, two
-        ranges, values = self.sight(leaf, other)
         around = loop.stmt if loop is not None else None
-        shared = common_path(leaf.item.path, other.item.path)
+        shared = self.path
         if around is not None:
             shared = shared[: next(i for i, s in enumerate(shared) if s is around)]
-        same = (set(self.tree.ranges) | defined(shared)) - {self.func.launch.lane}
         later = around.var if isinstance(around, For) else None
-        pairs = [(a.region, b.region)]
-        if lanes:
-            pairs = [
-                (self.of_lane(a.region, n, values), self.of_lane(b.region, 1 - n, values))
-                for n in (0, 1)
-            ]
-        same = {v for v in same if not self.by_lane(v, values)}
-        return any(not apart(x, y, same, ranges, later, values, by) for x, y in pairs)
+        same = (set(self.tree.ranges) | defined(shared)) - self.by_lane
+        a, b = one[1].region, two[1].region
+        pairs = [(a, b)]
+        if self.lanes:
+            pairs = [(self.of_lane(a, n), self.of_lane(b, 1 - n)) for n in (0, 1)]
+        return any(not apart(x, y, same, self.ranges, later, self.values, by) for x, y in pairs)
 
-    def distance(self, a: _Access, b: _Access, loop: Repeat, lanes: bool) -> int:
+    def distance(self, a: _Access, b: _Access, loop: Repeat) -> int:
         """Rounds that surely lie between them at least: until both come to the same slot."""
         if not isinstance(loop.stmt, For):
             return 1
-        _, values = self.sight(a[0], b[0])
         counts = {
             int(e.right.value)
             for _, access in (a, b)
             for s in access.region.dims
-            for e in walk_expr(resolved(s.offset, values))
+            for e in walk_expr(resolved(s.offset, self.values))
             if isinstance(e, Binary) and e.op == "%" and isinstance(e.right, Const)
         }
         for slots in sorted((n for n in counts if 1 < n <= MOST_SLOTS), reverse=True):
-            for rest in range(1, slots):
-                if self.meet(a, b, loop, lanes, (slots, rest)):
-                    break
-            else:
-                rest = slots
-            if rest > 1:
+            met = (n for n in range(1, slots) if self.meet(a, b, loop, (slots, n)))
+            if (rest := next(met, slots)) > 1:
                 return rest
         return 1
 
-    def by_lane(self, var: Var, values: dict[Var, Expr]) -> bool:
-        value = values.get(var)
-        return value is not None and any(
-            e == self.func.launch.lane for e in walk_expr(resolved(value, values))
-        )
-
-    def of_lane(self, region: Region, lane: int, values: dict[Var, Expr]) -> Region:
-        def on(expr: Expr) -> Expr:
-            return substitute(resolved(expr, values), {self.func.launch.lane: Const(lane)})
-
-        return map_region(region, on)
+    def of_lane(self, region: Region, lane: int) -> Region:
+        number = {self.lane: Const(lane)}
+        return map_region(region, lambda e: substitute(resolved(e, self.values), number))

@@ -3,21 +3,21 @@
 One kind of core sets a signal right behind a place of a block, once the earlier work of one
 pipe is complete. Another awaits it right before a place of the same block, so that both cores
 pass them equally often. One that is carried by a loop is a credit: some of them are set before the
-loop, and the last ones awaited behind it. Signals share a counter where they are taken in the order
-in which they are set. Not here: which signals are needed (`core_completion`).
+loop, and the last ones awaited behind it. Signals of one pipe between the same cores share a
+counter where they are taken in the order in which they are set.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from itertools import combinations
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from tile_ir import KernelError, Pipe
-from tile_ir.quick_dataclasses import dataclass, replace
+from tile_ir.quick_dataclasses import replace
 from tile_passes.graphs import nx
-from tile_passes.order.channels import Action, Counter, Do, Flag, Place, Plan, Reason, SyncOp
+from tile_passes.order.channels import Action, Counter, Do, Flag, Place, Plan, Reason
 from tile_passes.order.core_dependences import CoreDependence
 from tile_passes.order.event_ids import Allocation
 from tile_passes.order.tree import Block, Repeat, Tree
@@ -85,13 +85,11 @@ def allocate_counters(
     signals: Sequence[Counter], root: Block, count: int, limit: int
 ) -> Allocation:
     """Return an id below `count` for every signal, or for what has taken its place; no counter
-    passes `limit`.
+    passes `limit`. Raises KernelError where the kernel needs more.
 
-    Signals of one pipe between the same cores share a counter where the order in which they are set
-    is the order in which they are awaited. Where even that needs too many counters, neighbouring
-    signals become one: set where the later one was, awaited where the earlier one was. Where that
-    does not help either, the checkers are left to say whether the cores keep up with each other in
-    loops. Raises KernelError where the kernel needs more.
+    Where shared counters are too many, neighbouring signals become one: set where the later one
+    was, awaited where the earlier one was. Where that does not help either, the checkers are left
+    to say whether the cores keep up with each other in loops.
     """
     current: list[Counter] | None = [*signals]
     while current is not None:
@@ -122,14 +120,23 @@ def _coloured(
         return {s: n for n, s in enumerate(signals)}
     graph: nx.Graph[Counter] = nx.Graph()
     graph.add_nodes_from(signals)
-    kinds = {s.kind for s in signals}
-    events = {kind: [*_passed(_beside(signals, kind), root, rounds)] for kind in kinds}
+    events: dict[object, list[Passed]] = {}
+    for kind in {s.kind for s in signals}:
+        # Signals that no loop carries, and those by which the source waits for the sink.
+        back = kind[1::-1]
+        plan = Plan(s for s in signals if not s.carried and (s.kind == kind or s.pair == back))
+        events[kind] = [*_passed(plan, root, rounds)]
+
+    def can_share(members: Sequence[Counter]) -> bool:
+        kind = members[-1].kind
+        alike = all(m.kind == kind and not m.carried for m in members)
+        return alike and _behind(_Count(), events[kind], frozenset(members), limit) is not None
 
     def in_order(graph: nx.Graph[Counter], ids: dict[Counter, int]) -> Iterator[Counter]:
         for s in signals:
             for number in {*ids.values()}:
                 group = [other for other, n in ids.items() if n == number]
-                if not _can_share([*group, s], events[s.kind], limit):
+                if not can_share([*group, s]):
                     graph.add_edges_from((s, other) for other in group)
             yield s
 
@@ -142,13 +149,13 @@ def _coarser(signals: Sequence[Counter]) -> list[Counter] | None:
     pairs = [(a, b) for a, b in combinations(signals, 2) if a.kind == b.kind and a.can_join(b)]
     if not pairs:
         return None
-    a, b = min(pairs, key=_moved)
+
+    def moved(pair: tuple[Counter, Counter]) -> int:
+        a, b = pair
+        return abs(a.set_after - b.set_after) + abs(a.wait_before - b.wait_before)
+
+    a, b = min(pairs, key=moved)
     return [_joined(a, b) if s is a else s for s in signals if s is not b]
-
-
-def _moved(pair: tuple[Counter, Counter]) -> int:
-    a, b = pair
-    return abs(a.set_after - b.set_after) + abs(a.wait_before - b.wait_before)
 
 
 def _joined(a: Counter, b: Counter) -> Counter:
@@ -169,14 +176,6 @@ class Ways(NamedTuple):
 Passed: TypeAlias = "Action | Ways"
 
 
-def _beside(signals: Iterable[Counter], kind: tuple[Place, Place, Pipe]) -> Plan:
-    """The signals of a kind that no loop carries, and those by which its source waits for its
-    sink."""
-    source, target, _ = kind
-    back = target, source
-    return Plan(s for s in signals if not s.carried and (s.kind == kind or s.pair == back))
-
-
 def _passed(plan: Plan, block: Block, rounds: int) -> Iterator[Passed]:
     """Every set and wait in the order of the text; loops go round at most `rounds` times."""
     for item in block.items:
@@ -187,62 +186,54 @@ def _passed(plan: Plan, block: Block, rounds: int) -> Iterator[Passed]:
         yield from plan.gaps.get((block, item.position, True), ())
 
 
-def _can_share(members: Sequence[Counter], events: Sequence[Passed], limit: int) -> bool:
-    """Whether signals may be on one counter, from the events at their place."""
-    alike = len({m.kind for m in members}) == 1 and not any(m.carried for m in members)
-    return alike and _Count(frozenset(members), limit).behind(events) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
+class _Count(NamedTuple):
     """The counter of some signals at one place: those that are set and not taken yet, the number
     taken so far, and the number of these that its source has learned of. `told` are the signals
     back to the source under way, each with the number that had been taken at its set."""
 
-    members: frozenset[Counter]
-    limit: int
     queue: tuple[Counter, ...] = ()
     taken: int = 0
     known: int = 0
-    told: Mapping[Counter, int] = field(default_factory=dict)
+    told: Mapping[Counter, int] = MappingProxyType({})
 
     @property
     def ahead(self) -> int:
         """How many are set that the source does not know to be taken."""
         return len(self.queue) + self.taken - self.known
 
-    def behind(self, events: Iterable[Passed]) -> _Count | None:
-        """The counter behind these; None if one is taken out of order, or it passes its limit."""
-        count: _Count | None = self
-        for event in events:
-            if count is None:
-                return None
-            count = count._ways(event) if isinstance(event, Ways) else count._action(*event)
-        return count
 
-    def _action(self, do: Do, signal: SyncOp) -> _Count | None:
+def _behind(
+    count: _Count, events: Sequence[Passed], members: frozenset[Counter], limit: int
+) -> _Count | None:
+    """The counter of `members` behind events; None if one is taken out of order, or it passes its
+    limit. Of several sides the one is gone on with that leaves most under way; iterations that
+    leave no more than those before them are like all to come."""
+    for event in events:
+        if isinstance(event, Ways):
+            for number in range(event.rounds):
+                found = [_behind(count, side, members, limit) for side in event.sides]
+                ends = [end for end in found if end is not None]
+                if len(ends) < len(found):
+                    return None
+                before, count = count, max(ends, key=lambda end: end.ahead)
+                if number and count.ahead <= before.ahead:
+                    break
+            continue
+        do, signal = event
+        queue, taken, known, told = count
         assert isinstance(signal, Counter), "cores have counters"
-        if signal in self.members:
-            if do is Do.SET:
-                more = replace(self, queue=(*self.queue, signal))
-                return more if more.ahead <= self.limit else None
-            first, *rest = self.queue or (None,)
-            return replace(self, queue=(*rest,), taken=self.taken + 1) if first is signal else None
-        if any(signal.pair == m.pair for m in self.members):
-            return self  # on another counter
-        if do is Do.SET:
-            return replace(self, told={**self.told, signal: self.taken})
-        return replace(self, known=max(self.known, self.told.get(signal, 0)))
-
-    def _ways(self, ways: Ways) -> _Count | None:
-        """Of several sides the one is gone on with that leaves most under way; rounds that leave no
-        more than those before them are like all to come."""
-        count = self
-        for number in range(ways.rounds):
-            ends = [end for side in ways.sides if (end := count.behind(side)) is not None]
-            if len(ends) < len(ways.sides):
+        if signal in members and do is Do.SET:
+            count = count._replace(queue=(*queue, signal))
+            if count.ahead > limit:
                 return None
-            before, count = count, max(ends, key=lambda end: end.ahead)
-            if number and count.ahead <= before.ahead:
-                break
-        return count
+        elif signal in members:
+            if queue[:1] != (signal,):
+                return None
+            count = count._replace(queue=queue[1:], taken=taken + 1)
+        elif signal.pair == next(iter(members)).pair:
+            continue  # on another counter
+        elif do is Do.SET:
+            count = count._replace(told={**told, signal: taken})
+        else:
+            count = count._replace(known=max(known, told.get(signal, 0)))
+    return count

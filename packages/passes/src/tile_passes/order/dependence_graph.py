@@ -11,19 +11,17 @@ import math
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import cache, partial
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from tile_ir import Pipe
 from tile_ir.analysis import Touch
 from tile_ir.quick_dataclasses import dataclass
+from tile_passes.graphs import nx
 from tile_passes.order.conflicts import meet
 from tile_passes.order.tree import Block, Instance, LeafAccess, Repeat, Tree, Work
 
-if TYPE_CHECKING:
-    import networkx as nx
-
-    # Nodes are statements; edges have the attribute `dependence`.
-    DependenceGraph: TypeAlias = nx.MultiDiGraph[Work]
+# Nodes are statements; edges have the attribute `dependence`.
+DependenceGraph: TypeAlias = "nx.MultiDiGraph[Work]"
 
 
 class Kind(Enum):
@@ -71,13 +69,10 @@ def dependence(
 
 class Edge(NamedTuple):
     """How an instance stands to the last statement it has to come after, of those of the bits
-    `needs`, which are of one pipe.
-
-    In `block`, the nearest common dominator, the one stands at `first` and the other at `then`;
-    `distance` rounds of the loop there lie between them, as their residues say. For unlikely
-    branches `block` is the branch, and both are where in it the order is due: before what is in it,
-    or at its end.
-    """
+    `needs`, which are of one pipe. In `block`, the nearest common dominator, the one stands at
+    `first` and the other at `then`; `distance` rounds of the loop there lie between them. For
+    unlikely branches `block` is the branch, and both are where in it the order is due: before what
+    is in it, or at its end."""
 
     earlier: Work
     later: Instance
@@ -97,7 +92,7 @@ class Edge(NamedTuple):
 
     @property
     def unlikely(self) -> bool:
-        """Whether `block` is a branch that hardly ever runs, around one of the two only."""
+        """Whether `block` is such a branch."""
         return self.distance == 0 and self.first == self.then
 
     @property
@@ -122,8 +117,6 @@ PipeDependence: TypeAlias = Dependence[Work, "Touch | None"]
 def dependence_graph(tree: Tree, conflicts: Sequence[int]) -> DependenceGraph:
     """Every dependence of the section, before its reduction. A node for each statement that
     touches memory, in program order."""
-    import networkx as nx  # whoever asks for no explanation does not pay for it
-
     graph: DependenceGraph = nx.MultiDiGraph()
     graph.add_nodes_from(item for item in tree.root.walk() if isinstance(item, Work))
     for later in tree.instances:
@@ -166,9 +159,8 @@ class Relations:
 
     def _nearest(self, need: int, later: Instance) -> Edge:
         """The innermost relation of an instance of the need with this one; the distance is none if
-        that is in one iteration. For an unlikely branch, the edge is before the branch's work, or
-        at its end: it costs nothing where the branch is not taken. Or else the relation of the need
-        besides such branches, which may cover what they need."""
+        that is in one iteration. Needs besides those of unlikely branches come first, as they may
+        cover these; an edge at such a branch costs nothing where it is not taken."""
         if (need | 1 << later.bit) & self._tree.seldom:
             found = self._unlikely(need, later)
             if isinstance(found, Edge):

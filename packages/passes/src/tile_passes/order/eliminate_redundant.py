@@ -12,10 +12,11 @@ the placement, `completion` confirms that the remaining edges suffice on all pat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from itertools import count, permutations
-from typing import TYPE_CHECKING, TypeAlias
+from operator import itemgetter
+from typing import TypeAlias
 
 from tile_passes.graphs import nx
 from tile_passes.order.channels import Plan, SyncOp
@@ -25,9 +26,8 @@ from tile_passes.order.flow_graph import FlowGraph, Gap
 from tile_passes.order.tree import Instance, Work
 from tile_passes.order.worklist import State
 
-if TYPE_CHECKING:
-    # Nodes are statements; the keys of edges number them as they were met, `edge` is their data.
-    ReducedGraph: TypeAlias = nx.MultiDiGraph[Work]
+# Nodes are statements; the keys of edges number them as they were met, `edge` is their data.
+ReducedGraph: TypeAlias = "nx.MultiDiGraph[Work]"
 
 
 class Stage(IntEnum):
@@ -40,7 +40,7 @@ class Stage(IntEnum):
 
 
 # An edge, what its target knows behind it, and what it needs; no edge if that is for a later stage.
-_Found: TypeAlias = "tuple[Edge | None, int, int]"
+_Found: TypeAlias = tuple[Edge | None, int, int]
 
 
 def reduce(flow: FlowGraph, plan: Plan, stage: Stage = Stage.ALL) -> Reduction:
@@ -68,7 +68,7 @@ class Reduction(Completion):
 
     def edges(self) -> list[Edge]:
         """In the order in which they are met along the section."""
-        found = sorted(self.graph.edges(keys=True, data="edge"), key=lambda edge: edge[2])
+        found = sorted(self.graph.edges(keys=True, data="edge"), key=itemgetter(2))
         return [edge for *_, edge in found]
 
     def passed(self, gap: Gap, state: State) -> None:
@@ -134,22 +134,23 @@ def _irredundant(found: list[_Found]) -> list[_Found]:
 
 def eliminate(solved: Completion) -> Completion:
     """Return the plan without ops that the others make superfluous: in loops, the needs of the next
-    iteration may imply the op placed first.
-
-    Ops in the deepest loops are tried first, since they run most often, and of these the last
-    placed.
-    """
+    iteration may imply the op placed first. Ops in the deepest loops are tried first, since they
+    run most often, and of these the last placed."""
     if solved.tree.flat:
         return solved  # the reduction of a straight line is minimal
     tried = sorted(reversed(solved.plan.ops), key=lambda op: -sum(1 for _ in op.block.loops()))
-    return spared(Completion.beside(solved), tried)
+    return spared(Completion(solved.flow, solved.plan, solved), tried)
 
 
-def spared(check: Completion, tried: Sequence[SyncOp]) -> Completion:
-    """Return the plan without the ops that are not needed, tried one after another; often none of
-    them is."""
-    if len(tried) > 1 and (less := check.suffices_without(tried)) is not None:
+def spared(
+    check: Completion, tried: Sequence[SyncOp], allows: Callable[[Completion], bool] | None = None
+) -> Completion:
+    """Return the plan without the ops that are not needed, tried one after another. `allows`: what
+    else a plan without an op must satisfy."""
+    if len(tried) > 1 and allows is None and (less := check.suffices_without(tried)) is not None:
         return less
     for op in tried:
-        check = check.suffices_without([op]) or check
+        less = check.suffices_without([op])
+        if less is not None and (allows is None or allows(less)):
+            check = less
     return check

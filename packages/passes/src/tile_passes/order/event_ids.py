@@ -10,25 +10,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import product
+from typing import TypeAlias
 
-from tile_ir import Effect, IRError, Op, Pipe, Stmt, Target
+from tile_ir import Effect, IRError, Op, Pipe, Target
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 from tile_passes.order.channels import Flag, Pair, Plan
 from tile_passes.order.completion import Completion
 from tile_passes.order.eliminate_redundant import reduce as reduced
-from tile_passes.order.flow_graph import FlowGraph, Set
+from tile_passes.order.eliminate_redundant import spared
+from tile_passes.order.flow_graph import FlowGraph, Signal
 from tile_passes.order.modelled_time import ModelledTime
 from tile_passes.order.placement import place
 from tile_passes.order.spill import give_up, hold_back, spill
-from tile_passes.order.tree import Block, Instance, Order, Tree
+from tile_passes.order.tree import Block, Instance, Item, Order
 from tile_passes.order.worklist import State
 
+_OF_ENGINE = (Effect.ENGINE, Effect.AWAIT_ENGINE)
 # The number of a flag and its slot; or a pair of pipes and an event id of the author's.
-_Slot: TypeAlias = "tuple[int | Pair, int]"
-if TYPE_CHECKING:
-    InterferenceGraph: TypeAlias = nx.Graph[_Slot]
+_Slot: TypeAlias = tuple[int | Pair, int]
+InterferenceGraph: TypeAlias = "nx.Graph[_Slot]"
 
 # Rounds of spills before a pair of pipes gets no more flags, and before giving up.
 PATIENCE, MOST_ROUNDS = 60, 200
@@ -45,10 +47,8 @@ class Allocation:
 
 
 def allocate_events(solved: Completion, target: Target) -> Allocation:
-    """Event ids for every flag of a plan that orders everything, changed where it must be.
-
-    Raises IRError (`sync-events`) if that never ends: a bug of the compiler.
-    """
+    """Event ids for every flag of a plan that orders everything, changed where it must be. Raises
+    IRError (`sync-events`) if that never ends: a bug of the compiler."""
     flow, plan = solved.flow, solved.plan
     modelled_time = ModelledTime(flow.tree, target)
 
@@ -60,40 +60,34 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
         if live.incomplete:
             plan = place(flow.tree, plan, reduced(flow, plan).edges())
         elif live.early:
-            early = [*live.early]
             change = give_up if count > PATIENCE else hold_back
-            plan = change(flow.tree, plan, early)
+            plan = change(flow.tree, plan, [*live.early])
         else:
-            events, failed = colour(live, flow.tree, target)
+            events, failed = colour(live, target)
+            if not failed and count and len(plan.ops) <= MOST_TRIED:
+                return _without_superfluous(live, target)
             if not failed:
-                spilled = count > 0 and len(plan.ops) <= MOST_TRIED
-                if spilled:
-                    return _eliminate(live, target)
                 return Allocation(plan, events)
             if count > PATIENCE:
                 plan = give_up(flow.tree, plan, failed)
-            else:
-                for op in failed:
-                    if op in plan.ops:
-                        rivals = [r for r in live.rivals_of(op) if r in plan.ops]
-                        plan = spill(flow.tree, plan, op, rivals, price)
+                continue
+            for op in failed:
+                if op in plan.ops:
+                    rivals = [r for r in live.rivals_of(op) if r in plan.ops]
+                    plan = spill(flow.tree, plan, op, rivals, price)
     where = flow.tree.root.items[0].loc
     raise IRError("sync-events", "no assignment of event ids was found", where)
 
 
-def _eliminate(live: LiveFlags, target: Target) -> Allocation:
+def _without_superfluous(live: LiveFlags, target: Target) -> Allocation:
     """The plan without what the spills have made superfluous, as far as ids still suffice."""
-    check = Completion.beside(live)
-    events = colour(live, live.tree, target)[0]
-    for op in reversed(live.plan.ops):
-        if (less := check.suffices_without([op])) is None:
-            continue
+
+    def has_ids(less: Completion) -> bool:
         fewer = live_flags(less.flow, less.plan, less)
-        if not fewer.early:
-            found, failed = colour(fewer, fewer.tree, target)
-            if not failed:
-                check, events = less, found
-    return Allocation(check.plan, events)
+        return not (fewer.early or colour(fewer, target)[1])
+
+    found = spared(Completion(live.flow, live.plan, live), live.plan.ops[::-1], has_ids)
+    return Allocation(found.plan, colour(live_flags(found.flow, found.plan, found), target)[0])
 
 
 class LiveFlags(Completion):
@@ -150,76 +144,56 @@ def live_flags(flow: FlowGraph, plan: Plan, solved: Completion | None = None) ->
     found = LiveFlags(flow, plan, solved)
     if solved is None:
         found.solve()
-    sets = (any(type(s) is Set and s.op is not None for s in steps) for steps in found.steps)
+    sets = (any(type(s) is Signal and s.sets and s.op for s in steps) for steps in found.steps)
     found.report(number for number, any_set in enumerate(sets) if any_set)
     return found
 
 
-def colour(live: LiveFlags, tree: Tree, target: Target) -> tuple[dict[Flag, int], list[Flag]]:
+def colour(live: LiveFlags, target: Target) -> tuple[dict[Flag, int], list[Flag]]:
     """Colour the interference graph greedily, and return the flags for which no id was left too.
-
-    The flags of loops come first: they have the fewest places to go. A node is one slot of a flag,
-    or an id of the author's. A flag of several slots takes as many ids in a row, so that its slots
-    are coloured together; `networkx.greedy_color` colours the others.
-    """
-    limit = target.events_per_pair
-    graph, taken = _interference_graph(live, _of_user(tree.root, target))
+    A node is one slot of a flag, or an id of the author's. The flags of loops come first: they have
+    the fewest places to go. One of several slots takes as many ids in a row, so that its slots are
+    coloured together."""
+    limit, of_user = target.events_per_pair, _of_user(live.tree.root, target)
+    graph: InterferenceGraph = nx.Graph()
+    slots = {n: [(n, slot) for slot in range(op.slots)] for n, op in live.flags.items()}
+    taken: dict[_Slot, int] = {}
+    for number, op in live.flags.items():
+        authors: dict[_Slot, int] = {(op.pair, event): event for event in of_user[op.pair]}
+        taken |= authors
+        graph.add_nodes_from(slots[number])
+        others = (slot for other in live.interference[number] for slot in slots[other])
+        graph.add_edges_from(product(slots[number], (*others, *authors)))
 
     def in_rows(graph: InterferenceGraph, ids: dict[_Slot, int]) -> Iterator[_Slot]:
         ids.update(taken)
         for number, op in sorted(live.flags.items(), key=lambda n: not n[1].carried):
-            slots = [(number, slot) for slot in range(op.slots)]
-            if len(slots) == 1:
-                yield slots[0]
+            first, count = slots[number][0], op.slots
+            if count == 1:
+                yield first
                 continue
-            used = {ids[other] for other in graph[slots[0]] if other in ids}
-            rows = (range(first, first + len(slots)) for first in range(limit - len(slots) + 1))
-            row = next((row for row in rows if used.isdisjoint(row)), [limit] * len(slots))
-            ids.update(zip(slots, row, strict=True))
+            used = {ids[other] for other in graph[first] if other in ids}
+            rows = (range(n, n + count) for n in range(limit - count + 1))
+            row = next((row for row in rows if used.isdisjoint(row)), [limit] * count)
+            ids.update(zip(slots[number], row, strict=True))
 
     ids = nx.greedy_color(graph, in_rows)
-    found = {op: ids[number, 0] for number, op in live.flags.items()}
-    failed = [op for op, first in found.items() if first + op.slots > limit]
-    failed.sort(key=lambda op: not op.carried)
-    return {op: first for op, first in found.items() if first + op.slots <= limit}, failed
-
-
-def _interference_graph(
-    live: LiveFlags, of_user: Mapping[Pair, set[int]]
-) -> tuple[InterferenceGraph, dict[_Slot, int]]:
-    """Build the graph of slots that must not share an id, and the ids that the author uses."""
-    graph: InterferenceGraph = nx.Graph()
-    taken: dict[_Slot, int] = {}
-    for number, op in live.flags.items():
-        slots = [(number, slot) for slot in range(op.slots)]
-        graph.add_nodes_from(slots)
-        for other in live.interference[number]:
-            theirs = range(live.flags[other].slots)
-            graph.add_edges_from((slot, (other, n)) for slot in slots for n in theirs)
-        for event in of_user.get(op.pair, ()):
-            taken[op.pair, event] = event
-            graph.add_edges_from((slot, (op.pair, event)) for slot in slots)
-    return graph, taken
+    found = {op: ids[n, 0] for n, op in live.flags.items() if ids[n, 0] + op.slots <= limit}
+    failed = [op for op in live.flags.values() if op not in found]
+    return found, sorted(failed, key=lambda op: not op.carried)
 
 
 def _of_user(root: Block, target: Target) -> dict[Pair, set[int]]:
-    """The ids that flags of the kernel's author may use, and the one of the engine's functions."""
+    """The ids that flags of the kernel's author may use, and the one of the engine's functions:
+    these become functions of the library that set and wait for a flag of their own."""
     taken: dict[Pair, set[int]] = defaultdict(set)
-    if any(_by_engine(item.stmt) for item in root.walk()):
-        taken[Pipe.MTE3, Pipe.MTE2].add(target.events_per_pair - 1)
-    for item in existing_orders(root):
-        for span in item.spans.values():
-            first, last = max(span.low, 0), min(span.high, target.events_per_pair - 1)
-            taken[item.pair].update(range(int(first), int(last) + 1))
+    last = target.events_per_pair - 1
+    for item in root.walk():
+        match item:
+            case Order(spans=spans):
+                for span in spans.values():
+                    ids = range(int(max(span.low, 0)), int(min(span.high, last)) + 1)
+                    taken[item.pair].update(ids)
+            case Item(stmt=Op(opdef=opdef)) if opdef.effect in _OF_ENGINE:
+                taken[Pipe.MTE3, Pipe.MTE2].add(last)
     return taken
-
-
-def _by_engine(stmt: Stmt) -> bool:
-    """Whether it becomes a function of the library that sets and waits for a flag of its own."""
-    engine = (Effect.ENGINE, Effect.AWAIT_ENGINE)
-    return isinstance(stmt, Op) and stmt.opdef.effect in engine
-
-
-def existing_orders(block: Block) -> Iterator[Order]:
-    """The flags and barriers that stand in a block, and in all inside, before any is inserted."""
-    return (item for item in block.walk() if isinstance(item, Order))

@@ -8,15 +8,14 @@ of the strongly connected components, so that `worklist` leaves a loop when it i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial, reduce
 from operator import or_
 from typing import NamedTuple, TypeAlias
 
 from tile_ir import Break, Effect, Op, Pipe, pipe_of
-from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
-from tile_passes.order.channels import AROUND, Barrier, Counter, Flag, Place
+from tile_passes.order.channels import AROUND, Barrier, Flag, Place
 from tile_passes.order.core_dependences import CoreDependence, Facts
 from tile_passes.order.dependence_graph import Relations
 from tile_passes.order.tree import (
@@ -43,31 +42,18 @@ class Access(NamedTuple):
     bit: int
 
 
-class Set(NamedTuple):
-    """A pipe sets a flag of a sync op, or one of the author's."""
+class Signal(NamedTuple):
+    """A flag of a sync op, or of the author's (no op): a pipe sets it or waits for it. Behind the
+    wait the fact of `bits` holds that it is over; none for the author's.
+
+    A counter: a core adds to it, and it carries the facts `bits` of the core's own work; or it
+    takes the first signal, which is there for these facts.
+    """
 
     op: Flag | None
     pipe: int
     flag: int
-
-
-class Wait(NamedTuple):
-    """A pipe waits for a flag; `bit` is the fact that the wait is over, 0 for the author's."""
-
-    op: Flag | None
-    pipe: int
-    flag: int
-    bit: int
-
-
-class Count(NamedTuple):
-    """A core adds to a counter, which carries the facts `bits` of the core's own work; or takes the
-    first signal from it, which is there for these facts."""
-
-    op: Counter
-    pipe: int
-    flag: int
-    adds: bool
+    sets: bool
     bits: int = 0
 
 
@@ -105,10 +91,9 @@ class Gap(NamedTuple):
     residues: Residues
 
 
-Step: TypeAlias = "Access | Set | Wait | Count | Halt | Enter | Gap"
+Step: TypeAlias = "Access | Signal | Halt | Enter | Gap"
 
 
-@dataclass(frozen=True, slots=True)
 class FlowGraph:
     """A section in which each instance must come after those of `conflicts`, or a kernel in which
     leaves of one core must come after `facts` of others.
@@ -117,68 +102,40 @@ class FlowGraph:
     places, which are pipes or cores; `own` has the instances of each. `width` bits have a meaning.
     """
 
-    tree: Tree
-    conflicts: Sequence[int]
-    steps: Sequence[Sequence[Step]]
-    successors: Sequence[Sequence[int]]
-    index: Mapping[Place, int]
-    own: Sequence[int]
-    width: int
-    relations: Relations
-    facts: Facts
-
-
-def flow_graph(tree: Tree, conflicts: Sequence[int]) -> FlowGraph:
-    """Build the basic blocks of a section for its pipes, the entry first."""
-    own = [tree.masks[pipe] for pipe in tree.pipes]
-    return _Builder(tree, tree.pipes, conflicts, Facts(())).graph(own, tree.free_bit())
-
-
-def core_flow_graph(tree: Tree, dependences: Sequence[CoreDependence]) -> FlowGraph:
-    """Build the basic blocks of a kernel for its cores, the entry first."""
-    facts = Facts(dependences)
-    return _Builder(tree, CORES, (), facts).graph([0 for _ in CORES], facts.width)
-
-
-class _Builder:
     def __init__(
         self, tree: Tree, places: Sequence[Place], conflicts: Sequence[int], facts: Facts
     ) -> None:
         self.tree, self.conflicts, self.facts = tree, conflicts, facts
-        self.index = {place: i for i, place in enumerate(places)}
-        self.blocks: nx.DiGraph[int] = nx.DiGraph()
+        self.relations = Relations(tree)
+        self.index: dict[Place, int] = {place: i for i, place in enumerate(places)}
+        self.own = [tree.masks.get(place, 0) for place in places]
+        self.width = facts.width or tree.free_bit()
         self.steps: list[list[Step]] = []
-        self.breaks: dict[Repeat, list[int]] = {}
+        self._graph: nx.DiGraph[int] = nx.DiGraph()
+        self._breaks: dict[Repeat, list[int]] = {}
         # The author's flags: pipes and event id.
-        self.flags: dict[tuple[int, int, int], int] = {}
+        self._flags: dict[tuple[int, int, int], int] = {}
         # Nothing needs to know whether work is complete that no instance must come after.
-        self.awaited = reduce(or_, conflicts, 0)
-        self.awaited |= self.awaited >> len(tree.instances)
+        self._awaited = reduce(or_, conflicts, 0)
+        self._awaited |= self._awaited >> len(tree.instances)
         # The instances of each loop that tell its runs apart.
-        self.looking_back: dict[Repeat | None, int] = defaultdict(int)
+        self._looking_back: dict[Repeat | None, int] = defaultdict(int)
         for _, instance, loop in tree.runs:
-            self.looking_back[loop] |= 1 << instance.bit
-
-    def graph(self, own: Sequence[int], width: int) -> FlowGraph:
-        """Build the graph, blocks in topological order of their components."""
-        self.block(self.tree.root, self.new(), ())
-        components = [sorted(c) for c in nx.strongly_connected_components(self.blocks)]
-        loops = nx.condensation(self.blocks, components)
+            self._looking_back[loop] |= 1 << instance.bit
+        self.block(tree.root, self.new(), ())
+        components = [sorted(c) for c in nx.strongly_connected_components(self._graph)]
+        loops = nx.condensation(self._graph, components)
         first = nx.lexicographical_topological_sort(loops, lambda n: components[n][0])
         order = [block for component in first for block in components[component]]
         number = {block: n for n, block in enumerate(order)}
-        successors = [[number[s] for s in self.blocks.successors(block)] for block in order]
-        steps, relations = [self.steps[block] for block in order], Relations(self.tree)
-        return FlowGraph(
-            self.tree, self.conflicts, steps, successors, self.index, own, width, relations,
-            self.facts,
-        )  # fmt: skip
+        self.steps = [self.steps[block] for block in order]
+        self.successors = [[number[s] for s in self._graph.successors(b)] for b in order]
 
     def new(self, *before: int, steps: Iterable[Step] = ()) -> int:
         found = len(self.steps)
         self.steps.append([*steps])
-        self.blocks.add_node(found)
-        self.blocks.add_edges_from((each, found) for each in before)
+        self._graph.add_node(found)
+        self._graph.add_edges_from((each, found) for each in before)
         return found
 
     def block(self, block: Block, at: int, residues: Residues) -> int | None:
@@ -198,7 +155,7 @@ class _Builder:
                     after = self.loop(item, at, residues)
                 case Item(stmt=Break()):
                     assert block.loop is not None, "the verifier knows"
-                    self.breaks.setdefault(block.loop, []).append(at)
+                    self._breaks.setdefault(block.loop, []).append(at)
                     after = None
             if after is None:
                 return None
@@ -209,13 +166,14 @@ class _Builder:
 
     def loop(self, loop: Repeat, before: int, residues: Residues) -> int:
         """Add a copy of the body for every residue; the copies follow each other in turn."""
+        behind = partial(Gap, loop.body, AROUND, True)
         entries: dict[int, int] = {}
         exits: list[int] = []
         for j in loop.entries:
             begin = (*self.enters(loop, True), Gap(loop.body, AROUND, False, (*residues, j)))
             entries[j] = self.new(before, steps=begin)
             if not loop.runs:
-                exits.append(self.leaving(loop, (*residues, j), entries[j]))
+                exits.append(self.new(entries[j], steps=[behind((*residues, j))]))
         heads: dict[int, int] = {}
         ends: dict[int, int | None] = {}
         for j in loop.turns:
@@ -227,14 +185,11 @@ class _Builder:
             if last is not None and (loop.wraps or j != loop.entries[0]):
                 if steps := [*self.enters(loop, False)]:
                     last = self.new(last, steps=steps)
-                self.blocks.add_edge(last, head)
+                self._graph.add_edge(last, head)
         for j, end in sorted(ends.items()):
             if end is not None and j in loop.ends:
-                exits.append(self.leaving(loop, (*residues, j + 1), end))
-        return self.new(*exits, *self.breaks.pop(loop, []))
-
-    def leaving(self, loop: Repeat, residues: Residues, before: int) -> int:
-        return self.new(before, steps=(Gap(loop.body, AROUND, True, residues),))
+                exits.append(self.new(end, steps=[behind((*residues, j + 1))]))
+        return self.new(*exits, *self._breaks.pop(loop, []))
 
     def enters(self, loop: Repeat, begins: bool) -> Iterator[Step]:
         """Yield what the begin of a loop or its next iteration means for facts."""
@@ -242,7 +197,7 @@ class _Builder:
             now, before, moved = self.facts.loops[loop]
             whole = now | before | moved << 1
             yield Enter(loop, whole, 0, 0, 1) if begins else Enter(loop, now, before, moved, 1)
-        elif begins and (moved := self.looking_back[loop]):
+        elif begins and (moved := self._looking_back[loop]):
             yield Enter(loop, 0, 0, moved, len(self.tree.instances))
 
     def item(self, item: Item, residues: Residues) -> Iterator[Step]:
@@ -256,7 +211,7 @@ class _Builder:
             pipe, must = self.index[item.pipe], self.conflicts[instance.bit]
             if item.in_order or item.pipe is Pipe.S:
                 must &= ~self.tree.masks[item.pipe]
-            if must or self.awaited >> instance.bit & 1:
+            if must or self._awaited >> instance.bit & 1:
                 yield Access(instance, pipe, must, 1 << instance.bit)
 
     def existing(self, order: Order, residues: Residues) -> Iterator[Step]:
@@ -273,8 +228,16 @@ class _Builder:
                 if event.low != event.high:
                     return
                 source, target = (self.index[pipe] for pipe in order.pair)
-                flag = self.flags.setdefault((source, target, int(event.low)), ~len(self.flags))
-                if effect is Effect.SET_FLAG:
-                    yield Set(None, source, flag)
-                else:
-                    yield Wait(None, target, flag, 0)
+                flag = self._flags.setdefault((source, target, int(event.low)), ~len(self._flags))
+                sets = effect is Effect.SET_FLAG
+                yield Signal(None, source if sets else target, flag, sets)
+
+
+def flow_graph(tree: Tree, conflicts: Sequence[int]) -> FlowGraph:
+    """Build the basic blocks of a section for its pipes, the entry first."""
+    return FlowGraph(tree, tree.pipes, conflicts, Facts(()))
+
+
+def core_flow_graph(tree: Tree, dependences: Sequence[CoreDependence]) -> FlowGraph:
+    """Build the basic blocks of a kernel for its cores, the entry first."""
+    return FlowGraph(tree, CORES, (), Facts(dependences))

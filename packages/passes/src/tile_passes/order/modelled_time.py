@@ -9,13 +9,13 @@ plans, and when the scalar unit issues an instruction.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import cache
 
 from tile_ir import Pipe, Target
 from tile_ir.costs.instruction_cost import cost
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS, PipeClock
-from tile_passes.order.channels import AROUND, Action, Barrier, Do, Flag, Place, Plan, SyncOp
+from tile_passes.order.channels import AROUND, Action, Barrier, Flag, Place, Plan
 from tile_passes.order.tree import Block, Branch, Repeat, Tree, Work
 
 
@@ -31,68 +31,49 @@ class ModelledTime:
         self.clock: PipeClock[Place] = PipeClock[Place](self.tree.pipes)
         # When the flags of the plan were set.
         self.flags: dict[Flag, deque[float]] = defaultdict(deque)
-        # The steps of each block, which loops repeat.
-        self.known: dict[Block, list[Work | Block | Repeat | Action]] = {}
         self.block(self.tree.root)
         return self.clock.end
 
     def block(self, block: Block) -> None:
-        if block not in self.known:
-            self.known[block] = [*self.steps(block)]
-        for step in self.known[block]:
-            match step:
-                case Work():
-                    self.clock.run(step.pipe, self.cost(step))
-                case Block():
-                    self.block(step)
-                case Repeat():
-                    self.loop(step)
-                case do, op:
-                    self.action(do, op)
-
-    def steps(self, block: Block) -> Iterator[Work | Block | Repeat | Action]:
-        """The work in a block that takes time, and the plan's actions. A break is taken once in
+        """Run the work in a block that takes time, and the plan's actions. A break is taken once in
         many iterations."""
+        gaps, run, cost = self.plan.gaps, self.clock.run, self.cost
         for item in block.items:
-            yield from self.plan.gaps.get((block, item.position, False), ())
+            self.actions(gaps.get((block, item.position, False), ()))
             match item:
+                case Work(pipe=pipe):
+                    run(pipe, cost(item))
                 case Branch(then=then, orelse=orelse):
-                    yield orelse if item.unlikely or item.taken is False else then
-                case Work() | Repeat():
-                    yield item
-            yield from self.plan.at(block, item.position, True)
-        yield from self.plan.at(block, len(block.items), False)
+                    self.block(orelse if item.unlikely or item.taken is False else then)
+                case Repeat():
+                    self.loop(item)
+            self.actions(gaps.get((block, item.position, True), ()))
+        self.actions(gaps.get((block, len(block.items), False), ()))
 
     def loop(self, loop: Repeat) -> None:
         trips = min(loop.most, ASSUMED_ITERATIONS)
-        for action in self.plan.at(loop.body, AROUND, False):
-            self.action(*action)
+        self.actions(self.plan.at(loop.body, AROUND, False))
         begun, run = 0.0, min(int(trips), loop.modulus + 1)
         for _ in range(run):
             begun = self.clock.end
             self.block(loop.body)
-        self.later((trips - run) * (self.clock.end - begun))
-        for action in self.plan.at(loop.body, AROUND, True):
-            self.action(*action)
-
-    def later(self, cycles: float) -> None:
-        self.clock.advance(cycles)
+        rest = (trips - run) * (self.clock.end - begun)
+        self.clock.advance(rest)
         for flag, sets in self.flags.items():
-            self.flags[flag] = deque(time + cycles for time in sets)
+            self.flags[flag] = deque(time + rest for time in sets)
+        self.actions(self.plan.at(loop.body, AROUND, True))
 
-    def action(self, do: Do, op: SyncOp) -> None:
-        match op:
-            case Barrier(pipe=Pipe.ALL):
-                self.clock.wait(self.tree.pipes, self.clock.end)
-            case Barrier(pipe=pipe):
-                self.clock.wait((pipe,), self.clock.done[pipe])
-            case Flag():
-                self.signal(op, do.sets, len(op.turns(do)))
-
-    def signal(self, op: Flag, sets: bool, times: int) -> None:
+    def actions(self, actions: Iterable[Action]) -> None:
         clock, pipes = self.clock, self.tree.pipes
-        for _ in range(times):
-            if sets:
-                self.flags[op].append(max(clock.free[op.source], clock.done[op.source]))
-            elif there := self.flags[op]:
-                clock.wait(pipes if op.target is Pipe.S else [op.target], there.popleft())
+        for do, op in actions:
+            match op:
+                case Barrier(pipe=Pipe.ALL):
+                    clock.wait(pipes, clock.end)
+                case Barrier(pipe=pipe):
+                    clock.wait((pipe,), clock.done[pipe])
+                case Flag(source=source, target=target):
+                    for _ in op.turns(do):
+                        if do.sets:
+                            self.flags[op].append(max(clock.free[source], clock.done[source]))
+                        elif there := self.flags[op]:
+                            clock.wait(pipes if target is Pipe.S else [target], there.popleft())

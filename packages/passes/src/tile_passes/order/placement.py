@@ -18,19 +18,16 @@ from tile_passes.order.tree import Block, Branch, Tree
 
 
 def place(tree: Tree, plan: Plan, edges: Iterable[Edge]) -> Plan:
-    """The plan with ops for these edges. One whose ops are all there already, and do not order it,
-    gets a full barrier."""
+    """The plan with ops for these edges; a full barrier where all ops of one are there already."""
     there = {op for op in plan.ops if not (isinstance(op, Flag) and op.local)}
     placed: dict[SyncOp, list[Edge]] = {}
     for edge in edges:
-        if edge.before_branch:
-            moved = wait_before_branch(tree, plan, edge)
-            if moved is not None:
-                plan, flag = moved
-                placed.setdefault(flag, [*flag.reason.edges]).append(edge)
-                continue
+        if edge.before_branch and (moved := wait_before_branch(tree, plan, edge)):
+            plan, flag = moved
+            placed.setdefault(flag, [*flag.reason.edges]).append(edge)
+            continue
         ops = ops_for(tree, plan.closed, edge)
-        if ops and there.issuperset(ops):
+        if there.issuperset(ops):
             reason = replace(ops[0].reason, why="a flag for it does not order all rounds")
             ops = (Barrier(Pipe.ALL, edge.later.item.block, edge.later.item.position, reason),)
         for op in ops:
@@ -44,32 +41,23 @@ def place(tree: Tree, plan: Plan, edges: Iterable[Edge]) -> Plan:
 
 
 def ops_for(tree: Tree, closed: frozenset[Pair], edge: Edge) -> tuple[SyncOp, ...]:
-    """The ops that order an edge: a barrier of its pipe, a flag, or their replacement."""
+    """The ops that order an edge: a barrier of its pipe, or a flag. At an unlikely branch, one pipe
+    waits for all earlier work of the other. It does so too where there are no such flags, by way of
+    a third pipe; or else all pipes do."""
     reason = Reason(edge.earlier, edge.later.item)
-    block, position, distance, slots = edge.block, edge.then, 0, 1
-    first = edge.first
-    if not edge.unlikely:
-        if edge.source is edge.target:
-            where = (block, position) if edge.distance else behind_branch(edge)
-            return (Barrier(edge.source, *where, reason),)
-        if edge.distance:
-            block, first, position, distance, slots = across_rounds(edge)
-        if _has_flags(tree, closed, edge.source, edge.target):
-            places = block, first, position
-            return (Flag(edge.source, edge.target, *places, distance, slots, reason),)
-    return _point_to_point(tree, closed, edge, block, position, reason)
-
-
-def _point_to_point(
-    tree: Tree, closed: frozenset[Pair], edge: Edge, block: Block, position: int, reason: Reason
-) -> tuple[SyncOp, ...]:
-    """The ops that make one pipe wait for all earlier work of the other: a set and wait. Where
-    there are no such flags, two of them, by way of a third pipe; or else a full barrier."""
-    source, target, gap = edge.source, edge.target, (block, position, False)
+    source, target = edge.source, edge.target
+    block, first, position, distance, slots = edge.block, edge.first, edge.then, 0, 1
     if source is target:
+        if not edge.unlikely and not edge.distance:
+            block, position = behind_branch(edge)
         return (Barrier(source, block, position, reason),)
+    if edge.distance:
+        block, first, position, distance, slots = across_rounds(edge)
+    gap = block, position, False
     if _has_flags(tree, closed, source, target):
-        return (point_to_point(source, target, gap, reason),)
+        if edge.unlikely:
+            return (point_to_point(source, target, gap, reason),)
+        return (Flag(source, target, block, first, position, distance, slots, reason),)
     pair = f"{source.value} to {target.value}"
     if (source, target) in closed:
         reason = replace(reason, why=f"no event ids are left from {pair}")
@@ -91,9 +79,8 @@ def _has_flags(tree: Tree, closed: frozenset[Pair], source: Pipe, target: Pipe) 
 
 
 def across_rounds(edge: Edge) -> tuple[Block, int, int, int, int]:
-    """Block, places, distance and slots of a flag that is raised before the loop (`Flag.home` says
-    which), and of which each iteration takes one and gives one back. It is legal: every iteration
-    of every loop around does so, or breaks by way of the actions of `Plan.at`."""
+    """Block, places, distance and slots of a flag that is raised before the loop (`Flag.home`), and
+    of which each iteration takes one and gives one back, or breaks by way of `Plan.at`."""
     block, first, then, distance = edge.block, edge.first, edge.then, edge.distance
     loop = block.loop
     assert loop is not None, "only loops carry"

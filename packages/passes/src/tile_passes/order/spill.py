@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tile_ir import Pipe
 from tile_ir.quick_dataclasses import replace
-from tile_passes.order.channels import Barrier, Flag, Plan, PlanGap, Reason, point_to_point
+from tile_passes.order.channels import Barrier, Flag, Plan, PlanGap, point_to_point
 from tile_passes.order.placement import divisors
 from tile_passes.order.tree import Tree
 
@@ -51,7 +51,8 @@ def merge(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     if not found:
         return None
     other = max(found, key=lambda p: p.set_after)
-    reason = _because(op, "event ids ran out: one flag stands for several", other)
+    why = "event ids ran out: one flag stands for several"
+    reason = replace(op.reason, edges=op.reason.edges + other.reason.edges, why=why)
     return plan.without(op, other).with_ops(replace(op.joined(other), reason=reason))
 
 
@@ -73,7 +74,7 @@ def one_id_for_all_slots(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
 
 def _with_slots(plan: Plan, op: Flag, slots: int, why: str) -> Plan:
     distance = min(op.distance, slots - 1 if op.set_first else slots)
-    reason = _because(op, why)
+    reason = replace(op.reason, why=why)
     less = replace(op, distance=distance, slots=slots, most=slots, reason=reason)
     return plan.without(op).with_ops(less)
 
@@ -82,7 +83,7 @@ def raise_before_own_loop(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
     """Not before all loops around: the id is free outside."""
     if not op.carried or op.local or op.home() is op.block.loop:
         return None
-    reason = _because(op, "event ids ran out: raised before its own loop only")
+    reason = replace(op.reason, why="event ids ran out: raised before its own loop only")
     return plan.without(op).with_ops(replace(op, local=True, reason=reason))
 
 
@@ -96,7 +97,7 @@ def end_use_before(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
 def full_barrier(tree: Tree, plan: Plan, op: Flag) -> Plan:
     """A barrier of all pipes for the dependences of the op."""
     kind = "a set and wait" if op.at_once else "a flag"
-    reason = _because(op, f"no event id was left for {kind} {_words(op)}")
+    reason = replace(op.reason, why=f"no event id was left for {kind} {_words(op)}")
     return plan.without(op).with_ops(Barrier(Pipe.ALL, op.block, op.wait_before, reason))
 
 
@@ -114,23 +115,20 @@ def hold_back(tree: Tree, plan: Plan, early: Sequence[Flag]) -> Plan:
     more = [op for op in early if _more_turns(op)]
     # What holds one flag back may hold back the others too.
     for op in more or early[:1]:
-        plan = _hold_back(tree, plan, op)
+        if slots := _more_turns(op):
+            plan = plan.without(op).with_ops(replace(op, slots=slots))
+        elif op.slots > 1 and op.carried:
+            # What the loop took back when it was last left must be over when it is entered again.
+            home = op.home()
+            plan = (
+                _sync_against(tree, plan, op, (home.block, home.position, False))
+                or _answer(tree, plan, op)
+                or one_id_for_all_slots(tree, plan, op)
+                or plan
+            )
+        else:
+            plan = _sync_against(tree, plan, op) or full_barrier(tree, plan, op)
     return plan
-
-
-def _hold_back(tree: Tree, plan: Plan, op: Flag) -> Plan:
-    if slots := _more_turns(op):
-        return plan.without(op).with_ops(replace(op, slots=slots))
-    if op.slots > 1 and op.carried:
-        # What the loop took back when it was last left must be over when it is entered again.
-        home = op.home()
-        return (
-            _sync_against(tree, plan, op, (home.block, home.position, False))
-            or _answer(tree, plan, op)
-            or one_id_for_all_slots(tree, plan, op)
-            or plan
-        )
-    return _sync_against(tree, plan, op) or full_barrier(tree, plan, op)
 
 
 def _more_turns(op: Flag) -> int | None:
@@ -142,27 +140,28 @@ def _more_turns(op: Flag) -> int | None:
 
 
 def _answer(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
-    """The source learns a round later that the target has waited: by a flag the other way, from
-    right after what waits to right before what the op is set after."""
+    """The source learns a round later that the target has waited, by a flag the other way."""
     loop = op.block.loop
     if loop is None or op.block is not loop.body or op.pair[::-1] not in tree.flag_pairs:
         return None
     slots = next(s for s in divisors(loop.modulus) if s > 1)
-    reason = _for_reuse(op, f"flags {_words(op)} are set again, and their waits must be over")
+    why = f"flags {_words(op)} are set again, and their waits must be over"
+    # No dependence: the flags of the op are set again.
+    reason = replace(op.reason, edges=(), why=why)
     places = (op.wait_before, op.set_after)
     answer = Flag(op.target, op.source, op.block, *places, 1, slots, reason)
     return None if answer in plan.ops else plan.with_ops(answer)
 
 
 def _sync_against(tree: Tree, plan: Plan, op: Flag, gap: PlanGap | None = None) -> Plan | None:
-    """The source waits for all the target was given so far, at a gap before it sets the flag, or
-    right before it does."""
+    """The source waits for all the target was given so far, at a gap before it sets the flag."""
     if op.pair[::-1] not in tree.flag_pairs:
         return None
     why = f"flags {_words(op)} are set again next, and their last waits must be over"
     turn = 0 if op.turn is None else op.turn - 1
     gap = gap or op.at_once or (op.block, op.set_after, True)
-    against = point_to_point(op.target, op.source, gap, _for_reuse(op, why), turn)
+    reason = replace(op.reason, edges=(), why=why)
+    against = point_to_point(op.target, op.source, gap, reason, turn)
     there = any(p.at_once and replace(p, turn=turn) == against for p in plan.flags)
     return None if there else plan.with_ops(against)
 
@@ -176,14 +175,3 @@ def give_up(tree: Tree, plan: Plan, ops: Iterable[Flag]) -> Plan:
 
 def _words(op: Flag) -> str:
     return f"{op.source.value} -> {op.target.value}"
-
-
-def _for_reuse(op: Flag, why: str) -> Reason:
-    """No dependence: the flags of the op are set again."""
-    return replace(op.reason, edges=(), why=why)
-
-
-def _because(op: Flag, why: str, *others: Flag) -> Reason:
-    """The edges of an op, and of others, for what stands in its place."""
-    more = (edge for other in others for edge in other.reason.edges)
-    return replace(op.reason, edges=(*op.reason.edges, *more), why=why)

@@ -23,14 +23,14 @@ CORES = (Core.CUBE, Core.VECTOR)
 @dataclass(eq=False, slots=True)
 class Instance:
     """A statement that may touch memory, in one combination of residues of the loops around it.
-    Signals to other cores touch nothing themselves."""
+    Signals to other cores touch nothing themselves. `round_by_round`: the loop around it, if it may
+    touch other bytes in each round of it."""
 
     bit: int
     item: Work
     residues: Residues
     touches: tuple[Touch, ...]
     bounds: Bounds
-    # The loop around it, if it may touch other bytes in each round of it.
     round_by_round: Repeat | None = None
     # By the identity of a touch: to hash a region takes longer than to find it here.
     _reaches: dict[int, Region] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Item:
     """One statement of a block; one that touches no memory is nothing else. `path` has the
     statements around and before it, for `analysis.regions`, and `blocks` those inside. `private`
     says that their trip count is a value of one core, or of each vector core, only. `leaves` is the
-    work of each core in it."""
+    work of each core in it, `gm` and `chip` what each of them accesses."""
 
     block: Block
     position: int
@@ -72,6 +72,8 @@ class Item:
     blocks: tuple[Block, ...] = field(default=(), init=False)
     private: bool = field(default=False, init=False)
     leaves: tuple[Leaf, ...] = field(default=(), init=False)
+    gm: list[LeafAccess] = field(default_factory=list, init=False)
+    chip: list[LeafAccess] = field(default_factory=list, init=False)
     _sight: Sight | None = field(default=None, init=False)
 
     @property
@@ -183,19 +185,18 @@ class Block:
     the first k items."""
 
     owner: Item | None = None
-    loop: Repeat | None = None
-    depth: int = 0
-    residues: int = 0
+    loop: Repeat | None = field(default=None, init=False)
+    depth: int = field(default=0, init=False)
+    residues: int = field(default=0, init=False)
     items: list[Item] = field(default_factory=list)
     below: list[int] = field(default_factory=lambda: [0])
 
-    @staticmethod
-    def inside(owner: Item) -> Block:
-        """An empty block of a branch or a loop."""
-        around = owner.block
-        if not isinstance(owner, Repeat):
-            return Block(owner, around.loop, around.depth + 1, around.residues)
-        return Block(owner, owner, around.depth + 1, around.residues + (owner.modulus > 1))
+    def __post_init__(self) -> None:
+        if (owner := self.owner) is not None:
+            around = owner.block
+            self.loop, self.depth, self.residues = around.loop, around.depth + 1, around.residues
+            if isinstance(owner, Repeat):
+                self.loop, self.residues = owner, around.residues + (owner.modulus > 1)
 
     def outward(self) -> Iterator[Block]:
         """This block and those around it, inside out."""
@@ -231,21 +232,17 @@ class Block:
         return self.below[end] & ~self.below[first]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """The work of one core in an item itself: in an operation, or before a loop or branch begins;
-    `gm` and `chip` are its accesses."""
+    """The work of one core in an item: in an operation, or before a loop or branch begins."""
 
     item: Item
     core: Core
-    gm: list[LeafAccess] = field(default_factory=list)
-    chip: list[LeafAccess] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeafAccess:
-    """A region that a leaf reads or writes, one object wherever it is the same, and by which
-    pipe."""
+    """A region that leaves read or write, one object wherever it is the same, and by which pipe."""
 
     region: Region
     writes: bool
@@ -271,7 +268,7 @@ class Tree:
     runs: Sequence[Fact] = ()
     pipes: tuple[Pipe, ...] = ()
     flag_pairs: frozenset[tuple[Pipe, Pipe]] = frozenset()
-    masks: dict[Pipe, int] = field(default_factory=dict)
+    masks: dict[Pipe | Core, int] = field(default_factory=dict)
     flat: bool = False
     # The instances in branches that hardly ever run.
     seldom: int = 0
@@ -282,7 +279,14 @@ class Tree:
     dominators: dict[Block, Block] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.dominators = _dominators(self.root)
+        """Compute the immediate dominator of each block. Control passes to the blocks inside one,
+        and back."""
+        graph: nx.DiGraph[Block] = nx.DiGraph()
+        graph.add_node(self.root)
+        for item in self.root.walk():
+            for inner in item.blocks:
+                graph.add_edges_from(((item.block, inner), (inner, item.block)))
+        self.dominators = nx.immediate_dominators(graph, self.root)
 
     def nearest_common_dominator(self, p: Item, q: Item) -> tuple[Block, int, int]:
         """The innermost block that is passed before either, and where in it each of them stands."""
@@ -307,14 +311,3 @@ class Tree:
     def free_bit(self) -> int:
         """The first bit without a meaning."""
         return len(self.instances) * (2 if self.runs else 1)
-
-
-def _dominators(root: Block) -> dict[Block, Block]:
-    """The immediate dominator of each block. Control passes to the blocks inside one, and back."""
-    graph: nx.DiGraph[Block] = nx.DiGraph()
-    graph.add_node(root)
-    for item in root.walk():
-        for inner in item.blocks:
-            graph.add_edges_from(((item.block, inner), (inner, item.block)))
-    found: dict[Block, Block] = nx.immediate_dominators(graph, root)
-    return found

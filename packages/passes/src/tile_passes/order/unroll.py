@@ -7,13 +7,14 @@ constants. For cores, sections are opened: every item names the cores that run i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import cached_property, reduce
 from operator import or_
 from typing import TypeAlias
 
 from tile_ir import (
+    CORE_OF_MEMORY,
     Automatic,
     Body,
     Break,
@@ -52,7 +53,6 @@ from tile_ir.analysis import (
     ORDERING,
     Bounds,
     Facts,
-    Interval,
     Ranges,
     Touch,
     decided,
@@ -85,8 +85,6 @@ from tile_passes.order.tree import (
 )
 from tile_passes.streams.items import items
 
-_ON_CHIP = frozenset({Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C, Memory.BT})
-
 
 @dataclass(frozen=True)
 class Sight:
@@ -108,17 +106,13 @@ class Sight:
             for residues, ranges, values in self.chosen
         ]
 
-    def where(self, condition: Expr, value: bool) -> Sight:
-        """The facts where a condition has a value."""
-        return replace(self, facts=(*self.facts, *facts_of(condition, value, self.values)))
-
 
 def build_tree(func: Func, section: Section, target: Target) -> Tree:
     """The tree of one section of a planned function."""
     builder = _PipeTree(func)
     root = builder.block(section.body, Block(), builder.start, section.core)
     pipes, instances = target.pipes[section.core], builder.instances
-    masks = dict.fromkeys(pipes, 0)
+    masks: dict[Pipe | Core, int] = dict.fromkeys(pipes, 0)
     runs = [(len(instances) + i.bit, i, i.looks_back) for i in instances if i.looks_back]
     for bit, instance, _ in (*((i.bit, i, None) for i in instances), *runs):
         masks[instance.item.pipe] |= 1 << bit
@@ -160,7 +154,11 @@ class _Builder:
 
     def item(self, at: _At, sight: Sight) -> Item:
         """The item of a statement without blocks."""
-        raise NotImplementedError
+        return Item(*at)
+
+    def leaves(self, item: Item) -> tuple[Leaf, ...]:
+        """The work of each core in an item itself, where there are several cores."""
+        return ()
 
     def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
         """The facts in each block of a branch or loop; they are built next."""
@@ -174,11 +172,12 @@ class _Builder:
             if inner := bodies(stmt):
                 item: Item = Branch(*at) if isinstance(stmt, If) else Repeat(*at)
                 sights = self.entered(item, sight)
-                item.blocks = tuple(Block.inside(item) for _ in inner)
+                item.blocks = tuple(Block(item) for _ in inner)
                 for inside, empty, known in zip(inner, item.blocks, sights, strict=True):
                     self.block(inside, empty, known, own)
             else:
                 item = self.item(at, sight)
+            item.leaves = self.leaves(item)
             block.items.append(item)
             block.below.append(block.below[-1] | item.bits)
             if isinstance(stmt, Let):
@@ -228,14 +227,26 @@ class _PipeTree(_Builder):
                     self.instance(signal, residues, (), bounds)
                 return signal
             case Op() if stmt.opdef.effect in ORDERING:
-                return Order(*at, dict(self.event_ids(stmt, sight)))
+                order = Order(*at)
+                if stmt.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
+                    event = stmt.operand("event_id")
+                    assert isinstance(event, Expr), "event ids are scalars"
+                    for residues, bounds in sight.each_residue:
+                        order.spans[residues] = interval(bounds.spelled(event), bounds.known)
+                return order
             case Op():
                 work = Work(*at, pipe_of(stmt), stmt.opdef.in_order)
             case _:
                 work = Work(*at, Pipe.S, False)
-        for residues, bounds, found in self.touched(stmt, sight):
-            if found:
-                self.instance(work, residues, found, bounds)
+        # Where residues make numbers of all that varies, the same numbers mean the same touches.
+        varying = [e for e in expressions(stmt) if self.varies(e)] if self.varying else []
+        found: dict[tuple[Expr, ...], tuple[Touch, ...]] = {}
+        for residues, bounds in sight.each_residue:
+            key = tuple(map(bounds.spelled, varying))
+            if key not in found or not all(isinstance(e, Const) for e in key):
+                found[key] = touches_within(stmt, self.addresses, bounds)
+            if touches := found[key]:
+                self.instance(work, residues, touches, bounds)
         return work if work.instances else Item(*at)
 
     def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
@@ -245,11 +256,15 @@ class _PipeTree(_Builder):
             case Branch() as branch, If(condition=condition, then=then, unlikely=unlikely):
                 whole = resolved(condition, sight.values)
                 branch.taken = decided(whole, sight.known, sight.facts)
-                branch.turns = self.turns(condition, sight) if branch.taken is None else {}
+                if branch.taken is None and self.varies(condition):
+                    each = ((r, b.spelled(condition), b.known) for r, b in sight.each_residue)
+                    truths = ((residues, decided(e, known)) for residues, e, known in each)
+                    branch.turns = {r: truth for r, truth in truths if truth is not None}
                 leaves = any(isinstance(s, Break) for s in walk_statements(then))
                 branch.unlikely = unlikely and not leaves
-                inside = super().entered(item, sight)
-                return [s.where(condition, v) for s, v in zip(inside, (True, False), strict=True)]
+                sides = zip(super().entered(item, sight), (True, False), strict=True)
+                holds = ((s, facts_of(condition, value, s.values)) for s, value in sides)
+                return [replace(s, facts=(*s.facts, *facts)) for s, facts in holds]
         return super().entered(item, sight)
 
     def loop(self, repeat: Repeat, stmt: For, sight: Sight) -> Sight:
@@ -268,7 +283,9 @@ class _PipeTree(_Builder):
             repeat.ends = ((stop - 1) % m,) if start < stop else ()
         if m > 1:
             rounds = rounds_of(stmt.var)
-            path = (*sight.path, _in_rounds(stmt, rounds, m))
+            # The loop as one over rounds of all residues.
+            first, last = (binary("//", e, m) for e in (stmt.start, stmt.stop - 1))
+            path = (*sight.path, replace(stmt, var=rounds, start=first, stop=last + 1))
             turns = [(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
             chosen = [
                 ((*residues, j), {**ranges, rounds: among}, {**given, stmt.var: value})
@@ -278,30 +295,6 @@ class _PipeTree(_Builder):
             self.varying.add(stmt.var)
         facts = (*sight.facts, *facts_in(stmt, values))
         return Sight({**known, stmt.var: span}, values, chosen, path, facts)
-
-    def turns(self, condition: Expr, sight: Sight) -> dict[Residues, bool]:
-        """Whether a condition holds, for the combinations of residues in which that is certain."""
-        if not self.varies(condition):
-            return {}
-        found = {
-            residues: decided(bounds.spelled(condition), bounds.known)
-            for residues, bounds in sight.each_residue
-        }
-        return {residues: truth for residues, truth in found.items() if truth is not None}
-
-    def touched(
-        self, stmt: Stmt, sight: Sight
-    ) -> Iterator[tuple[Residues, Bounds, tuple[Touch, ...]]]:
-        """The touches of the statement in each combination of residues. Where these make numbers of
-        all that varies, it touches the same as where they make the same numbers."""
-        varying = [e for e in expressions(stmt) if self.varies(e)] if self.varying else []
-        found: dict[tuple[Expr, ...], tuple[Touch, ...]] = {}
-        for residues, bounds in sight.each_residue:
-            key = tuple(map(bounds.spelled, varying))
-            known = found.get(key)
-            if known is None or not all(isinstance(e, Const) for e in key):
-                known = found[key] = touches_within(stmt, self.addresses, bounds)
-            yield residues, bounds, known
 
     def instance(
         self, item: Work, residues: Residues, touches: tuple[Touch, ...], bounds: Bounds
@@ -314,14 +307,6 @@ class _PipeTree(_Builder):
                 found.round_by_round = loop
         item.instances[residues] = found
         self.instances.append(found)
-
-    def event_ids(self, op: Op, sight: Sight) -> Iterator[tuple[Residues, Interval]]:
-        """The possible event ids of a flag in each combination of residues."""
-        if op.opdef.effect in (Effect.SET_FLAG, Effect.WAIT_FLAG):
-            event = op.operand("event_id")
-            assert isinstance(event, Expr), "event ids are scalars"
-            for residues, bounds in sight.each_residue:
-                yield residues, interval(bounds.spelled(event), bounds.known)
 
 
 class _CoreTree(_Builder):
@@ -341,17 +326,11 @@ class _CoreTree(_Builder):
         return any(
             p == self.func.launch.lane
             or p in self.own
-            or (isinstance(p, Load) and p.buffer.memory in _ON_CHIP)
+            or (isinstance(p, Load) and p.buffer.memory in CORE_OF_MEMORY)
             for p in walk_expr(expr)
         )
 
-    def item(self, at: _At, sight: Sight) -> Item:
-        item = Item(*at)
-        item.leaves = tuple(self.leaves(item))
-        return item
-
     def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
-        item.leaves = tuple(self.leaves(item))
         match item, item.stmt:
             case Repeat() as repeat, For(start=start, stop=stop) as loop:
                 item.private = self.knows_more(start) or self.knows_more(stop)
@@ -361,27 +340,17 @@ class _CoreTree(_Builder):
                 item.private = self.knows_more(condition)
         return super().entered(item, sight)
 
-    def leaves(self, item: Item) -> Iterator[Leaf]:
-        """The work of each core that runs the item, if it touches anything."""
+    def leaves(self, item: Item) -> tuple[Leaf, ...]:
         core, stmt = item.core, item.stmt
         if core is Core.EITHER and isinstance(stmt, Op):
             core = core_of(stmt)
-        accesses = [*regions_of(stmt)]
-        for each in CORES if core is Core.EITHER else (core,):
-            leaf = Leaf(item, each)
-            for found, way, unordered, pipe in accesses:
-                region = self.regions.setdefault(found, found)
-                its = leaf.gm if region.memory is Memory.GM else leaf.chip
-                atomic, by = unordered and its is leaf.gm, Pipe.S if pipe is None else pipe
-                if way.reads and not atomic:
-                    its.append(LeafAccess(region, False, False, by))
-                if way.writes:
-                    its.append(LeafAccess(region, True, atomic, by))
-            if leaf.gm or leaf.chip:
-                yield leaf
-
-
-def _in_rounds(loop: For, rounds: Var, modulus: int) -> For:
-    """The loop as one over rounds of all residues."""
-    start, last = (binary("//", e, modulus) for e in (loop.start, loop.stop - 1))
-    return replace(loop, var=rounds, start=start, stop=last + 1)
+        for found, way, unordered, pipe in regions_of(stmt):
+            region, by = self.regions.setdefault(found, found), pipe or Pipe.S
+            its = item.gm if region.memory is Memory.GM else item.chip
+            atomic = unordered and its is item.gm
+            if way.reads and not atomic:
+                its.append(LeafAccess(region, False, False, by))
+            if way.writes:
+                its.append(LeafAccess(region, True, atomic, by))
+        cores = CORES if core is Core.EITHER else (core,)
+        return tuple(Leaf(item, each) for each in cores) if item.gm or item.chip else ()

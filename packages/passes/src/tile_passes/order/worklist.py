@@ -15,8 +15,7 @@ class State:
     """The facts at one program point: `known` in lanes, `flags` by flag.
 
     Within a basic block facts are removed from all flags again and again, and few flags are read.
-    So removals are collected in `gone`, and `raised` holds how much of `gone` each flag's set
-    is newer than. A flag carries its set without the rest of `gone`.
+    So removals are collected in `gone`; each flag's set is newer than what `raised` holds of it.
     """
 
     __slots__ = ("flags", "gone", "known", "raised")
@@ -63,7 +62,7 @@ class Dataflow:
     def __init__(self, successors: Sequence[Sequence[int]]) -> None:
         self.successors = successors
         # What `run` applies in each block.
-        self.steps: list[Sequence[Any]] = []
+        self.steps: list[list[Any]] = []
         self.entries: list[State | None] = []
         self.reporting = False
         # The block that is run.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from tile_ir import (
     OPS,
@@ -35,16 +36,16 @@ def _body(found: Allocation, block: Block, within: Core) -> Body:
     plan = found.plan
     result: list[streams.Item] = []
     for item in block.items:
-        result += _between(found, plan.at(block, item.position, False), item)
+        before, behind = (plan.at(block, item.position, side) for side in (False, True))
         stmt = item.stmt
         if isinstance(item, Repeat):
-            result += _between(found, plan.at(item.body, AROUND, False), item)
+            before = (*before, *plan.at(item.body, AROUND, False))
+            behind = (*plan.at(item.body, AROUND, True), *behind)
         if item.blocks:
             stmt = with_bodies(stmt, tuple(_body(found, b, item.core) for b in item.blocks))
+        result += _between(found, before, item)
         result.append(streams.Item(stmt, item.core, 0))
-        if isinstance(item, Repeat):
-            result += _between(found, plan.at(item.body, AROUND, True), item)
-        result += _between(found, plan.at(block, item.position, True), item)
+        result += _between(found, behind, item)
     result += _between(found, plan.at(block, len(block.items), False), None)
     return streams.closed(result, within)
 
@@ -62,9 +63,12 @@ def _between(
                 assert at is not None, "signals stand beside items"
                 for _ in op.turns(do):
                     yield from _signal(found, op, do.sets, at.loc)
-            case Flag():
+            case Flag(source=source, target=target):
+                name, stmt = "wait_flag", op.reason.later
+                if do.sets:
+                    name, stmt = "set_flag", op.reason.earlier
                 for event in _events(found, op, do):
-                    yield flag_op(op, event, do.sets)
+                    yield _instruction(name, (event,), (source.value, target.value), stmt.loc)
 
 
 def _events(found: Allocation, op: Flag, do: Do) -> Iterator[Expr]:
@@ -82,23 +86,19 @@ def _events(found: Allocation, op: Flag, do: Do) -> Iterator[Expr]:
 
 
 def _signal(found: Allocation, op: Counter, sets: bool, loc: Loc) -> Iterator[streams.Item]:
-    """A cross-core flag; what the scalar unit has stored leaves its cache before, and what it
-    is about to load leaves it behind."""
+    """A cross-core flag; what the scalar unit has stored or is about to load leaves its cache."""
     assert isinstance(op.source, Core) and isinstance(op.target, Core), "cores have counters"
     number = Const(found.events[op])
     if sets:
-        for d in op.covers:
-            if d.before.pipe is Pipe.S and d.before.writes:
-                yield _without_cache(d.before.region, loc, op.source)
-                break
+        stored = (d.before for d in op.covers if d.before.pipe is Pipe.S and d.before.writes)
+        yield from (_without_cache(a.region, loc, op.source) for a in islice(stored, 1))
         attrs = op.pipe.value, 1 if op.source is op.target else 2
         yield _instruction("set_cross_flag", (number,), attrs, loc, op.source)
         return
     yield _instruction("wait_cross_flag", (number,), ("",), loc, op.target)
-    for d in op.covers:
-        if d.after.pipe is Pipe.S and not d.after.writes and d.before.writes:
-            yield _without_cache(d.after.region, loc, op.target)
-            break
+    handed = (d.after for d in op.covers if d.before.writes)
+    loaded = (a for a in handed if a.pipe is Pipe.S and not a.writes)
+    yield from (_without_cache(a.region, loc, op.target) for a in islice(loaded, 1))
 
 
 def _instruction(
@@ -115,10 +115,3 @@ def _without_cache(region: Region, loc: Loc, core: Core) -> streams.Item:
     attrs = ("entire_data_cache", "cacheline_out")
     whole = Region.whole(region.buffer)
     return _instruction("datacachecleanandinvalid_experiment", (whole,), attrs, loc, core)
-
-
-def flag_op(op: Flag, event: Expr, sets: bool) -> streams.Item:
-    """One instruction of a flag, at the place of the statement it is for."""
-    pipes = (op.source.value, op.target.value)
-    stmt = op.reason.earlier if sets else op.reason.later
-    return _instruction("set_flag" if sets else "wait_flag", (event,), pipes, stmt.loc)

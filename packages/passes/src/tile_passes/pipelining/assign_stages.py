@@ -16,18 +16,14 @@ from tile_ir.costs.timing import DEFAULT_TIMING
 from tile_passes.clock.occupancy import times_of_statement
 from tile_passes.graphs import nx
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
-from tile_passes.pipelining.modulo_schedule import Arrangement, initiation_interval
+from tile_passes.pipelining.modulo_schedule import Arrangement, extend_paths, initiation_interval
 from tile_passes.pipelining.schedule import OneStage
 
 Pair = tuple[Unit, Unit]
 
 
 def assign_stages(
-    iteration: Iteration,
-    workspaces: Set[Buffer],
-    scratch: Set[Buffer],
-    most: int,
-    target: Target,
+    iteration: Iteration, workspaces: Set[Buffer], scratch: Set[Buffer], most: int, target: Target
 ) -> Arrangement | OneStage:
     """Find the fewest stages, by longest paths over what must stay together, and put each unit in
     the stage of those that depend on it, so that less is in flight. The last stage is at most
@@ -39,27 +35,23 @@ def assign_stages(
     for a, b in behind:
         if member[a] == member[b]:
             names = {
-                buffer.name
+                data["buffer"].name
                 for x, _, data in graph.edges(data=True)
                 if member[x] == member[a] and data["distance"]
-                for buffer in (data["buffer"],)
-                if buffer is not None and buffer not in scratch
+                if data["buffer"] is not None and data["buffer"] not in scratch
             }
             kept = " and ".join(f"`{name}`" for name in sorted(names))
-            loc = b.stmts[-1].loc
-            return OneStage(f"iterations hand on {kept} through both kinds of core", loc)
+            reason = f"iterations hand on {kept} through both kinds of core"
+            return OneStage(reason, b.stmts[-1].loc)
     edges = dict.fromkeys(together.edges, 0)
     for (a, b), count in behind.items():
         pair = member[a], member[b]
         edges[pair] = max(count, edges.get(pair, 0))
-    ordered: nx.DiGraph[int] = nx.DiGraph([*edges])
-    ordered.add_nodes_from(together)
-    stage = dict.fromkeys(ordered, 0)
-    for one in nx.topological_sort(ordered):
-        for then in ordered.successors(one):
-            stage[then] = max(stage[then], min(most, stage[one] + edges[one, then]))
-    for one in reversed(list(nx.topological_sort(ordered))):
-        latest = (stage[then] - edges[one, then] for then in ordered.successors(one))
+    longest = dict.fromkeys(together, 0)
+    extend_paths([(one, then, count) for (one, then), count in edges.items()], longest)
+    stage = {one: min(most, count) for one, count in longest.items()}
+    for one in reversed(list(nx.topological_sort(together))):
+        latest = (stage[then] - count for (a, then), count in edges.items() if a == one)
         stage[one] = max(stage[one], min(latest, default=stage[one]))
     of_unit = {unit: stage[member[unit]] for unit in iteration.units}
     return Arrangement(tuple(sorted(iteration.units, key=of_unit.__getitem__)), of_unit)
@@ -101,10 +93,6 @@ def _iterations_behind(
 def _own_parts(iteration: Iteration) -> Set[Buffer]:
     """Tensors of which each iteration writes and reads a part of its own: they hand values over as
     workspaces do, and need no versions."""
-    found = {buffer for _, _, buffer in iteration.graph.edges(data="buffer") if buffer is not None}
-    shared = {
-        buffer
-        for _, _, data in iteration.graph.edges(data=True)
-        if data["distance"] and (buffer := data["buffer"]) is not None
-    }
-    return {buffer for buffer in found - shared if buffer.memory is Memory.GM}
+    edges = [(d["buffer"], d["distance"]) for *_, d in iteration.graph.edges(data=True)]
+    tensors = {b for b, _ in edges if b is not None and b.memory is Memory.GM}
+    return tensors - {b for b, distance in edges if distance}

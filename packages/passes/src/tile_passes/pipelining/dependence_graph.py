@@ -35,7 +35,7 @@ from tile_ir import (
     variables_of,
     walk,
 )
-from tile_ir.analysis import Ranges, apart, launch_ranges, loop_range, regions_of
+from tile_ir.analysis import apart, launch_ranges, loop_range, regions_of
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 from tile_passes.streams.items import Step
@@ -95,12 +95,11 @@ def _definitions(steps: Sequence[Step]) -> dict[Var, Let]:
     """Definitions that mean the same wherever they stand in an iteration."""
     anywhere: dict[Var, Let] = {}
     here: set[Var] = set()
-    for stmt, _ in steps:
-        if isinstance(stmt, Let):
-            if reads_memory(stmt.value) or variables_of(stmt) & here:
-                here.add(stmt.var)
-            else:
-                anywhere[stmt.var] = stmt
+    for let in (stmt for stmt, _ in steps if isinstance(stmt, Let)):
+        if reads_memory(let.value) or variables_of(let) & here:
+            here.add(let.var)
+        else:
+            anywhere[let.var] = let
     return anywhere
 
 
@@ -148,7 +147,10 @@ def _meeting(
     inside = {s.var for s in walk(loop.body) if isinstance(s, (For, Let))} | {loop.var}
     # Both vector cores run the text at a time, each with its own number.
     outside = variables_in(loop.body) - inside - ({func.launch.lane} if several else set())
-    known = _with_loops((loop,), launch_ranges(func))
+    known = dict(launch_ranges(func))
+    for stmt in walk((loop,)):
+        if isinstance(stmt, For):
+            known[stmt.var] = loop_range(stmt, known)
     values = {var: let.value for var, let in anywhere.items()}
     # By whether the second is later: what has one value in both.
     same = frozenset(outside | {loop.var}), frozenset(outside)
@@ -164,15 +166,6 @@ def _meeting(
         )
 
     return meet
-
-
-def _with_loops(body: Body, known: Ranges) -> Ranges:
-    """The intervals with those of the variables of all loops in a body."""
-    found = dict(known)
-    for stmt in walk(body):
-        if isinstance(stmt, For):
-            found[stmt.var] = loop_range(stmt, found)
-    return found
 
 
 def _without_unused(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -206,13 +199,14 @@ def _together(
     single: Sequence[Unit], scratch: Set[Buffer], anywhere: Mapping[Var, Let]
 ) -> tuple[Unit, ...]:
     """Join statements that stay together, each with the definitions that it needs in front."""
+    working = [{x.buffer for x in unit.accesses} & scratch for unit in single]
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(single)))
     for a, b in combinations(range(len(single)), 2):
         named = _names(single[a], single[b])
         if named or _conflicts(single[a], single[b]):
             graph.add_edge(a, b)
-        if named or _buffers(single[a]) & _buffers(single[b]) & scratch:
+        if named or working[a] & working[b]:
             graph.add_edges_from([(a, b), (b, a)])
     together = nx.condensation(graph)
     members = {n: sorted(together.nodes[n]["members"]) for n in together}
@@ -234,10 +228,6 @@ def _joined(units: Sequence[Unit], anywhere: Mapping[Var, Let]) -> Unit:
 def _names(a: Unit, b: Unit) -> bool:
     """Whether one unit defines a name that the other one uses."""
     return any(isinstance(s, Let) and s.var in variables_in(b.stmts) for s in a.stmts)
-
-
-def _buffers(unit: Unit) -> set[Buffer]:
-    return {x.buffer for x in unit.accesses}
 
 
 def _conflicts(a: Unit, b: Unit) -> dict[Buffer, list[Pair]]:

@@ -1,7 +1,5 @@
-"""Take the order and the stages that the author of a loop gives, or report what they break.
-
-They are given for the statements of the text; lowering has made several of each.
-"""
+"""Take the order and the stages that the author of a loop gives for statements of its text, or
+report what they break. Lowering has made several statements of each."""
 
 from __future__ import annotations
 
@@ -33,28 +31,22 @@ def given_order(iteration: Iteration) -> Arrangement:
 
 
 def _said(loop: For) -> dict[Stmt, Given]:
-    """The given order and stage of the statement that each of these was lowered from: they stand in
-    its order, and at places in its text."""
+    """The given order and stage of the statement that each of these was lowered from. They stand in
+    its order, and at places in its text: of the statements from the last one on, that which begins
+    last of those that begin no later. Statements of a nest are at places inside the nest."""
     found: dict[Stmt, Given] = {}
-    at = 0
+    at, places = 0, [(g.loc.line, g.loc.column) for g in loop.given]
     for stmt in loop.body:
-        if isinstance(stmt, Let):
-            continue
-        at = _around(stmt.loc, loop.given, at)
-        found[stmt] = loop.given[at]
+        if not isinstance(stmt, Let):
+            loc = stmt.loc
+            before = (
+                i
+                for i in range(at, len(places))
+                if loop.given[i].loc.file == loc.file and places[i] <= (loc.line, loc.column)
+            )
+            at = max(before, key=places.__getitem__, default=at)
+            found[stmt] = loop.given[at]
     return found
-
-
-def _around(loc: Loc, given: tuple[Given, ...], at: int) -> int:
-    """Which statement of the text, from `at` on, has this place in it: the one that begins last of
-    those that begin no later. Statements of a nest are at places inside the nest."""
-    begin = {
-        i: (given[i].loc.line, given[i].loc.column)
-        for i in range(at, len(given))
-        if given[i].loc.file == loc.file
-    }
-    before = [i for i, place in begin.items() if place <= (loc.line, loc.column)]
-    return max(before, key=begin.__getitem__, default=at)
 
 
 def _of(unit: Unit, said: dict[Stmt, Given]) -> Given:

@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from heapq import heappop, heappush
+from typing import TypeVar
 
 from tile_ir import Buffer, Pipe
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.clock.occupancy import Occupancy, Resource, Times
 from tile_passes.graphs import nx
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
+
+N = TypeVar("N")
+Length = TypeVar("Length", int, float)
 
 # Places to cut an iteration in two that are tried.
 MOST_CUTS = 4
@@ -52,23 +55,17 @@ def busiest(uses: Iterable[Occupancy]) -> tuple[Resource, float]:
 
 
 def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times]) -> float:
-    """Compute the least cycles between the starts of two iterations: max(ResMII, RecMII).
-
-    RecMII is the most cycles of time for each iteration that a cycle of dependences spans. A unit
-    counts with its cycles on one pipe: units that depend on each other may overlap on other
-    pipes.
-    """
+    """Compute the least cycles between the starts of two iterations: max(ResMII, RecMII). In RecMII
+    a unit counts with its cycles on one pipe: units that depend on each other may overlap on other
+    pipes."""
     taken = {unit: busiest(times[unit].uses)[1] for unit in graph}
-    number = {unit: n for n, unit in enumerate(graph)}
-    nearest: dict[tuple[int, int], int] = {}
+    nearest: dict[tuple[Unit, Unit], int] = {}
     for a, b, distance in graph.edges(data="distance"):
-        edge = number[a], number[b]
-        nearest[edge] = min(distance, nearest.get(edge, distance))
-    cycles = [taken[unit] for unit in graph]
+        nearest[a, b] = min(distance, nearest.get((a, b), distance))
 
     def allowed(interval: float) -> bool:
-        edges = [(a, b, cycles[a] - n * interval) for (a, b), n in nearest.items()]
-        return not _grows_forever(edges, len(cycles))
+        edges = [(a, b, taken[a] - n * interval) for (a, b), n in nearest.items()]
+        return extend_paths(edges, dict.fromkeys(taken, 0.0))
 
     least = max(1.0, busiest(use for unit in graph for use in times[unit].uses)[1])
     most = sum(taken.values())
@@ -80,19 +77,18 @@ def initiation_interval(graph: nx.MultiDiGraph[Unit], times: Mapping[Unit, Times
     return most
 
 
-def _grows_forever(edges: Sequence[tuple[int, int, float]], count: int) -> bool:
-    """Whether there is a cycle of edges between so many nodes that is longer than nothing: by
-    relaxation, which ends in as many rounds as there are nodes unless there is."""
-    longest = [0.0] * count
-    for _ in range(count):
+def extend_paths(edges: Sequence[tuple[N, N, Length]], longest: dict[N, Length]) -> bool:
+    """Raise the length of the longest path to each node, by relaxation. Return whether that ends:
+    it does in as many rounds as there are nodes, unless a cycle is longer than nothing."""
+    for _ in longest:
         changed = False
         for a, b, length in edges:
             if longest[a] + length > longest[b] + NOTHING:
                 longest[b] = longest[a] + length
                 changed = True
         if not changed:
-            return False
-    return True
+            return True
+    return False
 
 
 @dataclass(slots=True)
@@ -217,15 +213,8 @@ def _nearest(
 
 def raise_stages(iteration: Iteration, stage: dict[Unit, int], most: int) -> bool:
     """Raise stages until each unit comes after those it depends on; whether `most` suffices."""
-    changed = True
-    while changed:
-        changed = False
-        for a, b, distance in iteration.edges:
-            if stage[b] < stage[a] - distance:
-                stage[b], changed = stage[a] - distance, True
-                if stage[b] > most:
-                    return False
-    return True
+    extend_paths([(a, b, -distance) for a, b, distance in iteration.edges], stage)
+    return max(stage.values(), default=0) <= most
 
 
 def ordered(
@@ -233,22 +222,14 @@ def ordered(
 ) -> tuple[Unit, ...] | None:
     """Sort the units by key, but behind those of the same new iteration that they depend on; None
     where these form a cycle."""
-    before = dict.fromkeys(iteration.units, 0)
-    behind: dict[Unit, list[Unit]] = defaultdict(list)
-    for a, b, distance in iteration.edges:
-        if stage[b] + distance == stage[a]:
-            before[b] += 1
-            behind[a].append(b)
-    units = {key[u]: u for u in iteration.units}
-    ready = sorted(key[u] for u, count in before.items() if not count)
-    found: list[Unit] = []
-    while ready:
-        found.append(units[heappop(ready)])
-        for b in behind[found[-1]]:
-            before[b] -= 1
-            if not before[b]:
-                heappush(ready, key[b])
-    return tuple(found) if len(found) == len(before) else None
+    graph: nx.DiGraph[Unit] = nx.DiGraph()
+    graph.add_nodes_from(iteration.units)
+    same = ((a, b) for a, b, distance in iteration.edges if stage[b] + distance == stage[a])
+    graph.add_edges_from(same)
+    try:
+        return tuple(nx.lexicographical_topological_sort(graph, key.__getitem__))
+    except nx.NetworkXUnfeasible:
+        return None
 
 
 def broken(iteration: Iteration, arrangement: Arrangement) -> tuple[Unit, Unit, int, Buffer] | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
+from itertools import chain
 
 from tile_ir import (
     Access,
     Alloc,
-    AttrValue,
     Automatic,
     Body,
     Buffer,
@@ -22,25 +22,15 @@ from tile_ir import (
     Expr,
     For,
     Func,
-    Load,
     LoopKind,
     Memory,
-    Op,
-    Operand,
     Pipe,
-    Region,
-    Section,
-    Slice,
-    Stmt,
-    Store,
     Target,
     accesses,
     breaks,
     buffer_bytes,
     buffers_of,
     is_constant,
-    map_own_expressions,
-    rebuild,
     walk,
     walk_ops,
 )
@@ -51,9 +41,7 @@ from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.dependence_graph import Iteration
 from tile_passes.pipelining.modulo_schedule import Arrangement
-
-# The buffer with its versions, and the number of the one that is accessed.
-Version = tuple[Buffer, Expr]
+from tile_passes.streams.items import with_cores
 
 # One part is read, one is to be read next, and one is filled meanwhile.
 LEAST_PARTS = 3
@@ -91,19 +79,30 @@ def version_candidates(func: Func) -> list[Candidates]:
     """For every pipelined loop of one core, the inner ones first, the buffers whose reuse would
     delay the next iteration. None where a break leaves the loop: what is in flight then must not
     depend on the iteration."""
-    loops = _inner_first(func.launch.body, Core.VECTOR)
+    # Those outside of sections are the vector cores'.
+    loops = [
+        (s, core)
+        for s, core in with_cores(func.launch.body, Core.VECTOR)
+        if isinstance(s, For) and s.kind is LoopKind.PIPELINED
+    ]
     if not loops:
         return []
     fresh_of = fresh_buffers(func)
     taken: set[Buffer] = set()
     found: list[Candidates] = []
-    for loop, core in loops:
+    for loop, core in reversed(loops):
         own = dict.fromkeys(b for s in walk(loop.body) for b in buffers_of(s))
         usable: set[Buffer] = set()
         if not any(breaks(loop.body)):
             usable = fresh_of[loop] - taken - {*_filled_in_parts(loop.body)}
         fresh = [b for b in own if b in usable]
-        writers, readers = _pipes(loop.body)
+        writers: dict[Buffer, set[Pipe]] = defaultdict(set)
+        readers: dict[Buffer, set[Pipe]] = defaultdict(set)
+        for region, access, _, pipe in chain.from_iterable(map(regions_of, walk(loop.body))):
+            if access.writes:
+                writers[region.buffer].add(pipe or Pipe.S)
+            if access.reads:
+                readers[region.buffer].add(pipe or Pipe.S)
         handed = [
             b for b in writers if b in fresh and readers[b] and len(writers[b] | readers[b]) > 1
         ]
@@ -113,30 +112,6 @@ def version_candidates(func: Func) -> list[Candidates]:
         ordered = tuple(sorted(handed, key=lambda b: b not in loaded))
         found.append(Candidates(loop, core, ordered, loaded, others))
     return found
-
-
-def _inner_first(body: Body, core: Core) -> list[tuple[For, Core]]:
-    found: list[tuple[For, Core]] = []
-    for stmt in body:
-        if isinstance(stmt, Section):
-            found += _inner_first(stmt.body, stmt.core)[::-1]
-        else:
-            inside = [s for s in walk((stmt,)) if isinstance(s, For)]
-            found += [(s, core) for s in inside if s.kind is LoopKind.PIPELINED]
-    return found[::-1]
-
-
-def _pipes(body: Body) -> tuple[dict[Buffer, set[Pipe]], dict[Buffer, set[Pipe]]]:
-    """Which pipes write each buffer, and which read it."""
-    writers: dict[Buffer, set[Pipe]] = defaultdict(set)
-    readers: dict[Buffer, set[Pipe]] = defaultdict(set)
-    for stmt in walk(body):
-        for region, access, _, pipe in regions_of(stmt):
-            if access.writes:
-                writers[region.buffer].add(pipe or Pipe.S)
-            if access.reads:
-                readers[region.buffer].add(pipe or Pipe.S)
-    return writers, readers
 
 
 def _filled_in_parts(body: Body) -> Iterator[Buffer]:
@@ -172,13 +147,11 @@ def versions_of(
 
 def loaded_tiles(iteration: Iteration) -> set[Buffer]:
     """The buffers on chip that an iteration fills from gm and from nothing else."""
-    filled: set[Buffer] = set()
-    other: set[Buffer] = set()
-    for unit in iteration.units:
-        read = {a.buffer.memory for a in unit.accesses if not a.writes}
-        loads = read == {Memory.GM}
-        (filled if loads else other).update(a.buffer for a in unit.accesses if a.writes)
-    return {b for b in filled - other if b.memory is not Memory.GM}
+    units = iteration.units
+    read = {u: {a.buffer.memory for a in u.accesses if not a.writes} for u in units}
+    filled = [(a.buffer, read[u]) for u in units for a in u.accesses if a.writes]
+    on_chip = {b for b, _ in filled if b.memory is not Memory.GM}
+    return on_chip - {b for b, memories in filled if memories != {Memory.GM}}
 
 
 def that_fit(
@@ -217,47 +190,6 @@ def overfull_memory(func: Func, target: Target) -> tuple[Memory, int] | None:
     return next(((m, size) for m, size in most.items() if size > target.capacity[m]), None)
 
 
-def own_in_version(stmt: Stmt, version: Mapping[Buffer, Version]) -> Stmt:
-    """The statement with these versions of buffers; statements inside it stay."""
-    if version.keys().isdisjoint(buffers_of(stmt)):
-        return stmt
-
-    def element(e: Expr) -> Expr:
-        inside = rebuild(e, element)
-        if isinstance(inside, Load) and inside.buffer in version:
-            buffer, number = version[inside.buffer]
-            return Load(buffer, (number, *inside.indices))
-        return inside
-
-    new = map_own_expressions(stmt, element)
-    match new:
-        case Op(operands=operands):
-            versions = tuple(_operand(o, version) for o in operands)
-            return replace(new, operands=versions, attrs=_attrs(new, version))
-        case Store(buffer=buffer, indices=indices) if buffer in version:
-            whole, number = version[buffer]
-            return replace(new, buffer=whole, indices=(number, *indices))
-    return new
-
-
-def _operand(operand: Operand, version: Mapping[Buffer, Version]) -> Operand:
-    if not isinstance(operand, Region) or operand.buffer not in version:
-        return operand
-    buffer, number = version[operand.buffer]
-    return Region(buffer, (Slice(number, Const(1)), *operand.dims))
-
-
-def _attrs(op: Op, version: Mapping[Buffer, Version]) -> tuple[AttrValue, ...]:
-    """The attributes of an operation, where the only dimension of its source becomes the last."""
-    names = [a.name for a in op.opdef.attrs]
-    if "dim" not in names:
-        return op.attrs
-    src = op.region("src")
-    if len(src.dims) > 1 or src.buffer not in version:
-        return op.attrs
-    return tuple(-1 if n == "dim" else v for n, v in zip(names, op.attrs, strict=True))
-
-
 def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:
     """The buffer with a first dimension more. Versions begin where a transfer may: a buffer in ub
     that ends elsewhere gets more rows."""
@@ -265,11 +197,11 @@ def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:
     if buffer.memory is Memory.GM or shape is None:
         return replace(buffer, shape=(Const(count), *buffer.shape))
     rows, *rest = shape or (1,)
+
+    def of_shape(*dims: int) -> Buffer:
+        return replace(buffer, shape=tuple(map(Const, dims)))
+
     if buffer.memory is Memory.UB:
-        while buffer_bytes(_alloc(buffer, (rows, *rest))) % align:
+        while buffer_bytes(Alloc(of_shape(rows, *rest), buffer.loc)) % align:
             rows += 1
-    return replace(buffer, shape=tuple(map(Const, (count, rows, *rest))))
-
-
-def _alloc(buffer: Buffer, shape: tuple[int, ...]) -> Alloc:
-    return Alloc(replace(buffer, shape=tuple(map(Const, shape))), buffer.loc)
+    return of_shape(count, rows, *rest)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 
-from tile_ir import Buffer, Core, For, Loc, Pipe
+from tile_ir import Buffer, Core, For, Loc
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
+from tile_passes.clock.occupancy import Occupancy
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
-from tile_passes.pipelining.modulo_schedule import Arrangement, as_written
+from tile_passes.pipelining.modulo_schedule import Arrangement, as_written, busiest
 
 # A pipe that is busy for that part of the interval is never idle.
 NEVER_IDLE = 0.95
@@ -36,8 +36,7 @@ class Pipelined:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stages(Pipelined):
-    """A loop over both kinds of core. `declared`: buffers with versions that are tensors of the
-    author."""
+    """A loop over both kinds of core. `declared`: tensors of the author that have versions."""
 
     declared: frozenset[Buffer]
 
@@ -53,9 +52,8 @@ class OneStage:
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule(Pipelined):
     """A loop of one core, with its instructions, its modelled times, and those in the order of the
-    text. The loop requires `asked` versions of the buffers that are `handed` from pipe
-    to pipe; `short` are loaded and get less. `why` is the reason for the order of the text, if it
-    is kept."""
+    text. It requires `asked` versions of the buffers `handed` from pipe to pipe; `short` are loaded
+    and get less. `why` is the reason for the order of the text, if it is kept."""
 
     core: Core
     work: IterationWork[Unit]
@@ -77,11 +75,8 @@ class Schedule(Pipelined):
     @property
     def resource_bound(self) -> tuple[str, float]:
         """The pipe that is busy longest in an iteration, and for how many cycles."""
-        busy: dict[Pipe, float] = defaultdict(float)
-        for unit in self.iteration.units:
-            for instruction in self.work.of(unit, 0):
-                busy[instruction.pipe] += instruction.cost.busy
-        pipe, cycles = max(busy.items(), key=lambda pair: pair[1], default=(Pipe.S, 0.0))
+        works = (work for unit in self.iteration.units for work in self.work.of(unit, 0))
+        (_, pipe), cycles = busiest(Occupancy((None, w.pipe), 0, w.cost.busy) for w in works)
         return pipe.value, cycles
 
     @property

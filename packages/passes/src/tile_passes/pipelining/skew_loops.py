@@ -38,6 +38,7 @@ from tile_ir import (
     map_expressions,
     reads_memory,
     replace_buffers,
+    replace_own_buffers,
     rewrite,
     simplify,
     substitute,
@@ -45,28 +46,17 @@ from tile_ir import (
     with_bodies,
     with_statements,
 )
-from tile_ir.analysis import (
-    Ranges,
-    decided,
-    launch_ranges,
-    ranges_inside,
-    trip_count,
-    with_ranges,
-)
+from tile_ir.analysis import Ranges, decided, launch_ranges, ranges_inside, trip_count, with_ranges
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
-from tile_passes.pipelining.plan_versions import Version, own_in_version, with_versions
+from tile_passes.pipelining.plan_versions import with_versions
 from tile_passes.pipelining.schedule import Pipelined, Stages
-
-
-def skew_loops(func: Func, plans: Iterable[Pipelined], target: Target) -> Func:
-    """Write the loops of a function as planned. Other pipelined loops stay."""
-    return _skewed(func, tuple(plans), target)
 
 
 # Who plans looks whether what is written has room, and then it is written.
 @lru_cache(maxsize=4)
-def _skewed(func: Func, plans: tuple[Pipelined, ...], target: Target) -> Func:
+def skew_loops(func: Func, plans: tuple[Pipelined, ...], target: Target) -> Func:
+    """Write the loops of a function as planned. Other pipelined loops stay."""
     plan = {p.loop: p for p in plans}
     names = FreeNames.of(func)
     new = {
@@ -80,8 +70,7 @@ def _skewed(func: Func, plans: tuple[Pipelined, ...], target: Target) -> Func:
     new |= {b: replace(new[b], name=names.fresh(f"{b.name}_versions")) for b in declared}
     scratch = {a.buffer: a for a in func.launch.allocs if a.scratch}
     writer = _LoopWriter(plan, new, names, scratch)
-    first = {old: (buffer, Const(0)) for old, buffer in new.items()}
-    body = writer.body(func.launch.body, first, launch_ranges(func))
+    body = writer.body(func.launch.body, dict.fromkeys(new, Const(0)), launch_ranges(func))
     if not new and not writer.added:
         return func.with_body(body)
     allocs = tuple(replace(a, buffer=new.get(a.buffer, a.buffer)) for a in func.launch.allocs)
@@ -104,17 +93,16 @@ class _LoopWriter:
     scratch: dict[Buffer, Alloc]
     added: list[Alloc] = field(default_factory=list)
 
-    def body(self, body: Body, version: Mapping[Buffer, Version], known: Ranges) -> Body:
+    def body(self, body: Body, version: Mapping[Buffer, Expr], known: Ranges) -> Body:
         sights = with_ranges(body, known)
         found = (s for stmt, here in sights for s in self.stmt(stmt, version, here))
         return with_statements(body, found)
 
-    def stmt(self, stmt: Stmt, version: Mapping[Buffer, Version], known: Ranges) -> Body:
-        new, inside = own_in_version(stmt, version), version
+    def stmt(self, stmt: Stmt, version: Mapping[Buffer, Expr], known: Ranges) -> Body:
+        new, inside = replace_own_buffers(stmt, self.new, version), version
         plan = self.plan.get(stmt) if isinstance(stmt, For) else None
         if plan is not None:
-            counts = plan.versions.items()
-            own = {b: (self.new[b], binary("%", plan.loop.var, n)) for b, n in counts}
+            own = {b: binary("%", plan.loop.var, n) for b, n in plan.versions.items()}
             inside = {**version, **own}
         within = ranges_inside(new, known)
         if plan is None or not (plan.skewed or isinstance(plan, Stages)):
@@ -142,7 +130,14 @@ class _LoopWriter:
             for core, group in groupby(cores, key=lambda pair: pair[0]):
                 run = tuple(stmt for _, stmt in group)
                 inside += run if core is None else (Section(core, run, run[0].loc),)
-            body += _guard(loop, stage, arrangement.last, tuple(inside))
+            # The iterations of the new loop that are one of the old.
+            exists = [loop.var >= loop.start + stage] if stage else []
+            if stage < arrangement.last:
+                exists.append(loop.var < loop.stop + stage)
+            if exists:
+                condition = reduce(partial(binary, "and"), exists)
+                inside = [If(condition, tuple(inside), (), loop.loc)]
+            body += inside
         return replace(loop, stop=loop.stop + arrangement.last, body=tuple(body))
 
     def peeled(
@@ -184,12 +179,7 @@ class _LoopWriter:
             yield from alone(loop.stop + turn, range(turn + 1, last + 1))
 
     def shifted(
-        self,
-        loop: For,
-        stmts: Iterable[Stmt],
-        number: Expr,
-        stage: int,
-        renamed: Iterable[Stmt],
+        self, loop: For, stmts: Iterable[Stmt], number: Expr, stage: int, renamed: Iterable[Stmt]
     ) -> Body:
         """Statements of a stage as iteration `number` of the new loop executes them; definitions
         among `renamed` get names that are free."""
@@ -225,13 +215,3 @@ def _taken(stmt: Stmt) -> Stmt | Body:
         return stmt
     side = stmt.then if stmt.condition.value else stmt.orelse
     return stmt if any(isinstance(s, Let) for s in side) else side
-
-
-def _guard(loop: For, stage: int, last: int, body: Body) -> Body:
-    """The statements of a stage, in the iterations of the new loop that are one of the old."""
-    exists: list[Expr] = []
-    if stage:
-        exists.append(loop.var >= loop.start + stage)
-    if stage < last:
-        exists.append(loop.var < loop.stop + stage)
-    return (If(reduce(partial(binary, "and"), exists), body, (), loop.loc),) if exists else body

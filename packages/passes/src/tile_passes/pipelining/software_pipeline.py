@@ -40,18 +40,9 @@ from tile_passes.clock.loop_timetable import Timetable
 from tile_passes.clock.occupancy import Times, times_of_work
 from tile_passes.memory.overflow import overflow_by_versions
 from tile_passes.pipelining.assign_stages import assign_stages
-from tile_passes.pipelining.dependence_graph import (
-    Iteration,
-    Unit,
-    dependence_graph,
-    owners,
-)
+from tile_passes.pipelining.dependence_graph import Iteration, Unit, dependence_graph, owners
 from tile_passes.pipelining.given_order import given_order
-from tile_passes.pipelining.modulo_schedule import (
-    Arrangement,
-    arrangements,
-    as_written,
-)
+from tile_passes.pipelining.modulo_schedule import Arrangement, arrangements, as_written
 from tile_passes.pipelining.plan_versions import (
     Candidates,
     fits,
@@ -114,10 +105,9 @@ def _stages(
     ours: Mapping[Buffer, bool],
     target: Target,
 ) -> Stages | OneStage:
-    """As many stages as the modelled times need, and fewer where the versions do not fit. A tile
-    that stages share and that is loaded is loaded ahead, if there is room for one version more.
-    That comes before more iterations in flight, as a load that waits for the last stage delays
-    each of them."""
+    """As many stages as the modelled times need, and fewer where the versions do not fit. Before
+    that, loaded tiles that stages share get one version more where there is room: a load that waits
+    for the last stage delays each iteration."""
     loop = iteration.loop
     scratch = {a.buffer for a in func.launch.allocs if a.scratch}
     declared = frozenset(b for b, by_author in ours.items() if by_author)
@@ -131,7 +121,7 @@ def _stages(
         least = versions_of(arrangement, fresh, ours.keys())
         versions = {b: n + (ahead and b in loaded) for b, n in least.items() if n > 1}
         stages = Stages(iteration, arrangement, versions, declared)
-        overfull = overfull_memory(skew_loops(func, [stages], target), target)
+        overfull = overfull_memory(skew_loops(func, (stages,), target), target)
         if overfull is None:
             return stages
     assert overfull is not None, "one count of stages is tried at least"
@@ -166,8 +156,7 @@ def _unmovable(loop: For) -> OneStage | None:
 
 
 def pipeline_core(func: Func, target: Target) -> list[Schedule]:
-    """Plan every pipelined loop inside a core, inner ones first; none where the order inside a core
-    is the author's."""
+    """Plan every pipelined loop inside a core, inner ones first; none in manual order."""
     if Automatic.SYNC not in func.automatic:
         return []
     candidates = version_candidates(func)
@@ -182,7 +171,8 @@ def pipeline_core(func: Func, target: Target) -> list[Schedule]:
         others = {b: n for b, n in versions.items() if b not in each.handed}
         versions = {**others, **schedule.versions}
         found.append(schedule)
-    if any(s.skewed for s in found) and overfull_memory(skew_loops(func, found, target), target):
+    skewed = any(s.skewed for s in found)
+    if skewed and overfull_memory(skew_loops(func, tuple(found), target), target):
         why = "orders of several loops need more memory"
         return [s if s.loop.given else s.as_written(why) for s in found]
     return found
@@ -216,14 +206,13 @@ class _CorePlanner:
 
     def of_best_stages(self) -> Schedule:
         """As many as make the loop faster; one if two do not."""
-        best = self.of_stages(2)
-        alone = self.timed(as_written(self.iteration), {})
+        best, text = self.of_stages(2), as_written(self.iteration)
+        alone = self.timed(text, {})
         if best.times.whole >= STAGE_WORTH * alone.whole:
-            text = as_written(self.iteration)
-            why = "rounds that overlap are not faster"
             return replace(
-                best, arrangement=text, versions={}, times=alone, text=alone, asked=1, why=why
-            )
+                best, arrangement=text, versions={}, times=alone, text=alone, asked=1,
+                why="rounds that overlap are not faster",
+            )  # fmt: skip
         for stages in count(3):
             versions = self.versions_in_text(stages)
             if any(versions.get(b, 1) < stages for b in self.given.handed):
@@ -273,7 +262,7 @@ class _CorePlanner:
                     )
         faster.sort(key=lambda s: s.times.whole)
         for schedule in faster[:MOST_TRIED]:
-            written = skew_loops(self.func, [*self.inner, schedule], self.target)
+            written = skew_loops(self.func, (*self.inner, schedule), self.target)
             if not overfull_memory(written, self.target):
                 return schedule
         why = "other orders need more memory" if faster else "no other order is faster"
@@ -326,11 +315,9 @@ class _CorePlanner:
         self, arrangement: Arrangement, versions: Mapping[Buffer, int]
     ) -> dict[Buffer, int] | None:
         """The versions with those that an order needs; None where there is no room for them."""
-        found = {**self.versions, **versions}
-        grown = {}
-        for buffer, least in versions_of(arrangement, self.fresh).items():
-            if least > found.get(buffer, 1):
-                found[buffer] = grown[buffer] = least
+        found, least = {**self.versions, **versions}, versions_of(arrangement, self.fresh)
+        grown = {b: count for b, count in least.items() if count > found.get(b, 1)}
+        found |= grown
         if not all(fits(self.func, found, b.memory, self.target) for b in grown):
             return None
         return {b: found[b] for b in self.fresh if b in found}

@@ -72,7 +72,7 @@ class Item:
 def works_on(stmt: Stmt) -> frozenset[Core]:
     """The cores that do work of their own in a statement outside of sections."""
     found = set[Core]()
-    for s, core in _with_cores((stmt,), Core.EITHER):
+    for s, core in with_cores((stmt,), Core.EITHER):
         if core is not Core.EITHER and _works(s):
             found.add(core)
             if found == BOTH:
@@ -154,14 +154,14 @@ def _works(stmt: Stmt) -> bool:
     return isinstance(stmt, (Op, Store)) or bool(loads(stmt))
 
 
-def _with_cores(body: Body, core: Core) -> Iterator[tuple[Stmt, Core]]:
+def with_cores(body: Body, core: Core) -> Iterator[tuple[Stmt, Core]]:
     """Every statement with the core that runs it."""
     for stmt in body:
         inner = stmt.core if isinstance(stmt, Section) else core
         own = inner if inner is not Core.EITHER else _own_core(stmt)
         yield stmt, own
         for b in bodies(stmt):
-            yield from _with_cores(b, inner)
+            yield from with_cores(b, inner)
 
 
 def gm_accesses(
