@@ -40,7 +40,7 @@ HOST = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++")), "
 CACHING = remembering(Compiler(tuple(shlex.split(HOST))))
 # So many cases of a test are kept, and of one in these folders, which compiles and simulates.
 KEPT, KEPT_COMPILED = 2, 1
-COMPILED = frozenset(("conformance", "end_to_end", "runtime"))
+COMPILED = frozenset(("conformance", "end_to_end", "runtime", "timing"))
 
 
 # What failed at night: what it printed, and the examples, which the next night tries first.
