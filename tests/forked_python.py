@@ -28,7 +28,7 @@ from pathlib import Path
 from types import ModuleType
 
 _PRELOADED = (
-    "numpy", "torch", "torch._dynamo", "tile_frontend", "tile_passes.explain.explanations",
+    "numpy", "torch", "tile_frontend", "tile_passes.explain.explanations",
     "tile_codegen_ascendc.emit", "tile_runtime.jit_kernels",
 )  # fmt: skip
 _PATH = "PYTHONPATH"
