@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 PACKAGES := ir frontend passes codegen_ascendc runtime
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n 2 -rs
+# Empty is unset: pytest keeps the test modules as it rewrote them, which takes it ten seconds.
+export PYTHONDONTWRITEBYTECODE :=
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -28,8 +28,8 @@ from pathlib import Path
 from types import ModuleType
 
 _PRELOADED = (
-    "numpy", "torch", "tile_frontend", "tile_passes.explain.explanations", "tile_codegen_ascendc.emit",
-    "tile_runtime.jit_kernels",
+    "numpy", "torch", "tile_frontend", "tile_passes.explain.explanations",
+    "tile_codegen_ascendc.emit", "tile_runtime.jit_kernels",
 )  # fmt: skip
 _PATH = "PYTHONPATH"
 # Threads that ask at once have one server.

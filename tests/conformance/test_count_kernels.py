@@ -119,6 +119,7 @@ def test_kernels_are_functions_around_launches(examples: Path) -> None:
     assert kernels_of("a.py", ast.parse("with T.Kernel(1): pass")) == []
 
 
+@pytest.mark.usefixtures("quick_scripts")
 def test_a_script_counts_for_the_kernels_that_it_launches(examples: Path, tmp_path: Path) -> None:
     path = examples / "part" / "example.py"
     path.write_text(EXAMPLE.replace("import fla.ops", ""))
@@ -132,6 +133,7 @@ def test_a_script_counts_for_the_kernels_that_it_launches(examples: Path, tmp_pa
     assert launches_in(tmp_path / "nothing", examples) == frozenset()
 
 
+@pytest.mark.usefixtures("quick_scripts")
 def test_cases_run_in_children_that_may_end(examples: Path, tmp_path: Path) -> None:
     """A package that is not there is imported; a row that ends its process is one that failed; a
     wrong result is named first."""

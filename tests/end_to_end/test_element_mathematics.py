@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import running
 
 import tile_frontend as T
 from tile_ir import Automatic, Func, KernelError
@@ -97,11 +98,13 @@ def data(case: Case) -> tuple[Any, Any]:
 
 
 @pytest.fixture(scope="module")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> tuple[KernelBatch, dict[str, int]]:
+def batch(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[KernelBatch, dict[str, int]]:
     kernels = KernelBatch(tmp_path_factory.mktemp("mathematics"))
     places = {
-        name: kernels.add(kernel(case.function, "float32", T.Parallel), [Automatic.SYNC])
-        for name, case in CASES.items()
+        name: kernels.add(kernel(CASES[name].function, "float32", T.Parallel), [Automatic.SYNC])
+        for name in sorted(running(request, "name"))
     }
     kernels.build()
     return kernels, places

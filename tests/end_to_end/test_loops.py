@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import running
 
 import tile_frontend as T
 from tile_ir import Func
@@ -144,10 +145,14 @@ DOMAINS = [
 
 
 @pytest.fixture(scope="module")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> tuple[KernelBatch, dict[Any, int]]:
+def batch(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[KernelBatch, dict[Any, int]]:
+    """Kernels of the cases that run."""
     batch = KernelBatch(tmp_path_factory.mktemp("loops"))
-    numbers: dict[Any, int] = {name: batch.add(func) for name, (func, _) in LOOPS.items()}
-    for domain, blocks in DOMAINS:
+    names, domains = running(request, "name"), running(request, "domain")
+    numbers: dict[Any, int] = {n: batch.add(f) for n, (f, _) in LOOPS.items() if n in names}
+    for domain, blocks in (d for d in DOMAINS if d[0] in domains):
         for group in (1, 2, 4, 8):
             numbers[domain, blocks, group] = batch.add(persistent(domain, blocks, group))
     batch.build()

@@ -57,13 +57,14 @@ def test_one_launch_equals_ten_bit_by_bit(example: Any) -> None:
         assert close(found, example.in_torch(x, angles, layer))
 
 
-def test_layers_in_one_launch(example: Any) -> None:
+@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.exhaustive)])
+def test_layers_in_one_launch(example: Any, count: int) -> None:
     torch.manual_seed(0)
     kernels = example.Kernels(**SIZES, block_N=64, block_K=64)
-    func = example.decoder_block(kernels, layers=3)
+    func = example.decoder_block(kernels, layers=count)
     launch = T.compile(func, out_idx=[-1], pass_configs=example.AUTOMATIC)
     x, angles, _ = given(example, 2, 70)
-    layers = [example.random_layer(2, 70, **SIZES) for _ in range(3)]
+    layers = [example.random_layer(2, 70, **SIZES) for _ in range(count)]
     found = launch(x, *angles, *(t for layer in layers for t in layer.values()))
     for layer in layers:
         x = example.in_torch(x, angles, layer)

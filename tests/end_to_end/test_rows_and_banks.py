@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept_cases import running
 
 import tile_frontend as T
 from tile_codegen_ascendc import emit
@@ -93,20 +94,22 @@ class Kernels:
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Kernels:
+def kernels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Kernels:
+    """Those of the cases that run."""
     made = Kernels(KernelBatch(tmp_path_factory.mktemp("rows")))
-    for dtype in TYPES:
-        for columns in COLUMNS:
+    dtypes, columns_run = running(request, "dtype"), running(request, "columns")
+    for dtype in (t for t in TYPES if t in dtypes):
+        for columns in (c for c in COLUMNS if c in columns_run):
             for i, rows in enumerate(ROWS):
                 made.add((rows, columns, dtype), against(rows, columns, dtype, BEFORE[i % 3]))
-    for before in (*BEFORE, 64, 256):
+    for before in sorted(running(request, "before")):
         made.add(("timed", before), against(33, 512, "float32", before))
     made.add("no room", against(16, 512, "float32", 0, 150 * 1024))
-    for fold in FOLDS:
-        for columns in REDUCED:
+    for fold in sorted(running(request, "fold")):
+        for columns in (c for c in REDUCED if c in columns_run):
             for rows in FEW:
                 made.add((fold, rows, columns), reduced(rows, columns, fold))
-        for columns in NARROW:
+        for columns in (c for c in NARROW if c in columns_run):
             for rows in (1, 8, 19, 40):
                 for pitch in (8, 24, 64):
                     made.add((fold, rows, columns, pitch), reduced(rows, columns, fold, pitch))

@@ -4,7 +4,7 @@ import itertools
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept_cases import examples
+from kept_cases import examples, kept_number
 
 import tile_frontend as T
 from tile_frontend._language.loops import tile_coordinates
@@ -13,7 +13,7 @@ from tile_ir.expr import Const, constant_value
 sizes = st.integers(1, 9)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(kept_number(60)))
 @given(domain=st.lists(sizes, min_size=1, max_size=3), group=st.integers(1, 10))
 def test_persistent_is_a_bijection_for_every_group_size(domain, group):
     total = 1
@@ -70,7 +70,7 @@ def test_persistent_has_no_round_without_a_tile(show):
     ]
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(kept_number(60)))
 @given(
     rows=sizes, columns=sizes, off=st.integers(1, 10), direction=st.integers(0, 1),
     ragged=st.integers(0, 15),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept_cases import examples
+from kept_cases import examples, kept_number
 from structural_equality import structurally_equal
 
 import tile_ir
@@ -140,7 +140,7 @@ def bodies(draw: st.DrawFn, names: tuple[Var, ...], depth: int) -> Body:
     return tuple(result)  # type: ignore[arg-type]
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(kept_number(150)))
 @given(st.data())
 @pytest.mark.exhaustive
 def test_generated_functions(data: st.DataObject) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from kept_cases import examples
+from kept_cases import examples, kept_number
 
 from tile_ir import KernelError
 from tile_ir.costs.timing import DEFAULT_TIMING
@@ -148,7 +148,7 @@ def test_almost_nothing(count: int) -> None:
     assert len(slices(trace)) == count
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(kept_number(60)))
 @given(chance_runs())
 def test_runs_by_chance(run: TimedRun) -> None:
     trace = chrome_trace(run)
@@ -159,7 +159,7 @@ def test_runs_by_chance(run: TimedRun) -> None:
     )
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(kept_number(60)))
 @given(chance_runs())
 def test_lanes_do_not_overlap(run: TimedRun) -> None:
     events = run.timeline.events

@@ -13,7 +13,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept_cases import examples
+from kept_cases import examples, kept_number
 
 import tile_frontend as T
 from page_parser import columns, parse
@@ -176,7 +176,7 @@ def test_columns_hold_the_events(any_run: TimedRun) -> None:
     assert [int(number[i]) for i in contents["critical"]] == list(any_run.timeline.critical_path())
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(kept_number(40)))
 @given(chance_runs())
 def test_stretches_can_be_searched(run: TimedRun) -> None:
     """Ends rise within a lane, begins among the marks, and together the stretches are everything."""
@@ -192,7 +192,7 @@ def test_stretches_can_be_searched(run: TimedRun) -> None:
     assert covered == len(run.timeline.events)
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(kept_number(40)))
 @given(chance_runs())
 def test_shares_of_a_pipe_are_at_most_the_whole(run: TimedRun) -> None:
     for share in pipe_shares(run.timeline):
@@ -348,7 +348,7 @@ def test_what_does_not_fit_is_left_out_and_said() -> None:
         report_page(run, blocks=[5])
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(kept_number(30)))
 @given(run=chance_runs(), limit=st.integers(0, 12))
 def test_any_part_can_be_drawn(run: TimedRun, limit: int) -> None:
     _, found = columns(parse(report_page(run, event_limit=limit)))

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from kept_cases import examples
+from kept_cases import examples, kept_number
 
 from page_parser import parse
 from planted_causes import PLANTED, Planted
@@ -79,7 +79,7 @@ def test_blocks_follow_each_other_on_their_cores() -> None:
     assert 95 <= len(chains.last) <= 105
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(kept_number(40)))
 @given(chance_runs())
 def test_any_run_has_a_verdict(run: TimedRun) -> None:
     measures = Measures(run)

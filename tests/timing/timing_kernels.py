@@ -5,6 +5,7 @@ Every kernel is an `extern "C" __global__ __aicore__ void name(...)` in one of t
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -71,23 +72,25 @@ def _stub(kernel: Kernel) -> str:
 @lru_cache(maxsize=1)
 def library() -> Path:
     """The compiled library; kept in the temporary folder until a source or header changes."""
-    unit = "".join(f'#include "{path}"\n' for path in sources())
-    unit += "".join(_stub(kernel) for kernel in kernels().values())
     headers = sorted(builder().include_directory().rglob("*.h"))
     content = b"".join(p.read_bytes() for p in [*sources(), *FOLDER.glob("*.h"), *headers])
     folder = Path(tempfile.gettempdir()) / f"tile-simulator-tests-{os.getuid()}"
     folder.mkdir(exist_ok=True)
-    key = hashlib.sha256(bytes([SANITIZE]) + unit.encode() + content).hexdigest()[:16]
+    # Checkouts with the same sources share it.
+    stubs = "".join(_stub(kernel) for kernel in kernels().values())
+    key = hashlib.sha256(bytes([SANITIZE]) + stubs.encode() + content).hexdigest()[:16]
     target = folder / f"timing-{key}.so"
-    if not target.exists():
-        source = folder / f"timing-{key}.cpp"
-        source.write_text(unit)
-        scratch = folder / f"timing-{key}.{os.getpid()}.tmp"
-        flags = builder().kernel_flags(sanitize=SANITIZE)
-        command = [builder().find_compiler(), *flags, "-shared", str(source), "-o", str(scratch)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, result.stderr[:8000]
-        os.replace(scratch, target)
+    with open(folder / f"timing-{key}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process of tests may be at it
+        if not target.exists():
+            source = folder / f"timing-{key}.cpp"
+            source.write_text("".join(f'#include "{path}"\n' for path in sources()) + stubs)
+            made = folder / f"timing-{key}.tmp"
+            flags = builder().kernel_flags(sanitize=SANITIZE)
+            command = [builder().find_compiler(), *flags, "-shared", str(source), "-o", str(made)]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert result.returncode == 0, result.stderr[:8000]
+            os.replace(made, target)
     return target
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+
+from forked_python import run_python
 
 SETTINGS = {"TILE_TARGET": "sim", "TILE_TIMEOUT": "300", "OMP_NUM_THREADS": "1"}
 
@@ -18,31 +20,37 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
+# The result of each process.
+Started = list["Future[subprocess.CompletedProcess[str]]"]
+
+
 def started(
-    count: int, program: Path, *what: str, settings: Mapping[str, str] = {}
-) -> list[subprocess.Popen[str]]:
-    """So many processes of a group."""
+    count: int, program: Path, *what: str, settings: Mapping[str, str] = {}, seconds: float = 280
+) -> Started:
+    """So many processes of a group, which begin with all imported."""
     address = {
         "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count),
     }  # fmt: skip
-    return [
-        subprocess.Popen(
-            [sys.executable, str(program), *what],
+    pool = ThreadPoolExecutor(count)
+    found = [
+        pool.submit(
+            run_python,
+            [str(program), *what],
             env={
                 **os.environ, **SETTINGS, **address, "RANK": str(rank), "LOCAL_RANK": str(rank),
                 **settings,
             },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            seconds=seconds,
         )
         for rank in range(count)
     ]  # fmt: skip
+    pool.shutdown(wait=False)
+    return found
 
 
-def outputs_of(processes: list[subprocess.Popen[str]], seconds: float = 280) -> list[str]:
+def outputs_of(processes: Started) -> list[str]:
     """What each has printed at its end. Raises AssertionError where one has failed."""
-    found = [process.communicate(timeout=seconds) for process in processes]
-    for process, (_, errors) in zip(processes, found, strict=True):
-        assert process.returncode == 0, errors[-4000:]
-    return [output for output, _ in found]
+    found = [process.result() for process in processes]
+    for done in found:
+        assert done.returncode == 0, done.stderr[-4000:]
+    return [done.stdout for done in found]

@@ -17,8 +17,8 @@ SEVERAL = [name for name in EXAMPLES if not name.endswith("_of_one")]
 
 
 def _same_bytes(ranks: int, names: list[str], folder: Path) -> None:
-    processes = started(ranks, Path(rank_program.__file__), "shared,messages", *names)
-    told = outputs_of(processes, 900)[0]
+    program = Path(rank_program.__file__)
+    told = outputs_of(started(ranks, program, "shared,messages", *names, seconds=900))[0]
     lines = re.findall(r"(\w+) +(shared|messages) +ok +bytes (.*)", told)
     assert len(lines) == 2 * len(names), told
     for name, transport, digests in lines:

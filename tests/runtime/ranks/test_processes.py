@@ -47,7 +47,7 @@ def _told(*what: str) -> list[dict[str, str]]:
     """What each of two processes says of each thing that they do, as `shared:raise`, one after the
     other; nobody waits for a time limit."""
     begin = time.monotonic()
-    outputs = [process.communicate(timeout=280)[0] for process in started(2, PROGRAM, *what)]
+    outputs = [process.result().stdout for process in started(2, PROGRAM, *what)]
     assert time.monotonic() - begin < 240
     return [dict(re.findall(r"(\w+:\w+), rank \d: (.*)", output)) for output in outputs]
 
