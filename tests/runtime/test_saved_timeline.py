@@ -41,7 +41,10 @@ def test_round_trip(tmp_path: Path, name: str) -> None:
         assert again.timeline.busy() == run.timeline.busy()
 
 
-@settings(max_examples=examples(kept_number(25)), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(kept_number(25)),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(run=chance_runs())
 def test_round_trip_of_runs_by_chance(tmp_path: Path, run: TimedRun) -> None:
     save_run(run, tmp_path / "run.npz")
@@ -71,7 +74,10 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     refused(tmp_path)
 
 
-@settings(max_examples=examples(kept_number(60)), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(kept_number(60)),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(data=st.data())
 def test_damaged_files_are_refused(tmp_path: Path, data: st.DataObject) -> None:
     """A byte changed or the end cut off: the checksums of the archive notice, or it is the same."""
