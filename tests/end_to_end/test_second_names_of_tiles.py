@@ -146,3 +146,31 @@ def test_a_sum_in_another_shape(rounds: int, begins: bool) -> None:
     found = torch.zeros(2, 16, 16)
     sums_in_another_shape(x, k, found, rounds, begins)
     torch.testing.assert_close(found, want)
+
+
+@jit
+def copied_before(A, B):
+    """An operand is a copy of a tile that its second name changes behind that."""
+    M, K, N = T.const("M, K, N")
+    A: T.Tensor((M, K), T.float16)
+    B: T.Tensor((K, N), T.float16)
+    Y = T.empty((M, N), T.float32)
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((M, K), T.float16)
+        line = T.reshape(a, (M * K,))
+        kept = T.alloc_shared((M, K), T.float16)
+        b = T.alloc_shared((K, N), T.float16)
+        c = T.alloc_fragment((M, N), T.float32)
+        T.copy(A, a)
+        T.copy(B, b)
+        T.copy(a, kept)
+        T.fill(line, 1)
+        T.gemm(kept, b, c, clear_accum=True)
+        T.copy(c, Y)
+    return Y
+
+
+def test_a_copy_that_a_second_name_of_its_source_does_not_change() -> None:
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (32, 32)).half(), torch.randint(-3, 4, (32, 32)).half()
+    torch.testing.assert_close(copied_before(a, b), a.float() @ b.float())
