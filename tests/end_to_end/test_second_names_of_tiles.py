@@ -146,3 +146,57 @@ def test_a_sum_in_another_shape(rounds: int, begins: bool) -> None:
     found = torch.zeros(2, 16, 16)
     sums_in_another_shape(x, k, found, rounds, begins)
     torch.testing.assert_close(found, want)
+
+
+@jit
+def copied_before(A, B):
+    """An operand is a copy of a tile that its second name changes behind that."""
+    M, K, N = T.const("M, K, N")
+    A: T.Tensor((M, K), T.float16)
+    B: T.Tensor((K, N), T.float16)
+    Y = T.empty((M, N), T.float32)
+    with T.Kernel(1, threads=128):
+        a = T.alloc_shared((M, K), T.float16)
+        line = T.reshape(a, (M * K,))
+        kept = T.alloc_shared((M, K), T.float16)
+        b = T.alloc_shared((K, N), T.float16)
+        c = T.alloc_fragment((M, N), T.float32)
+        T.copy(A, a)
+        T.copy(B, b)
+        T.copy(a, kept)
+        T.fill(line, 1)
+        T.gemm(kept, b, c, clear_accum=True)
+        T.copy(c, Y)
+    return Y
+
+
+def test_a_copy_that_a_second_name_of_its_source_does_not_change() -> None:
+    torch.manual_seed(0)
+    a, b = torch.randint(-3, 4, (32, 32)).half(), torch.randint(-3, 4, (32, 32)).half()
+    torch.testing.assert_close(copied_before(a, b), a.float() @ b.float())
+
+
+@jit
+def some_made_anew(B, X, Y):
+    """A sum with two names that some blocks make anew."""
+    B: T.Tensor((32, 32), T.float16)
+    X: T.Tensor((32, 32), T.float32)
+    Y: T.Tensor((2, 1024), T.float32)
+    with T.Kernel(2, threads=128) as bx:
+        b = T.alloc_shared((32, 32), T.float16)
+        c = T.alloc_fragment((32, 32), T.float32)
+        line = T.reshape(c, (1024,))
+        T.copy(B, b)
+        T.copy(X, c)
+        if bx > 0:
+            T.gemm(b, b, c, clear_accum=True)
+        T.copy(line, Y[bx, :])
+
+
+def test_a_sum_that_some_blocks_make_anew() -> None:
+    torch.manual_seed(0)
+    b, x = torch.randint(-3, 4, (32, 32)).half(), torch.randn(32, 32)
+    y = torch.zeros(2, 1024)
+    some_made_anew(b, x, y)
+    assert torch.equal(y[0], x.flatten())
+    assert torch.equal(y[1], (b.float() @ b.float()).flatten())

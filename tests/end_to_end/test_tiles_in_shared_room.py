@@ -109,3 +109,26 @@ def test_tiles_in_use_keep_their_room() -> None:
     c, d = all_the_time(a, b, f, 128, 352)
     torch.testing.assert_close(c, f[:, None] / a, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(d, f[:, None] / b, rtol=1e-5, atol=1e-5)
+
+
+@jit
+def backwards(A):
+    """Rows from the last on, some of which have room at a time."""
+    A: T.Tensor((96, 256), T.float32)
+    B = T.empty((96, 256), T.float32)
+    with T.Kernel(1, threads=1):
+        a = T.alloc_fragment((96, 256), T.float32)
+        b = T.alloc_fragment((64, 256), T.float32)
+        T.copy(A, a)
+        T.copy(A[0:64, :], b)
+        for i, j in T.Parallel(96, 256):
+            B[95 - i, 255 - j] = a[i, j]
+        T.copy(b, B[32:96, :])
+    return B
+
+
+def test_some_rows_at_a_time_in_another_order() -> None:
+    a = torch.randn(96, 256)
+    expected = a.flip(0, 1)
+    expected[32:] = a[:64]
+    assert torch.equal(backwards(a), expected)

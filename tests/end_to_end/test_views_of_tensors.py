@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import tile_frontend as T
-from tile_runtime import jit
+from tile_runtime import compile, jit
 
 
 @jit(out_idx=[1, 2])
@@ -45,3 +45,21 @@ def test_views_stand_above_launches(
     y, z = flat(*shape)(x)
     assert torch.equal(y, x * 2)
     assert torch.equal(z, x * 2 + x)
+
+
+def test_a_tensor_is_written_under_its_other_name() -> None:
+    """Autograd is told, as by the tensor's own name."""
+
+    @T.prim_func
+    def doubled(X: T.Tensor((8, 32), "float32"), Y: T.Tensor((8, 32), "float32")):
+        with T.Kernel(1, threads=128):
+            flat = T.view(Y, (256,))
+            for i in T.Parallel(256):
+                flat[i] = X[i // 32, i % 32] * 2
+
+    saved = torch.ones(8, 32)
+    power = torch.ones(8, 32, requires_grad=True) * saved
+    compile(doubled)(torch.ones(8, 32), saved)
+    assert torch.equal(saved, torch.full((8, 32), 2.0))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        power.sum().backward()

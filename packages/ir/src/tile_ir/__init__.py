@@ -189,6 +189,7 @@ from tile_ir.traversal import (
     with_bodies,
     with_statements,
     written_buffers,
+    written_tensors,
 )
 
 if TYPE_CHECKING:
@@ -246,4 +247,5 @@ __all__ = [
     "to_bytes", "trailing_matrix",
     "transfer_rows", "unary", "variables_in", "variables_of", "verify", "walk", "walk_expr",
     "walk_ops", "warn", "with_bodies", "with_statements", "written_buffers",
+    "written_tensors",
 ]  # fmt: skip

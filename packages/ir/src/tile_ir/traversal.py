@@ -296,6 +296,13 @@ def written_buffers(body: Body) -> frozenset[Buffer]:
     return frozenset(found)
 
 
+def written_tensors(func: Func) -> frozenset[Buffer]:
+    """The tensors that a function writes, under their own names or others."""
+    tensors = {a.buffer: a.alias_of for a in func.launch.allocs if a.alias_of is not None}
+    found = {tensors.get(b, b) for b in written_buffers(func.launch.body)}
+    return frozenset(t for t in func.tensors if t in found)
+
+
 def buffers(func: Func) -> tuple[Buffer, ...]:
     """All buffers of a function: tensors, then allocations."""
     return (*func.tensors, *(a.buffer for a in func.launch.allocs))

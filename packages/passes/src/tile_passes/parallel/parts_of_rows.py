@@ -73,4 +73,5 @@ def _rows_from(
     (moved,) = map_expressions((leaf.stmt,), partial(substitute, values=values))
     assert isinstance(moved, Store), "a store is taken in parts"
     several = replace(outer, var=row, start=as_expr(0), stop=as_expr(count))
-    return steps_of(moved, Leaf((several, *inner), (), moved), known)
+    inside = {**known, row: loop_range(several, known)}
+    return steps_of(moved, Leaf((several, *inner), (), moved), inside)

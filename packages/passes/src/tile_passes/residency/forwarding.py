@@ -27,13 +27,16 @@ def forward_copies(func: Func) -> Func:
     that changes, by products or by copies to gm."""
     launch = func.launch
     body = launch.body
+    single = with_one_name(func)
     gone = set[Buffer]()
     for tile in open_tiles(func):
         copy = _only_writer(body, tile)
         if copy is None:
             continue
         source = copy.region("src").buffer
-        if source in gone or not _all_readers_follow(body, copy, tile, source):
+        if source in gone or source not in single:  # another name may change it
+            continue
+        if not _all_readers_follow(body, copy, tile, source):
             continue
         body = rewrite(body, lambda s, copy=copy: () if s is copy else s)  # type: ignore[misc]
         body = replace_buffers(body, {tile: source})

@@ -127,7 +127,11 @@ class OperandTile:
         dst = op.region("dst")
         homes = {OPERAND: self.operand, TILE: self.tile}
         wanted = [role for role in (OPERAND, TILE) if role in later] or [OPERAND]
-        new: list[Stmt] = [*(replace_buffers((op,), {self.buffer: homes[r]})[0] for r in wanted)]
+        before: list[Stmt] = []
+        if wanted == [OPERAND] and not dst.is_whole():
+            before = self._handover(valid, op.loc)  # the rest of the tile
+            valid = valid | {OPERAND} if before else valid
+        new = [*before, *(replace_buffers((op,), {self.buffer: homes[r]})[0] for r in wanted)]
         held = (r for r in wanted if dst.is_whole() or r in valid or not valid)
         return new, frozenset(held)
 

@@ -91,10 +91,11 @@ class _NameWriter:
         self.allocs.append(Alloc(tile, name.loc))
         stmts = tuple(run.stmts)
         inside = replace_buffers(stmts, {name: tile})
-        before = (
-            [handover(name, tile, stmts[0].loc)] if ValueUses(name).of_body(stmts).reads else []
-        )
-        after = [handover(tile, name, stmts[-1].loc)] if name in written_buffers(stmts) else []
+        written, use = name in written_buffers(stmts), ValueUses(name).of_body(stmts)
+        # What is copied back is the value of before where no product ran.
+        needed = bool(use.reads) or (written and not use.ends)
+        before = [handover(name, tile, stmts[0].loc)] if needed else []
+        after = [handover(tile, name, stmts[-1].loc)] if written else []
         return (*before, *inside, *after, *run.behind)
 
 

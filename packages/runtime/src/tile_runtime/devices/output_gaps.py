@@ -7,7 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from tile_ir import Buffer, Func, written_buffers
+from tile_ir import Buffer, Func, written_tensors
 from tile_runtime.simulator.simulation_error import Fault
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _name(func: Func, position: int) -> str | None:
 def gap_hint(func: Func, call: Bound, position: int) -> str:
     """Return the hint for an output that is not written, or not to its end."""
     hint = "or pass it in as an argument: leave it out of out_idx"
-    if func.params[position] in written_buffers(func.launch.body):
+    if func.params[position] in written_tensors(func):
         return f"write all of it, {hint}"
     store = f"store the result with T.copy(tile, {func.params[position].name}[...])"
     return f"{store}, {hint}{_unnamed(func, call)}"
@@ -45,7 +45,7 @@ def gap_hint(func: Func, call: Bound, position: int) -> str:
 
 def _unnamed(func: Func, call: Bound) -> str:
     """The parameters that the kernel writes, where out_idx names others."""
-    written = written_buffers(func.launch.body)
+    written = written_tensors(func)
     positions = [i for i, p in enumerate(func.params) if isinstance(p, Buffer) and p in written]
     if not positions or set(positions) & set(call.returned):
         return ""

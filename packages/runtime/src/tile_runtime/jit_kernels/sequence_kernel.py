@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import Any, NoReturn, cast
 
-from tile_ir import Func, LaunchSequence, written_buffers
+from tile_ir import Func, LaunchSequence, written_tensors
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.jit_kernels.build import Built, Timings
 from tile_runtime.jit_kernels.kernel import JITKernel
@@ -156,8 +156,7 @@ class SequenceKernel(JITKernel):
 
 def _written(func: Func) -> set[int]:
     """Those of them that it writes."""
-    tensors = {a.buffer: a.alias_of for a in func.launch.allocs if a.alias_of is not None}
-    found = {tensors.get(b, b) for b in written_buffers(func.launch.body)}
+    found = written_tensors(func)
     return {i for i, p in enumerate(func.params) if p in found}
 
 

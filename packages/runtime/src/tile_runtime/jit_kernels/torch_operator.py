@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from tile_ir import CallError, KernelError, did_you_mean, written_buffers
+from tile_ir import CallError, KernelError, did_you_mean, written_tensors
 from tile_runtime.jit_kernels.no_gradient import (
     no_gradient,
     wants_gradient,
@@ -92,7 +92,7 @@ class _TorchOperator:
         """The inputs that are written. One that is and is not named would be a silent change."""
         kernel = self.kernel
         tensors = [p.name for p in self.inputs if isinstance(p, TensorParam)]
-        seen = {b.name for b in written_buffers(kernel.prim_func.launch.body)} & set(tensors)
+        seen = {b.name for b in written_tensors(kernel.prim_func)} & set(tensors)
         named = seen if mutates is None else set([mutates] if isinstance(mutates, str) else mutates)
         for unknown in sorted(named - set(tensors)):
             raise self._error(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from tile_ir import Automatic, DType, Func, written_buffers
+from tile_ir import Automatic, DType, Func, written_tensors
 from tile_runtime.launcher.call_plan import CallPlan
 from tile_runtime.launcher.check_arguments import ArgumentChecker
 from tile_runtime.launcher.recording_modes import recording_mode
@@ -61,7 +61,7 @@ class ArgumentBinder:
     @cached_property
     def written(self) -> tuple[int, ...]:
         """Which arguments are tensors that the kernel writes."""
-        names = {b.name for b in written_buffers(self._checker.func.launch.body)}
+        names = {b.name for b in written_tensors(self._checker.func)}
         return tuple(n for n, _, _ in self._checker.tensor_slots if self.names[n] in names)
 
     def in_order(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from tile_ir import Buffer, CallError, Func, Loc, did_you_mean, written_buffers
+from tile_ir import Buffer, CallError, Func, Loc, did_you_mean, written_tensors
 from tile_ir.switches import switch
 from tile_runtime.launcher import packed_bytes
 from tile_runtime.launcher.bind_symbols import Size, Symbol, SymbolError, bind_symbols
@@ -219,7 +219,7 @@ class ArgumentChecker:
         """Return the hint for a caller that leaves out the kernel's outputs, to get them as
         results."""
         left_out = range(found, self.signature.declared)
-        written = written_buffers(self.func.launch.body)
+        written = written_tensors(self.func)
         if not left_out or any(self.func.params[i] not in written for i in left_out):
             return None
         names = ", ".join(f"`{self.func.params[i].name}`" for i in left_out)
