@@ -266,19 +266,10 @@ def test_a_branch_may_ask_which_threads_it_is_for() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "S[thread] = 1.0",
-        "S[0] = thread",
-        "v = thread + b",
-        "for i in T.serial(thread, 10): S[i] = 0.0",
-        "if thread < b: S[0] = 1.0",
-        "if thread == 0 or b == 0: S[0] = 1.0",
         "w = T.Select(thread == 0, 1.0, 2.0)",
-        "v = 1.0 if thread == 0 else 2.0",
-        # Each thread has these of its own, or does it once more.
-        "if thread == 0: v = 2.0",
-        "if thread == 0: x[0] = 1.0",
-        "if thread % 32 == 0: T.atomic_add(S[0], 1.0)",
+        # Several threads would do it, each from what it reads.
         "if thread < 2: shared[0] += 1.0",
+        "if thread < b: x[0] += 1.0",
         # Threads have elements of loops each, which the layout decides.
         "for i in T.Parallel(5):\n                if thread == 0: S[i] = 1.0",
         "for i in T.serial(4):\n                if b == i: T.thread_return()",
@@ -298,7 +289,7 @@ def kernel(S: T.Tensor((5,), "float32")):
     linecache.cache["<threads>"] = (len(text), None, text.splitlines(keepends=True), "<threads>")
     with pytest.raises(KernelError) as caught:
         exec(compile(text, "<threads>", "exec"), {"T": T, "__name__": "script"})
-    assert caught.value.slug == "gpu-name" and caught.value.loc is not None
+    assert caught.value.slug in ("gpu-name", "thread-program") and caught.value.loc is not None
 
 
 # What each thread does, in a loop of them ---------------------------------------------------------

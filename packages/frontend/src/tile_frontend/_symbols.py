@@ -87,7 +87,7 @@ NAMES: dict[str, Any] = {
 }  # fmt: skip
 # What scripts for GPUs write besides: hints, and other spellings.
 GPU_NAMES: dict[str, Any] = {
-    **gpu_hints.STOPS, **threads.FUNCTIONS, **gpu_hints.FUNCTIONS, "Ref": allocation.Ref,
+    **gpu_hints.STOPS, **gpu_hints.FUNCTIONS, **threads.FUNCTIONS, "Ref": allocation.Ref,
     "Serial": loops.serial,
     "Unroll": loops.unroll, "Vectorized": loops.vectorized, **element_spellings.SPELLINGS,
     **dict.fromkeys(("FragmentBuffer", "LocalBuffer", "SharedBuffer"), tensors.Tensor),

@@ -197,9 +197,10 @@ class AssignmentEvaluator(CallEvaluator):
             self.fail("operand-kind", what, where, "copy tiles with T.copy")
         self.guarded(stmt, no_packed_scalar, tile.element)
         expr = self.guarded(where, stored_value, value, tile.element)
-        self.guarded(
-            stmt, self.trace.emit, Store(tile.buffer, indices, expr, self.source.loc(stmt))
-        )
+        store = Store(tile.buffer, indices, expr, self.source.loc(stmt))
+        if self.trace.thread is not None:
+            self.trace.thread.assigned.append(store)
+        self.guarded(stmt, self.trace.emit, store)
 
 
 def _is_new_cell(value: Any) -> bool:

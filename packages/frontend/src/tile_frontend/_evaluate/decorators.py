@@ -338,7 +338,7 @@ class Macro(Expandable):
         call = Expansion(self.__name__, source.file, function.lineno, last, here)
         trace.calls.append(call)
         try:
-            returned = evaluator.run(function.body)
+            returned = evaluator.run(evaluator.with_thread_loops(function.body))
             return None if returned is None else returned.value
         except KernelError as error:
             raise error.with_notes([call.note()]) from error.__cause__

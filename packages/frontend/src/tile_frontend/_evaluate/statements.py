@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from tile_frontend._arguments.build_op import build_op
-from tile_frontend._evaluate.assignments import AssignmentEvaluator
 from tile_frontend._evaluate.loop_exits import (
     one_condition_each,
     with_returns,
@@ -16,6 +15,7 @@ from tile_frontend._evaluate.loop_exits import (
 )
 from tile_frontend._evaluate.scope import MISSING, BlockKind
 from tile_frontend._evaluate.static_iteration import MOST_ROUNDS, static_items, unrolled_range
+from tile_frontend._evaluate.threads_in_text import ThreadEvaluator
 from tile_frontend._language.kernel_frames import Frame, IfFrame, KernelFrame
 from tile_frontend._language.loops import AnyLoop, Loop, loop_break
 from tile_frontend._language.ranks import ScaleFrame
@@ -35,7 +35,7 @@ class Returned:
     value: Any
 
 
-class StatementEvaluator(AssignmentEvaluator):
+class StatementEvaluator(ThreadEvaluator):
     """Evaluate the body of one function and emit the statements that it describes."""
 
     def run(self, body: list[ast.stmt]) -> Returned | None:
@@ -352,7 +352,7 @@ class StatementEvaluator(AssignmentEvaluator):
         if body is None:
             hint = "put what is skipped into an `else`"
             self.unsupported("a launch with so many ways to T.thread_return", stmt, hint)
-        return self.run(body)
+        return self.run(self.with_thread_loops(body))
 
     def _inside(
         self, frame: Frame, target: ast.expr | None, place: ast.expr | None, stmt: ast.stmt,

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, NoReturn
 
 from tile_frontend._arguments.atomic_nests import behind_the_nest
-from tile_frontend._tracing.faults import Fault, outside_kernel
+from tile_frontend._tracing.faults import CURRENT, Fault, outside_kernel
 from tile_frontend._tracing.scalars import (
     Scalar,
     known_integer,
@@ -176,6 +176,11 @@ class Loop(AnyLoop):
         if self.step != 1:
             self._emit_steps(trace, names[0], loc, run)
             return
+        if self.kind is LoopKind.PARALLEL and trace.thread is not None:
+            message = (
+                "the threads of the block divide a T.Parallel, but one thread reaches it alone"
+            )
+            raise Fault("thread-program", message, "put it outside of what differs between threads")
         variables = tuple(_variable(trace, n, b) for n, b in zip(names, self.bounds, strict=True))
         parallel = self.kind is LoopKind.PARALLEL
         trace.parallel_depth += parallel
@@ -265,8 +270,11 @@ def Parallel(
 
 
 def vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> Loop:
-    """A loop whose iterations are one vector operation."""
-    return Loop("vectorized", LoopKind.PARALLEL, (_bounds("vectorized", start, stop),))
+    """A loop whose iterations are one vector operation; what one thread does, it does in turn."""
+    trace = CURRENT.get()
+    alone = isinstance(trace, Trace) and trace.thread is not None
+    kind = LoopKind.SERIAL if alone else LoopKind.PARALLEL
+    return Loop("vectorized", kind, (_bounds("vectorized", start, stop),))
 
 
 def grid(*extents: Any) -> Loop:

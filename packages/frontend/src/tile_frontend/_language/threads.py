@@ -11,8 +11,8 @@ from typing import Any
 
 from tile_frontend._dialects.gpu_names import GROUP_OF
 from tile_frontend._language.gpu_hints import GpuName
-from tile_frontend._tracing.faults import Fault
-from tile_frontend._tracing.scalars import Value, python_number
+from tile_frontend._tracing.faults import CURRENT, Fault
+from tile_frontend._tracing.scalars import Scalar, Value, python_number
 from tile_frontend._tracing.trace import Trace, current
 from tile_ir import (
     Automatic,
@@ -107,17 +107,24 @@ def _positive(number: ThreadNumber, divisor: Any) -> int:
     return known
 
 
-def _of_threads(name: str, dim: Any = 0, **others: Any) -> ThreadNumber:
-    """The number of a thread in a dimension of the block, or of its warp, or in it."""
+def _of_threads(name: str, dim: Any = 0, **others: Any) -> ThreadNumber | Scalar | int:
+    """The number of a thread in a dimension of the block; inside a loop over the threads, of the
+    thread of the iteration."""
     trace, number = current(f"T.{name}"), python_number(dim)
     found = ThreadNumber(name, ())
     counts = trace.threads
     answers = Automatic.TILES in trace.automatic and trace.in_launch and not others
     if not answers or not isinstance(number, int) or not 0 <= number < 3:
         raise found.refusal()
+    before = _product(counts[:number])
+    if trace.thread is not None:
+        if number >= len(counts) or counts[number] == 1:
+            return 0
+        here = trace.thread.number
+        quotient = here if before == 1 else here // before
+        return Scalar(quotient if number == len(counts) - 1 else quotient % counts[number])
     if number >= len(counts):
         return ThreadNumber(name, [0] * _product(counts))
-    before = _product(counts[:number])
     return ThreadNumber(name, [t // before % counts[number] for t in range(_product(counts))])
 
 
@@ -126,18 +133,25 @@ _AXES = {f"threadIdx.{axis}": dim for dim, axis in enumerate("xyz")}
 
 def _bound(
     name: str, extent: Any = None, thread: Any = "threadIdx.x", **others: Any
-) -> ThreadNumber:
+) -> ThreadNumber | Scalar | int:
     """The number of a thread in a dimension that has so many."""
-    found = _of_threads(name, _AXES.get(str(thread), -1), **others)
-    if extent is not None and max(found.values) + 1 != python_number(extent):
-        raise found.refusal()
+    dim = _AXES.get(str(thread), -1)
+    found = _of_threads(name, dim, **others)
+    counts = current(f"T.{name}").threads
+    count = counts[dim] if dim < len(counts) else 1
+    if extent is not None and count != python_number(extent):
+        raise ThreadNumber(name, range(_product(counts))).refusal()
     return found
 
 
-def _in_line(name: str, *arguments: Any, **named: Any) -> ThreadNumber:
-    threads = _of_threads(name, *arguments, **named)
-    count = range(len(threads.values))
-    warp = name.startswith("get_warp")
+def _in_line(name: str, *arguments: Any, **named: Any) -> ThreadNumber | Scalar:
+    """The number of a thread in its warp, or of that warp."""
+    _of_threads(name, *arguments, **named)
+    warp, trace = name.startswith("get_warp"), current(f"T.{name}")
+    if trace.thread is not None:
+        here = trace.thread.number
+        return Scalar(here // _WARP if warp else here % _WARP)
+    count = range(_product(trace.threads))
     return ThreadNumber(name, [t // _WARP if warp else t % _WARP for t in count])
 
 
@@ -214,7 +228,7 @@ def _adds(stmt: Stmt) -> bool:
 class ThreadQuestion(GpuName):
     """A function that gives the number of the thread, in a block that is one program."""
 
-    def __init__(self, name: str, ask: Callable[..., ThreadNumber]) -> None:
+    def __init__(self, name: str, ask: Callable[..., Any]) -> None:
         super().__init__(name, GROUP_OF[name])
         self._ask = ask
 
@@ -222,7 +236,23 @@ class ThreadQuestion(GpuName):
         return self._ask(self.__name__, *arguments, **named)
 
 
-FUNCTIONS: dict[str, ThreadQuestion] = {
+class ThreadBarrier:
+    """A barrier of threads: without effect, as the loops over the threads end at each."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+        self.__doc__ = "A hint for another chip, without effect here."
+
+    def __call__(self, *arguments: Any, **named: Any) -> None:
+        trace = CURRENT.get()
+        if isinstance(trace, Trace) and trace.thread is not None:
+            message = f"T.{self.__name__} is for all threads of the block, but stands in what each "
+            message += "thread does on its own"
+            hint = "pass no thread number to a macro that waits, and ask for it inside"
+            raise Fault("thread-program", message, hint)
+
+
+QUESTIONS: dict[str, ThreadQuestion] = {
     "get_thread_binding": ThreadQuestion("get_thread_binding", _of_threads),
     "thread_binding": ThreadQuestion("thread_binding", _bound),
     **{
@@ -230,4 +260,8 @@ FUNCTIONS: dict[str, ThreadQuestion] = {
         for name in ("get_lane_idx", "get_warp_idx", "get_warp_idx_sync")
     },
 }
-OF_THREADS = frozenset(FUNCTIONS)
+OF_THREADS = frozenset(QUESTIONS)
+FUNCTIONS: dict[str, Any] = {
+    **QUESTIONS,
+    **{name: ThreadBarrier(name) for name in ("sync_threads", "sync_warp", "sync_global")},
+}

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.names import Names
+from tile_frontend._tracing.one_thread import OneThread
 from tile_frontend._tracing.own_flags import without_own_order
 from tile_frontend._tracing.private_arrays import PrivateArrays
 from tile_frontend._tracing.safe_reads import safe_element
@@ -100,12 +101,12 @@ class Trace:
     member: tuple[Expr, int] | None = None
     # How many threads a block would have on a GPU, by dimensions.
     threads: tuple[int, ...] = (128,)
+    thread: OneThread | None = None  # in a loop over them
     # Which of them do what is evaluated, where that is not all of them.
     active: tuple[bool, ...] = ()
     # Statements of single parts of the threads, by identity.
     of_parts: dict[int, Stmt] = field(default_factory=dict)
-    # What the variables of loops may be.
-    ranges: Ranges = field(default_factory=dict)
+    ranges: Ranges = field(default_factory=dict)  # of the variables of loops
     body: Body | None = None
     # Launches before this one, each with its remarks, and the names that were there before it.
     earlier: list[tuple[Launch, tuple[Diagnostic, ...]]] = field(default_factory=list)
