@@ -73,11 +73,11 @@ def rows_and_elements(threads: int, columns: int) -> Any:
     return kernel
 
 
-@pytest.mark.parametrize(("threads", "n"), [(32, 1), (128, 301)])
-def test_each_thread_has_a_row(threads: int, n: int) -> None:
+@pytest.mark.parametrize("n", [1, 301])
+def test_each_thread_has_a_row(n: int) -> None:
     x, y = torch.rand(n, 5), torch.zeros(n, 5)
     sums, doubled = torch.zeros(n), torch.zeros(n)
-    rows_and_elements(threads, 5)(x, sums, y, doubled)
+    rows_and_elements(256, 5)(x, sums, y, doubled)
     total = x.sum(1) + 1
     close(sums, total)
     close(y, x / total[:, None])
@@ -114,8 +114,6 @@ def test_threads_have_two_numbers_and_return_early() -> None:
     z = torch.zeros(39, dtype=torch.int32)
     returned_early(64, (3, 13))(x, y, z)
     assert torch.equal(y, x.T) and z.tolist() == list(range(39))
-    returned_early(32, (3, 5))(x[:, :5].contiguous(), y := torch.zeros(5, 3).half(), z[:15])
-    assert torch.equal(y, x[:, :5].T)
 
 
 # Memory that threads share ------------------------------------------------------------------------
@@ -170,8 +168,8 @@ def staged(threads: int, parts: int) -> Any:
     return kernel
 
 
-@pytest.mark.parametrize(("threads", "parts"), [(32, 1), (256, 3)])
-def test_barriers_divide_what_threads_do(threads: int, parts: int) -> None:
+def test_barriers_divide_what_threads_do() -> None:
+    threads, parts = 32, 3
     x = torch.rand(3, parts, threads)
     sums, y = torch.zeros(3), torch.zeros(3, threads)
     staged(threads, parts)(x.view(3, -1), sums, y)
@@ -179,33 +177,6 @@ def test_barriers_divide_what_threads_do(threads: int, parts: int) -> None:
     close(sums, both.sum(1))
     both[::2] = both[::2].flip(1)
     close(y, both + x[:, -1].flip(1))
-
-
-@jit
-def scanned(threads: int) -> Any:
-    @T.prim_func
-    def kernel(X: T.Tensor((threads,), "int32"), Y: T.Tensor((threads,), "int32")):
-        with T.Kernel(1, threads=threads) as b:
-            tx = T.get_thread_binding()
-            shared = T.alloc_shared((threads,), "int32")
-            value = T.alloc_var("int32")
-            shared[tx] = X[tx]
-            for s in T.serial(7):
-                T.sync_threads()
-                value = shared[tx]
-                if tx >= (1 << s):
-                    value += shared[tx - (1 << s)]
-                T.sync_threads()
-                shared[tx] = value
-            Y[tx] = shared[tx]
-
-    return kernel
-
-
-def test_a_variable_lives_across_barriers() -> None:
-    x, y = torch.randint(-9, 9, (128,), dtype=torch.int32), torch.zeros(128, dtype=torch.int32)
-    scanned(128)(x, y)
-    assert torch.equal(y, x.cumsum(0).int())
 
 
 @jit
@@ -247,7 +218,7 @@ def test_threads_add_to_shared_elements(n: int) -> None:
 # What is refused ----------------------------------------------------------------------------------
 
 _TOGETHER = "is for all threads of the block"
-_UPDATED = "updates an element of `S` from what it has read"
+_UPDATED = "other threads may write `S` between the read and the write"
 
 
 def kernel_of(lines: str) -> Any:

@@ -202,6 +202,10 @@ LOWERED: dict[str, str] = {
     "allocate": "T.alloc_global, or the tile that `scope` names",
     "alloc_buffer": "T.alloc_global, or the tile that `scope` names",
     "sblock_alloc_buffer": "T.alloc_global, or the tile that `scope` names",
+    **dict.fromkeys(
+        names("get_thread_binding thread_binding get_lane_idx get_warp_idx get_warp_idx_sync"),
+        "T.Parallel over the threads, from barrier to barrier",
+    ),
     "annotate_safe_value": "what copies pad with, and elements outside are",
     "StridedTensor": "T.Tensor: a call passes a copy where the strides are others",
     "ptr": "a tensor, whose shape T.make_tensor says", "Ptr": "a tensor, as T.ptr",

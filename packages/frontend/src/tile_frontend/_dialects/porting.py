@@ -155,8 +155,7 @@ def _stops(name: str) -> NameGroup | None:
     return stops(name) or next_chip_names.GROUP_OF.get(name)
 
 
-# What a branch may ask of threads stops everywhere else.
-_THAT_STOP = ("GpuName", "NextChipName", "ThreadQuestion")
+_THAT_STOP = ("GpuName", "NextChipName")
 
 
 def _is_taken(language: Any, name: str) -> bool:

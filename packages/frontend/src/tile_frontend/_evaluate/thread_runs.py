@@ -5,8 +5,8 @@
     T.sync_threads()        is      T.sync_threads()
     Y[t] = S[n - t]                 for t in ...: Y[t] = S[n - t]
 
-Between two barriers threads run in any order, as iterations of `T.Parallel` do. What all threads do
-together stands between the loops. Names computed from the number of the thread alone are computed
+Between two barriers threads run in any order, as iterations of `T.Parallel` do. Barriers and tile
+operations stand between the loops. Names computed from the number of the thread alone are computed
 again in each loop.
 """
 
@@ -41,8 +41,8 @@ Fail = Callable[[str, ast.stmt, str], NoReturn]
 def as_runs(
     body: Statements, truths: Truths, private: Any, loop: Callable[[], Any], fail: Fail
 ) -> Statements:
-    """The statements of a launch with loops over the threads, where branches on thread numbers are
-    not all that asks for them. `truths` evaluates conditions on thread numbers alone, `private`
+    """The statements of a launch with loops over the threads, if more than a branch uses thread
+    numbers. `truths` evaluates conditions on thread numbers alone, `private`
     declares a variable that each thread has one of, `loop` is the loop over the threads, and `fail`
     raises an error at a statement."""
     if not any(asks(n) for s in body for n in ast.walk(s)):
@@ -66,7 +66,7 @@ class _Runs:
     ended: dict[str, ast.stmt] = field(default_factory=dict)
 
     def block(self, body: Statements, known: Formulas) -> Statements:
-        """The statements of one block with loops around maximal runs of what each thread does."""
+        """The statements of one block, with loops around maximal runs of a thread's statements."""
         formulas, out, run = dict(known), Statements(), Statements()
 
         def close() -> None:
@@ -133,7 +133,7 @@ class _Runs:
         return ast.copy_location(ast.Assign(stmt.targets, made), stmt)
 
     def _is_branch_of_parts(self, stmt: ast.stmt, formulas: Formulas) -> bool:
-        """Whether a branch tells parts of the threads apart and does nothing for each thread."""
+        """Whether a branch selects a part of the threads, with a body that is the same for all."""
         return isinstance(stmt, ast.If) and self._serves([stmt], formulas, None)
 
     def _serves(

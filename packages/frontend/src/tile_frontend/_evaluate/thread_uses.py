@@ -16,9 +16,8 @@ _COLLECTIVE_LOOPS = frozenset({"Parallel", "Pipelined", "Persistent"})
 
 @dataclass(frozen=True, slots=True)
 class ThreadUses:
-    """The names that stand for something else in each thread, the variables and small arrays that
-    threads have one each of, how often the text assigns each name, and how
-    often it mentions it."""
+    """The names whose values differ from thread to thread; the variables and arrays of a thread;
+    the counts of assignments and mentions of each name."""
 
     dependent: frozenset[str]
     private: frozenset[str]
@@ -36,7 +35,7 @@ class ThreadUses:
         return asks(node) or any(map(self.differs, ast.iter_child_nodes(node)))
 
     def inside(self, loop: ast.For) -> ThreadUses:
-        """What differs in the body of a loop: its variables do if its bounds do."""
+        """The uses in the body of a loop, whose variables differ if its bounds do."""
         names = names_in(loop.target, ast.Store)
         others = self.dependent - names
         found = others | names if self.differs(loop.iter) else others

@@ -82,7 +82,7 @@ def _is_shared(trace: Trace, buffer: Buffer) -> bool:
 
 
 def _check_updates(trace: Trace, body: list[Stmt], thread: OneThread) -> None:
-    """Raise KernelError where threads update what they share from what they have read."""
+    """Raise KernelError for updates of shared elements that would be lost."""
 
     def is_shared(store: Store) -> bool:
         mine = any(store is assigned for assigned in thread.assigned)
@@ -93,8 +93,7 @@ def _check_updates(trace: Trace, body: list[Stmt], thread: OneThread) -> None:
         name = store.buffer.name
         raise KernelError(
             "thread-program",
-            f"a thread updates an element of `{name}` from what it has read, and other threads may "
-            "write that in between",
+            f"other threads may write `{name}` between the read and the write of this update",
             store.loc,
             f"write T.atomic_add({name}[...], value), give each thread an element of its own, or "
             "keep the value in a variable and store it behind T.sync_threads()",

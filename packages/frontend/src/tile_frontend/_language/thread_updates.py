@@ -38,9 +38,8 @@ Place = tuple[int | None, ...]
 def racing_update(
     body: Sequence[Stmt], is_shared: Callable[[Store], bool], thread: Var, count: int
 ) -> Store | None:
-    """The first update, among the statements of each thread, of an element that another thread may
-    write; `is_shared` tells which stores count. Indices are tried with a few values for what is not
-    known, and those that are read from memory tell no threads apart."""
+    """The first update of an element that another thread may write; `is_shared` selects stores.
+    Unknown values are tried with a few numbers, and an index from memory is the same for all."""
     for update in _updates(body, {}, (), ()):
         if is_shared(update.store) and not update.is_apart(thread, count):
             return update.store
