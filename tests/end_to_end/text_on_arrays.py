@@ -81,6 +81,9 @@ class ArrayWords:
 
     alloc_fragment = alloc_shared
 
+    def reshape(self, tile: ArrayRegion, shape: tuple[int, ...]) -> ArrayRegion:
+        return ArrayRegion(tile.array.reshape(shape))
+
     def alloc_var(self, dtype: str, init: int) -> int:
         return init
 

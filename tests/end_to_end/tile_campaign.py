@@ -1,6 +1,7 @@
-"""Random kernels that do elements of tiles (`random_tile_kernels`), by Python and by the interpreter
-behind all passes, on a chip of two cores, so that small grids are larger than the chip: as many as
-asked for from a seed on, by `make fuzz-tiles`. Failing seeds are printed."""
+"""Random kernels that do elements of tiles (`random_tile_kernels`) and products between them
+(`random_product_kernels`), by Python and by the interpreter behind all passes, on a chip of two
+cores, so that small grids are larger than the chip: as many as asked for from a seed on, by `make
+fuzz-tiles`. Failing seeds are printed."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from end_to_end.random_block_kernels import BlockProgram
+from end_to_end.random_product_kernels import product_program
 from end_to_end.random_tile_kernels import tile_program
 from end_to_end.test_random_element_programs import loaded
 from end_to_end.text_on_arrays import Array
@@ -72,11 +74,14 @@ def main(runs: int, seed: int) -> int:
     ended: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(seed, seed + runs):
-            made = small_program(number)
-            found = outcome(made, number, Path(folder)) if made is not None else "large"
-            if found.startswith("wrong"):
-                print(found, flush=True)
-            ended[found.partition(":")[0]] += 1
+            for kind, made in (
+                ("tiles", small_program(number)),
+                ("products", product_program(number)),
+            ):
+                found = outcome(made, number, Path(folder)) if made is not None else "large"
+                if found.startswith("wrong"):
+                    print(kind, found, flush=True)
+                ended[found.partition(":")[0]] += 1
     print(dict(ended.most_common()))
     return 1 if ended["wrong"] else 0
 
