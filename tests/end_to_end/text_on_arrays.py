@@ -127,11 +127,11 @@ class ArrayWords:
         places = itertools.product(*map(range, sizes))
         return places if len(sizes) > 1 else (i for (i,) in places)
 
-    def Pipelined(self, rounds: int, num_stages: int) -> range:
-        return range(rounds)
+    def Pipelined(self, *rounds: int, num_stages: int) -> range:
+        return range(*rounds)
 
-    def serial(self, rounds: int) -> range:
-        return range(rounds)
+    def serial(self, *rounds: int) -> range:
+        return range(*rounds)
 
     def min(self, a: float, b: float) -> float:
         return min(a, b)
