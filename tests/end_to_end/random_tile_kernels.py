@@ -264,6 +264,8 @@ class _TileWriter:
             self.moved,
             self.one_element,
             self.flat,
+            self.renamed,
+            self.through_tensor,
         ]
         if self.depth < 2:
             kinds += [self.running]
@@ -440,6 +442,24 @@ class _TileWriter:
         self.put(f"for e in T.Parallel({self.R * C}):",
                  f"    {tile}[e // {C}, e % {C}] = " + self.cut(f"{read} + {tile}[e // {C}, e % {C}]"))  # fmt: skip
 
+    def renamed(self) -> None:
+        """A tile under a second name, one by one or with others of the same nest."""
+        tile = self.pick("t", "u")
+        other = self.other(tile)
+        name, C = self.name("a"), self.C
+        self.put(f"{name} = T.reshape({tile}, ({self.R * C},))")
+        read = self.pick(f"{name}[e] + 1", f"{other}[e // {C}, e % {C}]", f"z[e % {C}]", "2")
+        self.put(f"for e in T.Parallel({self.R * C}):", f"    {name}[e] = " + self.cut(read))
+
+    def through_tensor(self) -> None:
+        """A tile to the block's own part of a tensor, and other rows of that back."""
+        tile, tensor = self.pick(*TILES), self.pick("V", "U")
+        self.put(f"T.copy({tile}, {tensor}[{self.own()}])")
+        with self.inside(f"for i, j in T.Parallel({self.R}, {self.C}):"):
+            i = self.pick(f"{self.R - 1} - i", f"(i + 1) % {self.R}", "i")
+            j = self.pick(f"{self.C - 1} - j", "j", "0")
+            self.put(f"{self.other(tile)}[i, j] = {tensor}[{self.row} + {i}, {self.column} + {j}]")
+
     def running(self) -> None:
         """Sums that run along rows or down columns."""
         tile, k = self.pick(*TILES), self.name("q")
@@ -474,7 +494,7 @@ class _TileWriter:
         k, most = self.name("k"), self.r.choice([1, 2, 3, 4])
         bx = self.pick(*self.places)
         rounds = self.pick(str(most), str(most), f"T.min(T.max({self.table()}, 0), {most})", f"T.min({bx}, {most})",
-                           f"T.min(T.max(seen, 0), {most})")  # fmt: skip
+                           f"T.min(T.max(seen, 0), {most})", f"{bx} % {most}, {most}")  # fmt: skip
         with self.inside(
             f"for {k} in {self.pick(f'T.serial({rounds})', f'range({rounds})', f'T.Pipelined({rounds}, num_stages=2)')}:"
         ):

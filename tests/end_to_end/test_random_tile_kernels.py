@@ -1,5 +1,5 @@
-"""A fixed part of the random kernels of tiles, by the interpreter (`tile_campaign`) and some at
-`strict`; `make fuzz-tiles` runs others."""
+"""A fixed part of the random kernels of tiles and of products, by the interpreter (`tile_campaign`)
+and some at `strict`; `make fuzz-tiles` runs others."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 import torch
 from kept_cases import kept
 
+from end_to_end.random_product_kernels import product_program
 from end_to_end.random_tile_kernels import tile_program
 from end_to_end.test_random_element_programs import loaded
 from end_to_end.tile_campaign import outcome, small_program
 from tile_ir import KernelWarning
 from tile_runtime import compile
 
-INTERPRETED, SIMULATED = 30, 6
+INTERPRETED, SIMULATED, PRODUCTS = 30, 6, 12
 
 
 def test_tiles_mean_what_python_says(tmp_path: Path) -> None:
@@ -25,6 +26,12 @@ def test_tiles_mean_what_python_says(tmp_path: Path) -> None:
     found = [outcome(made, seed, tmp_path) for seed, made in programs.items() if made is not None]
     assert not [each for each in found if each.startswith("wrong")]
     assert "right" in found
+
+
+def test_products_mean_what_python_says(tmp_path: Path) -> None:
+    seeds = kept(range(PRODUCTS), 3)
+    found = [outcome(product_program(seed), seed, tmp_path) for seed in seeds]
+    assert set(found) == {"right"}
 
 
 @pytest.mark.usefixtures("strict")

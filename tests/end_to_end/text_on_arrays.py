@@ -81,6 +81,9 @@ class ArrayWords:
 
     alloc_fragment = alloc_shared
 
+    def reshape(self, tile: ArrayRegion, shape: tuple[int, ...]) -> ArrayRegion:
+        return ArrayRegion(tile.array.reshape(shape))
+
     def alloc_var(self, dtype: str, init: int) -> int:
         return init
 
@@ -124,11 +127,11 @@ class ArrayWords:
         places = itertools.product(*map(range, sizes))
         return places if len(sizes) > 1 else (i for (i,) in places)
 
-    def Pipelined(self, rounds: int, num_stages: int) -> range:
-        return range(rounds)
+    def Pipelined(self, *rounds: int, num_stages: int) -> range:
+        return range(*rounds)
 
-    def serial(self, rounds: int) -> range:
-        return range(rounds)
+    def serial(self, *rounds: int) -> range:
+        return range(*rounds)
 
     def min(self, a: float, b: float) -> float:
         return min(a, b)

@@ -1,21 +1,35 @@
-"""Random kernels that do elements of tiles (`random_tile_kernels`), by Python and by the interpreter
-behind all passes, on a chip of two cores, so that small grids are larger than the chip: as many as
-asked for from a seed on, by `make fuzz-tiles`. Failing seeds are printed."""
+"""Random kernels that do elements of tiles (`random_tile_kernels`) and products between them
+(`random_product_kernels`), by Python and by the interpreter behind all passes, on a chip of two
+cores, so that small grids are larger than the chip: as many as asked for from a seed on, by `make
+fuzz-tiles`. Failing seeds are printed."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from end_to_end.random_block_kernels import BlockProgram
+from end_to_end.random_product_kernels import product_program
 from end_to_end.random_tile_kernels import tile_program
 from end_to_end.test_random_element_programs import loaded
 from end_to_end.text_on_arrays import Array
-from tile_ir import DEFAULT_TARGET, KernelError, TileError, constant_value, interpret
+from tile_ir import (
+    DEFAULT_TARGET,
+    Const,
+    Expr,
+    KernelError,
+    TileError,
+    Var,
+    constant_value,
+    interpret,
+    simplify,
+    substitute,
+)
 from tile_ir.quick_dataclasses import replace
 from tile_passes import run_pipeline
 from tile_runtime.options.pass_configs import pass_options
@@ -45,8 +59,9 @@ def outcome(made: BlockProgram, seed: int, folder: Path) -> str:
         return error.slug
     types = {n: dtype for n, (_, dtype) in made.shapes.items()}
     arguments = [_stored(a, types[n]) for n, a in given.items()]
+    sizes = {symbol: Const(made.sizes[symbol.name]) for symbol in func.symbols}
     rooms = [
-        np.zeros([int(constant_value(d) or 1) for d in p.shape], p.dtype.storage)
+        np.zeros([_size(d, sizes) for d in p.shape], p.dtype.storage)
         for p in func.tensors[len(arguments) :]
     ]
     try:
@@ -57,6 +72,10 @@ def outcome(made: BlockProgram, seed: int, folder: Path) -> str:
     pairs = zip(given, arguments, strict=True)
     wrong = [n for n, a in pairs if not np.array_equal(_read(a, types[n]), expected[n])]
     return f"wrong: seed {seed}: {', '.join(wrong)}" if wrong else "right"
+
+
+def _size(dim: Expr, sizes: Mapping[Var, Expr]) -> int:
+    return int(constant_value(simplify(substitute(dim, sizes))) or 1)
 
 
 def _stored(array: Array, dtype: str) -> Array:
@@ -72,11 +91,14 @@ def main(runs: int, seed: int) -> int:
     ended: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for number in range(seed, seed + runs):
-            made = small_program(number)
-            found = outcome(made, number, Path(folder)) if made is not None else "large"
-            if found.startswith("wrong"):
-                print(found, flush=True)
-            ended[found.partition(":")[0]] += 1
+            for kind, made in (
+                ("tiles", small_program(number)),
+                ("products", product_program(number)),
+            ):
+                found = outcome(made, number, Path(folder)) if made is not None else "large"
+                if found.startswith("wrong"):
+                    print(kind, found, flush=True)
+                ended[found.partition(":")[0]] += 1
     print(dict(ended.most_common()))
     return 1 if ended["wrong"] else 0
 
