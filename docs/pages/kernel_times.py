@@ -155,6 +155,8 @@ CASES = (
          {"tokens": 768, "D": 2048, "experts": 64, "K": 8, "rows": 32, "block_K": 256}),
     Case("top-k routing", "top_k_routing", "route", "4096 tokens of 4096, 8 of 64 float16",
          {"tokens": 4096, "D": 4096, "experts": 64, "K": 8, "rows": 176, "block_K": 256}),
+    Case("top-k routing", "top_k_routing", "route", "8192 tokens of 7168, 8 of 256 float16",
+         {"tokens": 8192, "D": 7168, "experts": 256, "K": 8, "rows": 120, "block_K": 256}),
     Case("softmax", "softmax", "softmax", "3072 x 4096 float32", {"M": 3072, "N": 4096, "rows": 8}),
     Case("rms norm", "rms_norm", "rms_norm", "6144 x 2048 float16",
          {"M": 6144, "N": 2048, "rows": 8}),
