@@ -2,8 +2,9 @@
 operand, and are made on the way from l1 to the registers of the cube core (im2col).
 
 Channels lie in groups of 16, each a plane of its own (the layout NC1HWC0); zeros fill the last one.
-Weights lie in fractals of 16 x 16 (the layout FRACTAL_Z). A block makes a tile of positions of one
-image and outputs, plane by plane: it loads the rows that its windows see, and the weights of them.
+Weights lie in fractals of 16 x 16 (the layout FRACTAL_Z). A block makes a tile of positions of some
+images and outputs, plane by plane: it loads the rows that its windows see, and the weights of them
+once for all its images. Small images need several, or weights take more time than products.
 """
 
 import math
@@ -28,9 +29,10 @@ CONFIGS = {
 @T.jit(out_idx=[-1], pass_configs=CONFIGS)
 def convolution(
     B: int, channels: int, height: int, width: int, outputs: int, size: int, stride: int, pad: int,
-    block_M: int, block_N: int, dtype: str = "float16", accum: str = "float32",
+    block_M: int, block_N: int, images: int = 1, dtype: str = "float16", accum: str = "float32",
 ) -> T.PrimFunc:  # fmt: skip
-    """Square kernels of `size`, with `pad` zeros on every side."""
+    """Square kernels of `size`, with `pad` zeros on every side; `images` at a time."""
+    assert B % images == 0, "tiles cover all images"
     planes = T.cdiv(channels, C0)
     taps = size * size
     columns = taps * C0
@@ -51,26 +53,31 @@ def convolution(
         W: T.Tensor((n_tiles * block_N // C0, planes * taps, C0, C0), dtype),
         Y: T.Tensor((B, positions, outputs), dtype),
     ) -> None:
-        with T.Kernel(B * m_tiles * n_tiles, threads=2, is_npu=True) as cid:
-            image = cid // (m_tiles * n_tiles)
+        with T.Kernel(B // images * m_tiles * n_tiles, threads=2, is_npu=True) as cid:
+            image = cid // (m_tiles * n_tiles) * images
             first, column = cid // n_tiles % m_tiles * block_M, cid % n_tiles * block_N
             top = 0 if rows == height else T.max(first // across - above, 0) // step * step
-            x = T.alloc_shared((rows * width, C0), dtype)
+            x = [T.alloc_shared((rows * width, C0), dtype) for _ in range(images)]
             w = T.alloc_shared((columns, block_N), dtype)
-            windows = T.alloc_fragment((block_M, block_K), dtype)
+            windows = [T.alloc_fragment((block_M, block_K), dtype) for _ in range(images)]
             weights = T.alloc_fragment((block_K, block_N), dtype)
-            y = T.alloc_fragment((block_M, block_N), accum)
+            y = [T.alloc_fragment((block_M, block_N), accum) for _ in range(images)]
             for g in T.Pipelined(planes, num_stages=2):
-                T.copy(X[image, g, top * stride * width, 0], x)
+                for i, tile in enumerate(x):
+                    T.copy(X[image + i, g, top * stride * width, 0], tile)
                 T.copy(W[column // C0, g * taps, 0, 0], w, nz=True)
                 for k in T.Pipelined(size, num_stages=3):
-                    T.tile.im2col(
-                        windows, x, (rows, width), (size, size), (stride, stride), (1, 1),
-                        (pad, pad, pad, pad), first - top * across, k * block_K, block_M, block_K,
-                    )  # fmt: skip
+                    for tile, window in zip(x, windows, strict=True):
+                        T.tile.im2col(
+                            window, tile, (rows, width), (size, size), (stride, stride), (1, 1),
+                            (pad, pad, pad, pad), first - top * across, k * block_K, block_M,
+                            block_K,
+                        )  # fmt: skip
                     T.copy(w[k * block_K : (k + 1) * block_K, :], weights)
-                    T.mma(windows, weights, y, init=(g == 0 and k == 0))
-            T.copy(y, Y[image, first : first + block_M, column : column + block_N])
+                    for window, sums in zip(windows, y, strict=True):
+                        T.mma(window, weights, sums, init=(g == 0 and k == 0))
+            for i, sums in enumerate(y):
+                T.copy(sums, Y[image + i, first : first + block_M, column : column + block_N])
 
     return kernel
 
@@ -92,18 +99,19 @@ def in_fractals(weights: torch.Tensor, block_N: int) -> torch.Tensor:
 
 def main() -> None:
     torch.manual_seed(0)
-    for B, channels, height, width, outputs, size, stride, pad in (
-        (2, 64, 28, 28, 64, 3, 1, 1),
-        (1, 32, 31, 17, 32, 3, 2, 1),
-        (1, 3, 9, 9, 100, 2, 1, 0),
+    for B, channels, height, width, outputs, size, stride, pad, images in (
+        (2, 64, 28, 28, 64, 3, 1, 1, 1),
+        (1, 32, 31, 17, 32, 3, 2, 1, 1),
+        (1, 3, 9, 9, 100, 2, 1, 0, 1),
+        (6, 32, 7, 7, 80, 3, 1, 1, 3),
     ):
         x = torch.randn(B, channels, height, width).half()
         w = torch.randn(outputs, channels, size, size).half()
         run_and_report(
             f"convolution {B}x{channels}x{height}x{width} by {outputs} kernels of {size} float16",
             lambda B=B, channels=channels, height=height, width=width, outputs=outputs, size=size,
-            stride=stride, pad=pad: convolution(
-                B, channels, height, width, outputs, size, stride, pad, 64, 64
+            stride=stride, pad=pad, images=images: convolution(
+                B, channels, height, width, outputs, size, stride, pad, 64, 64, images
             ),
             [in_groups(x), in_fractals(w, 64)],
             torch.nn.functional.conv2d(x.float(), w.float(), stride=stride, padding=pad)

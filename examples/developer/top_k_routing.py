@@ -1,5 +1,9 @@
 """Routing of a mixture of experts in developer style: the product of tokens with the router, a
-softmax over experts, and the best K experts of each token with weights that sum to one."""
+softmax over experts, and the best K experts of each token with weights that sum to one.
+
+All cores load the whole router. Each begins with other columns of tokens, so that one finds in L2
+what its neighbour has brought there, and no line is asked for by all of them at a time.
+"""
 
 import sys
 from pathlib import Path
@@ -43,8 +47,9 @@ def route(
             peak = T.alloc_shared((rows,), accum)
             total = T.alloc_shared((rows,), accum)
             for k in T.Pipelined(D // block_K, num_stages=2):
-                T.copy(X[cid * rows, k * block_K], x)
-                T.copy(router[k * block_K, 0], w)
+                at = (k + cid) % (D // block_K) * block_K
+                T.copy(X[cid * rows, at], x)
+                T.copy(router[at, 0], w)
                 T.gemm_v0(x, w, logits, init=(k == 0))
             T.copy(logits, score)
             for i in T.serial(rows):
