@@ -16,7 +16,7 @@ from tile_runtime.tuning.advice.kernel_text import KernelText
 from tile_runtime.tuning.advice.program import Program, apply_change
 
 FUNCTIONS = SimpleNamespace(
-    tanh=math.tanh, exp=math.exp, abs=abs, round=round, sqrt=lambda v: math.sqrt(abs(v)),
+    tanh=math.tanh, erf=math.erf, exp=math.exp, abs=abs, round=round, sqrt=lambda v: math.sqrt(abs(v)),
     sigmoid=lambda v: 1 / (1 + math.exp(-v)), max=max, cast=lambda v, _: v,
 )  # fmt: skip
 
@@ -60,11 +60,26 @@ def test_formulas(text: str, expected: str | None) -> None:
         ("T.tanh(x)", "1.0 - 2.0 / (1.0 + T.exp(2.0 * x))"),
         ("30.0 * T.tanh(x / 30.0)", "30.0 * (1.0 - 2.0 / (1.0 + T.exp(0.06666666667 * x)))"),
         ("x * (1.0 + T.tanh(z))", "2.0 * x / (1.0 + T.exp(-2.0 * z))"),
+        ("T.erf(x)", "1.0 - 2.0 / (1.0 + T.exp(2.256758334 * x * (1.0 + 0.08943 * x * x)))"),
+        (
+            "0.5 * x * (1.0 + T.erf(x * 0.70710678))",
+            "x / (1.0 + T.exp(-1.595769119 * x * (1.0 + 0.04471499985 * x * x)))",
+        ),
         ("x + z", None),
     ],
 )
 def test_tanh_as_a_difference(text: str, expected: str | None) -> None:
     assert shorter_formula(ast.parse(text, mode="eval").body, is_row, True) == expected
+
+
+@pytest.mark.parametrize("text", ["T.erf(x)", "x * (0.5 - 0.5 * T.erf(x))", "T.erf(x * z) / z"])
+def test_erf_without_it_is_near(text: str) -> None:
+    found = shorter_formula(ast.parse(text, mode="eval").body, is_row, True)
+    assert found is not None
+    assert "erf" not in found
+    for x in range(-60, 61):
+        values = {"x": x / 10, "z": 1.25, "T": FUNCTIONS}
+        assert eval(found, values) == pytest.approx(eval(text, values), abs=5e-4)
 
 
 def random_formula(choose: random.Random, depth: int) -> str:

@@ -43,13 +43,16 @@ class Followed:
         return self.before / self.measured
 
 
-def follow_advice(slow: Slow, sizes: Mapping[str, int], tries: int) -> Followed:
-    """The advice on a kernel, followed once; results are those of the reference all the way."""
+def follow_advice(
+    slow: Slow, sizes: Mapping[str, int], tries: int, apart: bool = False
+) -> Followed:
+    """The advice on a kernel, followed once; results are those of the reference all the way. Trials
+    that run `apart` take all cores of the host."""
     program = kernel_program(slow.source, dict(sizes))
     kernel = program_kernel(program)
     whole = {**_defaults(program), **sizes}
     timed, inputs, results, after = _run(slow, kernel, whole)
-    advice = advice_on(timed, program, kernel, inputs, results, after, tries, apart=False)
+    advice = advice_on(timed, program, kernel, inputs, results, after, tries, apart)
     found = verdict(Measures(with_advice(timed, advice)))
     predicted, changed = advice.before, timed
     if advice.best is not None:

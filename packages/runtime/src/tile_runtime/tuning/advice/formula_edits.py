@@ -8,8 +8,11 @@ from functools import partial
 
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_runtime.tuning.advice.formulas import shorter_formula
-from tile_runtime.tuning.advice.kernel_text import KernelText, called
+from tile_runtime.tuning.advice.kernel_text import KernelText, called, calls_in
 from tile_runtime.tuning.advice.program import Edit, LineEdit
+
+# What functions lose in a formula with fewer digits.
+_FEWER_DIGITS = {"tanh": "tanh has fewer digits near 0", "erf": "erf differs by up to 0.0005"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,16 @@ def formula_edits(text: KernelText) -> Iterator[Edit]:
     nearly = _statements(text, fewer_digits=True)
     if nearly != equal:
         edit = _edit(text, nearly)
-        yield replace(edit, says=f"{edit.says} (tanh has fewer digits near 0)")
+        told = ", ".join(_told(text, [s for s in nearly if s not in equal]))
+        yield replace(edit, says=f"{edit.says} ({told})")
+
+
+def _told(text: KernelText, statements: Sequence[_ShorterStatement]) -> Iterator[str]:
+    """What the results of statements with fewer digits differ by."""
+    for name, told in _FEWER_DIGITS.items():
+        old = [n for s in statements for n in (s.old, *s.gone)]
+        if any(called(call) == name for n in old for call in calls_in(n)):
+            yield told
 
 
 def _statements(text: KernelText, fewer_digits: bool) -> list[_ShorterStatement]:
