@@ -39,7 +39,7 @@ def negative_index():
     def k(A: T.Tensor((4, 16), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0, -1] = 1
-            #    ^ index-range: index 1 of `A` is -1 | indices do not count from the end here; a tile that begins before its tensor is filled first, and what exists is copied behind that: T.tile.fill(tile, 0), T.copy(x[0:n], tile[1:n + 1])
+            #    ^ index-range: index 1 of `A` is -1 | indices do not count from the end here: write 15; a tile that begins before its tensor is filled first, and what exists is copied behind that: T.tile.fill(tile, 0), T.copy(x[0:n], tile[1:n + 1])
 
 
 def index_past_the_end():
@@ -48,7 +48,7 @@ def index_past_the_end():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((4, 16), "int32")
             a[4, 0] = 1
-            # ^ index-range: index 0 of `a` is 4, but the dimension has 4 elements
+            # ^ index-range: index 0 of `a` is 4, but the dimension has 4 elements | indices begin at 0: the last one is 3
 
 
 def element_of_a_tensor_past_the_end():
@@ -56,7 +56,7 @@ def element_of_a_tensor_past_the_end():
     def k(A: T.Tensor((4, 16), "int32")):
         with T.Kernel(1) as (cid, vid):
             x = A[0, 16] + 1
-            #   ^ index-range: index 1 of `A` is 16, but the dimension has 16 elements
+            #   ^ index-range: index 1 of `A` is 16, but the dimension has 16 elements | indices begin at 0: the last one is 15
 
 
 def slice_past_the_end():
@@ -65,7 +65,7 @@ def slice_past_the_end():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((4, 16), "int32")
             T.tile.fill(a[2, 0:17], 0)
-            #                ^ index-range: slice 1 of `a` ends at 17, but the dimension has 16 elements
+            #                ^ index-range: slice 1 of `a` ends at 17, but the dimension has 16 elements | a slice stops at 16 at most
 
 
 def negative_slice():
@@ -74,7 +74,7 @@ def negative_slice():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((4, 16), "int32")
             T.tile.fill(a[2, :-1], 0)
-            #                ^ index-range: index 1 of `a` is -1 | indices do not count from the end here
+            #                ^ index-range: index 1 of `a` is -1 | indices do not count from the end here: write 15
 
 
 def empty_slice():

@@ -116,7 +116,7 @@ def string_as_operand():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.tile.add(a, "a", a)
-            #             ^ operand-kind: add: src0 is the string 'a', expected a buffer
+            #             ^ operand-kind: add: src0 is the string 'a', expected a buffer | pass a tile or a slice such as x[0:1]
 
 
 def number_as_destination():
@@ -125,7 +125,7 @@ def number_as_destination():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.tile.exp(1.0, a)
-            #          ^ operand-kind: exp: dst is a scalar, expected a buffer in ub
+            #          ^ operand-kind: exp: dst is a scalar, expected a buffer in ub | pass a tile or a slice such as x[0:1] for dst
 
 
 def buffer_as_scalar():
@@ -134,7 +134,7 @@ def buffer_as_scalar():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.tile.fill(a, a)
-            #              ^ operand-kind: fill: value is the buffer `a`, expected a scalar
+            #              ^ operand-kind: fill: value is the buffer `a`, expected a scalar | pass a number, or one element: a[0]
 
 
 def unknown_pipe():
@@ -257,7 +257,7 @@ def copy_of_a_number():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.copy(1.0, a)
-            #      ^ operand-kind: copy: src is the Python number 1.0, expected a buffer, a slice or a start index
+            #      ^ operand-kind: copy: src is the Python number 1.0, expected a buffer, a slice or a start index | write T.tile.fill(tile, 1.0) to set every element
 
 
 def copy_of_different_dtypes():

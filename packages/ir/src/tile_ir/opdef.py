@@ -306,10 +306,15 @@ def _check_operand(opdef: OpDef, definition: OperandDef, operand: Operand) -> Pr
         if definition.scalar or not definition.memories:
             return None
         message = f"{where} is a scalar, expected a buffer in {words(definition.memories)}"
-        return Problem("operand-kind", message, definition.name)
+        hint = f"pass a tile or a slice such as x[0:1] for {definition.name}"
+        return Problem("operand-kind", message, definition.name, hint)
     if not definition.memories:
-        message = f"{where} is the buffer `{operand.buffer.name}`, expected a scalar"
-        return Problem("operand-kind", message, definition.name)
+        name = operand.buffer.name
+        message = f"{where} is the buffer `{name}`, expected a scalar"
+        element = f"{name}[{', '.join('0' for _ in operand.buffer.shape)}]"
+        return Problem(
+            "operand-kind", message, definition.name, f"pass a number, or one element: {element}"
+        )
     if operand.memory not in definition.memories and not (
         operand.memory in CHOICES_OF_OPEN and possible(operand.memory) & definition.memories
     ):

@@ -51,7 +51,7 @@ def check_written(func: Func, target: Target) -> Func:
         for region, access in accesses(op) if op.opdef.effect is Effect.DATA else ():
             buffer = region.buffer
             if not _gives(op, access) and buffer in roots and roots[buffer] not in written:
-                raise _never_written(op, buffer)
+                raise _never_written(op, buffer, _declared_name(buffer, func.launch.allocs))
     return _filled(func) if Automatic.CORES in func.automatic else func
 
 
@@ -86,15 +86,21 @@ def _gives(op: Op, access: Access) -> bool:
     return access.writes and not (access is Access.READ_WRITE and overwriting(op) is False)
 
 
-def _never_written(op: Op, buffer: Buffer) -> KernelError:
+def _declared_name(buffer: Buffer, allocs: tuple[Alloc, ...]) -> str:
+    """The name in the source of a buffer that may be the part of a tile in another memory."""
+    beside = (a.buffer.name for a in allocs if a.buffer.loc == buffer.loc)
+    return min((n for n in beside if buffer.name.startswith(f"{n}_")), key=len, default=buffer.name)
+
+
+def _never_written(op: Op, buffer: Buffer, name: str) -> KernelError:
     adds = any(r.buffer is buffer and a is Access.READ_WRITE for r, a in accesses(op))
-    what = f"{op.opdef.name} adds to" if adds else "this reads"
     return KernelError(
         "never-written",
-        f"{what} `{buffer.name}`, but nothing in the kernel gives it a first value",
+        f"this {'adds to' if adds else 'reads'} `{name}`, but nothing in the kernel gives it a "
+        "first value",
         op.loc,
-        "call T.clear on it before the loop, or write init=True or init=(k == 0); "
-        "T.gemm calls it clear_accum="
+        f"write T.clear({name}) before the loop, or init=True or init=(k == 0); T.gemm calls it "
+        "clear_accum="
         if adds and buffer.memory is Memory.L0C
-        else "copy something to it or fill it first",
+        else f"copy something to it, or write T.clear({name}) first",
     )

@@ -57,8 +57,8 @@ def _remarks(plan: LanePlan, asked: str) -> Iterator[Diagnostic]:
             "one-lane",
             f"one vector core of each block does all the work: {plan.alone.text}",
             plan.alone.loc,
-            f"with threads=1{asked} the same is meant; `tile-ascend opt -p split_vector_lanes "
-            "--explain` says what stands against each split",
+            f"threads=1{asked} means the same; `tile-ascend opt -p split_vector_lanes --explain` "
+            "prints what prevents each split",
             "warning",
         )
         return

@@ -61,13 +61,14 @@ def region_of(value: Any) -> Region | None:
 
 
 def region_argument(
-    what: str, value: Any, expected: str = "a buffer or a slice", elements: bool = False
-) -> Region:
+    what: str, value: Any, expected: str = "a buffer or a slice", elements: bool = False,
+    hint: str | None = None,
+) -> Region:  # fmt: skip
     """The region of an argument, in which an element may mean all from there on. Raises Fault for
     other values."""
     region = region_of(value) if elements else whole_region(value)
     if region is None:
-        raise unexpected(what, value, expected)
+        raise unexpected(what, value, expected, hint)
     return region
 
 
@@ -77,7 +78,10 @@ def side_of(value: Any, side: str, name: str) -> Region | Load:
         expr = value.expr
         if isinstance(expr, Load) and expr.indices:
             return expr
-    return region_argument(f"{name}: {side}", value, "a buffer, a slice or a start index")
+    number = python_number(value)
+    hint = None if number is None else f"write T.tile.fill(tile, {number}) to set every element"
+    expected = "a buffer, a slice or a start index"
+    return region_argument(f"{name}: {side}", value, expected, hint=hint)
 
 
 def _from(load: Load) -> Region:
@@ -253,6 +257,7 @@ def _operand(opdef: OpDef, definition: OperandDef, value: Any) -> Operand:
             f"{opdef.name}: {definition.name}",
             value,
             expected if definition.memories else "a scalar",
+            "pass a tile or a slice such as x[0:1]" if definition.memories else None,
         )
     return scalar_expr(value)
 

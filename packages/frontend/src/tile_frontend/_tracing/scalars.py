@@ -310,7 +310,8 @@ def _read(load: Load) -> Expr:
         if number is not None and limit is not None and number >= limit:
             message = f"index {position} of `{load.buffer.name}` is {number}, but the dimension "
             message += f"has {limit} elements"
-            raise Fault("index-range", message)
+            hint = f"indices begin at 0: the last one is {limit - 1}"
+            raise Fault("index-range", message, hint)
     return load
 
 

@@ -98,7 +98,8 @@ def _index(buffer: Buffer, value: Any, position: int) -> Expr:
         if limit is not None and constant >= limit:
             message = f"index {position} of `{buffer.name}` is {constant}, but the dimension has "
             message += f"{limit} elements"
-            raise Fault("index-range", message, argument=position)
+            hint = f"indices begin at 0: the last one is {limit - 1}"
+            raise Fault("index-range", message, hint, position)
     return expr
 
 
@@ -121,10 +122,12 @@ def _integer(value: Any, what: str, position: int) -> Expr:
 
 def _check_not_negative(buffer: Buffer, number: int, position: int) -> None:
     if number < 0:
+        size = constant_value(buffer.shape[position])
+        instead = f": write {size + number}" if size is not None and size + number >= 0 else ""
         raise Fault(
             "index-range",
             f"index {position} of `{buffer.name}` is {number}",
-            "indices do not count from the end here"
+            f"indices do not count from the end here{instead}"
             + (f"; {BEFORE_A_TENSOR}" if buffer.memory is Memory.GM else ""),
             position,
         )
@@ -146,7 +149,7 @@ def _slice(buffer: Buffer, value: slice, position: int) -> Slice:
     if buffer.memory is not Memory.GM and limit is not None and end is not None and end > limit:
         message = f"slice {position} of `{buffer.name}` ends at {end}, but the dimension has "
         message += f"{limit} elements"
-        raise Fault("index-range", message, argument=position)
+        raise Fault("index-range", message, f"a slice stops at {limit} at most", position)
     return Slice(start, extent)
 
 

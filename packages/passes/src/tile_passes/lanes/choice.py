@@ -162,8 +162,8 @@ def _unfit_dims(found: Relations) -> Iterator[tuple[Node, Reason]]:
                 node,
                 Reason(
                     node.buffer.loc,
-                    f"half of dimension {node.number} of `{node.buffer.name}` is no number of "
-                    "whole blocks of 32 bytes",
+                    f"half of dimension {node.number} of `{node.buffer.name}` is not a multiple "
+                    "of 32 bytes",
                 ),
             )
 

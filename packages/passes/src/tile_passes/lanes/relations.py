@@ -229,20 +229,20 @@ def _bound_to_one_core(stmt: Stmt) -> str | None:
     if isinstance(stmt, Op):
         effect = stmt.opdef.effect
         if effect in _COUNTED:
-            return f"{stmt.opdef.name} counts its rounds"
+            return f"{stmt.opdef.name} counts its iterations"
         if effect is Effect.SET_DEQ_SCALE:
-            return f"what {stmt.opdef.name} sets is kept from one round to the next"
+            return f"what {stmt.opdef.name} sets is kept from one iteration to the next"
         if effect is Effect.DATA and core_of(stmt) is Core.CUBE:
-            return f"the cube core runs {stmt.opdef.name} in each round"
+            return f"the cube core runs {stmt.opdef.name} in each iteration"
         regions = [o for o in stmt.operands if isinstance(o, Region)]
         if effect is Effect.DATA and any(r.memory is Memory.L0C for r in regions):
-            return "the cube core hands over a tile in each round"
+            return "the cube core hands over a tile in each iteration"
     read = [load.buffer for load in loads(stmt)]
     if isinstance(stmt, Store):
         read.append(stmt.buffer)
     for buffer in read:
         if CORE_OF_MEMORY.get(buffer.memory) is Core.CUBE:
-            return f"the cube core works on `{buffer.name}` in each round"
+            return f"the cube core works on `{buffer.name}` in each iteration"
     return None
 
 
@@ -288,7 +288,7 @@ def _part(places: Slice, loops: tuple[For, ...]) -> str:
         return "a part"
     variables = {loop.var for loop in loops}
     follows = any(part in variables for part in walk_expr(places.offset) if isinstance(part, Var))
-    return "a place that is not the round's own" if follows else "a single place"
+    return "an index other than the loop variable" if follows else "a single index"
 
 
 def _elements(stmt: Stmt) -> int:

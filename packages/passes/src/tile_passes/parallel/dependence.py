@@ -46,7 +46,10 @@ def reason_of(write: Use, other: Use) -> str:
     missing = [v for v in write.leaf.vars if v not in used]
     name = write.buffer.name
     if missing:
-        return f"all iterations of `{missing[0].name}` write the same element of `{name}`"
+        return (
+            f"several iterations write one element of `{name}`; T.reduce_sum, T.reduce_max and the "
+            "like combine rows or columns in vectors"
+        )
     return f"an iteration may use an element of `{name}` that another iteration writes"
 
 
