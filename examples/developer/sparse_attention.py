@@ -3,7 +3,9 @@
 Keys and values are one latent row of D numbers a position, and R numbers of rotated key beside it,
 shared by all heads (as in mla.py). The lists come from an indexer (lightning_indexer.py); rows
 are fetched one by one, and then are a tile as any other. A round goes from the vector cores to the
-cube core and back twice: it takes four stages until none of them waits for another.
+cube core and back twice: it takes four stages until none of them waits for another. All rounds of a
+core are one loop, so that the next token begins while the last one ends. Results are made in narrow
+parts: what they leave of the memory of a vector core is for more rows at a time.
 """
 
 import math
@@ -17,19 +19,29 @@ from report import run_and_report
 
 import tile_frontend as T
 
-CONFIGS = {
-    T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
-    T.PassConfigKey.TL_ASCEND_PERSISTENT: True,
-}
+
+@T.macro
+def store_over_sums(
+    o: T.Tensor, sums: T.Tensor, out: T.Tensor, Output: T.Tensor, token: T.int32, H: int,
+    width: int, parts: int,
+) -> None:  # fmt: skip
+    """Divides weighted values by the sums of weights, part by part."""
+    for c in T.Pipelined(parts, num_stages=2):
+        at = c * width
+        for i, j in T.Parallel(H, width):
+            o[i, at + j] = o[i, at + j] / sums[i]
+        T.copy(o[:, at : at + width], out)
+        T.copy(out, Output[token, :, at : at + width])
 
 
-@T.jit(out_idx=[3], pass_configs=CONFIGS)
+@T.jit(out_idx=[3], pass_configs={T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True})
 def sparse_attention(
     tokens: int, H: int, S: int, D: int, R: int, chosen: int, block_N: int, parts: int = 4,
-    dtype: str = "float16", accum: str = "float32",
+    dtype: str = "float16", accum: str = "float32", cores: int = 24,
 ) -> T.PrimFunc:  # fmt: skip
+    assert chosen % block_N == 0 and D % parts == 0, "tiles cover all rows and values"
     scale = 1.0 / math.sqrt(D + R)
-    width = D // parts
+    width, turns = D // parts, chosen // block_N
 
     @T.prim_func
     def attention(
@@ -38,7 +50,7 @@ def sparse_attention(
         indices: T.Tensor((tokens, chosen), "int32"),
         Output: T.Tensor((tokens, H, D), dtype),
     ) -> None:
-        with T.Kernel(tokens, threads=2, is_npu=True) as cid:
+        with T.Kernel(cores, threads=2, is_npu=True) as cid:
             q = T.alloc_shared((H, D + R), dtype)
             row = T.alloc_shared((block_N,), "int32")
             rows = T.alloc_shared((block_N, D + R), dtype)
@@ -50,43 +62,47 @@ def sparse_attention(
             weights = T.alloc_shared((H, block_N), dtype)
             part = T.alloc_shared((H, width), accum)
             o = T.alloc_shared((H, D), accum)
-            out = T.alloc_shared((H, D), dtype)
-            peak, shrink, total, row_sum = [T.alloc_shared((H,), accum) for _ in range(4)]
+            out = T.alloc_shared((H, width), dtype)
+            before, peak, shrink, total, sums, row_sum = [
+                T.alloc_shared((H,), accum) for _ in range(6)
+            ]
 
-            T.tile.fill(o, 0.0)
-            T.tile.fill(total, 0.0)
-            T.tile.fill(peak, -1e30)
-            T.copy(Q[cid, :, :], q)
-            for n in T.Pipelined(chosen // block_N, num_stages=4):
-                T.copy(indices[cid, n * block_N : (n + 1) * block_N], row)
+            for r in T.Pipelined(T.ceildiv(tokens - cid, cores) * turns, num_stages=4):
+                token, n = r // turns * cores + cid, r % turns
+                T.copy(indices[token, n * block_N : (n + 1) * block_N], row)
                 for i in T.serial(block_N):
                     T.copy(KV[row[i], :], rows[i, :])
                 T.copy(rows, kv)
+                if n == 0:
+                    T.copy(Q[token, :, :], q)
                 T.gemm_v0(q, kv, scores, transpose_B=True, init=True)
+                if n == 0:
+                    T.tile.fill(total, 0.0)
+                    T.tile.fill(peak, -1e30)
+                T.copy(peak, before)
                 T.copy(scores, s)
-                for i, j in T.Parallel(H, block_N):
-                    s[i, j] = s[i, j] * scale
-                T.copy(peak, shrink)
                 T.reduce_max(s, peak, dim=-1)
                 for i in T.Parallel(H):
-                    peak[i] = T.max(peak[i], shrink[i])
-                    shrink[i] = T.exp(shrink[i] - peak[i])
+                    peak[i] = T.max(peak[i], before[i])
+                    shrink[i] = T.exp((before[i] - peak[i]) * scale)
                 for i, j in T.Parallel(H, block_N):
-                    s[i, j] = T.exp(s[i, j] - peak[i])
+                    s[i, j] = T.exp((s[i, j] - peak[i]) * scale)
                 T.copy(s, p)
                 T.copy(p, weights)
                 T.reduce_sum(s, row_sum, dim=-1)
                 for i in T.Parallel(H):
                     total[i] = total[i] * shrink[i] + row_sum[i]
+                T.copy(total, sums)
+                if n == 0:
+                    T.tile.fill(o, 0.0)
                 for c in range(parts):
-                    T.gemm_v0(weights, kv[:, c * width : (c + 1) * width], partial, init=True)
+                    at = c * width
+                    T.gemm_v0(weights, kv[:, at : at + width], partial, init=True)
                     T.copy(partial, part)
                     for i, j in T.Parallel(H, width):
-                        o[i, c * width + j] = o[i, c * width + j] * shrink[i] + part[i, j]
-            for i, j in T.Parallel(H, D):
-                o[i, j] = o[i, j] / total[i]
-            T.copy(o, out)
-            T.copy(out, Output[cid, :, :])
+                        o[i, at + j] = o[i, at + j] * shrink[i] + part[i, j]
+                if n == turns - 1:
+                    store_over_sums(o, sums, out, Output, token, H, width, parts)
 
     return attention
 
