@@ -306,8 +306,8 @@ def _check_operand(opdef: OpDef, definition: OperandDef, operand: Operand) -> Pr
         if definition.scalar or not definition.memories:
             return None
         message = f"{where} is a scalar, expected a buffer in {words(definition.memories)}"
-        hint = f"pass a tile or a slice such as x[0:1] for {definition.name}"
-        return Problem("operand-kind", message, definition.name, hint)
+        instead = f"pass a tile or a slice such as x[0:1] for {definition.name}"
+        return Problem("operand-kind", message, definition.name, instead)
     if not definition.memories:
         name = operand.buffer.name
         message = f"{where} is the buffer `{name}`, expected a scalar"
