@@ -83,6 +83,8 @@ def test_a_reference_of_the_request(server: JudgeServer, tmp_path: Path) -> None
         assert linked["verdict"] == "right", linked["reason"]
     refusing = binary().replace("    @T.prim_func", "    assert M == 64\n    @T.prim_func")
     assert judged(server, refusing + CALL, **given, sizes=sizes)["verdict"] == "refused"
+    unknown = judged(server, binary() + CALL, **given, sizes=[{"M": 7, "Z": 65}])
+    assert unknown["verdict"] == "refused" and "no argument or symbol `Z`" in unknown["reason"]
     missing = {**QUICK, "reference": f"{reference}:other"}
     assert judged(server, binary() + CALL, **missing)["verdict"] == "reference-failed"
 
@@ -177,8 +179,9 @@ def test_a_server_outlives_its_forked_process(server: JudgeServer) -> None:
                  '{"file": "a", "limits": {"seconds": -1}}', '{"file": "a", "random": 1000}']
 )  # fmt: skip
 def test_what_is_no_request(request_: str) -> None:
-    with pytest.raises(CallError, match="judge-request"):
+    with pytest.raises(CallError, match="judge-request") as caught:
         JudgeRequest.from_text(request_)
+    assert str(caught.value).count("judge-request") == 1
 
 
 def test_a_server_answers_what_is_no_request(server: JudgeServer) -> None:

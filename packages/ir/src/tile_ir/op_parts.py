@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 from tile_ir.dtypes import DType
+from tile_ir.expr import Buffer
 from tile_ir.machine import Memory
 from tile_ir.quick_dataclasses import dataclass
 from tile_ir.regions import AttrValue
@@ -73,6 +74,20 @@ class Problem:
     message: str
     operand: str | None = None
     hint: str | None = None
+
+
+def no_tile(where: str, memories: str, operand: str) -> Problem:
+    """The problem of a scalar in the place of a tile."""
+    message = f"{where} is a scalar, expected a buffer in {memories}"
+    hint = f"pass a tile or a slice such as x[0:1] for {operand}"
+    return Problem("operand-kind", message, operand, hint)
+
+
+def no_scalar(where: str, buffer: Buffer, operand: str) -> Problem:
+    """The problem of a buffer in the place of a scalar."""
+    message = f"{where} is the buffer `{buffer.name}`, expected a scalar"
+    element = f"{buffer.name}[{', '.join('0' for _ in buffer.shape)}]"
+    return Problem("operand-kind", message, operand, f"pass a number, or one element: {element}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from tile_ir.op_parts import Composite as Composite
 from tile_ir.op_parts import Effect as Effect
 from tile_ir.op_parts import OperandDef as OperandDef
 from tile_ir.op_parts import Problem as Problem
+from tile_ir.op_parts import no_scalar, no_tile
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_ir.regions import AttrValue, Operand, Region
 from tile_ir.target import Target
@@ -305,16 +306,9 @@ def _check_operand(opdef: OpDef, definition: OperandDef, operand: Operand) -> Pr
     if isinstance(operand, Expr):
         if definition.scalar or not definition.memories:
             return None
-        message = f"{where} is a scalar, expected a buffer in {words(definition.memories)}"
-        hint = f"pass a tile or a slice such as x[0:1] for {definition.name}"
-        return Problem("operand-kind", message, definition.name, hint)
+        return no_tile(where, words(definition.memories), definition.name)
     if not definition.memories:
-        name = operand.buffer.name
-        message = f"{where} is the buffer `{name}`, expected a scalar"
-        element = f"{name}[{', '.join('0' for _ in operand.buffer.shape)}]"
-        return Problem(
-            "operand-kind", message, definition.name, f"pass a number, or one element: {element}"
-        )
+        return no_scalar(where, operand.buffer, definition.name)
     if operand.memory not in definition.memories and not (
         operand.memory in CHOICES_OF_OPEN and possible(operand.memory) & definition.memories
     ):

@@ -55,13 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except (SwitchError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {file_problem(error)}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         # The reader, such as `head`, has seen enough; keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return code
+
+
+def file_problem(error: OSError | ValueError) -> str:
+    """Return the message of the system with the file, without the error number."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.strerror}: {error.filename}"
+    return str(error)
 
 
 def command_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:

@@ -123,7 +123,7 @@ def read_kernel(
     if not names_a_kernel(name):
         if name.endswith(".py"):
             raise KernelError(
-                "no-kernel-name", f"{name} is a script", hint=f"name its kernel: {name}:kernel"
+                "no-kernel-name", f"{name} is a script", hint=f"name its kernel: {name}:NAME"
             )
         return named_kernel(_read_ir(name))
     from tile_runtime.jit_kernels.watch_kernels import watch_kernels
@@ -245,7 +245,7 @@ def _check_arguments(factory: Callable[..., Any], name: str, given: Mapping[str,
         raise KernelError(
             "kernel-arguments",
             f"{name} has no argument {unknown[0]!r}",
-            hint=did_you_mean(unknown[0], by_name),
+            hint=did_you_mean(unknown[0], by_name) or f"it has {', '.join(by_name)}",
         )
     required = [
         p.name

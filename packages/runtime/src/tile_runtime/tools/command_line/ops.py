@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     name = options.name.removeprefix("T.").removeprefix("tile.")
     if name not in OPS:
-        known = written_here(name) or did_you_mean(name, OPS)
+        known = written_here(name) or did_you_mean(name, OPS) or "`tile-ascend ops` lists them"
         raise KernelError("unknown-op", f"no operation is called `{options.name}`", hint=known)
     print(operation_page(OPS[name]))
     return 0

@@ -171,7 +171,7 @@ def _last_run(script: Path, kernel: str | None) -> TimedRun:
         raise KernelError(
             "no-timed-run",
             f"{script} ran no kernel on the simulator",
-            hint="the script must call a kernel when it is run",
+            hint=f"call a kernel in it, or name one: tile-ascend report {script}:NAME",
         )
     if kernel is None:
         return list(last.values())[-1]

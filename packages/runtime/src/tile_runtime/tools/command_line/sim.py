@@ -132,8 +132,10 @@ def _ended(options: argparse.Namespace, found: list[Found], timed: list[TimedRun
         found.extend(found_by(error))
         return 2 if isinstance(error, (KernelError, BuildError)) else 1
     except OSError as error:
-        print(f"error: {error}", file=sys.stderr)
-        found.append(Found(Diagnostic("no-source", str(error))))
+        from tile_runtime.tools.command_line import file_problem
+
+        print(f"error: {file_problem(error)}", file=sys.stderr)
+        found.append(Found(Diagnostic("no-source", file_problem(error))))
     return 2
 
 

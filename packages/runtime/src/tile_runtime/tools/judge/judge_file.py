@@ -167,7 +167,7 @@ class _JudgedFile:
             "file": request.file, "text": self.text, "kernel": request.kernel,
             "arguments": dict(request.arguments), "sizes": [dict(s) for s in request.sizes],
             "edges": request.edges and adds_sizes, "random": request.random,
-            "every_size": request.every_size and adds_sizes,
+            "every_size": request.every_size and adds_sizes, "own_sizes": adds_sizes,
             "seed": self._seed_of("sizes"),
             "reference": self.reference.name if self.reference else "",
             "reference_file": self.reference_file,

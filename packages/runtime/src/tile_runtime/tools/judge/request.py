@@ -68,7 +68,8 @@ class JudgeRequest:
             if not 0 < getattr(limits, name) <= _MOST[name]:
                 raise CallError(
                     "judge-request",
-                    f"the limit {name} is {getattr(limits, name)}, expected up to {_MOST[name]}",
+                    f"the limit {name} is {getattr(limits, name):g}, expected a number above 0 "
+                    f"and up to {_MOST[name]}",
                 )
         sizes = tuple(_named(s, "sizes") for s in given.pop("sizes", ()))
         arguments = _named(given.pop("arguments", {}), "arguments")
@@ -85,6 +86,8 @@ class JudgeRequest:
         """The request of a JSON text. Raises CallError as above."""
         try:
             return JudgeRequest.from_json(json.loads(text))
+        except CallError:
+            raise
         except (ValueError, RecursionError) as error:
             raise CallError("judge-request", f"the request is no JSON: {error}") from None
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tile_ir import KernelError
+from tile_ir import KernelError, TileError, did_you_mean
 from tile_ir.switches import override
 from tile_runtime.child_processes.fence import is_out_of_memory
 from tile_runtime.scripts.module import provide_imports_of
@@ -72,13 +72,19 @@ def _with_values(
     except Exception as error:  # of the reference's own
         if is_out_of_memory(error):
             raise
-        send({"event": "reference-failed", "problem": f"{type(error).__name__}: {error}"[:2000]})
+        problem = str(error) if isinstance(error, TileError) else f"{type(error).__name__}: {error}"
+        send({"event": "reference-failed", "problem": problem[:2000]})
 
 
 def _function(values: Mapping[str, Any], name: str) -> Callable[..., Any]:
     found: Callable[..., Any] | None = values.get(name)
     if found is None or not callable(found):
-        raise KernelError("judge-reference", f"the reference has no function `{name}`")
+        functions = [each for each, value in values.items() if inspect.isfunction(value)]
+        raise KernelError(
+            "judge-reference",
+            f"the reference has no function `{name}`",
+            hint=did_you_mean(name, functions),
+        )
     return found
 
 
@@ -91,6 +97,9 @@ def expected_results(
     """The results of the function. It takes all inputs, or those that the kernel only reads; other
     parameters are arguments of the factory by name. Where it returns nothing, it has written the
     results where the kernel does."""
+    import numpy as np
+    import torch
+
     only_read = [x for x, one in zip(inputs, recipe, strict=True) if not one.get("written")]
     parameters = inspect.signature(function).parameters
     for given in (list(inputs), only_read):
@@ -102,7 +111,8 @@ def expected_results(
         found = function(*given, **by_name)
         if found is None:
             return [x for x, one in zip(inputs, recipe, strict=True) if one.get("written")]
-        return list(found) if isinstance(found, (list, tuple)) else [found]
+        results = list(found) if isinstance(found, (list, tuple)) else [found]
+        return [torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in results]
     raise KernelError(
         "judge-reference",
         f"`{function.__name__}{inspect.signature(function)}` takes neither the {len(inputs)} "

@@ -9,11 +9,11 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tile_ir import KernelError, TileError
+from tile_ir import Buffer, KernelError, TileError, did_you_mean
 from tile_ir.switches import override
 from tile_runtime.child_processes.fence import is_out_of_memory
 from tile_runtime.scripts.module import provide_imports_of
@@ -84,6 +84,8 @@ def _cases(
     arguments = request["arguments"]
     candidate = find_candidate(path, text, values, request["kernel"], arguments)
     first = candidate.trace(candidate.arguments)
+    if request["own_sizes"]:
+        _check_sizes(candidate, first, request["sizes"])
     kernels = [_printed(sized(GIVEN, {}), first)]
     refused: list[dict[str, Any]] = []
     for alternatives in _wanted(candidate, first, request):
@@ -105,6 +107,19 @@ def _cases(
     return {
         "name": candidate.name, "kernels": kernels, "refused": refused, "arguments": plain,
     }  # fmt: skip
+
+
+def _check_sizes(candidate: FoundKernel, first: Traced, given: Sequence[Mapping[str, Any]]) -> None:
+    """Raise KernelError for a size with a name that the kernel does not have."""
+    func = first[0]
+    scalars = (p.name for p in func.params if not isinstance(p, Buffer))
+    known = [*candidate.arguments, *(s.name for s in func.symbols), *scalars]
+    for name in (name for sizes in given for name in sizes if name not in known):
+        raise KernelError(
+            "judge-sizes",
+            f"--shapes {name}=...: `{candidate.name}` has no argument or symbol `{name}`",
+            hint=did_you_mean(name, known) or f"it has {', '.join(known)}",
+        )
 
 
 def _wanted(
