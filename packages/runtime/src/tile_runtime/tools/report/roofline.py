@@ -3,9 +3,9 @@ the slowest of matrix units, vector units and HBM would need for them.
 
 The bytes that must move are those of the tensors the kernel was called with, each once, or the
 moved bytes if those are fewer. Operations of the cube units are counted by the simulator: two for
-every multiply-accumulate, of which a cycle does more the narrower the operands are. Those of the vector units are one for every element of the widest operand
-of an instruction that calculates. For an instruction of which only the span is known, its time
-gives a bound, at 256 bytes a cycle.
+every multiply-accumulate, of which a cycle does more the narrower the operands are. Those of the
+vector units are one for every element of the widest operand of an instruction that calculates. For
+an instruction of which only the span is known, its time gives a bound, at 256 bytes a cycle.
 """
 
 from __future__ import annotations
