@@ -100,8 +100,8 @@ def unaligned() -> tuple[Any, list[torch.Tensor]]:
         with T.Kernel(24, threads=2, is_npu=True) as cid:
             a, b = T.alloc_shared((32, 504), "float32"), T.alloc_shared((32, 504), "float32")
             T.tile.fill(b, 0.0)
-            for _ in T.Pipelined(60, num_stages=2):
-                T.copy(A[cid * 32, 0], a)  # planted
+            for t in T.Pipelined(60, num_stages=2):
+                T.copy(A[(cid + t) % 24 * 32, 0], a)  # planted
                 T.tile.max(b, b, a)
             T.copy(b, B[cid * 32, 0])
 
