@@ -3,9 +3,9 @@ the slowest of matrix units, vector units and HBM would need for them.
 
 The bytes that must move are those of the tensors the kernel was called with, each once, or the
 moved bytes if those are fewer. Operations of the cube units are counted by the simulator: two for
-every multiply-accumulate. Those of the vector units are one for every element of the widest operand
-of an instruction that calculates. For an instruction of which only the span is known, its time
-gives a bound, at 256 bytes a cycle.
+every multiply-accumulate, of which a cycle does more the narrower the operands are. Those of the
+vector units are one for every element of the widest operand of an instruction that calculates. For
+an instruction of which only the span is known, its time gives a bound, at 256 bytes a cycle.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ _BYTES = {
     "half": 2, "bfloat16_t": 2, "float": 4, "int8_t": 1, "uint8_t": 1, "int16_t": 2,
     "uint16_t": 2, "int32_t": 4, "uint32_t": 4, "int64_t": 8, "uint64_t": 8,
 }  # fmt: skip
+# How many times the multiply-accumulates of 16 bits a matrix unit does a cycle, by operand.
+_RATES = {"int4b_t": 4.0, "int8_t": 2.0, "uint8_t": 2.0, "float": 0.25}
+_HF32_RATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,28 @@ def roofline(run: TimedRun) -> Roofline:
     vector, vector_bytes = _vector_work(run)
     least = {
         "HBM": needed / (line.hbm_bandwidth * 1e9),
-        "matrix units": matrix / line.peak_flops,
+        "matrix units": matrix / (line.peak_flops * _matrix_rate(run)),
         "vector units": vector_bytes / (_VECTOR_BYTES * line.vector_cores * line.mhz * 1e6),
     }
     return Roofline(matrix + vector, needed, line.microseconds * 1e-6, least)
+
+
+def _matrix_rate(run: TimedRun) -> float:
+    """How many times faster than products of 16 bits the products of a run could be: the mean over
+    the cycles they took."""
+    line, lines = run.timeline, run.sources.get(run.main_source(), "").splitlines()
+    rates = dict(_RATES)
+    if any("SetHF32Mode(" in text for text in lines):
+        rates["float"] = _HF32_RATE
+    of_matrix = (line.events["pipe"] == PIPES.index("M")) & (line.events["kind"] == WORK)
+    in_l0a = line.accesses["memory"] == MEMORIES.index("L0A")
+    found = line.accesses[in_l0a & of_matrix[line.accesses["event"]]]
+    if not len(found):
+        return 1.0
+    made, buffer = np.unique(found["made"], return_inverse=True)
+    rate = np.array([rates.get(_element_type(lines, int(m)), 1.0) for m in made])[buffer.ravel()]
+    cycles = (line.events["end"] - line.events["begin"])[found["event"]].astype(float)
+    return float(np.average(rate, weights=cycles)) if cycles.any() else 1.0
 
 
 def _vector_work(run: TimedRun) -> tuple[float, float]:
@@ -98,5 +119,10 @@ def _calculating(line: Timeline) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 def _element_bytes(lines: list[str], made: int) -> int:
     """Of a buffer, from the line of C++ that makes it; 4 where it does not say."""
+    return _BYTES.get(_element_type(lines, made), 4)
+
+
+def _element_type(lines: list[str], made: int) -> str:
+    """Of a buffer, from the line of C++ that makes it; "" where it does not say."""
     match = _ELEMENT.search(lines[made - 1]) if 0 < made <= len(lines) else None
-    return _BYTES.get(match[1], 4) if match else 4
+    return match[1] if match else ""

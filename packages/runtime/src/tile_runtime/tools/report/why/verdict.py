@@ -103,5 +103,6 @@ def _distance(m: Measures) -> str:
         return "no roofline, as it neither calculates nor moves anything"
     least = microseconds(roof.least[roof.bound] * 1e6)
     if roof.share > 1:
-        return f"beyond the roofline ({roof.bound} alone: {least}), as L2 holds what it wrote last"
+        why = ", as L2 holds what it wrote last" if roof.bound == "HBM" else ""
+        return f"beyond the roofline ({roof.bound} alone: {least}){why}"
     return f"at {percents(roof.share)} of the roofline ({roof.bound} alone: {least})"
