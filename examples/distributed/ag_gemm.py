@@ -17,6 +17,9 @@ sys.path.append(str(Path(__file__).parents[1]))
 from report import report_ranks
 
 import tile_frontend as T
+from tile_ir import DEFAULT_TARGET, DTYPES
+from tile_ir.costs.links import A2_LINKS
+from tile_ir.costs.timing import DEFAULT_TIMING
 from tile_runtime import Ranks
 
 # Rows of tiles that cores work on at a time, fewer where rows come from other ranks: the later ones
@@ -26,6 +29,9 @@ PLACES = 8
 STRETCH = 512
 # Cores that put to one rank: while one waits for an arrival the others use the link.
 LANES = 3
+# Rows that a tile can have, and what a cube core multiplies and accumulates in a cycle.
+ROWS = 128, 64
+MACS = 4096
 
 CONFIGS = {
     T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
@@ -39,28 +45,61 @@ def places_along(k_tiles: int, depth: int) -> tuple[int, int]:
     return (k_tiles // stretch, stretch) if k_tiles % stretch == 0 else (0, 0)
 
 
+def rows_of(ranks: int, m: int, N: int, K: int, columns: int, blocks: int, size: int) -> int:
+    """The rows of a tile with which the product ends first, by the rates of the model. The last
+    tiles, a row of them for each other rank, begin when all pieces have come and all other tiles
+    are done."""
+
+    def cycles(rows: int) -> float:
+        across = T.ceildiv(N, columns)
+        loads = (rows + columns) * K * size / DEFAULT_TIMING.gm_l1_rate
+        tile = max(loads, rows * columns * K / MACS)
+        whole = T.ceildiv(ranks * T.ceildiv(m, rows) * across, blocks) * tile
+        last = T.ceildiv((ranks - 1) * across, blocks) * tile
+        links = m * K * size / (A2_LINKS.link_write_bandwidth * 1e3) * DEFAULT_TARGET.clock_mhz
+        return max(links, whole - last) + last if ranks > 1 else whole
+
+    return min(ROWS, key=cycles)
+
+
 @T.macro
 def put_pieces(x, words, step, piece, others, lanes, core, cores):
-    """Own rows to all other ranks, where `lanes` cores serve each."""
-    pieces = T.ceildiv(x.shape[1], piece)
+    """Own rows to all other ranks, where `lanes` cores serve each. The first of them begins with a
+    whole piece and the others with a half: they do not wait for arrivals at the same time."""
+    pieces, half = T.ceildiv(x.shape[1], piece), piece // 2
     with T.Scale("device") as (r, num):
         for pair in T.serial(core, lanes * others, cores):
+            to = (r + 1 + pair % others) % num
             for t in T.serial(T.ceildiv(pieces - pair // others, lanes)):
                 n = pair // others + t * lanes
-                T.put_signal(
-                    x[r, n * piece : n * piece + piece, :],
-                    x[r, n * piece : n * piece + piece, :],
-                    words[r * pieces + n],
-                    step,
-                    (r + 1 + pair % others) % num,
-                )
+                row = n * piece
+                if t == 0 and pair >= others:
+                    T.put(x[r, row : row + half, :], x[r, row : row + half, :], to)
+                    T.quiet()
+                    T.put_signal(
+                        x[r, row + half : row + piece, :],
+                        x[r, row + half : row + piece, :],
+                        words[r * pieces + n],
+                        step,
+                        to,
+                    )
+                else:
+                    T.put_signal(
+                        x[r, row : row + piece, :],
+                        x[r, row : row + piece, :],
+                        words[r * pieces + n],
+                        step,
+                        to,
+                    )
 
 
 @T.jit(pass_configs=CONFIGS)
 def ag_gemm(
-    ranks: int, m: int, N: int, K: int, rows: int = 128, columns: int = 256, depth: int = 128,
-    piece: int = 16, blocks: int = 24, dtype: str = "float16",
+    ranks: int, m: int, N: int, K: int, rows: int | None = None, columns: int = 256,
+    depth: int = 128, piece: int = 16, blocks: int = 24, dtype: str = "float16",
 ) -> T.PrimFunc:  # fmt: skip
+    if rows is None:
+        rows = rows_of(ranks, m, N, K, columns, blocks, DTYPES[dtype].size)
     down, across, k_tiles = T.ceildiv(m, rows), T.ceildiv(N, columns), T.ceildiv(K, depth)
     pieces, others = T.ceildiv(m, piece), max(ranks - 1, 1)
     lanes = max(min(2 * blocks // others, LANES), 1)

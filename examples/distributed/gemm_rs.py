@@ -18,9 +18,7 @@ from report import report_ranks
 import tile_frontend as T
 from tile_runtime import Ranks
 
-# Rows of tiles that cores work on at a time, fewer where rows go to other ranks; places along k
-# where tiles begin, at least so much of k apart. All as in ag_gemm.py.
-GROUP = 8
+# Places along k where tiles begin, at least so much of k apart, as in ag_gemm.py.
 PLACES = 8
 STRETCH = 512
 
@@ -37,7 +35,6 @@ def gemm_rs(
 ) -> T.PrimFunc:  # fmt: skip
     down, across, k_tiles = T.ceildiv(m, rows), T.ceildiv(N, columns), T.ceildiv(K, depth)
     tiles, others = down * across, max(ranks - 1, 1)
-    group = GROUP if ranks == 1 else GROUP // 2
     stretch = max(STRETCH // depth, 1)
     places = k_tiles // stretch if k_tiles % stretch == 0 else 0
 
@@ -58,16 +55,12 @@ def gemm_rs(
             term = T.alloc_ub((rows, columns), dtype)
             total = T.alloc_ub((rows, columns), "float32")
             for t in T.Pipelined(T.ceildiv(ranks * tiles - cid, blocks), num_stages=2):
-                n = T.use_swizzle(
-                    cid + t * blocks, ranks * down * rows, across * columns, K, rows, columns,
-                    off=group,
-                )  # fmt: skip
-                i, column = n // across, n % across * columns
-                left = i - down * (ranks - 1)  # rows of tiles that are left when own ones begin
-                owner = T.if_then_else(left < 0, (r + 1 + i % others) % num, r)
-                row = T.if_then_else(left < 0, i // others, left) * rows
-                tile = row // rows * across + n % across
-                begin = (i + n % across) % PLACES * places // PLACES * stretch
+                n = cid + t * blocks
+                left = n - tiles * (ranks - 1)  # tiles that are left when own ones begin
+                owner = T.if_then_else(left < 0, (r + 1 + n % others) % num, r)
+                tile = T.if_then_else(left < 0, n // others, left)
+                row, column = tile // across * rows, tile % across * columns
+                begin = (n % others + tile) % PLACES * places // PLACES * stretch
                 for k in T.Pipelined(k_tiles, num_stages=2):
                     at = (k + begin) % k_tiles * depth
                     T.copy(A[owner, row, at], a)

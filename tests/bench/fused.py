@@ -30,14 +30,12 @@ BLOCKS = 24
 GAIN = 1.25
 # M, N and K of the whole product.
 SIZES = (
-    (4096, 2048, 4096), (4096, 4096, 4096), (8192, 4096, 4096), (16384, 4096, 4096),
+    (2048, 1024, 2048), (4096, 2048, 4096), (4096, 4096, 4096), (8192, 4096, 4096),
+    (16384, 4096, 4096),
 )  # fmt: skip
-# Links take longer than the product, and what is left of it when the last piece has come is more
-# than a tile for each core: overlap gains less, and more with tiles of fewer rows.
-BOUND_BY_LINKS, FEWER_ROWS = (2048, 1024, 2048), 64
 REDUCED = (5416, 1408, 6144)
 # A tile for fewer cores than there are, and that one needs all that the links bring at the end.
-SMALL = (1024, 256, 8192)
+SMALL = (512, 256, 4096)
 
 
 class Fused:
@@ -55,20 +53,20 @@ class Fused:
         kernel(_zeros(m, k), _zeros(k, n))
         return float(kernel.timeline().task_microseconds)
 
-    def ag_gemm(self, size: Sequence[int], ranks: int = RANKS, rows: int = 128) -> float:
+    def ag_gemm(self, size: Sequence[int], ranks: int = RANKS) -> float:
         m, (n, k) = size[0] // ranks, size[1:]
-        kernel = self.script("distributed/ag_gemm").ag_gemm(ranks, m, n, k, rows)
+        kernel = self.script("distributed/ag_gemm").ag_gemm(ranks, m, n, k)
         with Ranks(ranks) as world:
             gathered, words = world.zeros((ranks, m, k), torch.float16), _words(world, m)
             c = [_zeros(ranks, m, n) for _ in range(ranks)]
             return _launch(world, kernel, gathered, _zeros(k, n), words, c, 1)
 
-    def gemm_rs(self, size: Sequence[int], ranks: int = RANKS, rows: int = 128) -> float:
+    def gemm_rs(self, size: Sequence[int], ranks: int = RANKS) -> float:
         m, (n, k) = size[0] // ranks, size[1:]
-        kernel = self.script("distributed/gemm_rs").gemm_rs(ranks, m, n, k, rows)
+        kernel = self.script("distributed/gemm_rs").gemm_rs(ranks, m, n, k)
         with Ranks(ranks) as world:
             parts = world.zeros((ranks, m, n), torch.float16)
-            words = world.signals(ranks * T.ceildiv(m, rows) * T.ceildiv(n, 256))
+            words = world.signals(ranks * T.ceildiv(m, 128) * T.ceildiv(n, 256))
             c = [_zeros(m, n) for _ in range(ranks)]
             return _launch(world, kernel, _zeros(ranks, m, k), _zeros(k, n), parts, words, c, 1)
 
@@ -137,18 +135,14 @@ def _timed(what: str, measure: Callable[[Fused], list[Row]]) -> Measurement:
     return run
 
 
-def _gathers(
-    fused: Fused, size: Sequence[int], limit: float, more: bool = True, rows: int = 128
-) -> Row:
+def _gathers(fused: Fused, size: Sequence[int], limit: float, more: bool = True) -> Row:
     apart = fused.product(*size) + all_gather(size[0] // RANKS, size[2])
-    together = fused.ag_gemm(size, rows=rows)
-    return _gain(_title("all-gather and gemm", size), apart, together, limit, more)
+    return _gain(_title("all-gather and gemm", size), apart, fused.ag_gemm(size), limit, more)
 
 
-def _scatters(fused: Fused, size: Sequence[int], limit: float, rows: int = 128) -> Row:
+def _scatters(fused: Fused, size: Sequence[int], limit: float) -> Row:
     apart = fused.product(*size) + all_sum(size[0] // RANKS, size[1], everywhere=False)
-    together = fused.gemm_rs(size, rows=rows)
-    return _gain(_title("gemm and reduce-scatter", size), apart, together, limit)
+    return _gain(_title("gemm and reduce-scatter", size), apart, fused.gemm_rs(size), limit)
 
 
 def _reduces(fused: Fused, size: Sequence[int], limit: float) -> Row:
@@ -193,13 +187,6 @@ FUSED: dict[str, Measurement] = {
     ),
     "ranks.fused.reduce": _timed(
         "Product and all-reduce, in a published size.", lambda f: [_reduces(f, REDUCED, GAIN)]
-    ),
-    "ranks.fused.by_links": _timed(
-        "A published size that gains less.",
-        lambda f: [
-            _gathers(f, BOUND_BY_LINKS, 1.15, rows=FEWER_ROWS),
-            _scatters(f, BOUND_BY_LINKS, 1.1, rows=FEWER_ROWS),
-        ],
     ),
     "ranks.fused.small": _timed(
         "A size where overlap loses.", lambda f: [_gathers(f, SMALL, 1, more=False)]

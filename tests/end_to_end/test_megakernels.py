@@ -205,6 +205,26 @@ def test_a_task_may_stand_before_the_one_it_needs() -> None:
     torch.testing.assert_close(T.compile(func, out_idx=[-1])(x), (x * 2 + 1) * 2 + 1)
 
 
+@pytest.mark.parametrize("name", ["inputs", "outputs"])
+def test_scalars_are_no_tensors(name: str) -> None:
+    @T.prim_func
+    def shift(X: T.Tensor((8,), "float32"), Y: T.Tensor((8,), "float32"), n: T.int32):
+        with T.Kernel(1) as cid:
+            T.copy(X, Y)
+
+    tensors = {"inputs": ["x"], "outputs": ["y"]}
+    with refused("task-region") as error:
+        T.megakernel([T.Task(shift)("x", "y", "n")], **(tensors | {name: [*tensors[name], "n"]}))
+    assert "`n` is a scalar of tasks" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["after", "prefetch"])
+def test_order_and_loads_are_found_and_not_given(name: str) -> None:
+    first = scale("first")("x", "h")
+    with refused(f"T.{name}: .*"):
+        T.megakernel([first, getattr(T, name)(first, first)], inputs=["x"], outputs=["h"])
+
+
 def test_regions_nobody_writes() -> None:
     with refused("task-region"):
         T.megakernel([scale()("h", "y")], inputs=[], outputs=["y"])

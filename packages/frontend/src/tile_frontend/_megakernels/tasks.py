@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend._language.next_chip_frames import HintFrame
-from tile_frontend._megakernels.calls import TaskCall
+from tile_frontend._megakernels.calls import TaskCall, named_scalars
 from tile_frontend._tracing.faults import Fault, place_of_caller
 from tile_frontend._tracing.scalars import Scalar, python_number
 from tile_ir import Buffer, Const, Effect, Func, Var, constant_value, walk_ops
@@ -127,6 +127,8 @@ def megakernel(
     names = list(dict.fromkeys(t for call in calls for _, t in call.tied()))
     passed = list(inputs) if inputs is not None else [t for t in names if t not in written]
     made = list(outputs) if outputs is not None else [t for t in names if t in written - read]
+    scalars = list(named_scalars(calls))
+    _refuse_scalars([*passed, *made, *stacked], scalars)
     _refuse_unknown([*passed, *made, *stacked], names, written, read)
     shapes = Shapes(calls, _turns(turns, stacked, step))
     order, before = in_order(calls, uses, shapes.symmetric.union(passed))
@@ -158,6 +160,14 @@ def _named_apart(tasks: Sequence[TaskCall]) -> list[TaskCall]:
         many = names.count(task.name) > 1
         found.append(replace(task, name=f"{task.name}_{counts[task.name]}") if many else task)
     return found
+
+
+def _refuse_scalars(params: Sequence[str], scalars: Sequence[str]) -> None:
+    for param in params:
+        if param in scalars:
+            message = f"T.megakernel: `{param}` is a scalar of tasks, not a tensor"
+            hint = f"leave it out: calls take the tensors first, then {', '.join(scalars)}"
+            raise Fault("task-region", message, hint)
 
 
 def _refuse_unknown(
