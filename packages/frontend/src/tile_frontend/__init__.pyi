@@ -1006,7 +1006,7 @@ def vectorized(
     *,
     annotations: Any | None = None,
 ) -> Iterable[_Scalar]:
-    """A loop whose iterations are one vector operation."""
+    """A loop whose iterations are one vector operation; what one thread does, it does in turn."""
 
 def view(src: _Tile, shape: _Shape | None = None, dtype: _DType | None = None) -> Tensor:
     """All bytes of `src` as a buffer of another shape or type, or both; nothing is moved or
