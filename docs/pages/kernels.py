@@ -31,7 +31,8 @@ cores.
 ![All kernels under the roofline of the chip](../pictures/roofline.svg)
 
 * **bound by**: the unit (HBM, matrix or vector) that needs most time for this work alone. Each
-  operand passes HBM once, products run at the 16-bit peak, vector operations at 256 bytes a cycle.
+  operand passes HBM once, products run at the peak of their operand type, vector operations at
+  256 bytes a cycle.
   Results stay in L2 as far as they fit. **of it**: that time divided by the modelled time.
 * Operations: 2 for a multiply-accumulate, 1 for an element of a vector operation. A byte of an
   operand counts once, even if a kernel loads it several times.

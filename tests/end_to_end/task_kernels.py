@@ -12,7 +12,7 @@ def scaled(rows: int, width: int, factor: float, tile: int = 8) -> T.PrimFunc:
 
     @T.prim_func
     def scale(X: T.Tensor((rows, width), F32), Y: T.Tensor((rows, width), F32)):
-        with T.Kernel(rows // tile, threads=2, is_npu=True) as cid:
+        with T.Kernel(T.ceildiv(rows, tile), threads=2, is_npu=True) as cid:
             a = T.alloc_shared((tile, width), F32)
             T.copy(X[cid * tile, 0], a)
             for i, j in T.Parallel(tile, width):
@@ -31,7 +31,7 @@ def added(rows: int, width: int, tile: int = 8) -> T.PrimFunc:
         H: T.Tensor((rows, width), F32),
         Y: T.Tensor((rows, width), F32),
     ):
-        with T.Kernel(rows // tile, threads=2, is_npu=True) as cid:
+        with T.Kernel(T.ceildiv(rows, tile), threads=2, is_npu=True) as cid:
             a = T.alloc_shared((tile, width), F32)
             b = T.alloc_shared((tile, width), F32)
             T.copy(X[cid * tile, 0], a)

@@ -121,6 +121,31 @@ def test_one_device_is_rank_0_of_1() -> None:
     assert torch.equal(found, expected(x, w)[0])
 
 
+@pytest.mark.parametrize("tiles", [(4, 7, 5), (5, 4, 7), (3, 8, 4), (8, 3, 5), (2, 7, 3)])
+def test_no_block_counts_while_another_looks_for_the_turn_before(
+    tiles: tuple[int, int, int],
+) -> None:
+    """Tiles of several sizes make waits wider than what is accessed: blocks look at words of others
+    whose rows they do not touch, and which nothing else keeps from the next turn."""
+    rows, (a, b, c) = 30, tiles
+    calls = [
+        T.Task(kernels.scaled(rows, WIDTH, 2.0, a))("x", "h"),
+        T.Task(kernels.added(rows, WIDTH, b))("h", "w", "g"),
+        T.Task(kernels.scaled(rows, WIDTH, 0.5, c))("g", "x"),
+    ]
+    func = T.megakernel(
+        calls, inputs=["x", "w"], outputs=["x"], turns=LAYERS, stacked=["w"],
+        name=f"tiles_{a}_{b}_{c}",
+    )  # fmt: skip
+    kernel = T.compile(func, pass_configs=CONFIGS)
+    for seed in range(6):
+        x, w = torch.randn(rows, WIDTH), torch.randn(2, rows, WIDTH)
+        right = ((x * 2 + 1 + w[0]) * 0.5 + 1) * 2 + 1 + w[1]
+        with override(check="strict", seed=seed):
+            kernel(x, w)
+        torch.testing.assert_close(x, right * 0.5 + 1)
+
+
 def test_the_interpreter_says_the_same() -> None:
     ranks, layers = 2, 2
     x, w = torch.randn(ranks, ROWS, WIDTH), torch.randn(layers, ROWS, WIDTH)

@@ -11,7 +11,7 @@ the one before it in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tile_ir import Buffer, Diagnostic, Func, Var, constant_value
@@ -57,20 +57,27 @@ def edges_between(
 def edges_of_turns(
     tasks: Sequence[Func], blocks: int, turn: Var, firsts: Sequence[int] = ()
 ) -> tuple[TaskEdge, ...]:
-    """The same where all tasks are done several times, which `turn` counts."""
+    """The same where all tasks are done several times, which `turn` counts. A block counts the next
+    turn only once no other one looks for this turn: a wait may be wider than what is accessed."""
     count, begins = len(tasks), firsts or [0] * len(tasks)
-    found = _edges((*tasks, *tasks), blocks, (*begins, *begins), turn)
-    return tuple(
-        TaskEdge(e.first % count, e.then - count, e.window, e.first < count)
-        for e in found
-        if e.then >= count
-    )
+    looks: frozenset[TaskEdge] = frozenset()
+    while True:
+        edges = _edges((*tasks, *tasks), blocks, (*begins, *begins), turn, looks)
+        found = [
+            (e.then, TaskEdge(e.first % count, e.then % count, e.window, e.first < count <= e.then))
+            for e in edges
+        ]
+        if looks.issuperset(edge for _, edge in found):
+            return tuple(edge for then, edge in found if then >= count)
+        looks = looks.union(edge for _, edge in found)
 
 
 def _edges(
-    tasks: Sequence[Func], blocks: int, begins: Sequence[int], turn: Var | None
-) -> tuple[TaskEdge, ...]:
-    """The second half of the tasks is the turn behind the first, if there are turns."""
+    tasks: Sequence[Func], blocks: int, begins: Sequence[int], turn: Var | None,
+    looks: Iterable[TaskEdge] = (),
+) -> tuple[TaskEdge, ...]:  # fmt: skip
+    """The second half of the tasks is the turn behind the first, if there are turns: then `looks`
+    are waits for words that the tasks count up."""
     touched = [accesses_of(task) for task in tasks]
     shared = [any(is_symmetric(a.tensor) for a in each) for each in touched]
     own = _parts_of_turns([a for each in touched for a in each], turn)
@@ -82,14 +89,16 @@ def _edges(
             before, ranks = touched[first], shared[first] and shared[then]
             if turn is not None and first < len(tasks) // 2 <= then:
                 before = [a for a in before if a.tensor not in own]
-            if not (ranks or meet(before, later)) or known.done_before(first, then):
+            seen = [look for look in looks if _is_between(look, first, then, len(tasks) // 2)]
+            if not (ranks or seen or meet(before, later)) or known.done_before(first, then):
                 continue
             tellers = len(places[first].blocks)
             needs = [frozenset(range(tellers))] * len(places[then].blocks)
             if not ranks:
-                needs = known.left(
-                    first, then, needs_of(before, later, places[first], places[then])
-                )
+                needs = needs_of(before, later, places[first], places[then])
+                looking = _lookers(seen, places[first], places[then])
+                needs = [met | more for met, more in zip(needs, looking, strict=True)]
+                needs = known.left(first, then, needs)
             if any(needs):
                 window = whole(tellers) if ranks else window_of(needs, tellers)
                 found.append(TaskEdge(first, then, window))
@@ -112,6 +121,25 @@ def needs_of(
     return [
         frozenset(m for m in met if before.blocks[m] != block)
         for met, block in zip(found, later.blocks, strict=True)
+    ]
+
+
+def _is_between(look: TaskEdge, first: int, then: int, count: int) -> bool:
+    """Whether a task looks at a word that another one counts up next, the tasks numbered through
+    two turns of so many."""
+    turns = then // count - first // count
+    return (look.then, look.first, not look.behind) == (first % count, then % count, turns)
+
+
+def _lookers(
+    looks: Sequence[TaskEdge], before: TaskPlace, later: TaskPlace
+) -> list[frozenset[int]]:
+    """For each block of the second task, those of the first that look at its words before."""
+    wide, numbers = len(later.blocks), range(len(before.blocks))
+    seen = [(n, m) for look in looks for n in numbers for m in look.window.blocks(n, wide)]
+    return [
+        frozenset(n for n, m in seen if m == number and before.blocks[n] != block)
+        for number, block in enumerate(later.blocks)
     ]
 
 

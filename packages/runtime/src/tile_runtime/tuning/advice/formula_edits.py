@@ -40,7 +40,7 @@ def formula_edits(text: KernelText) -> Iterator[Edit]:
 
 
 def _told(text: KernelText, statements: Sequence[_ShorterStatement]) -> Iterator[str]:
-    """What the results of statements with fewer digits differ by."""
+    """Say by how much results of statements with fewer digits differ."""
     for name, told in _FEWER_DIGITS.items():
         old = [n for s in statements for n in (s.old, *s.gone)]
         if any(called(call) == name for n in old for call in calls_in(n)):
