@@ -25,7 +25,7 @@ def store_over_sums(
     o: T.Tensor, sums: T.Tensor, out: T.Tensor, Output: T.Tensor, token: T.int32, H: int,
     width: int, parts: int,
 ) -> None:  # fmt: skip
-    """Divides weighted values by the sums of weights, part by part."""
+    """Turns weighted values into means, part by part."""
     for c in T.Pipelined(parts, num_stages=2):
         at = c * width
         for i, j in T.Parallel(H, width):
