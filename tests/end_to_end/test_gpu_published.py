@@ -5,33 +5,17 @@ torch."""
 from __future__ import annotations
 
 import linecache
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 
-import tile_frontend
+from end_to_end.language_for_gpus import T
 from tile_frontend import StridedTensor
 from tile_ir import CallError, KernelError, KernelWarning
 from tile_runtime import jit
 
 pytestmark = pytest.mark.usefixtures("strict")
-
-
-class _AsScriptsImportIt(ModuleType):
-    """The language under the name of the module that scripts import."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(tile_frontend, name)
-
-
-T = _AsScriptsImportIt("tilelang.language")
-
-
-@pytest.fixture
-def strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILE_CHECK", "strict")
 
 
 def close(found: torch.Tensor, expected: torch.Tensor) -> None:

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import linecache
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 
-import tile_frontend
+from end_to_end.language_for_gpus import T
 from tile_ir import KernelError
 from tile_runtime import compile as compile_kernel
 from tile_runtime import jit
@@ -19,21 +18,6 @@ pytestmark = [
     pytest.mark.usefixtures("strict"),
     pytest.mark.filterwarnings("ignore::tile_ir.KernelWarning"),
 ]
-
-
-class _AsScriptsImportIt(ModuleType):
-    """The language under the name of the module that scripts import."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(tile_frontend, name)
-
-
-T = _AsScriptsImportIt("tilelang.language")
-
-
-@pytest.fixture
-def strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILE_CHECK", "strict")
 
 
 def close(found: torch.Tensor, expected: torch.Tensor) -> None:
