@@ -5,10 +5,9 @@ and under branches. Values are small integers, which every type computes exactly
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from end_to_end.kernel_text import KernelText
 from end_to_end.random_block_kernels import BlockProgram
 
 N = 32
@@ -21,31 +20,11 @@ def product_program(seed: int) -> BlockProgram:
 
 
 @dataclass
-class _ProductWriter:
+class _ProductWriter(KernelText):
     """`second` are tiles that have a second name."""
 
-    r: random.Random
     second: tuple[str, ...] = ()
-    lines: list[str] = field(default_factory=list)
     loops: list[str] = field(default_factory=list)
-    count: int = 0
-    depth: int = 0
-
-    def put(self, *texts: str) -> None:
-        self.lines += [" " * 4 * (self.depth + 2) + text for text in texts]
-
-    @contextmanager
-    def inside(self, head: str) -> Iterator[None]:
-        self.put(head)
-        self.depth += 1
-        yield
-        self.depth -= 1
-
-    def pick(self, *choices: str) -> str:
-        return self.r.choice(choices)
-
-    def often(self, share: float) -> bool:
-        return self.r.random() < share
 
     def program(self) -> BlockProgram:
         r = self.r

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from end_to_end.kernel_text import KernelText
 from end_to_end.random_block_kernels import BlockProgram
 
 TYPES = ("float32", "float32", "float16", "bfloat16", "int32", "int16", "int8", "uint8")
@@ -24,10 +25,9 @@ def tile_program(seed: int, cores: int = 20) -> BlockProgram:
 
 
 @dataclass
-class _TileWriter:
+class _TileWriter(KernelText):
     """`row` and `column` say where the tile of a block begins."""
 
-    r: random.Random
     cores: int
     dtype: str = ""
     R: int = 0
@@ -44,35 +44,22 @@ class _TileWriter:
     counts: tuple[int, int] = (1, 1)
     high_name: str = ""
     least: int = -8
-    lines: list[str] = field(default_factory=list)
     loops: list[tuple[str, int]] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
-    count: int = 0
-    depth: int = 0
 
     # --- text -------------------------------------------------------------------------------------
 
-    def put(self, *texts: str) -> None:
-        self.lines += [" " * 4 * (self.depth + 2) + text for text in texts]
-
     @contextmanager
     def inside(self, head: str) -> Iterator[None]:
-        self.put(head)
+        """Names given inside are not read behind."""
         before = list(self.values)
-        self.depth += 1
-        yield
-        self.depth -= 1
+        with super().inside(head):
+            yield
         self.values = before
-
-    def pick(self, *choices: str) -> str:
-        return self.r.choice(choices)
 
     def name(self, kind: str) -> str:
         self.count += 1
         return f"{kind}{self.count}"
-
-    def often(self, share: float) -> bool:
-        return self.r.random() < share
 
     # --- the program ------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from tile_ir import (
     ONE,
@@ -52,6 +52,7 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.free_names import FreeNames
 from tile_passes.parallel.temporaries import SCRATCH_BYTES
 from tile_passes.passdef import ir_pass
+from tile_passes.pipelining.dependence_graph import owners
 
 LOOPS = (LoopKind.SERIAL, LoopKind.PIPELINED)
 
@@ -106,7 +107,7 @@ class _Hoist:
             for a in launch.allocs
             if a.buffer.memory is Memory.UB and a.alias_of is None and a.address is None
         } - named
-        self.roots = _roots(launch.allocs)
+        self.roots = owners(func)
         self.constant = frozenset(func.tensors) - self.changed(launch.body)
         self.all = launch.body
         used = sum(
@@ -211,15 +212,6 @@ class _Hoist:
         """Whether a statement outside of the loop uses the buffer."""
         inside = {*walk(body)}
         return any(buffer in buffers_of(s) for s in walk(self.all) if s not in inside)
-
-
-def _roots(allocs: Sequence[Alloc]) -> dict[Buffer, Buffer]:
-    """For each buffer one that stands for its bytes: an alias has those of its buffer, and buffers
-    at addresses of the author's may share theirs."""
-    placed = [a.buffer for a in allocs if a.address is not None]
-    shared = dict.fromkeys(placed, placed[0]) if placed else {}
-    owners = {a.buffer: a.alias_of or a.buffer for a in allocs}
-    return {buffer: shared.get(root, root) for buffer, root in owners.items()}
 
 
 def _suits(loop: For) -> bool:

@@ -46,10 +46,6 @@ class ThreadUses:
         element."""
         return self.differs(stmt) or adds_to_element(stmt)
 
-    def declares(self, stmt: ast.stmt) -> bool:
-        """Whether a statement declares a variable or array that threads have one each of."""
-        return declared(stmt) is not None and names_in(stmt, ast.Store) <= self.private
-
     def divides(self, stmt: ast.stmt) -> ast.stmt | None:
         """The first part of a statement that all threads do together: a barrier, an operation on
         tiles, a loop that is divided among them."""
