@@ -36,8 +36,16 @@ except ModuleNotFoundError:  # the tests of one package may run without it
 
 from tile_ir.switches import SWITCHES, override
 
+try:
+    from kernel_compiler import caching_compiler
+except ModuleNotFoundError:
+
+    def caching_compiler(words: tuple[str, ...]) -> str:
+        return remembering(Compiler(words))
+
+
 HOST = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++")), "g++")
-CACHING = remembering(Compiler(tuple(shlex.split(HOST))))
+WORDS = tuple(shlex.split(HOST))
 # So many cases of a test are kept, and of one in these folders, which compiles and simulates.
 KEPT, KEPT_COMPILED = 2, 1
 COMPILED = frozenset(("conformance", "end_to_end", "runtime", "timing"))
@@ -67,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         forget_old(compiled_folder())
         os.environ[COUNTED] = tempfile.mkstemp(prefix="compilations-")[1]
-    os.environ[SWITCHES["cxx"].variable] = CACHING
+    os.environ[SWITCHES["cxx"].variable] = caching_compiler(WORDS)
     for name, wanted in ((PART, _part(config)), (OPTIMISED, config.getoption("--optimised"))):
         os.environ.pop(name, None)
         if wanted:

@@ -19,7 +19,7 @@ from cached_compiler import Compiler, compiled_folder
 from remember_compilation import remembering, run, shared_copies
 
 from tile_codegen_ascendc import DEVICE_HEADER_DIR
-from tile_ir.switches import override
+from tile_ir.switches import SWITCHES, override
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices import compile_host
 from tile_runtime.devices.compile_host import FLAGS, find_compiler
@@ -39,13 +39,22 @@ def host_compiler() -> tuple[str, ...]:
         return find_compiler()
 
 
+def caching_compiler(words: tuple[str, ...]) -> str:
+    """Path of a command that takes the arguments of a host compiler and remembers its outputs
+    (cached_compiler.py): those of a kernel for all checkouts with equal headers."""
+    return remembering(Compiler(words, _copies()))
+
+
 def quick_compiler(remember: bool = True) -> str:
-    """Path of a command that takes the arguments of the host compiler; it remembers its outputs
-    (cached_compiler.py), unless kernels never come again."""
-    words = host_compiler()
-    copies = shared_copies((include_directory(), DEVICE_HEADER_DIR))
+    """The command that does not optimise. It remembers its outputs, unless kernels never come
+    again."""
+    words, copies = host_compiler(), _copies()
     header = _precompiled_header(words, [copy for _, copy in copies])
     return remembering(Compiler(words, copies, str(header), remember))
+
+
+def _copies() -> tuple[tuple[str, str], ...]:
+    return shared_copies((include_directory(), DEVICE_HEADER_DIR))
 
 
 def _precompiled_header(words: tuple[str, ...], includes: Sequence[str]) -> Path:
@@ -70,10 +79,15 @@ def unoptimising() -> str:
 
 
 @pytest.fixture
-def quick_kernels(request: pytest.FixtureRequest, fresh_switches: None) -> Iterator[None]:
-    """What this process compiles is not optimised; with `--optimised` it is, as a user's kernels."""
+def quick_kernels(
+    request: pytest.FixtureRequest, fresh_switches: None, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """What this process and its children compile is not optimised; with `--optimised` it is, as a
+    user's kernels."""
     if request.config.getoption("--optimised"):
         yield
         return
-    with override(cxx=request.getfixturevalue("unoptimising")):
+    compiler = request.getfixturevalue("unoptimising")
+    monkeypatch.setenv(SWITCHES["cxx"].variable, compiler)
+    with override(cxx=compiler):
         yield
