@@ -85,6 +85,31 @@ class StartedPython:
         os.kill(self.pid, signal.SIGKILL)
 
 
+def forking_python(folder: Path) -> Path:
+    """An executable that takes the place of Python where another program starts it."""
+    path = folder / "python"
+    path.write_text(
+        f"#!{sys.executable} -SE\nimport sys\nsys.path[0] = {str(Path(__file__).parent)!r}\n"
+        "from forked_python import stand_for\n"
+        f"sys.exit(stand_for({_server()!r}, sys.argv[1:]))\n"
+    )
+    path.chmod(0o755)
+    return path
+
+
+def stand_for(address: str, arguments: Sequence[str]) -> int:
+    """Be the process of `python arguments` to who has started this one; what it ends with."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(address)
+        _send(connection, arguments, (0, 1, 2))
+        answers = connection.makefile()
+        process = int(answers.readline())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda sent, _: os.kill(process, sent))
+        status = int(answers.read())
+        return status if status >= 0 else 128 - status
+
+
 def start_python(arguments: Sequence[str], standard_input: int) -> StartedPython:
     """Start `python arguments` with a descriptor as its standard input; its output is dropped."""
     connection = socket.socket(socket.AF_UNIX)
@@ -101,14 +126,24 @@ def _ask(
     env: Mapping[str, str] | None = None,
 ) -> None:
     """Have the server start a process with these descriptors as its standard ones."""
+    with _STARTING:
+        address = _server()
+    connection.connect(address)
+    _send(connection, arguments, files, cwd, env)
+
+
+def _send(
+    connection: socket.socket,
+    arguments: Sequence[str],
+    files: Sequence[int],
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> None:
     request = {
         "arguments": list(arguments),
         "cwd": str(cwd or Path.cwd()),
         "environment": dict(os.environ if env is None else env),
     }
-    with _STARTING:
-        address = _server()
-    connection.connect(address)
     socket.send_fds(connection, [b"*"], list(files))
     connection.sendall(json.dumps(request).encode())
     connection.shutdown(socket.SHUT_WR)
@@ -190,6 +225,9 @@ def _begin(connection: socket.socket) -> list[str]:
 
 def _run(arguments: list[str]) -> None:
     match arguments:
+        case ["-u", *rest]:
+            sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+            _run(rest)
         case ["-c", code, *rest]:
             sys.argv, sys.path[0] = ["-c", *rest], ""
             main = sys.modules["__main__"] = ModuleType("__main__")

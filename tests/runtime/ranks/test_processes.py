@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from forked_python import forking_python, run_python
 from started_processes import SETTINGS, free_port, started
 
 from tile_ir import CallError
@@ -19,23 +18,12 @@ from tile_runtime import init_ranks
 PROGRAM = Path(__file__).with_name("process_program.py")
 
 
-def test_torchrun_gives_what_gloo_gives() -> None:
-    """S-29: four processes."""
-    found = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "torch.distributed.run",
-            "--nproc-per-node",
-            "4",
-            PROGRAM,
-            "shared:fine",
-        ],
-        env={**os.environ, **SETTINGS},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
+def test_torchrun_gives_what_gloo_gives(tmp_path: Path) -> None:
+    """S-29: four processes, each of which begins with torch imported."""
+    found = run_python(
+        ["-m", "torch.distributed.run", "--nproc-per-node", "4", str(PROGRAM), "shared:fine"],
+        env={**os.environ, **SETTINGS, "PYTHON_EXEC": str(forking_python(tmp_path))},
+        seconds=280,
     )
     assert found.returncode == 0, found.stderr
     # Lines of several processes may come out as one.
