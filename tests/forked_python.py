@@ -85,20 +85,35 @@ class StartedPython:
         os.kill(self.pid, signal.SIGKILL)
 
 
-def forking_python(folder: Path) -> Path:
+def tile_ascend(
+    *arguments: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    seconds: float = 300,
+) -> subprocess.CompletedProcess[str]:
+    """Run `tile-ascend arguments` to its end; the Python that it starts is forked too."""
+    program = (
+        f"import sys; sys.executable = {forking_python()!r}; "
+        "from tile_runtime.tools.command_line import main; sys.exit(main())"
+    )
+    return run_python(["-c", program, *arguments], cwd, env, seconds=seconds)
+
+
+@functools.cache
+def forking_python() -> str:
     """An executable that takes the place of Python where another program starts it."""
-    path = folder / "python"
+    path = Path(_server()).with_name("python")
     path.write_text(
         f"#!{sys.executable} -SE\nimport sys\nsys.path[0] = {str(Path(__file__).parent)!r}\n"
         "from forked_python import stand_for\n"
         f"sys.exit(stand_for({_server()!r}, sys.argv[1:]))\n"
     )
     path.chmod(0o755)
-    return path
+    return str(path)
 
 
 def stand_for(address: str, arguments: Sequence[str]) -> int:
-    """Be the process of `python arguments` to who has started this one; what it ends with."""
+    """Be the process of `python arguments` to who has started this one, and end as it ends."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
         _send(connection, arguments, (0, 1, 2))
@@ -107,7 +122,10 @@ def stand_for(address: str, arguments: Sequence[str]) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda sent, _: os.kill(process, sent))
         status = int(answers.read())
-        return status if status >= 0 else 128 - status
+    if status < 0:
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return status
 
 
 def start_python(arguments: Sequence[str], standard_input: int) -> StartedPython:

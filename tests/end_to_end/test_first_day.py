@@ -3,14 +3,13 @@ and column that stand in the program."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from expected_errors import Case, cases, module_of
+from forked_python import run_python
 from kept_cases import kept
 
 import tile_frontend as T
@@ -73,7 +72,7 @@ def test_only_frames_of_the_script_are_shown(tmp_path: Path) -> None:
     script.write_text(
         "import tile_frontend as T\n\n@T.jit\ndef k(X: T.Tensor((8,), 'float32')):\n    pass\n"
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    done = run_python([str(script)])
     frames = [line for line in done.stderr.splitlines() if line.startswith("  File ")]
     assert frames == [f'  File "{script}", line 3, in <module>'], done.stderr
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import example_kernels
 import pytest
-from forked_python import run_python
+from forked_python import tile_ascend
 
 PACKAGES = Path(__file__).parents[2] / "packages"
-RUN = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
 SCRIPTS = sorted((example_kernels.EXAMPLES / "gpu").glob("*.py"))
 
 
@@ -19,7 +18,7 @@ def test_script_matches_torch(script: Path) -> None:
     paths = [str(p) for p in PACKAGES.glob("*/src")]
     path = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path}
-    done = run_python(["-c", RUN, "run", "--check", "strict", str(script)], env=environment)
+    done = tile_ascend("run", "--check", "strict", str(script), env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if line]
     assert lines and set(lines[1::2]) == {"Kernel Output Match!"}

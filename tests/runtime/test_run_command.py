@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from forked_python import run_python
+from forked_python import run_python, tile_ascend
 from kept_cases import kept
 
 from tile_runtime.tools.command_line import main
@@ -53,15 +55,18 @@ if __name__ == "__main__":
 
 def command(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     program = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
-    return run_python(["-c", program, "run", *arguments], cwd)
+    return run_python(["-c", program, *arguments], cwd)
 
 
-def run(tmp_path: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(
+    tmp_path: Path, text: str, *arguments: str, start: Callable[..., Any] = command
+) -> subprocess.CompletedProcess[str]:
     script = tmp_path / "script.py"
     script.write_text(text)
     options = [a for a in arguments if (a.startswith("--") and "=" in a) or a == "--time"]
     rest = [a for a in arguments if a not in options]
-    return command(*options, str(script), *rest)
+    done: subprocess.CompletedProcess[str] = start("run", *options, str(script), *rest)
+    return done
 
 
 def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
@@ -104,7 +109,7 @@ if __name__ == "__main__":
 
 def test_what_a_script_starts_has_its_imports(tmp_path: Path) -> None:
     """Workers of multiprocessing and pytest, and other Python processes."""
-    done = run(tmp_path, IN_PROCESSES)
+    done = run(tmp_path, IN_PROCESSES, start=tile_ascend)
     assert done.returncode == 0, done.stderr
     first, second = done.stdout.splitlines()
     assert first == "[('3.0', 'determine_platform', 'tvm')]"
@@ -145,7 +150,7 @@ def test_the_script_finds_what_python_would_give_it(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(text)
     (tmp_path / "elsewhere").mkdir()
-    ours = command("../script.py", "1", cwd=tmp_path / "elsewhere")
+    ours = command("run", "../script.py", "1", cwd=tmp_path / "elsewhere")
     theirs = subprocess.run(
         [sys.executable, "../script.py", "1"], capture_output=True, text=True,
         cwd=tmp_path / "elsewhere",
@@ -160,14 +165,14 @@ def test_a_module_of_a_package_runs_as_python_would_run_it(tmp_path: Path) -> No
     (package / "sizes.py").write_text("SIZE = 64\n")
     text = ADD.replace("import torch\n", "import torch\n\nfrom .sizes import SIZE\n", 1)
     (package / "add.py").write_text(text.replace("add_one(64)", "add_one(SIZE)"))
-    done = command("-m", "kernels.add", "x", "-v", cwd=tmp_path)
+    done = tile_ascend("run", "-m", "kernels.add", "x", "-v", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{package}/add.py x -v Kernel Output Match!\n"
     (package / "add.py").write_text("from .nothing import SIZE\n")
-    done = command("-m", "kernels.add", cwd=tmp_path)
+    done = tile_ascend("run", "-m", "kernels.add", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.splitlines()[1].endswith('add.py", line 1, in <module>'), done.stderr
-    assert command("-m", "kernels.nothing", cwd=tmp_path).returncode == 1
+    assert tile_ascend("run", "-m", "kernels.nothing", cwd=tmp_path).returncode == 1
 
 
 def test_an_exception_shows_the_frames_of_the_script_only(tmp_path: Path) -> None:
@@ -181,7 +186,8 @@ def test_an_exception_shows_the_frames_of_the_script_only(tmp_path: Path) -> Non
 
 
 def test_a_mistake_in_the_kernel_is_told_at_its_line(tmp_path: Path) -> None:
-    done = run(tmp_path, ADD.replace("T.tile.add(a_ub, a_ub, 1.0)", "T.tile.ad(a_ub, a_ub, 1.0)"))
+    text = ADD.replace("T.tile.add(a_ub, a_ub, 1.0)", "T.tile.ad(a_ub, a_ub, 1.0)")
+    done = run(tmp_path, text, start=tile_ascend)
     assert done.returncode == 1
     assert "script.py:21:28: error[unknown-name]" in done.stderr
     assert "did you mean `add`?" in done.stderr
@@ -215,7 +221,7 @@ def test_options_become_switches(tmp_path: Path) -> None:
         "print(switch('check'), switch('soc'), switch('lax_calls'), p.name, p.cube_core_num,"
         " p.vector_core_num)"
     )
-    done = run(tmp_path, text, "--check=off", "--soc=Ascend910B3")
+    done = run(tmp_path, text, "--check=off", "--soc=Ascend910B3", start=tile_ascend)
     assert done.stdout.split() == ["off", "Ascend910B3", "True", "Ascend910B3", "20", "40"]
 
 

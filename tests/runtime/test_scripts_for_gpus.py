@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from forked_python import run_python
+from forked_python import tile_ascend
 
 START = """\
 import itertools
@@ -164,8 +164,7 @@ for name in ("TL_ENABLE_FAST_MATH", "TL_DISABLE_TMA_LOWER", "TL_DISABLE_WARP_SPE
 def run(tmp_path: Path, text: str) -> str:
     script = tmp_path / "script.py"
     script.write_text(text)
-    program = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
-    done = run_python(["-c", program, "run", str(script)])
+    done = tile_ascend("run", str(script))
     return done.stdout + done.stderr
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from forked_python import run_python
 from kept_cases import kept_number
 
 import tile_frontend as T
@@ -146,13 +145,12 @@ def test_a_killed_tuner_goes_on_where_it_was(tmp_path: Path) -> None:
     words = {"cache": str(store.path.parent), "compiler": switch("cxx")}
     here = Path(__file__).parent
     script.write_text(SCRIPT.format(folder=str(here), tests=str(here.parent), **words))
-    command = [sys.executable, str(script)]
-    first = subprocess.run([*command, "die"], capture_output=True)
-    assert first.returncode == -signal.SIGKILL, first.stderr.decode()
+    first = run_python([str(script), "die"])
+    assert first.returncode == -signal.SIGKILL, first.stderr
     (before,) = store.studies()
     assert 0 < len(before.rows) < len(BLOCKS)
-    second = subprocess.run(command, capture_output=True)
-    assert second.stdout.decode().strip() == "{'block': 512}", second.stderr.decode()
+    second = run_python([str(script)])
+    assert second.stdout.strip() == "{'block': 512}", second.stderr
     (after,) = store.studies()
     assert len(after.rows) == len(BLOCKS)
     assert {row.config: row.ended for row in before.rows}.items() <= {

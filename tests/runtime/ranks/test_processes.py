@@ -18,11 +18,11 @@ from tile_runtime import init_ranks
 PROGRAM = Path(__file__).with_name("process_program.py")
 
 
-def test_torchrun_gives_what_gloo_gives(tmp_path: Path) -> None:
+def test_torchrun_gives_what_gloo_gives() -> None:
     """S-29: four processes, each of which begins with torch imported."""
     found = run_python(
         ["-m", "torch.distributed.run", "--nproc-per-node", "4", str(PROGRAM), "shared:fine"],
-        env={**os.environ, **SETTINGS, "PYTHON_EXEC": str(forking_python(tmp_path))},
+        env={**os.environ, **SETTINGS, "PYTHON_EXEC": forking_python()},
         seconds=280,
     )
     assert found.returncode == 0, found.stderr

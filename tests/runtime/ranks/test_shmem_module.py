@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from forked_python import tile_ascend
 
 from tile_ir import CallError
 from tile_runtime.ranks import shmem_module
-
-RUN = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
 
 # The ranks run kernels of their own: the neighbour is a number in the text. Parts of one symmetric
 # tensor are what they reach of each other.
@@ -108,14 +105,8 @@ def test_processes_become_ranks_by_shmem(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    found = subprocess.run(
-        [sys.executable, "-c", RUN, "run", str(script), str(port)],
-        env={**os.environ, "TILE_TARGET": "sim", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
+    environment = {**os.environ, "TILE_TARGET": "sim", "OMP_NUM_THREADS": "1"}
+    found = tile_ascend("run", str(script), str(port), env=environment, seconds=280)
     assert found.returncode == 0, found.stderr
     lines = sorted(found.stdout.splitlines())
     assert lines == [f"rank {rank} has {96 * (1 - rank + 6)}" for rank in range(2)]
