@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +33,14 @@ def example() -> ModuleType:
     return module
 
 
+@cache
+def compiled(example: Any) -> tuple[Any, Any]:
+    """The launch of one layer, and the kernels of which it is one each."""
+    kernels = example.Kernels(**SIZES, block_N=64, block_K=64)
+    launch = T.compile(example.decoder_block(kernels), out_idx=[-1], pass_configs=example.AUTOMATIC)
+    return launch, example.compile_each(kernels)
+
+
 def close(found: torch.Tensor, expected: torch.Tensor) -> bool:
     return (found - expected).abs().max().item() <= 8e-3 * expected.abs().max().item()
 
@@ -43,9 +52,7 @@ def given(example: Any, batch: int, length: int) -> tuple[torch.Tensor, Any, dic
 
 def test_one_launch_equals_ten_bit_by_bit(example: Any) -> None:
     torch.manual_seed(0)
-    kernels = example.Kernels(**SIZES, block_N=64, block_K=64)
-    launch = T.compile(example.decoder_block(kernels), out_idx=[-1], pass_configs=example.AUTOMATIC)
-    each = example.compile_each(kernels)
+    launch, each = compiled(example)
     for n, (batch, length) in enumerate(STEPS):
         x, angles, layer = given(example, batch, length)
         caches = {name: layer[name].clone() for name in ("K", "V")}
@@ -74,13 +81,10 @@ def test_layers_in_one_launch(example: Any, count: int) -> None:
 def test_launch_heads_are_what_is_won(example: Any) -> None:
     """One launch takes less than ten, by no more than their heads and what waits cost."""
     torch.manual_seed(0)
-    kernels = example.Kernels(**SIZES, block_N=64, block_K=64)
+    launch, each = compiled(example)
     with override(time=True):
-        launch = T.compile(
-            example.decoder_block(kernels), out_idx=[-1], pass_configs=example.AUTOMATIC
-        )
         x, angles, layer = given(example, 1, 64)
-        times = example.Times(example.compile_each(kernels))
+        times = example.Times(each)
         example.one_by_one(times.kernels, x, angles, layer)
         launch(x, *angles, *layer.values())
         whole = launch.timeline()
