@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 FOLDER = "TILE_TEST_COMPILED"
@@ -48,12 +48,15 @@ class Compiler(NamedTuple):
     def command(self, arguments: Sequence[str]) -> list[str]:
         """The words of one compilation: emitted kernels include the shared copies.
 
-        Hand-written kernels, which a debugging level shows, have macros that the headers look at,
-        and a test may have headers of its own: these are compiled as they are.
+        Hand-written kernels, which a debugging level shows, have macros that the headers look at:
+        they are compiled as they are, but their lines name no folder of headers. So are kernels of
+        a test with headers of its own.
         """
         shared = {f"-I{folder}": f"-I{copy}" for folder, copy in self.copies}
-        if not shared.keys() <= set(arguments) or any(a.startswith("-g") for a in arguments):
+        if not shared.keys() <= set(arguments):
             return [*self.words, *arguments]
+        if any(a.startswith("-g") for a in arguments):
+            return [*self.words, *arguments, *(_hiding(folder) for folder, _ in self.copies)]
         words = [*self.words, *(shared.get(a, a) for a in arguments)]
         return [*words, "-include", self.header, "-O0"] if self.header else words
 
@@ -61,7 +64,8 @@ class Compiler(NamedTuple):
         """The compilation, if it has an entry or would get one."""
         if not self.remembers or "-o" not in arguments or "-march=native" in arguments:
             return None
-        return Compilation(self.command(arguments))
+        command = self.command(arguments)
+        return Compilation(command, {f: copy for f, copy in self.copies if _hiding(f) in command})
 
 
 def main(compiler: Compiler, arguments: Sequence[str]) -> int:
@@ -79,9 +83,10 @@ def main(compiler: Compiler, arguments: Sequence[str]) -> int:
 
 
 class Compilation:
-    """A command with its sources, its output and the folder of its entry."""
+    """A command with its sources, its output and the folder of its entry. Where folders of headers
+    are hidden, which have the copies named, checkouts differ in them and in the current folder."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], hidden: Mapping[str, str] = {}) -> None:
         self.command = command
         self.output = command[command.index("-o") + 1]
         self.sources = [
@@ -89,16 +94,22 @@ class Compilation:
         ]
         self.listed = command[command.index("-MF") + 1] if "-MF" in command else ""
         files = [self.output, *self.sources]
-        self._marks = {os.path.dirname(f): f"<{i}>" for i, f in enumerate(files)}
-        self.entry = os.path.join(compiled_folder(), self._key())
+        self._marks = dict(hidden)
+        self._marks.update((os.path.dirname(f), f"<{i}>") for i, f in enumerate(files))
+        here = f"{os.getcwd()}/"
+        # Headers there are not shared: lines name them.
+        self.unshared = here if hidden and f"-iquote{here[:-1]}" in command else ""
+        different = {f"-iquote{self.unshared[:-1]}", *map(_hiding, hidden)}
+        words = [f"{word}/" if hidden else word for word in command[1:] if word not in different]
+        self.entry = os.path.join(compiled_folder(), self._key(words))
 
-    def _key(self) -> str:
+    def _key(self, words: Sequence[str]) -> str:
         program = os.path.realpath(self.command[0])
         about = os.stat(program)
         digest = hashlib.sha256(
             f"{ENTRIES} {program} {about.st_size} {about.st_mtime_ns}\n".encode()
         )
-        for word in self.command[1:]:
+        for word in words:
             digest.update(self.marked(word).encode() + b"\n")
         for source in self.sources:
             digest.update(source_hash(source).encode())
@@ -136,6 +147,11 @@ class Compilation:
         for folder, mark in self._marks.items():
             text = text.replace(mark + "/", folder + "/")
         return text
+
+
+def _hiding(folder: str) -> str:
+    """The option that leaves a folder out of debugging lines."""
+    return f"-ffile-prefix-map={folder}=headers"
 
 
 def count(letter: bytes) -> None:

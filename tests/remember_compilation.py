@@ -101,6 +101,9 @@ def compile_and_keep(compilation: Compilation) -> int:
             return 0
         # Sources are in the key; names of folders of ours say what is in them.
         headers = [f for f in files if not f.startswith((*compilation.sources, folder))]
+        unshared = compilation.unshared
+        if unshared and any(compilation.marked(f).startswith(unshared) for f in headers):
+            return 0
         new = os.path.join(own, "entry")
         os.mkdir(new)
         copy(compilation.output, os.path.join(new, "output"))

@@ -73,6 +73,30 @@ def test_checkouts_with_equal_headers_share_what_was_made(command: str, tmp_path
     assert calls(tmp_path) == 2
 
 
+def test_checkouts_share_hand_written_kernels(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines of them name neither checkout; a header of the checkout's own is not shared."""
+    real, source = f"{tmp_path}/real", tmp_path / "source" / "k.cpp"
+    source.parent.mkdir()
+    for number, (value, text) in enumerate(
+        [(1, SOURCE), (1, SOURCE), (2, SOURCE), (2, SOURCE + '#include "own.h"\n')] * 2
+    ):
+        here = tmp_path / f"checkout-{number}"
+        (here / "include").mkdir(parents=True)
+        (here / "include" / "value.h").write_text(
+            f"#define VALUE {value}\ninline int more(int x) {{ return x; }}\n"
+        )
+        (here / "own.h").write_text("")
+        source.write_text(text.replace("return VALUE", "return more(VALUE)"))
+        monkeypatch.chdir(here)
+        written = remembering(Compiler((real,), shared_copies([here / "include"])))
+        words = ["-g1", f"-iquote{here}", f"-I{here}/include", "-c", f"{source}", "-o", "k.o"]
+        assert run([written, *words]).returncode == 0
+        assert f"{here}/include".encode() not in Path("k.o").read_bytes()
+    assert calls(tmp_path) == 4
+
+
 def test_a_header_beside_the_source_moves_with_it(command: str, tmp_path: Path) -> None:
     for place, value in (("a", 1), ("b", 1), ("c", 2)):
         folder = tmp_path / place
