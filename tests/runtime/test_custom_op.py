@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+from forked_python import run_python
 from torch._dynamo.testing import CompileCounter
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
@@ -369,9 +368,8 @@ def test_kernels_are_copied_and_pickled_by_what_they_are_made_of(
             torch.testing.assert_close(again(plain(3), 1e-5), expected, rtol=0, atol=0)
             with pytest.raises(CallError, match=r"test_custom_op.py:\d+:\d+: .*\n +X: T.Tensor"):
                 again(torch.ones(3, N + 1), 1e-5)
-    program = "import pickle, sys; print(*pickle.load(sys.stdin.buffer).out_idx)"
-    done = subprocess.run([sys.executable, "-c", program], input=saved, capture_output=True)
-    assert done.stdout.decode().split() == ["2", "3"], done.stderr.decode()
+    done = run_python(["-c", f"import pickle; print(*pickle.loads({saved!r}).out_idx)"])
+    assert done.stdout.split() == ["2", "3"], done.stderr
     module = torch.nn.Module()
     module.kernel = kernel
     assert copy.deepcopy(module).kernel.get_kernel_source() == kernel.get_kernel_source()
