@@ -14,6 +14,7 @@ that must fail. Every other block is left alone.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -26,7 +27,13 @@ from tile_runtime.launcher.native import launcher_library, simulator_library
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(?P<info>\w[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
-COMMAND = "import sys; from tile_runtime.tools.command_line import main; sys.exit(main())"
+# What runs the blocks, and the switches they find: tests have quicker ones.
+PYTHON = sys.executable
+SWITCHES = {"TILE_TARGET": "sim"}
+COMMAND = (
+    "import sys; sys.executable = {python}; "
+    "from tile_runtime.tools.command_line import main; sys.exit(main())"
+)
 
 
 class BlockError(Exception):
@@ -78,9 +85,10 @@ class _Runner:
         self.folder.mkdir()
         commands = folder / "commands"
         commands.mkdir()
-        for name, arguments in (("python", ""), ("tile-ascend", f" -c '{COMMAND}'")):
+        command = COMMAND.format(python=json.dumps(PYTHON))
+        for name, arguments in (("python", ""), ("tile-ascend", f" -c '{command}'")):
             script = commands / name
-            script.write_text(f'#!/bin/sh\nexec "{sys.executable}"{arguments} "$@"\n')
+            script.write_text(f'#!/bin/sh\nexec "{PYTHON}"{arguments} "$@"\n')
             script.chmod(0o755)
         sources = [str(p) for p in sorted(ROOT.glob("packages/*/src"))]
         self.environment = {
@@ -88,7 +96,7 @@ class _Runner:
             "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join(sources),
             "TILE_CACHE_DIR": str(self._cache(folder)),
-            "TILE_TARGET": "sim",
+            **SWITCHES,
         }
 
     def _cache(self, folder: Path) -> Path:

@@ -46,6 +46,9 @@ except ModuleNotFoundError:
 
 HOST = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++")), "g++")
 WORDS = tuple(shlex.split(HOST))
+# The collector looks after so many objects, and collections, of a younger generation: tests make
+# much garbage that goes by itself, and looking for the rest took a twentieth of their time.
+GARBAGE = (20_000, 20, 20)
 # So many cases of a test are kept, and of one in these folders, which compiles and simulates.
 KEPT, KEPT_COMPILED = 2, 1
 COMPILED = frozenset(("conformance", "end_to_end", "runtime", "timing"))
@@ -103,6 +106,7 @@ def pytest_collection_finish() -> None:
     """Every full collection of garbage would walk all test items, some seconds in a run."""
     gc.enable()
     gc.freeze()
+    gc.set_threshold(*GARBAGE)
 
 
 def _part(config: pytest.Config) -> bool:
