@@ -16,6 +16,8 @@ Case = TypeVar("Case")
 PART = "TILE_TEST_PART"
 OPTIMISED = "TILE_TEST_OPTIMISED"
 SHARE = 6
+# Of one generated list never more than so many: cases of a matrix repeat themselves.
+MOST = 64
 # How many times more examples of a property are drawn, with random seeds; set by the Makefile.
 PROPERTIES = "TILE_TEST_PROPERTIES"
 
@@ -33,7 +35,8 @@ def examples(number: int) -> int:
 def kept(cases: Iterable[Case], least: int = 32) -> list[Case]:
     """A choice without a pattern, in the order of the cases."""
     listed = list(cases)
-    count = max(least, kept_number(len(listed)))
+    number = kept_number(len(listed))
+    count = max(least, min(number, MOST) if number < len(listed) else number)
     if count >= len(listed):
         return listed
     return [listed[i] for i in sorted(random.Random(0).sample(range(len(listed)), count))]

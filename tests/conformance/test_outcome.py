@@ -135,6 +135,7 @@ main(batch=16)
 """
 
 
+@pytest.mark.usefixtures("quick_scripts")
 def test_scripts_for_gpus_are_run_smaller_and_told_what_they_must_change(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(HOST.format(line="T.sync_threads()"))
     (tmp_path / "b.py").write_text(HOST.format(line="T.shfl_xor(0, 1)"))

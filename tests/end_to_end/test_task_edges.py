@@ -37,7 +37,7 @@ def edges_of(func: T.PrimFunc, monkeypatch: pytest.MonkeyPatch) -> list[TaskEdge
         found[:] = edges
         return edges
 
-    with monkeypatch.context() as patch, override(cache=False):
+    with monkeypatch.context() as patch, override(cache=False, prove=False):
         patch.setattr(join, "edges_between", noting)
         T.compile(func, pass_configs=AUTOMATIC)
     return found
