@@ -26,7 +26,7 @@ from pathlib import Path
 import pytest
 from cached_compiler import COUNTED, HIT, Compiler, compiled_folder
 from kept_cases import OPTIMISED, PART, PROPERTIES, examples
-from remember_compilation import forget_old, remembering
+from remember_compilation import forget_old, kernel_headers, remembering, shared_copies
 
 try:
     from hypothesis import settings
@@ -36,16 +36,8 @@ except ModuleNotFoundError:  # the tests of one package may run without it
 
 from tile_ir.switches import SWITCHES, override
 
-try:
-    from kernel_compiler import caching_compiler
-except ModuleNotFoundError:
-
-    def caching_compiler(words: tuple[str, ...]) -> str:
-        return remembering(Compiler(words))
-
-
 HOST = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++")), "g++")
-WORDS = tuple(shlex.split(HOST))
+CACHING = remembering(Compiler(tuple(shlex.split(HOST)), shared_copies(kernel_headers())))
 # The collector looks after so many objects, and collections, of a younger generation: tests make
 # much garbage that goes by itself, and looking for the rest took a twentieth of their time.
 GARBAGE = (20_000, 20, 20)
@@ -78,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         forget_old(compiled_folder())
         os.environ[COUNTED] = tempfile.mkstemp(prefix="compilations-")[1]
-    os.environ[SWITCHES["cxx"].variable] = caching_compiler(WORDS)
+    os.environ[SWITCHES["cxx"].variable] = CACHING
     for name, wanted in ((PART, _part(config)), (OPTIMISED, config.getoption("--optimised"))):
         os.environ.pop(name, None)
         if wanted:

@@ -16,14 +16,12 @@ from types import SimpleNamespace
 
 import pytest
 from cached_compiler import Compiler, compiled_folder
-from remember_compilation import remembering, run, shared_copies
+from remember_compilation import kernel_headers, remembering, run, shared_copies
 
-from tile_codegen_ascendc import DEVICE_HEADER_DIR
 from tile_ir.switches import SWITCHES, override
 from tile_runtime.cache.fingerprint import compiler_identity
 from tile_runtime.devices import compile_host
 from tile_runtime.devices.compile_host import FLAGS, find_compiler
-from tile_runtime.simulator.build_simulator import include_directory
 
 _HEADER = '#include "kernel_operator.h"\n#include "tile_device.h"\n'
 _UNOPTIMISED = (*FLAGS, "-O0")
@@ -39,22 +37,13 @@ def host_compiler() -> tuple[str, ...]:
         return find_compiler()
 
 
-def caching_compiler(words: tuple[str, ...]) -> str:
-    """Path of a command that takes the arguments of a host compiler and remembers its outputs
-    (cached_compiler.py): those of a kernel for all checkouts with equal headers."""
-    return remembering(Compiler(words, _copies()))
-
-
 def quick_compiler(remember: bool = True) -> str:
-    """The command that does not optimise. It remembers its outputs, unless kernels never come
-    again."""
-    words, copies = host_compiler(), _copies()
+    """Path of a command that takes the arguments of the host compiler; it remembers its outputs
+    (cached_compiler.py), unless kernels never come again."""
+    words = host_compiler()
+    copies = shared_copies(kernel_headers())
     header = _precompiled_header(words, [copy for _, copy in copies])
     return remembering(Compiler(words, copies, str(header), remember))
-
-
-def _copies() -> tuple[tuple[str, str], ...]:
-    return shared_copies((include_directory(), DEVICE_HEADER_DIR))
 
 
 def _precompiled_header(words: tuple[str, ...], includes: Sequence[str]) -> Path:

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,18 @@ def remembering(compiler: Compiler) -> str:
         os.replace(file.name, path)
     _COMPILERS[path] = compiler
     return path
+
+
+def kernel_headers() -> tuple[Path, ...]:
+    """The folders of headers that kernels include; none where the packages are not installed."""
+    specs = [find_spec(name) for name in ("tile_runtime", "tile_codegen_ascendc")]
+    places = [spec.origin for spec in specs if spec is not None and spec.origin is not None]
+    if len(places) < len(specs):
+        return ()
+    runtime, emitter = places
+    return Path(runtime).resolve().parent / "simulator" / "include", Path(emitter).with_name(
+        "device"
+    )
 
 
 def shared_copies(folders: Sequence[Path]) -> tuple[tuple[str, str], ...]:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 from cached_compiler import COUNTED, FOLDER, Compiler
-from remember_compilation import forget_old, remembering, run, shared_copies
+from remember_compilation import forget_old, kernel_headers, remembering, run, shared_copies
+
+from tile_codegen_ascendc import DEVICE_HEADER_DIR
+from tile_runtime.simulator.build_simulator import include_directory
 
 SOURCE = '#include "value.h"\nextern "C" int value() { return VALUE; }\n'
 
@@ -41,6 +44,10 @@ def made(command: str, tmp_path: Path, place: str, text: str = SOURCE, *more: st
 
 def calls(tmp_path: Path) -> int:
     return len((tmp_path / "calls").read_text().split())
+
+
+def test_the_headers_of_kernels_are_those() -> None:
+    assert kernel_headers() == (include_directory(), DEVICE_HEADER_DIR)
 
 
 def test_what_was_made_is_found_from_elsewhere(command: str, tmp_path: Path) -> None:
