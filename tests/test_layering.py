@@ -156,22 +156,22 @@ def place(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imported(tree: ast.Module, checked: bool = False) -> Iterator[tuple[str, int]]:
+def for_type_checkers(nodes: list[ast.AST]) -> set[int]:
+    """Of the nodes of a module those that only type checkers see, by their identity."""
+    return {
+        id(inner)
+        for node in nodes
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+
+
+def imported(nodes: list[ast.AST], left_out: set[int]) -> Iterator[tuple[str, int]]:
     """Top-level names of every import, wherever it stands, with its line; the names handed to
-    `import_module` too, and what is imported for type checkers only if that is `checked`."""
-    for_types = (
-        set()
-        if checked
-        else {
-            id(inner)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-            for statement in node.body
-            for inner in ast.walk(statement)
-        }
-    )
-    for node in ast.walk(tree):
-        if id(node) in for_types:
+    `import_module` too."""
+    for node in nodes:
+        if id(node) in left_out:
             continue
         if isinstance(node, ast.Import):
             yield from ((alias.name.split(".")[0], node.lineno) for alias in node.names)
@@ -201,9 +201,10 @@ class InModule(NamedTuple):
 def in_module(path: Path) -> InModule:
     """A module is parsed once: many tests ask."""
     tree = ast.parse(path.read_text())
+    nodes = list(ast.walk(tree))
     statements: list[tuple[str | None, tuple[str, ...]]] = []
     classes, handlers = [], []
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 statements.append((None, tuple(alias.name for alias in names)))
@@ -222,7 +223,7 @@ def in_module(path: Path) -> InModule:
         for target in node.targets
         if isinstance(target, ast.Name) and isinstance(node.value.value, (int, float))
     )
-    imports = tuple(imported(tree)), tuple(imported(tree, True))
+    imports = tuple(imported(nodes, for_type_checkers(nodes))), tuple(imported(nodes, set()))
     compared = tuple(op_name_comparisons(tree))
     return InModule(imports, tuple(statements), tuple(classes), numbers, compared, tuple(handlers))
 
