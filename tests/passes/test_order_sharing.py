@@ -12,8 +12,9 @@ from kept_cases import kept
 from orders_by_hand import ordered_by_hand, with_ub
 
 import tile_ir
-from tile_checkers import check_choices, check_memory, check_sync
-from tile_ir import DEFAULT_TARGET, Diagnostic, Func, KernelError, Memory, Op
+from tile_checkers import check_choices, check_memory
+from tile_checkers.section import check_section
+from tile_ir import DEFAULT_TARGET, Diagnostic, Func, KernelError, Memory, Op, Section
 from tile_ir.costs.instruction_cost import cost
 from tile_ir.opdef import Effect
 from tile_ir.traversal import walk, walk_ops
@@ -36,7 +37,8 @@ def shared(func: Func) -> Func | None:
 
 def in_core(func: Func) -> list[Diagnostic]:
     """What order inside the cores leaves to chance; both lanes of these programs do the same."""
-    return [d for d in check_sync(func) if d.slug == "sync-missing" or d.slug.startswith("flag")]
+    sections = [s for s in func.launch.body if isinstance(s, Section)]
+    return [d for section in sections for d in check_section(func, section, DEFAULT_TARGET)]
 
 
 CHUNKS = 6
