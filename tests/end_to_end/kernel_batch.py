@@ -64,7 +64,8 @@ class KernelBatch:
     def add(self, func: Func, automatic: Sequence[Automatic] = ()) -> int:
         """The number of a kernel, lowered with what is left to the compiler."""
         number = len(self.funcs)
-        law = number < kept_number(LAW_FIRST) or number % LAW_EVERY == 0
+        share = LAW_FIRST // kept_number(LAW_FIRST)
+        law = number < LAW_FIRST // share or number % (LAW_EVERY * share) == 0
         self.funcs.append(lower(replace(func, name=f"k{number}_{func.name}"), law, automatic))
         return number
 
