@@ -52,13 +52,19 @@ class Compiler(NamedTuple):
         they are compiled as they are, but their lines name no folder of headers. So are kernels of
         a test with headers of its own.
         """
-        shared = {f"-I{folder}": f"-I{copy}" for folder, copy in self.copies}
-        if not shared.keys() <= set(arguments):
+        if not {f"-I{folder}" for folder, _ in self.copies} <= set(arguments):
             return [*self.words, *arguments]
         if any(a.startswith("-g") for a in arguments):
             return [*self.words, *arguments, *(_hiding(folder) for folder, _ in self.copies)]
-        words = [*self.words, *(shared.get(a, a) for a in arguments)]
+        words = [*self.words, *map(self._shared, arguments)]
         return [*words, "-include", self.header, "-O0"] if self.header else words
+
+    def _shared(self, argument: str) -> str:
+        """An argument with the copy in place of a folder of headers, or of one inside."""
+        for folder, copy in self.copies:
+            if argument == f"-I{folder}" or argument.startswith(f"-idirafter{folder}/"):
+                return argument.replace(folder, copy)
+        return argument
 
     def compilation(self, arguments: Sequence[str]) -> Compilation | None:
         """The compilation, if it has an entry or would get one."""
