@@ -55,7 +55,10 @@ def remembering(compiler: Compiler) -> str:
 
 def kernel_headers() -> tuple[Path, ...]:
     """The folders of headers that kernels include; none where the packages are not installed."""
-    specs = [find_spec(name) for name in ("tile_runtime", "tile_codegen_ascendc")]
+    try:
+        specs = [find_spec(name) for name in ("tile_runtime", "tile_codegen_ascendc")]
+    except ModuleNotFoundError:  # where something refuses to look for them
+        return ()
     places = [spec.origin for spec in specs if spec is not None and spec.origin is not None]
     if len(places) < len(specs):
         return ()
@@ -67,6 +70,8 @@ def kernel_headers() -> tuple[Path, ...]:
 
 def shared_copies(folders: Sequence[Path]) -> tuple[tuple[str, str], ...]:
     """Each folder with a copy of it, which has the same path in every checkout with these headers."""
+    if not folders:
+        return ()
     files = {f: f.read_bytes() for folder in folders for f in sorted(folder.rglob("*.h"))}
     digest = hashlib.sha256(b"".join(files.values())).hexdigest()[:20]
     target = Path(compiled_folder()) / f"headers-{digest}"
