@@ -130,8 +130,8 @@ def _path_beside(instance: Instance, other: Instance) -> tuple[Stmt, ...]:
     from `instance`: names that the loop defines have other values there."""
     path = other.item.sight.path
     ends = (n + 1 for n, stmt in enumerate(path) if isinstance(stmt, For) and is_rounds(stmt.var))
-    loops = zip(ends, instance.residues, other.residues, strict=False)
-    return path[: next((end for end, one, two in loops if one != two), None)]
+    loops = zip(instance.residues, other.residues, ends, strict=False)
+    return path[: next((end for one, two, end in loops if one != two), None)]
 
 
 def _look_back_only(tree: Tree, conflicts: list[int]) -> None:

@@ -250,7 +250,7 @@ class _PipeTree(_Builder):
             case Branch() as branch, If(condition=condition, then=then, unlikely=unlikely):
                 whole = resolved(condition, sight.values)
                 branch.taken = decided(whole, sight.known, sight.facts)
-                if branch.taken is None:
+                if branch.taken is None and len(sight.chosen) > 1:
                     each = ((r, b.spelled(condition), b.known) for r, b in sight.each_residue)
                     truths = ((residues, decided(e, known)) for residues, e, known in each)
                     branch.turns = {r: truth for r, truth in truths if truth is not None}
