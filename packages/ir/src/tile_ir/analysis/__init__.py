@@ -31,20 +31,19 @@ from tile_ir.analysis.intervals import (
 )
 from tile_ir.analysis.launch_indices import own_block_part, own_lane_part, uses_block, uses_lane
 from tile_ir.analysis.regions import (
-    Sight,
     apart,
     apart_by_numbers,
     common_path,
     defined,
     ever_meet_in,
     meet_in_run,
-    visible,
 )
 from tile_ir.analysis.residues import (
     MOST_RESIDUES,
     ORDERING,
     is_rounds,
     modulus_of,
+    periods,
     rounds_in,
     rounds_of,
 )
@@ -54,10 +53,10 @@ from tile_ir.analysis.trip_counts import constant_trips, surely_runs, trip_count
 
 __all__ = [
     "EVERYTHING", "INF", "MOST_RESIDUES", "ORDERING", "Bounds", "Facts", "Interval", "Ranges",
-    "Sharing", "Sight", "Touch", "apart", "apart_by_numbers", "at_least", "at_least_by_cases",
-    "common_path", "constant_trips", "decided", "defined", "element", "ever_meet_in", "facts_in",
-    "facts_of", "interval", "is_rounds", "is_settled", "launch_ranges", "loop_range", "meet_in_run",
-    "modulus_of", "narrow", "own_block_part", "own_lane_part", "ranges_inside", "regions_of",
-    "rounds_in", "rounds_of", "steps_of_call", "surely_runs", "touches_within", "trip_count",
-    "trips", "uses_block", "uses_lane", "visible", "walk_with_ranges", "widened", "with_ranges",
+    "Sharing", "Touch", "apart", "apart_by_numbers", "at_least", "at_least_by_cases", "common_path",
+    "constant_trips", "decided", "defined", "element", "ever_meet_in", "facts_in", "facts_of",
+    "interval", "is_rounds", "is_settled", "launch_ranges", "loop_range", "meet_in_run",
+    "modulus_of", "narrow", "own_block_part", "own_lane_part", "periods", "ranges_inside",
+    "regions_of", "rounds_in", "rounds_of", "steps_of_call", "surely_runs", "touches_within",
+    "trip_count", "trips", "uses_block", "uses_lane", "walk_with_ranges", "widened", "with_ranges",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ Not here: facts from the place of an iteration in its loop (`tile_checkers.condi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from tile_ir.analysis.intervals import Interval, Ranges, interval, narrow, sign_test
 from tile_ir.dtypes import UINT64
@@ -51,10 +52,18 @@ def decided(condition: Expr, known: Ranges, facts: Facts = ()) -> bool | None:
 
 def at_least(expr: Expr, known: Ranges, facts: Facts) -> float:
     """A lower bound of an expression, from intervals and from `facts`, expressions that are not
-    negative."""
+    negative. One that has no term in common makes no bound better."""
     expr = simplify(expr)
-    lows = (interval(difference(expr, fact), known).low for fact in facts)
+    terms = _terms(expr)
+    near = (f for f in facts if f.dtype is not expr.dtype or not terms.isdisjoint(_terms(f)))
+    lows = (interval(difference(expr, fact), known).low for fact in near)
     return max((interval(expr, known).low, *lows))
+
+
+@lru_cache(maxsize=32768)
+def _terms(expr: Expr) -> frozenset[Expr]:
+    """The atoms of a sum."""
+    return frozenset(linear_form(expr)[0])
 
 
 def at_least_by_cases(expr: Expr, known: Ranges, facts: Facts) -> float:

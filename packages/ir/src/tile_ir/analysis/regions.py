@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tile_ir.analysis.intervals import INF, Interval, Ranges, interval, loop_range
 from tile_ir.dtypes import INT32, INT64
-from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, reads_memory, rebuild
+from tile_ir.expr import Binary, Const, Expr, Load, Var, binary, reads_memory, rebuild, walk_expr
 from tile_ir.nodes import For, Let, Region, Slice, Stmt, While
 from tile_ir.scalars.affine import Values, linear_form, resolved, simplify
 from tile_ir.traversal import map_region
@@ -50,18 +50,20 @@ def apart(
         return False
     if apart_by_numbers(a, b):
         return True
-    # A set may be of a kind of its own, as one that has everything.
-    fixed = same if isinstance(same, frozenset) else frozenset(same)
-    two = _two_executions(fixed, tuple(known.items()), later, by)
 
     def first(expr: Expr) -> Expr:
         return simplify(resolved(expr, values) if values else expr)
 
+    pairs = zip(a.dims, b.dims, strict=True)
+    dims = [(x, y) for x, y in pairs if not (_is_constant(x) and _is_constant(y))]
+    starts = [(first(x.offset), first(y.offset)) for x, y in dims]
+    # Only what the starts name is compared: most questions at different places are the same.
+    names = {later}.union(*(_variables(e) for pair in starts for e in pair))
+    # A set may be of a kind of its own, as one that has everything.
+    fixed = same if isinstance(same, frozenset) else frozenset(v for v in names if v in same)
+    two = _two_executions(fixed, frozenset((v, known[v]) for v in names if v in known), later, by)
     equal: set[Expr] = set()
-    for x, y in zip(a.dims, b.dims, strict=True):
-        if _is_constant(x) and _is_constant(y):
-            continue
-        start_a, start_b = first(x.offset), first(y.offset)
+    for (x, y), (start_a, start_b) in zip(dims, starts, strict=True):
         if start_a.dtype not in _EXACT or start_b.dtype not in _EXACT:
             continue
         in_a, in_b, beside = _form(start_a), _form(start_b), two.other_form(start_b)
@@ -146,11 +148,16 @@ class _TwoExecutions:
 @lru_cache(maxsize=64)
 def _two_executions(
     same: frozenset[Var],
-    known: tuple[tuple[Var, Interval], ...],
+    known: frozenset[tuple[Var, Interval]],
     later: Var | None,
     by: tuple[int, int],
 ) -> _TwoExecutions:
     return _TwoExecutions(same, dict(known), later, by)
+
+
+@lru_cache(maxsize=4096)
+def _variables(expr: Expr) -> frozenset[Var]:
+    return frozenset(part for part in walk_expr(expr) if isinstance(part, Var))
 
 
 @lru_cache(maxsize=4096)
@@ -321,14 +328,15 @@ def ever_meet_in(
     everywhere = set(known)
     if not once and not apart(a, b, everywhere | defined(common), ranges, None, values):
         return True
-    for i, loop in enumerate(common):
-        if isinstance(loop, (For, While)):
-            same = everywhere | defined(common[:i])
-            later = loop.var if isinstance(loop, For) else None
-            if not apart(a, b, same, ranges, later, values):
+    for stmt in common:
+        if isinstance(stmt, (For, While)):
+            later = stmt.var if isinstance(stmt, For) else None
+            if not apart(a, b, everywhere, ranges, later, values):
                 return True
-            if not apart(b, a, same, ranges, later, values):
+            if not apart(b, a, everywhere, ranges, later, values):
                 return True
+        if isinstance(stmt, (For, Let)):
+            everywhere.add(stmt.var)
     return False
 
 

@@ -120,9 +120,9 @@ class Completion(Dataflow):
     # The transfer function -----------------------------------------------------------------------
 
     def run(self, number: int, state: State) -> None:
-        """Apply the steps of a block to a settled state, and settle it. This is where the time of
-        all analyses goes: frequent steps are written out."""
-        known, flags, raised = state.known, state.flags, state.raised
+        """Apply the steps of a block to the state. This is where the time of all analyses goes:
+        frequent steps are written out."""
+        known, flags = state.known, state.flags
         own, waits, scalar, reporting = self.own, self.waits, self.scalar, self.reporting
         lanes, lane, each = self.lanes, self.lane, self.each
         for step in self.steps[number]:
@@ -132,10 +132,9 @@ class Completion(Dataflow):
                     state.known = known
                     self.uncovered(instance, need, state)
                     known = state.known
-                if bit & state.gone:
-                    state.settle()
-                state.gone |= bit
                 known &= ~(bit * each)
+                for other, carried in flags.items():
+                    flags[other] = carried & ~bit
             elif type(step) is Signal:
                 op, pipe, flag, sets, bits = step
                 if type(op) is Counter:
@@ -147,18 +146,16 @@ class Completion(Dataflow):
                         state.known = known
                         self.flag_set(flag, op, pipe, state)
                     flags[flag] = known >> lanes[pipe] & lane | own[pipe] | waits[pipe]
-                    raised[flag] = state.gone
                 else:
-                    carried = flags.pop(flag, 0) & (~state.gone | raised.pop(flag, 0))
-                    if bits & state.gone:
-                        state.settle()
-                    state.gone |= bits
+                    told = flags.pop(flag, 0)
                     known &= ~(bits * each)
+                    for other, carried in flags.items():
+                        flags[other] = carried & ~bits
                     if pipe == scalar:
                         # What the scalar unit has waited for is over for all.
-                        known |= (carried | bits) * each
+                        known |= (told | bits) * each
                     else:
-                        known |= carried << lanes[pipe]
+                        known |= told << lanes[pipe]
             elif type(step) is Gap:
                 state.known = known
                 self.passed(step, state)
@@ -166,14 +163,12 @@ class Completion(Dataflow):
                 state.known = known
                 if isinstance(step, Enter):
                     # Facts about iterations or runs of a loop become facts about earlier ones.
-                    state.settle()
                     state.known = step.older(known, each)
                     flags.update({flag: step.older(bits, 1) for flag, bits in flags.items()})
                 else:
                     self.stop(step.pipe, state)
                 known = state.known
         state.known = known
-        state.settle()
 
     def stop(self, pipe: int, state: State) -> None:
         """A barrier of one pipe, or of all: -1."""
@@ -188,7 +183,6 @@ class Completion(Dataflow):
 
     def count(self, step: Signal, counter: Counter, state: State) -> None:
         """Add a signal to its counter, which holds signals in a row; or take the first of them."""
-        state.settle()
         _, place, flag, sets, bits = step
         flags, lane = state.flags, self.lanes[place]
         if sets:

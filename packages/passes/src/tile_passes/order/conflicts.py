@@ -13,8 +13,7 @@ from itertools import product
 from operator import eq
 
 from tile_ir import Buffer, For, Memory, Region, Stmt
-from tile_ir.analysis import Sight, Touch, ever_meet_in, is_rounds, meet_in_run
-from tile_ir.quick_dataclasses import replace
+from tile_ir.analysis import Touch, ever_meet_in, is_rounds, meet_in_run
 from tile_passes.order.tree import Instance, Repeat, Residues, Tree
 
 _Access = tuple[Instance, Touch]
@@ -72,10 +71,10 @@ def _regions_meet(tree: Tree, one: _Access, two: _Access) -> bool:
     (instance, touch), (other, t) = one, two
     path = _path_beside(instance, other)
     a, b = instance.reach(touch), other.reach(t)
-    (ranges, _), (more, _) = (i.item.sight(tree.ranges) for i in (instance, other))
     # What the paths define has been put into the regions.
-    sight: Sight = ({**ranges, **more}, {})
-    return ever_meet_in(a, instance.item.path, b, path, tree.ranges, sight, instance is other)
+    known, more = instance.item.sight, other.item.sight
+    ranges = {**known.known, **more.known}
+    return ever_meet_in(a, known.path, b, path, tree.ranges, (ranges, {}), instance is other)
 
 
 def _by_address(found: list[_Access], result: list[int]) -> None:
@@ -83,14 +82,11 @@ def _by_address(found: list[_Access], result: list[int]) -> None:
     intervals."""
     cuts = sorted({end for _, t in found for end in (t.low, t.high)})
     readers, writers, unordered = ([0] * len(cuts) for _ in range(3))
-    spans = []
-    for instance, t in found:
-        span = range(bisect_left(cuts, t.low), bisect_left(cuts, t.high))
-        spans.append(span)
+    spans = [range(bisect_left(cuts, t.low), bisect_left(cuts, t.high)) for _, t in found]
+    for (instance, t), span in zip(found, spans, strict=True):
         users = unordered if t.unordered else writers if t.writes else readers
-        bit = 1 << instance.bit
         for i in span:
-            users[i] |= bit
+            users[i] |= 1 << instance.bit
     for (instance, t), span in zip(found, spans, strict=True):
         bits = 0
         for i in span:
@@ -130,17 +126,12 @@ def _by_region(
 
 
 def _path_beside(instance: Instance, other: Instance) -> tuple[Stmt, ...]:
-    """The statements around and before `other`. In another residue of a loop it has other values
-    than `instance` does: names that the loop defines are not the same then."""
-    path: list[Stmt] = []
-    residues = list(zip(instance.residues, other.residues, strict=False))
-    same = True
-    for stmt in other.item.path:
-        path.append(stmt if same else replace(stmt))
-        if isinstance(stmt, For) and is_rounds(stmt.var) and residues:
-            one, two = residues.pop(0)
-            same = same and one == two
-    return tuple(path)
+    """The statements around and before `other`, but for those in a loop in whose residue it differs
+    from `instance`: names that the loop defines have other values there."""
+    path = other.item.sight.path
+    ends = (n + 1 for n, stmt in enumerate(path) if isinstance(stmt, For) and is_rounds(stmt.var))
+    loops = zip(instance.residues, other.residues, ends, strict=False)
+    return path[: next((end for one, two, end in loops if one != two), None)]
 
 
 def _look_back_only(tree: Tree, conflicts: list[int]) -> None:
@@ -166,7 +157,7 @@ def _meet_in_run(tree: Tree, earlier: Instance, later: Instance, loop: Repeat) -
     same_round = earlier.bit < later.bit
     return any(
         meet_in_run(
-            earlier.reach(one), earlier.item.path, later.reach(two), later.item.path,
+            earlier.reach(one), earlier.item.sight.path, later.reach(two), later.item.sight.path,
             tree.ranges, loop.stmt, same_round,
         )
         for one in earlier.touches

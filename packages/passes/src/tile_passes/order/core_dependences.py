@@ -15,7 +15,6 @@ from operator import or_
 from typing import TypeAlias
 
 from tile_ir import (
-    Binary,
     Const,
     Core,
     For,
@@ -27,7 +26,7 @@ from tile_ir import (
     substitute,
     walk_expr,
 )
-from tile_ir.analysis import apart, apart_by_numbers, common_path, defined
+from tile_ir.analysis import apart, apart_by_numbers, common_path, defined, periods
 from tile_ir.ranks import is_far
 from tile_passes.order.dependence_graph import Dependence, dependence
 from tile_passes.order.tree import Leaf, LeafAccess, Repeat, Tree
@@ -106,9 +105,9 @@ class _Pair:
         self.tree, self.lane, self.a, self.b, self.lanes = tree, lane, a, b, lanes
         one, two = a[0].item, b[0].item
         # The ranges and values that both paths bring into sight.
-        (ranges, values), (more, others) = (item.sight(tree.ranges) for item in (one, two))
-        self.ranges, self.values = {**ranges, **more}, {**values, **others}
-        self.path = common_path(one.path, two.path)
+        x, y = one.sight, two.sight
+        self.ranges, self.values = {**x.known, **y.known}, {**x.values, **y.values}
+        self.path = common_path(x.path, y.path)
         whole = ((v, resolved(value, self.values)) for v, value in self.values.items())
         self.by_lane = {lane} | {v for v, e in whole if any(p == lane for p in walk_expr(e))}
 
@@ -148,14 +147,9 @@ class _Pair:
         """Rounds that surely lie between them at least: until both come to the same slot."""
         if not isinstance(loop.stmt, For):
             return 1
-        counts = {
-            int(e.right.value)
-            for _, access in (a, b)
-            for s in access.region.dims
-            for e in walk_expr(resolved(s.offset, self.values))
-            if isinstance(e, Binary) and e.op == "%" and isinstance(e.right, Const)
-        }
-        for slots in sorted((n for n in counts if 1 < n <= MOST_SLOTS), reverse=True):
+        offsets = (resolved(s.offset, self.values) for _, x in (a, b) for s in x.region.dims)
+        counts = {n for offset in offsets for n in periods(offset, loop.stmt.var)}
+        for slots in sorted((n for n in counts if n <= MOST_SLOTS), reverse=True):
             met = (n for n in range(1, slots) if self.meet(a, b, loop, (slots, n)))
             if (rest := next(met, slots)) > 1:
                 return rest

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import reduce
+from functools import cached_property, reduce
+from itertools import takewhile
 from operator import or_
 from typing import TypeAlias
 
-from tile_ir import Buffer, Const, Core, Loc, Op, Pipe, Region, Stmt, map_region
-from tile_ir.analysis import INF, Bounds, Interval, Ranges, Sight, Touch, visible, widened
+from tile_ir import Buffer, Const, Core, Expr, Loc, Op, Pipe, Region, Stmt, Var, map_region
+from tile_ir.analysis import INF, Bounds, Facts, Interval, Ranges, Touch, widened
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.graphs import nx
 
@@ -57,24 +58,44 @@ class Instance:
         return any(not isinstance(self.bounds.spelled(o), Const) for o in offsets)
 
 
+@dataclass(frozen=True)
+class Sight:
+    """The facts at a statement: intervals and values of variables, and those that hold in one
+    combination of residues only. `path` are the statements around and before it, for
+    `analysis.regions`, `facts` the conditions of the loops and branches around it."""
+
+    known: Ranges
+    values: Mapping[Var, Expr] = field(default_factory=dict)
+    chosen: Sequence[tuple[Residues, Ranges, Mapping[Var, Expr]]] = (((), {}, {}),)
+    path: tuple[Stmt, ...] = ()
+    facts: Facts = ()
+
+    @cached_property
+    def each_residue(self) -> list[tuple[Residues, Bounds]]:
+        """Every combination of residues, with the known bounds of expressions in it."""
+        return [
+            (residues, Bounds({**self.known, **ranges}, {**self.values, **values}))
+            for residues, ranges, values in self.chosen
+        ]
+
+
 @dataclass(eq=False, slots=True)
 class Item:
-    """One statement of a block; one that touches no memory is nothing else. `path` has the
-    statements around and before it, for `analysis.regions`, and `blocks` those inside. `private`
-    says that their trip count is a value of one core, or of each vector core, only. `leaves` is the
-    work of each core in it, `gm` and `chip` what each of them accesses."""
+    """One statement of a block; one that touches no memory is nothing else. `sight` has what is
+    known before it, `blocks` the statements inside. `private` says that their trip count is a value
+    of one core, or of each vector core, only. `leaves` is the work of each core in it, `gm` and
+    `chip` what each of them accesses."""
 
     block: Block
     position: int
     stmt: Stmt
     core: Core
-    path: tuple[Stmt, ...]
+    sight: Sight
     blocks: tuple[Block, ...] = field(default=(), init=False)
     private: bool = field(default=False, init=False)
     leaves: tuple[Leaf, ...] = field(default=(), init=False)
     gm: list[LeafAccess] = field(default_factory=list, init=False)
     chip: list[LeafAccess] = field(default_factory=list, init=False)
-    _sight: Sight | None = field(default=None, init=False)
 
     @property
     def loc(self) -> Loc:
@@ -87,20 +108,12 @@ class Item:
 
     def unlikely_beside(self, other: Item) -> Block | None:
         """The largest block around the item, but not around the other, that hardly ever runs."""
-        beside = set(other.block.outward())
-        found = None
-        for block in self.block.outward():
-            if block in beside:
-                break
-            if isinstance(branch := block.owner, Branch) and block is branch.then:
-                found = block if branch.unlikely else found
+        beside, found = set(other.block.outward()), None
+        for block in takewhile(lambda block: block not in beside, self.block.outward()):
+            match block.owner:
+                case Branch(unlikely=True, then=then) if block is then:
+                    found = block
         return found
-
-    def sight(self, everywhere: Ranges) -> Sight:
-        """The intervals and values of the names that its path brings into sight."""
-        if self._sight is None:
-            self._sight = visible(self.path, (), everywhere)
-        return self._sight
 
 
 @dataclass(eq=False, slots=True)

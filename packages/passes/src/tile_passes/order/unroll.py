@@ -7,9 +7,8 @@ constants. For cores, sections are opened: every item names the cores that run i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
-from functools import cached_property, reduce
+from collections.abc import Sequence
+from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
@@ -18,7 +17,6 @@ from tile_ir import (
     Automatic,
     Body,
     Break,
-    Const,
     Core,
     Effect,
     Expr,
@@ -35,7 +33,6 @@ from tile_ir import (
     Stmt,
     Target,
     Var,
-    While,
     binary,
     bodies,
     constant_value,
@@ -52,7 +49,6 @@ from tile_ir.analysis import (
     EVERYTHING,
     ORDERING,
     Bounds,
-    Facts,
     Ranges,
     Touch,
     decided,
@@ -68,7 +64,7 @@ from tile_ir.analysis import (
     touches_within,
     trips,
 )
-from tile_ir.quick_dataclasses import dataclass, replace
+from tile_ir.quick_dataclasses import replace
 from tile_passes.order.tree import (
     CORES,
     Block,
@@ -80,31 +76,11 @@ from tile_passes.order.tree import (
     Order,
     Repeat,
     Residues,
+    Sight,
     Tree,
     Work,
 )
 from tile_passes.streams.items import items
-
-
-@dataclass(frozen=True)
-class Sight:
-    """The facts at a statement: intervals and values of variables, and those that hold in one
-    combination of residues only. `path` are the statements around and before it, `facts` the
-    conditions of the loops and branches around it."""
-
-    known: Ranges
-    values: Mapping[Var, Expr] = field(default_factory=dict)
-    chosen: Sequence[tuple[Residues, Ranges, Mapping[Var, Expr]]] = (((), {}, {}),)
-    path: tuple[Stmt, ...] = ()
-    facts: Facts = ()
-
-    @cached_property
-    def each_residue(self) -> list[tuple[Residues, Bounds]]:
-        """Every combination of residues, with the known bounds of expressions in it."""
-        return [
-            (residues, Bounds({**self.known, **ranges}, {**self.values, **values}))
-            for residues, ranges, values in self.chosen
-        ]
 
 
 def build_tree(func: Func, section: Section, target: Target) -> Tree:
@@ -142,17 +118,20 @@ def core_tree(func: Func) -> Tree:
     return Tree(Core.EITHER, root, builder.start.known)
 
 
-# An item's block, its place there, its statement, core and path.
-_At: TypeAlias = tuple[Block, int, Stmt, Core, tuple[Stmt, ...]]
+# An item's block, its place there, its statement, core and sight.
+_At: TypeAlias = tuple[Block, int, Stmt, Core, Sight]
 
 
 class _Builder:
     """Builds blocks, loops and branches; subclasses say what the other statements are."""
 
+    # Whether loops have residues.
+    unrolls = False
+
     def __init__(self, func: Func, known: Ranges) -> None:
         self.func, self.start = func, Sight(known)
 
-    def item(self, at: _At, sight: Sight) -> Item:
+    def item(self, at: _At) -> Item:
         """The item of a statement without blocks."""
         return Item(*at)
 
@@ -160,29 +139,61 @@ class _Builder:
         """The work of each core in an item itself, where there are several cores."""
         return ()
 
-    def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
+    def entered(self, item: Item) -> Sequence[Sight]:
         """The facts in each block of a branch or loop; they are built next."""
+        sight = item.sight
+        if isinstance(item, Repeat) and isinstance(item.stmt, For):
+            return [self.loop(item, item.stmt, sight)]
         return [replace(sight, path=(*sight.path, item.stmt)) for _ in bodies(item.stmt)]
 
     def block(self, body: Body, block: Block, sight: Sight, core: Core) -> Block:
         """Fill an empty block."""
         for found in items(body, core):
             stmt, own = found.stmt, found.core
-            at = block, len(block.items), stmt, own, sight.path
+            at = block, len(block.items), stmt, own, sight
             if inner := bodies(stmt):
                 item: Item = Branch(*at) if isinstance(stmt, If) else Repeat(*at)
-                sights = self.entered(item, sight)
+                sights = self.entered(item)
                 item.blocks = tuple(Block(item) for _ in inner)
                 for inside, empty, known in zip(inner, item.blocks, sights, strict=True):
                     self.block(inside, empty, known, own)
             else:
-                item = self.item(at, sight)
+                item = self.item(at)
             item.leaves = self.leaves(item)
             block.items.append(item)
             block.below.append(block.below[-1] | item.bits)
             if isinstance(stmt, Let):
                 sight = self.behind(stmt, sight)
         return block
+
+    def loop(self, repeat: Repeat, stmt: For, sight: Sight) -> Sight:
+        """Find the trip count of the loop, and its residues."""
+        known, values, chosen = sight.known, sight.values, sight.chosen
+        path: tuple[Stmt, ...] = (*sight.path, stmt)
+        start, stop = constant_value(stmt.start), constant_value(stmt.stop)
+        least, repeat.most, _ = trips(stmt, known, values, sight.facts)
+        repeat.runs = least >= 1
+        span = loop_range(stmt, known, repeat.most)
+        repeat.modulus = m = modulus_of(stmt, values) if self.unrolls else 1
+        repeat.entries = tuple(range(m)) if start is None else (start % m,)
+        repeat.wraps = repeat.most > m or len(repeat.entries) > 1
+        repeat.ends = tuple(range(m))
+        if start is not None and stop is not None:
+            repeat.ends = ((stop - 1) % m,) if start < stop else ()
+        if m > 1:
+            rounds = rounds_of(stmt.var)
+            # The loop as one over rounds of all residues.
+            first, last = (binary("//", e, m) for e in (stmt.start, stmt.stop - 1))
+            around = replace(stmt, var=rounds, start=first, stop=last + 1)
+            path, known = (*sight.path, around), {**known, rounds: loop_range(around, known)}
+            turns = [(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
+            chosen = [
+                ((*residues, j), {**ranges, rounds: among}, {**given, stmt.var: value})
+                for residues, ranges, given in chosen
+                for j, among, value in turns
+            ]
+        facts = (*sight.facts, *facts_in(stmt, values))
+        return Sight({**known, stmt.var: span}, values, chosen, path, facts)
 
     def behind(self, stmt: Let, sight: Sight) -> Sight:
         """The facts behind a definition."""
@@ -196,26 +207,16 @@ class _Builder:
 
 
 class _PipeTree(_Builder):
+    unrolls = True
+
     def __init__(self, func: Func) -> None:
         scalars: Ranges = {p: EVERYTHING for p in func.params if isinstance(p, Var)}
         super().__init__(func, scalars | launch_ranges(func))
         self.addresses = {a.buffer: a.address for a in func.launch.allocs if a.address is not None}
         self.instances: list[Instance] = []
-        # What has another value in each residue of a loop around it.
-        self.varying: set[Var] = set()
 
-    def behind(self, stmt: Let, sight: Sight) -> Sight:
-        varies = self.varies(stmt.value) and not reads_memory(stmt.value)
-        if varies and stmt.var.dtype.is_integer:
-            self.varying.add(stmt.var)
-        return super().behind(stmt, sight)
-
-    def varies(self, expr: Expr) -> bool:
-        """Whether its value depends on the residues of the loops around it."""
-        return bool(self.varying) and not self.varying.isdisjoint(walk_expr(expr))
-
-    def item(self, at: _At, sight: Sight) -> Item:
-        stmt = at[2]
+    def item(self, at: _At) -> Item:
+        _, _, stmt, _, sight = at
         match stmt:
             case Break():
                 return Item(*at)
@@ -238,63 +239,27 @@ class _PipeTree(_Builder):
                 work = Work(*at, pipe_of(stmt), stmt.opdef.in_order)
             case _:
                 work = Work(*at, Pipe.S, False)
-        # Where residues make numbers of all that varies, the same numbers mean the same touches.
-        varying = [e for e in expressions(stmt) if self.varies(e)] if self.varying else []
-        found: dict[tuple[Expr, ...], tuple[Touch, ...]] = {}
         for residues, bounds in sight.each_residue:
-            key = tuple(map(bounds.spelled, varying))
-            if key not in found or not all(isinstance(e, Const) for e in key):
-                found[key] = touches_within(stmt, self.addresses, bounds)
-            if touches := found[key]:
+            if touches := touches_within(stmt, self.addresses, bounds):
                 self.instance(work, residues, touches, bounds)
         return work if work.instances else Item(*at)
 
-    def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
+    def entered(self, item: Item) -> Sequence[Sight]:
+        sight = item.sight
         match item, item.stmt:
-            case Repeat() as repeat, For() as loop:
-                return [self.loop(repeat, loop, sight)]
             case Branch() as branch, If(condition=condition, then=then, unlikely=unlikely):
                 whole = resolved(condition, sight.values)
                 branch.taken = decided(whole, sight.known, sight.facts)
-                if branch.taken is None and self.varies(condition):
+                if branch.taken is None and len(sight.chosen) > 1:
                     each = ((r, b.spelled(condition), b.known) for r, b in sight.each_residue)
                     truths = ((residues, decided(e, known)) for residues, e, known in each)
                     branch.turns = {r: truth for r, truth in truths if truth is not None}
                 leaves = any(isinstance(s, Break) for s in walk_statements(then))
                 branch.unlikely = unlikely and not leaves
-                sides = zip(super().entered(item, sight), (True, False), strict=True)
+                sides = zip(super().entered(item), (True, False), strict=True)
                 holds = ((s, facts_of(condition, value, s.values)) for s, value in sides)
                 return [replace(s, facts=(*s.facts, *facts)) for s, facts in holds]
-        return super().entered(item, sight)
-
-    def loop(self, repeat: Repeat, stmt: For, sight: Sight) -> Sight:
-        """Find the trip count of the loop, and its residues."""
-        known, values, chosen = sight.known, sight.values, sight.chosen
-        path: tuple[Stmt, ...] = (*sight.path, stmt)
-        start, stop = constant_value(stmt.start), constant_value(stmt.stop)
-        least, repeat.most, _ = trips(stmt, known, values, sight.facts)
-        repeat.runs = least >= 1
-        span = loop_range(stmt, known, repeat.most)
-        repeat.modulus = m = modulus_of(stmt, values)
-        repeat.wraps = start is None or repeat.most > m
-        repeat.entries = tuple(range(m)) if start is None else (start % m,)
-        repeat.ends = tuple(range(m))
-        if start is not None and stop is not None:
-            repeat.ends = ((stop - 1) % m,) if start < stop else ()
-        if m > 1:
-            rounds = rounds_of(stmt.var)
-            # The loop as one over rounds of all residues.
-            first, last = (binary("//", e, m) for e in (stmt.start, stmt.stop - 1))
-            path = (*sight.path, replace(stmt, var=rounds, start=first, stop=last + 1))
-            turns = [(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
-            chosen = [
-                ((*residues, j), {**ranges, rounds: among}, {**given, stmt.var: value})
-                for residues, ranges, given in chosen
-                for j, among, value in turns
-            ]
-            self.varying.add(stmt.var)
-        facts = (*sight.facts, *facts_in(stmt, values))
-        return Sight({**known, stmt.var: span}, values, chosen, path, facts)
+        return super().entered(item)
 
     def instance(
         self, item: Work, residues: Residues, touches: tuple[Touch, ...], bounds: Bounds
@@ -330,15 +295,9 @@ class _CoreTree(_Builder):
             for p in walk_expr(expr)
         )
 
-    def entered(self, item: Item, sight: Sight) -> Sequence[Sight]:
-        match item, item.stmt:
-            case Repeat() as repeat, For(start=start, stop=stop) as loop:
-                item.private = self.knows_more(start) or self.knows_more(stop)
-                found = trips(loop, self.start.known)
-                repeat.runs, repeat.wraps, repeat.most = found.low >= 1, found.high > 1, found.high
-            case _, If(condition=condition) | While(condition=condition):
-                item.private = self.knows_more(condition)
-        return super().entered(item, sight)
+    def entered(self, item: Item) -> Sequence[Sight]:
+        item.private = any(map(self.knows_more, expressions(item.stmt)))
+        return super().entered(item)
 
     def leaves(self, item: Item) -> tuple[Leaf, ...]:
         core, stmt = item.core, item.stmt

@@ -12,34 +12,15 @@ from typing import Any
 
 
 class State:
-    """The facts at one program point: `known` in lanes, `flags` by flag.
+    """The facts at one program point: `known` in lanes, `flags` by flag."""
 
-    Within a basic block facts are removed from all flags again and again, and few flags are read.
-    So removals are collected in `gone`; each flag's set is newer than what `raised` holds of it.
-    """
-
-    __slots__ = ("flags", "gone", "known", "raised")
+    __slots__ = ("flags", "known")
 
     def __init__(self, known: int, flags: dict[int, int]) -> None:
         self.known, self.flags = known, flags
-        self.gone = 0
-        self.raised: dict[int, int] = {}
 
     def copy(self) -> State:
-        """Copy a settled state."""
         return State(self.known, self.flags.copy())
-
-    def settle(self) -> None:
-        """Remove `gone` from all flags."""
-        gone, flags, raised = self.gone, self.flags, self.raised
-        if gone:
-            kept = ~gone
-            newer = [(flag, flags[flag] & (kept | then)) for flag, then in raised.items()]
-            for flag, bits in flags.items():
-                flags[flag] = bits & kept
-            flags.update(newer)
-            self.gone = 0
-        raised.clear()
 
     def met(self, other: State) -> State:
         """Return the facts of both states; the state itself if the other one holds them all."""
