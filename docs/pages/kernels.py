@@ -3,6 +3,8 @@ written as for a GPU, by the time model."""
 
 from __future__ import annotations
 
+from posixpath import normpath
+
 from pages.kernel_pictures import pipes_picture, roofline_picture
 from pages.kernel_times import (
     CASES,
@@ -79,8 +81,9 @@ def _page(kernels: list[Measured], foreign: list[Measured]) -> str:
 
 def _row(k: Measured, folder: str) -> tuple[str, ...]:
     line = k.roofline
+    script = normpath(f"../../examples/{folder}/{k.case.script}.py")
     return (
-        f"[{cell(k.case.name)}](../../examples/{folder}/{k.case.script}.py)",
+        f"[{cell(k.case.name)}]({script})",
         k.case.size,
         f"{k.microseconds:.1f}",
         line.bound,

@@ -1,11 +1,11 @@
 """Sparse attention in developer style: each token attends to the rows its own list names.
 
 Keys and values are one latent row of D numbers a position, and R numbers of rotated key beside it,
-shared by all heads (as in mla.py). The lists come from an indexer (lightning_indexer.py); rows
-are fetched one by one, and then are a tile as any other. A round goes from the vector cores to the
-cube core and back twice: it takes four stages until none of them waits for another. All rounds of a
-core are one loop, so that the next token begins while the last one ends. Results are made in narrow
-parts: what they leave of the memory of a vector core is for more rows at a time.
+shared by all heads (as in mla.py). The lists come from an indexer (lightning_indexer.py). Rows are
+loaded one by one, each to its place in the tile that both products read, and then are a tile as any
+other; the last tile of a list may be shorter. All rounds of a core are one loop, so that the next
+token begins while the last one ends. A round goes to the vector cores and back: it takes several
+stages, and a tile for each, until neither kind of core waits for the other.
 """
 
 import math
@@ -39,9 +39,10 @@ def sparse_attention(
     tokens: int, H: int, S: int, D: int, R: int, chosen: int, block_N: int, parts: int = 4,
     dtype: str = "float16", accum: str = "float32", cores: int = 24,
 ) -> T.PrimFunc:  # fmt: skip
-    assert chosen % block_N == 0 and D % parts == 0, "tiles cover all rows and values"
+    assert D % parts == 0, "parts cover all values"
     scale = 1.0 / math.sqrt(D + R)
-    width, turns = D // parts, chosen // block_N
+    width, turns = D // parts, T.ceildiv(chosen, block_N)
+    left = chosen - (turns - 1) * block_N
 
     @T.prim_func
     def attention(
@@ -52,8 +53,6 @@ def sparse_attention(
     ) -> None:
         with T.Kernel(cores, threads=2, is_npu=True) as cid:
             q = T.alloc_shared((H, D + R), dtype)
-            row = T.alloc_shared((block_N,), "int32")
-            rows = T.alloc_shared((block_N, D + R), dtype)
             kv = T.alloc_shared((block_N, D + R), dtype)
             scores = T.alloc_fragment((H, block_N), accum)
             partial = T.alloc_fragment((H, width), accum)
@@ -69,10 +68,8 @@ def sparse_attention(
 
             for r in T.Pipelined(T.ceildiv(tokens - cid, cores) * turns, num_stages=4):
                 token, n = r // turns * cores + cid, r % turns
-                T.copy(indices[token, n * block_N : (n + 1) * block_N], row)
                 for i in T.serial(block_N):
-                    T.copy(KV[row[i], :], rows[i, :])
-                T.copy(rows, kv)
+                    T.copy(KV[indices[token, T.min(n * block_N + i, chosen - 1)], :], kv[i, :])
                 if n == 0:
                     T.copy(Q[token, :, :], q)
                 T.gemm_v0(q, kv, scores, transpose_B=True, init=True)
@@ -81,6 +78,8 @@ def sparse_attention(
                     T.tile.fill(peak, -1e30)
                 T.copy(peak, before)
                 T.copy(scores, s)
+                if left < block_N and n == turns - 1:
+                    T.tile.fill(s[:, left:], -1e30)
                 T.reduce_max(s, peak, dim=-1)
                 for i in T.Parallel(H):
                     peak[i] = T.max(peak[i], before[i])
@@ -111,7 +110,7 @@ def main() -> None:
     torch.manual_seed(0)
     for tokens, H, S, D, R, chosen, block_N in (
         (26, 64, 2048, 512, 64, 256, 64),
-        (5, 16, 100, 128, 64, 64, 32),
+        (5, 16, 100, 128, 64, 64, 48),
     ):
         q, kv = torch.randn(tokens, H, D + R).half(), torch.randn(S, D + R).half()
         indices = torch.stack([torch.randperm(S)[:chosen] for _ in range(tokens)]).int()

@@ -1,8 +1,10 @@
 """Routing of a mixture of experts in developer style: the product of tokens with the router, a
 softmax over experts, and the best K experts of each token with weights that sum to one.
 
-All cores load the whole router. Each begins with other columns of tokens, so that one finds in L2
-what its neighbour has brought there, and no line is asked for by all of them at a time.
+All cores load the whole router, once for each tile of tokens. It lies in fractals of 16 x 16, as
+weights of format 29 do, so that loads of it are long runs. Each core begins with other columns of
+tokens, so that one finds in L2 what its neighbour has brought there, and no line is asked for by
+all of them at a time.
 """
 
 import sys
@@ -15,6 +17,9 @@ from report import run_and_report
 
 import tile_frontend as T
 
+# Columns of a fractal.
+C0 = 16
+
 CONFIGS = {
     T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True,
     T.PassConfigKey.TL_ASCEND_PERSISTENT: True,
@@ -26,12 +31,13 @@ def route(
     tokens: int, D: int, experts: int, K: int, rows: int, block_K: int, dtype: str = "float16",
     accum: str = "float32",
 ) -> T.PrimFunc:  # fmt: skip
+    assert experts % C0 == 0 and D % 16 == 0, "the router consists of whole fractals"
     width = T.cdiv(K, 8) * 8  # rows start at multiples of 32 bytes
 
     @T.prim_func
     def kernel(
         X: T.Tensor((tokens, D), dtype),
-        router: T.Tensor((D, experts), dtype),
+        router: T.Tensor((experts // C0, D // 16, 16, C0), dtype),
         weight: T.Tensor((tokens, K), accum),
         chosen: T.Tensor((tokens, K), "int32"),
     ) -> None:
@@ -49,7 +55,7 @@ def route(
             for k in T.Pipelined(D // block_K, num_stages=2):
                 at = (k + cid) % (D // block_K) * block_K
                 T.copy(X[cid * rows, at], x)
-                T.copy(router[at, 0], w)
+                T.copy(router[0, at // 16, 0, 0], w, nz=True)
                 T.gemm_v0(x, w, logits, init=(k == 0))
             T.copy(logits, score)
             for i in T.serial(rows):
@@ -80,11 +86,17 @@ def main() -> None:
         run_and_report(
             f"routing of {tokens} tokens to {K} of {experts} experts float16",
             lambda tokens=tokens, D=D, experts=experts, K=K: route(tokens, D, experts, K, 32, 128),
-            [x, router],
+            [x, in_fractals(router)],
             torch.cat([weight / weight.sum(-1, keepdim=True), weight], -1),
             tolerance=1e-5,
             call=lambda kernel, *inputs, scores=scores: both(scores, *kernel(*inputs)),
         )
+
+
+def in_fractals(matrix: torch.Tensor) -> torch.Tensor:
+    """A matrix [rows, columns] as [columns / C0, rows / 16, 16, C0]."""
+    rows, columns = matrix.shape
+    return matrix.reshape(rows // 16, 16, columns // C0, C0).permute(2, 0, 1, 3).contiguous()
 
 
 def both(scores: torch.Tensor, weight: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:

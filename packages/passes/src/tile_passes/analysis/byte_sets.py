@@ -21,10 +21,12 @@ FIXED: Terms = frozenset()
 
 
 class BufferStorage(NamedTuple):
-    """A buffer by its number among those analysed, and its size in bytes."""
+    """A buffer by its number among those analysed, and its size in bytes. `one_name`: no other
+    buffer shares its bytes."""
 
     number: int
     size: int
+    one_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)

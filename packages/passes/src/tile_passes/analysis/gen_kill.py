@@ -9,6 +9,7 @@ Not here: what is live (`liveness`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
@@ -118,9 +119,17 @@ def storages_of(allocs: Iterable[Alloc]) -> dict[Buffer, BufferStorage]:
     tensor that a caller passes."""
     allocs = list(allocs)
     owners = (a for a in allocs if a.alias_of is None)
-    own = {a.buffer: BufferStorage(number, buffer_bytes(a)) for number, a in enumerate(owners)}
+    named = {a.alias_of for a in allocs}
+    own = {a.buffer: _storage(number, a, a.buffer in named) for number, a in enumerate(owners)}
     roots = ((a.buffer, a.alias_of or a.buffer) for a in allocs)
     return {buffer: own[root] for buffer, root in roots if root in own}
+
+
+def _storage(number: int, a: Alloc, has_aliases: bool) -> BufferStorage:
+    """The storage of a buffer: all its bytes if other buffers share them, else its elements."""
+    shape = None if has_aliases else a.buffer.static_shape()
+    size = buffer_bytes(a) if shape is None else a.buffer.dtype.bytes_of(math.prod(shape))
+    return BufferStorage(number, size, one_name=shape is not None)
 
 
 def meet(one: ByteSet | None, other: ByteSet | None) -> ByteSet | None:

@@ -32,9 +32,11 @@ def region_bytes(region: Region, storage: BufferStorage, here: PathContext) -> B
         size = buffer.dtype.bytes_of(math.prod(shape)) if linear else storage.size
         return ByteSet({storage: {FIXED: ((0, size),)}})
     if not linear:
-        # Rows of a matrix in fractals do not lie together, the matrices do.
-        matrix = zip(region.dims[-2:], buffer.shape[-2:], strict=True)
-        if buffer.rank < 3 or any(s.extent != n for s, n in matrix):
+        # Rows of a matrix in fractals do not lie together, the matrices do. Where all uses have one
+        # name, and reads are of whole matrices, it does not matter which bytes stand for a row.
+        together = [s.extent == n for s, n in zip(region.dims, buffer.shape, strict=True)][-2:]
+        rows_lie = together[-1] if storage.one_name else all(together) and buffer.rank > 2
+        if buffer.rank < 2 or not rows_lie:
             return None
         assert shape is not None, "an on-chip buffer has a static shape"
         unit, padded = divmod(8 * storage.size, math.prod(shape))

@@ -12,8 +12,10 @@ from tile_ir import (
     Expr,
     If,
     KernelError,
+    Let,
     Memory,
     Op,
+    Operand,
     Region,
     Slice,
     Stmt,
@@ -21,6 +23,7 @@ from tile_ir import (
     active_dims,
     is_constant,
     is_contiguous,
+    reads_memory,
     simplify,
     transfer_rows,
     unary,
@@ -103,10 +106,18 @@ def _clipped(
     """The movement of the part that exists, and the fill where nothing does."""
     assert op.opdef.clip is not None, f"{op.opdef.name} clips"
     clipped = _narrowed(op.opdef.clip(op), known)
+    if clipped.exists == clipped.complete and reads_memory(clipped.exists):
+        op, names = _with_named_places(op, builder)
+        if names:
+            return (*names, *_clipped(op, name, attrs, known, builder))
     if loads_l1(op):
         clipped = fitted_to_matrix(op, clipped, builder)
     move = _movement(op, clipped, name, attrs(clipped), known, builder)
     body: list[Stmt] = list(_prepare(op, clipped, known, builder))
+    if clipped.fill is not None and clipped.exists == clipped.complete:
+        match body:
+            case [If(orelse=()) as unfilled]:  # it moves all or nothing
+                return (replace(unfilled, orelse=move),)
     if is_constant(clipped.exists, False):
         return tuple(body)
     if is_constant(clipped.exists, True):
@@ -114,6 +125,26 @@ def _clipped(
     else:
         body.append(If(clipped.exists, move, (), op.loc))
     return tuple(body)
+
+
+def _with_named_places(op: Op, builder: Builder) -> tuple[Op, Body]:
+    """The movement with names for places that are read from memory, and their definitions: what
+    tests a place and what moves from there read it once."""
+    names: dict[Expr, Let] = {}
+
+    def named(offset: Expr) -> Expr:
+        if not reads_memory(offset):
+            return offset
+        let = names.setdefault(offset, Let(builder.scalar("at"), offset, op.loc))
+        return let.var
+
+    def moved(operand: Operand) -> Operand:
+        if not isinstance(operand, Region):
+            return operand
+        dims = (replace(s, offset=named(s.offset)) for s in operand.dims)
+        return replace(operand, dims=tuple(dims))
+
+    return replace(op, operands=tuple(map(moved, op.operands))), tuple(names.values())
 
 
 def _narrowed(c: Clipped, known: Ranges) -> Clipped:

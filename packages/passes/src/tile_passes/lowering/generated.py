@@ -44,7 +44,9 @@ def _likely(body: Body) -> Iterator[Stmt]:
     for stmt in body:
         if isinstance(stmt, (Op, Store, Let)):
             yield stmt
-        elif not (isinstance(stmt, If) and stmt.unlikely):
+        elif isinstance(stmt, If) and stmt.unlikely:
+            yield from _likely(stmt.orelse)
+        else:
             for inner in bodies(stmt):
                 yield from _likely(inner)
 

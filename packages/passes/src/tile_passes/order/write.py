@@ -61,8 +61,9 @@ def _between(
                 yield _instruction(name, (), attrs, op.reason.later.loc)
             case Counter():
                 assert at is not None, "signals stand beside items"
+                loc = op.home().loc if do.around else at.loc
                 for _ in op.turns(do):
-                    yield from _signal(found, op, do.sets, at.loc)
+                    yield from _signal(found, op, do.sets, loc)
             case Flag(source=source, target=target):
                 name, stmt = "wait_flag", op.reason.later
                 if do.sets:
