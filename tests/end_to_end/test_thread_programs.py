@@ -258,8 +258,6 @@ def kernel(
         ),
         # Values of threads.
         ("v = X[t]\nT.sync_threads()\nY[t] = v", "thread-program", "a value of each thread"),
-        ("Y[t] = T.shfl_xor(X[t], 1)", "gpu-name", "T.shfl_xor"),
-        ("Y[t] = T.warp_reduce_sum(X[t])", "gpu-name", "T.warp_reduce_sum"),
         ("if T.any_sync(X[t] > 0): Y[t] = 1.0", "gpu-name", "T.any_sync"),
         ("for i in T.Parallel(128): Y[i] = X[i] * t", "gpu-name", "T.get_thread_binding"),
     ],
