@@ -98,3 +98,22 @@ def test_conditions_and_numbers_are_stored_to_masks(value: bool) -> None:
     wanted = x.abs() > 1, (x > 0) != value, x * 2 != 0, torch.zeros(n, dtype=torch.bool)
     for found, expected in zip((p, q, r, s), wanted, strict=True):
         assert torch.equal(found, expected)
+
+
+def test_a_choice_reads_rows_behind_the_tensor() -> None:
+    """In kernels for GPUs they are 0, so the choice needs no branch for each element."""
+    n = 33
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((M, n), "float32"), K: T.Tensor((n,), "bool"), Y: T.Tensor((M, n), "float32")
+    ):
+        with T.Kernel(T.ceildiv(M, 4), threads=128) as b:
+            y = T.alloc_fragment((4, n), "float32")
+            for i, j in T.Parallel(4, n):
+                y[i, j] = T.if_then_else(K[j], X[b * 4 + i, j], -2.0)
+            T.copy(y, Y[b * 4, 0])
+
+    x, k, y = torch.randn(M, n), torch.rand(n) > 0.4, torch.zeros(M, n)
+    compile(kernel)(x, k, y)
+    assert torch.equal(y, torch.where(k, x, -2.0))

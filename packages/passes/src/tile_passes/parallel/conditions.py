@@ -17,6 +17,7 @@ from tile_ir import (
     Const,
     Expr,
     Load,
+    Memory,
     Region,
     Select,
     Unary,
@@ -125,10 +126,13 @@ def _in_int32(s: VectorSteps, left: Expr, right: Expr, domain: Domain) -> tuple[
 
 
 def demand_inside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> None:
-    """All elements are read before one side is chosen, so none may lie outside its buffer."""
+    """All elements are read before one side is chosen, so none may lie outside its buffer, but
+    for those of tensors that are 0 there."""
     for side in sides:
         for part in walk_expr(side):
             if not isinstance(part, Load) or not variables_in(part, domain):
+                continue
+            if s.zero_outside and part.buffer.memory is Memory.GM:
                 continue
             if s.by_gather and _surely_inside(s, part):
                 continue
