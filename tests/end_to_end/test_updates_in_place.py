@@ -40,6 +40,13 @@ def of_rounds_backwards(s: Any, m: Any, c: Any, b: Any) -> None:
             m[b, c, i] = old + s[0]
 
 
+def on_either_side(s: Any, m: Any, c: Any, b: Any) -> None:
+    if s[0] > 0:
+        m[b, c, 0] = m[b, c, 0] + s[0]
+    else:
+        m[b, c, 0] = m[b, c, 0] - 1
+
+
 def twice(s: Any, m: Any, c: Any, b: Any) -> None:
     for _i in T.serial(2):
         m[b, c, 0] = 0.5 * m[b, c, 0] + s[0]
@@ -74,6 +81,8 @@ def wanted(body: Body, x: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
             m = 0.5 * m + s[..., None]
         case "of_rounds_backwards":
             m = torch.where(m > 0, m + s[..., None], m)
+        case "on_either_side":
+            m[..., 0] += torch.where(s > 0, s, -1.0)
         case "twice":
             m[..., 0] = 0.5 * (0.5 * m[..., 0] + s) + s
         case _:
@@ -83,7 +92,7 @@ def wanted(body: Body, x: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("grid", [1, B, 3 * B])
-@pytest.mark.parametrize("body", [of_block, of_rounds, of_rounds_backwards])
+@pytest.mark.parametrize("body", [of_block, of_rounds, of_rounds_backwards, on_either_side])
 def test_updates_of_neighbours_do_not_meet(body: Body, grid: int) -> None:
     x, m = torch.randn(grid, C, 40), torch.randn(grid, C, R)
     expected = wanted(body, x, m)

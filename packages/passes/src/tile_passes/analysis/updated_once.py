@@ -48,10 +48,10 @@ from tile_ir.quick_dataclasses import dataclass, replace
 
 
 def updated_once(func: Func) -> frozenset[Buffer]:
-    """The tensors with one statement that stores elements, and that reads the same elements before
-    it, while all blocks, vector cores and rounds of loops have elements of their own."""
+    """The tensors of whose elements each is stored once at most, and read only before that, while
+    all blocks, vector cores and rounds of loops have elements of their own."""
     found: dict[Buffer, list[_Use]] = {}
-    around = _Around((), launch_ranges(func), (), _lanes(func))
+    around = _Around((), (), launch_ranges(func), (), _lanes(func))
     for use in _Names(func).uses(func.launch.body, around):
         found.setdefault(use.buffer, []).append(use)
     others = {b for s in walk(func.launch.body) if isinstance(s, Op) for b in buffers_of(s)}
@@ -70,8 +70,10 @@ def _lanes(func: Func) -> frozenset[Var]:
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """The loops around a statement, and what is known inside; `lanes` as `_lanes` has it."""
+    """The loops around a statement, the sides of branches on the way to it, and what is known
+    inside; `lanes` as `_lanes` has it."""
 
+    sides: tuple[tuple[If, int], ...]
     loops: tuple[For | While, ...]
     known: Ranges
     facts: Facts
@@ -121,8 +123,10 @@ class _Names:
                 )
             case While():
                 return replace(around, loops=(*around.loops, stmt))
-            case If() if number == 0 and _is_of_one_lane(stmt, self.func.launch.lane):
-                return replace(around, lanes=frozenset())
+            case If():
+                one = number == 0 and _is_of_one_lane(stmt, self.func.launch.lane)
+                lanes = frozenset() if one else around.lanes
+                return replace(around, sides=(*around.sides, (stmt, number)), lanes=lanes)
         return around
 
 
@@ -134,14 +138,29 @@ def _is_of_one_lane(stmt: Stmt, lane: Var) -> bool:
 
 
 def _is_update(uses: Sequence[_Use], func: Func) -> bool:
-    *loads, store = uses
-    loops = store.around.loops
-    if not store.stores or not loads:
+    """Whether the uses are those of one element, of which no load follows a store."""
+    stores = [use for use in uses if use.stores]
+    first, *_ = (*stores, uses[0])
+    loops = first.around.loops
+    if not stores or any(use.indices != first.indices for use in uses):
         return False
-    for load in loads:
-        inside = load.around.loops[: len(loops)] == loops
-        if load.stores or load.indices != store.indices or not inside:
+    if any(use.around.loops[: len(loops)] != loops for use in uses):
+        return False
+    for place, store in enumerate(uses):
+        behind = (use for use in uses[place + 1 :] if store.stores and not _exclude(store, use))
+        if any(True for _ in behind) or (store.stores and store.around.loops != loops):
             return False
+    return all(_are_apart(store, loops, func) for store in stores)
+
+
+def _exclude(a: _Use, b: _Use) -> bool:
+    """Whether only one of two uses happens in a round: they stand in two sides of a branch."""
+    sides = {id(stmt): number for stmt, number in a.around.sides}
+    return any(sides.get(id(stmt), number) != number for stmt, number in b.around.sides)
+
+
+def _are_apart(store: _Use, loops: Sequence[For | While], func: Func) -> bool:
+    """Whether blocks, vector cores and rounds have elements of their own."""
     apart = set(store.around.lanes)
     if constant_value(func.launch.blocks) != 1:
         apart.add(func.launch.block)
