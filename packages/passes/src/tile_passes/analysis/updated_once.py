@@ -176,6 +176,11 @@ def tells_apart(
     indices: Sequence[Expr], variables: Set[Var], known: Ranges, facts: Facts = ()
 ) -> bool:
     """Whether the indices are others wherever one of the variables is."""
+    return variables <= told_by(indices, known, facts)
+
+
+def told_by(indices: Sequence[Expr], known: Ranges, facts: Facts = ()) -> set[Expr]:
+    """What has one value for all iterations with the same indices."""
     facts = (*facts, *(found for fact in facts for found in _of_quotients(fact)))
     told: set[Expr] = set()
     waiting = [linear_form(simplify(i))[0] for i in indices]
@@ -190,7 +195,7 @@ def tells_apart(
             found = _told_by(atom, told, known, facts)
             if found is not None:
                 waiting.append(linear_form(found)[0])
-    return variables <= told
+    return told
 
 
 def _told_by(atom: Expr, told: Set[Expr], known: Ranges, facts: Facts) -> Expr | None:
