@@ -71,8 +71,8 @@ def stage_scalar_stores(func: Func, target: Target) -> Func:
     no other core writes their lines, since the unit need not wait for copies. A manually ordered
     kernel must request the pass. Stores that one vector core could do as well as the cube core move
     to it if the block has no other work (docs/hardware/units.md#data-cache). Limits: tensors whose
-    elements the kernel also reads, but for updates in place of elements that each block and round
-    has its own of, and stores of the cube core stay with the scalar unit.
+    elements the kernel also reads stay with the scalar unit, as do stores of the cube core. An
+    element that is read and updated once may go by a copy.
     """
     body = func.launch.body
     wanted = func.automatic & {Automatic.SYNC, Automatic.STORES}

@@ -33,9 +33,8 @@ Declared = TensorType | DTypeName
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Parameters as the host part of an eager function declares them: those that are tensors or
-    scalars of the kernel, in the order of the signature wherever they are declared, and the names
-    of the constants in their shapes."""
+    """Parameters as the host part of an eager function declares them: tensors and scalars of the
+    kernel in the order of the signature, and the names of the constants in their shapes."""
 
     declared: Mapping[str, Declared]
     constants: tuple[str, ...]

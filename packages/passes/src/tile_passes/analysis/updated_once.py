@@ -1,5 +1,5 @@
-"""Tensors that are updated in place, each element at most once: what a block reads of them, nobody
-writes but its own later store."""
+"""Find tensors that are updated in place, each element once at most: between the load of an element
+and its store no other core stores to it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def updated_once(func: Func) -> frozenset[Buffer]:
     all blocks, vector cores and rounds of loops have elements of their own."""
     found: dict[Buffer, list[_Use]] = {}
     around = _Around((), (), launch_ranges(func), (), _lanes(func))
-    for use in _Names(func).uses(func.launch.body, around):
+    for use in _ElementUses(func).uses(func.launch.body, around):
         found.setdefault(use.buffer, []).append(use)
     others = {b for s in walk(func.launch.body) if isinstance(s, Op) for b in buffers_of(s)}
     others |= {b for a in func.launch.allocs if a.alias_of for b in (a.buffer, a.alias_of)}
@@ -91,8 +91,8 @@ class _Use:
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
-    """The uses of elements with what their names stand for, as far as no memory is read for it."""
+class _ElementUses:
+    """Find the uses of elements, with the values of names that read no memory."""
 
     func: Func
     values: dict[Var, Expr] = field(default_factory=dict)
@@ -180,7 +180,7 @@ def tells_apart(
 
 
 def told_by(indices: Sequence[Expr], known: Ranges, facts: Facts = ()) -> set[Expr]:
-    """What has one value for all iterations with the same indices."""
+    """The expressions with one value for all iterations of the same indices."""
     facts = (*facts, *(found for fact in facts for found in _of_quotients(fact)))
     told: set[Expr] = set()
     waiting = [linear_form(simplify(i))[0] for i in indices]
@@ -199,8 +199,8 @@ def told_by(indices: Sequence[Expr], known: Ranges, facts: Facts = ()) -> set[Ex
 
 
 def _told_by(atom: Expr, told: Set[Expr], known: Ranges, facts: Facts) -> Expr | None:
-    """What has one value for each of an atom: the number whose last digit it is, if it is less than
-    ten or its other digits are told; the side of a minimum that is never more than the other."""
+    """Return the number that follows from its last digit: the others are 0, or follow too. Of a
+    minimum, return the side that is never more."""
     match atom:
         case Binary(op="%", left=left, right=Const() as right):
             found = interval(left, known)
@@ -220,7 +220,7 @@ def _quotients(e: Expr, divisor: Const) -> set[Expr]:
 
 
 def _of_quotients(fact: Expr) -> Iterator[Expr]:
-    """What else is not negative: `n * (a // n)` is not more than `a`."""
+    """Further expressions that are not negative, as `n * (a // n)` is not more than `a`."""
     terms, _ = linear_form(fact)
     for atom, factor in terms.items():
         if factor == 1 and isinstance(atom, Binary) and atom.op == "//":

@@ -63,8 +63,8 @@ def same_for_all(store: Store, variables: Set[Var]) -> bool:
 def same_where_they_meet(
     store: Store, variables: Set[Var], written: Set[Buffer], known: Ranges
 ) -> bool:
-    """Whether iterations that write the same element store the same value: it is computed from what
-    the indices tell, and from memory that no statement of the nest writes."""
+    """Whether iterations that write one element store one value. It follows from the indices, and
+    from memory that the nest leaves as it is."""
     told = told_by(store.indices, known)
 
     def same(e: Expr) -> bool:
