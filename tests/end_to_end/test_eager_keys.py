@@ -278,3 +278,18 @@ def test_a_launch_beside_other_frames() -> None:
     a = torch.zeros(16)
     k(a)
     assert torch.equal(a, torch.ones(16))
+
+
+@jit
+def weighted(A, B, factor: T.int32, C: T.Tensor((40,), "float32")):
+    B: T.Tensor((40,), T.float32)
+    A: T.Tensor((40,), T.float32)
+    with T.Kernel(1, threads=128):
+        for i in T.Parallel(40):
+            C[i] = A[i] - B[i] * factor
+
+
+def test_arguments_are_in_the_order_of_the_signature_wherever_they_are_declared() -> None:
+    a, b, c = torch.arange(40.0), torch.randn(40), torch.zeros(40)
+    weighted(a, b, 3, c)
+    assert torch.allclose(c, a - b * 3)

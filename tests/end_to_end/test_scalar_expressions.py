@@ -15,6 +15,7 @@ from tile_ir.dtypes import BOOL
 from tile_ir.expr import Cast, Const, Expr, Load, Var, binary, cast, select, unary
 from tile_ir.machine import Core
 from tile_ir.nodes import For, LoopKind, Section, Stmt, Store
+from tile_ir.scalars.arithmetic import power
 from tile_ir.text.printer import print_expr
 from tile_ir.traversal import walk
 from tile_runtime.launcher.native import launcher
@@ -238,3 +239,36 @@ def test_functions_of_scalars(tmp_path: Path) -> None:
                 want[1] = np.inf  # a zero has no sign there
             distance = largest_distance(outcome.arrays[1][row], want, DTYPES["float32"])
             assert distance <= (0 if name in EXACT else 2), name
+
+
+def powers(bases: int, exponents: int) -> Func:
+    @T.prim_func
+    def k(
+        X: T.Tensor((bases,), "float32"),
+        E: T.Tensor((exponents,), "float32"),
+        Y: T.Tensor((bases, exponents), "float32"),
+    ):
+        with T.Kernel(1, threads=1, is_npu=True) as (_), T.Scope("V"):
+            y = T.alloc_ub((bases, exponents), "float32")
+            for i, j in T.grid(bases, exponents):
+                y[i, j] = T.pow(X[i], E[j])
+            T.barrier_all()
+            T.copy(y, Y)
+
+    return k
+
+
+def test_powers_of_scalars(tmp_path: Path) -> None:
+    inf, nan = np.inf, np.nan
+    bases = [0, 1, -1, 2, -2, 0.5, -0.5, inf, -inf, nan, 1e-20, 1e20, 0.999, -3]
+    given = [0, 1, 2, 3, -1, -2, 0.5, -0.5, 31, 33, 100, -100, 1000.5, 2e9, inf, -inf, nan, 0.25]
+    x, e = np.array(bases, np.float32), np.array(given, np.float32)
+    batch = KernelBatch(tmp_path)
+    number = batch.add(powers(x.size, e.size))
+    batch.build()
+    arrays = [x, e, np.zeros((x.size, e.size), np.float32)]
+    outcome = batch.run(number, arrays, checks=launcher().CHECKS_STRICT)
+    assert outcome.error is None, outcome.error.text
+    with np.errstate(all="ignore"):
+        want = np.array([[power(float(a), float(b)) for b in e] for a in x]).astype(np.float32)
+    np.testing.assert_allclose(outcome.arrays[2], want, rtol=1e-5, atol=1e-38)

@@ -258,8 +258,6 @@ def kernel(
         ),
         # Values of threads.
         ("v = X[t]\nT.sync_threads()\nY[t] = v", "thread-program", "a value of each thread"),
-        ("Y[t] = T.shfl_xor(X[t], 1)", "gpu-name", "T.shfl_xor"),
-        ("Y[t] = T.warp_reduce_sum(X[t])", "gpu-name", "T.warp_reduce_sum"),
         ("if T.any_sync(X[t] > 0): Y[t] = 1.0", "gpu-name", "T.any_sync"),
         ("for i in T.Parallel(128): Y[i] = X[i] * t", "gpu-name", "T.get_thread_binding"),
     ],
@@ -284,3 +282,47 @@ def test_races_between_barriers_are_told(lines: str) -> None:
     with pytest.raises(KernelError) as caught:
         compile_kernel(kernel_of(lines))
     assert caught.value.slug == "parallel-order" and caught.value.loc is not None
+
+
+# Additions and what uses their sum -----------------------------------------------------------------
+
+
+@jit
+def split_product(A, B, rows: int = 16, columns: int = 32, parts: int = 8):
+    """Several threads add to a sum of a row, and each of them stores it, without a barrier in the
+    text."""
+    N, K = T.const("N, K")
+    A: T.Tensor((K,), T.float32)
+    B: T.Tensor((N, K), T.float32)
+    C = T.empty((N,), T.float32)
+    with T.Kernel(N // rows, threads=(rows, parts)) as b:
+        row = T.get_thread_binding(0)
+        part = T.get_thread_binding(1)
+        sums = T.alloc_shared((rows,), T.float32)
+        mine = T.alloc_local((1,), T.float32)
+        if part == 0:
+            sums[row] = 0
+        T.clear(mine)
+        for k in T.serial(T.ceildiv(K, columns)):
+            for j in T.serial(columns // parts):
+                at = k * columns + part * (columns // parts) + j
+                mine[0] += A[at] * B[b * rows + row, at]
+        T.atomic_add(sums[row], mine[0])
+        C[b * rows + row] = sums[row]
+    return C
+
+
+def test_threads_wait_for_sums_and_store_equal_values() -> None:
+    a, b = torch.randn(96), torch.randn(32, 96)
+    close(split_product(a, b), b @ a)
+
+
+def test_unequal_values_for_one_element_are_told() -> None:
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "float32"), Y: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=64):
+            t = T.get_thread_binding()
+            Y[t % 16] = X[t]
+
+    with pytest.raises(KernelError, match="write the same element of `Y`"):
+        compile_kernel(kernel)

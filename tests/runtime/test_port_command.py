@@ -15,7 +15,7 @@ SCRIPT = """\
 import tilelang
 import tilelang.language as tl
 from tilelang import language as lang
-from tilelang.language import shfl_xor as shuffled, Parallel
+from tilelang.language import ballot as voted, Parallel
 from tilelang.intrinsics import no_such_layout
 import tilelang.nothing
 
@@ -32,7 +32,7 @@ def factory(dtype=tl.float8_e4m3fn):
         with lang.Kernel(4, threads=128) as bx:
             a = tl.alloc_shared((16,), "float16")
             tl.sync_threads()
-            b = shuffled(a)
+            b = voted(a)
             tilelang.language.atomic_add(A[0], 1, return_prev=True, memory_order="relaxed")
             tl.tile.no_operation(a)
             T = tl.fil(a)
@@ -65,7 +65,7 @@ def test_errors_come_first_with_what_to_write(
     assert code == 1
     lines = [line.removeprefix(f"{path}:") for line in text.splitlines()]
     assert lines == [
-        "4:31: error: shfl_xor: there are no threads in a block; leave it out: the compiler "
+        "4:31: error: ballot: there are no threads in a block; leave it out: the compiler "
         "divides T.Parallel",
         "5:33: error: no_such_layout: tilelang.intrinsics has no such name here",
         "6:8: error: tilelang.nothing: the module is not provided",
@@ -74,7 +74,7 @@ def test_errors_come_first_with_what_to_write(
         "14:12: error: T.ptx_mma: an instruction of one GPU; write T.gemm or T.copy",
         "17:31: error: 'float8_e5m2': the chip has no such type; 8-bit floats need A5; on A2/A3 "
         "quantise to int8",
-        "21:17: error: T.shfl_xor: there are no threads in a block; leave it out: the compiler "
+        "21:17: error: T.ballot: there are no threads in a block; leave it out: the compiler "
         "divides T.Parallel",
         "22:51: error: tilelang.language.atomic_add(return_prev=): atomic operations return "
         "nothing; leave it out",

@@ -71,7 +71,8 @@ def stage_scalar_stores(func: Func, target: Target) -> Func:
     no other core writes their lines, since the unit need not wait for copies. A manually ordered
     kernel must request the pass. Stores that one vector core could do as well as the cube core move
     to it if the block has no other work (docs/hardware/units.md#data-cache). Limits: tensors whose
-    elements the kernel also reads, and stores of the cube core, stay with the scalar unit.
+    elements the kernel also reads stay with the scalar unit, as do stores of the cube core. An
+    element that is read and updated once may go by a copy.
     """
     body = func.launch.body
     wanted = func.automatic & {Automatic.SYNC, Automatic.STORES}
@@ -114,7 +115,7 @@ class _Stager:
         self.builder = Builder.for_func(self.func, self.target)
         self.temporaries = Temporaries(self.builder)
         trial = Builder.for_func(self.func, self.target)
-        self.attempts = Attempts(self.temporaries, trial, elements_read(self.func.launch.body))
+        self.attempts = Attempts(self.temporaries, trial, elements_read(self.func))
         self.own_lines = OwnLines.in_function(self.func)
 
     def run(self) -> Func:

@@ -119,7 +119,7 @@ class _Vectorizer:
         self.builder = Builder.for_func(self.func, self.target)
         trial = Builder.for_func(self.func, self.target)
         self.temporaries = Temporaries(self.builder)
-        read = elements_read(self.func.launch.body)
+        read = elements_read(self.func)
         outside = Automatic.BOUNDS in self.func.automatic
         self.attempts = Attempts(self.temporaries, trial, read, outside)
         self.values = EarlierValues.of(self.func)

@@ -210,6 +210,11 @@ class _ExpressionWriter:
                 text = f"{name}({self.widened(a)}, {self.widened(b)})"
                 return f"static_cast<{expr.dtype.c_name}>({text})", _ATOM
             return f"{name}({self.text(a, 0)}, {self.text(b, 0)})", _ATOM
+        if op == "pow" and expr.dtype.is_float:
+            text = f"tile::raised({self.widened(a)}, {self.widened(b)})"
+            return (
+                f"static_cast<{expr.dtype.c_name}>({text})" if expr.dtype in _SMALL else text
+            ), _ATOM
         if op in BINARY_FUNCTIONS:
             raise self.no_function(op)
         if (guarded := self.guarded(expr, a, b)) is not None:

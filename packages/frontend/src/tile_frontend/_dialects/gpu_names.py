@@ -33,12 +33,15 @@ ERRORS = (
     _group(
         _THREADS, "leave it out: the compiler divides T.Parallel",
         "get_thread_bindings get_thread_extent get_thread_extents get_warp_group_idx "
-        "shuffle_elect shfl_sync shfl_xor "
-        "shfl_up shfl_down any_sync all_sync ballot ballot_sync activemask match_any_sync "
+        "shuffle_elect any_sync all_sync ballot ballot_sync activemask match_any_sync "
         "match_all_sync syncthreads_and syncthreads_or syncthreads_count tvm_thread_allreduce "
         "tvm_thread_invariant tvm_warp_shuffle tvm_warp_shuffle_up tvm_warp_shuffle_down "
         "tvm_warp_activemask ldg32 ldg64 ldg128 ldg256 stg32 stg64 stg128 stg256 lds32 lds64 "
         "lds128 sts32 sts64 sts128 __ldg",
+    ),
+    _group(
+        _THREADS, "call it with a value that each thread computes, where all threads of a warp do",
+        "shfl_sync shfl_xor shfl_up shfl_down",
     ),
     _group(_THREADS, "write T.Parallel", "parallel launch_thread env_thread"),
     _group(
@@ -205,6 +208,11 @@ LOWERED: dict[str, str] = {
     **dict.fromkeys(
         names("get_thread_binding thread_binding get_lane_idx get_warp_idx get_warp_idx_sync"),
         "T.Parallel over the threads, from barrier to barrier",
+    ),
+    **dict.fromkeys(
+        names("shfl_sync shfl_xor shfl_up shfl_down warp_reduce_sum warp_reduce_max "
+              "warp_reduce_min warp_reduce_bitand warp_reduce_bitor"),
+        "elements of a tile that has one for each thread, from barrier to barrier",
     ),
     "annotate_safe_value": "what copies pad with, and elements outside are",
     "StridedTensor": "T.Tensor: a call passes a copy where the strides are others",

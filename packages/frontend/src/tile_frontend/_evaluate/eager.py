@@ -33,8 +33,8 @@ Declared = TensorType | DTypeName
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Parameters as the host part of an eager function declares them: those that are tensors or
-    scalars of the kernel, and the names of the constants in their shapes."""
+    """Parameters as the host part of an eager function declares them: tensors and scalars of the
+    kernel in the order of the signature, and the names of the constants in their shapes."""
 
     declared: Mapping[str, Declared]
     constants: tuple[str, ...]
@@ -93,7 +93,8 @@ class EagerFunction:
             evaluator = self._evaluator(trace)
             with suppress(LaunchReached):
                 evaluator.host(self.fn, given, keep_going=True)
-        declared = evaluator.declared
+        declared = {a.arg: evaluator.declared[a.arg] for a in evaluator.arguments
+                    if a.arg in evaluator.declared}  # fmt: skip
         return Parameters(declared, tuple(host.names))
 
     def traced(self, given: Mapping[str, Any], constants: Mapping[str, int]) -> EagerKernel:

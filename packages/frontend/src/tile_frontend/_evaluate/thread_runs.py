@@ -6,7 +6,8 @@
     Y[t] = S[n - t]                 for t in ...: Y[t] = S[n - t]
 
 Between two barriers threads run in any order, as iterations of `T.Parallel` do. Barriers and tile
-operations stand between the loops. Names computed from the number of the thread alone are computed
+operations stand between the loops, and so do waits for sums that threads add up in an array. Names
+computed from the number of the thread alone are computed
 again in each loop.
 """
 
@@ -93,6 +94,8 @@ class _Runs:
                 out.append(inside)
             else:
                 self._check_alone(stmt)
+                if any(_meets(before, stmt) for before in run):
+                    close()
                 run.append(stmt)
         close()
         return [self._declared(stmt) for stmt in out]
@@ -250,6 +253,28 @@ def _computes(node: ast.AST) -> bool:
         case ast.Call() | ast.Subscript() | ast.NamedExpr() | ast.Lambda():
             return False
     return True
+
+
+def _meets(first: ast.stmt, second: ast.stmt) -> bool:
+    """Whether one of two statements adds to an array that the other reads or stores to: a block
+    waits in between, as the compilers for GPUs have it."""
+    one, other = _arrays(first), _arrays(second)
+    return bool(one[0] & other[1] or one[1] & other[0])
+
+
+def _arrays(stmt: ast.stmt) -> tuple[set[str], set[str]]:
+    """The arrays that a statement adds to, and those of which it uses elements otherwise."""
+    added, used = set[str](), set[str]()
+    targets = set[int]()
+    for node in ast.walk(stmt):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name), args=[ast.Subscript() as at, *_]):
+                if name.startswith("atomic_"):
+                    targets.add(id(at))
+                    added |= names_in(at.value)
+        if isinstance(node, ast.Subscript) and id(node) not in targets:
+            used |= names_in(node.value)
+    return added, used
 
 
 def _is_nest(stmt: ast.stmt) -> bool:

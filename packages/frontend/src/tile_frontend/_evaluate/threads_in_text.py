@@ -7,9 +7,11 @@ from functools import partial
 from typing import NoReturn
 
 from tile_frontend._evaluate.assignments import AssignmentEvaluator
+from tile_frontend._evaluate.thread_exchanges import in_memory
 from tile_frontend._evaluate.thread_runs import as_runs
 from tile_frontend._language.thread_loops import private_var, thread_loop
 from tile_frontend._language.threads import ThreadNumber
+from tile_frontend._language.warp_exchanges import WarpExchange
 from tile_frontend._tracing.scalars import python_number
 from tile_ir import Automatic, KernelError
 
@@ -25,6 +27,7 @@ class ThreadEvaluator(AssignmentEvaluator):
         def fail(message: str, at: ast.stmt, hint: str) -> NoReturn:
             self.fail("thread-program", message, at, hint)
 
+        body = in_memory(body, partial(WarpExchange, self.trace))
         return as_runs(body, self._truths, private_var, partial(thread_loop, self.trace), fail)
 
     def _truths(self, test: ast.expr) -> tuple[bool, ...] | None:

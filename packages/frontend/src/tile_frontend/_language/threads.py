@@ -11,6 +11,7 @@ from typing import Any
 
 from tile_frontend._dialects.gpu_names import GROUP_OF
 from tile_frontend._language.gpu_hints import GpuName
+from tile_frontend._language.warp_exchanges import REDUCTIONS, SHUFFLES
 from tile_frontend._tracing.faults import CURRENT, Fault
 from tile_frontend._tracing.scalars import Scalar, Value, python_number
 from tile_frontend._tracing.trace import Trace, current
@@ -132,10 +133,16 @@ _AXES = {f"threadIdx.{axis}": dim for dim, axis in enumerate("xyz")}
 
 
 def _bound(
-    name: str, extent: Any = None, thread: Any = "threadIdx.x", **others: Any
+    name: str, start: Any = None, stop: Any = None, thread: Any = None, **others: Any
 ) -> ThreadNumber | Scalar | int:
-    """The number of a thread in a dimension that has so many."""
-    dim = _AXES.get(str(thread), -1)
+    """The number of a thread in a dimension that has so many: `(count, thread)`, or from 0 on
+    `(0, count, thread)`."""
+    extent = start
+    if str(stop) in _AXES:
+        thread = stop
+    elif stop is not None:
+        extent = stop if python_number(start) == 0 else -1
+    dim = _AXES.get(str(thread or "threadIdx.x"), -1)
     found = _of_threads(name, dim, **others)
     counts = current(f"T.{name}").threads
     count = counts[dim] if dim < len(counts) else 1
@@ -236,6 +243,11 @@ class ThreadQuestion(GpuName):
         return self._ask(self.__name__, *arguments, **named)
 
 
+class ThreadExchange(GpuName):
+    """A function by which threads of a warp exchange values, where the text does not become one of
+    tiles: a Fault. Elsewhere see `warp_exchanges`."""
+
+
 class ThreadBarrier:
     """A barrier of threads: without effect, as the loops over the threads end at each."""
 
@@ -263,5 +275,6 @@ QUESTIONS: dict[str, ThreadQuestion] = {
 OF_THREADS = frozenset(QUESTIONS)
 FUNCTIONS: dict[str, Any] = {
     **QUESTIONS,
+    **{name: ThreadExchange(name, GROUP_OF[name]) for name in (*SHUFFLES, *REDUCTIONS)},
     **{name: ThreadBarrier(name) for name in ("sync_threads", "sync_warp", "sync_global")},
 }

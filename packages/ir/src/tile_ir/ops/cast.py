@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from tile_ir.dtypes import DTYPES, DType, from_bytes, to_bytes
+from tile_ir.dtypes import BOOL, DTYPES, FLOAT16, DType, from_bytes, to_bytes
 from tile_ir.lazy import np
 from tile_ir.machine import Core, Pipe
 from tile_ir.nodes import Op
 from tile_ir.opdef import AttrDef, Effect, OpDef, Problem
 from tile_ir.ops.axes import elements, whole
 from tile_ir.ops.rules import (
+    UB,
     VECTOR,
     all_rules,
     destination,
@@ -217,6 +218,26 @@ def _cast(op: Op, _dst: Any, src: Any, _count: Any, scale: Any = None) -> Any:
     return convert(src, op.region("src").dtype, op.region("dst").dtype, op.attr("mode"))
 
 
+def _between_truths(
+    name: str, doc: str, dtype: DType, from_dtype: DType, meaning: Callable[[Any], Any]
+) -> OpDef:
+    """One of the two casts between truth values, which are bytes 0 and 1, and halves 0 and 1."""
+    return OpDef(
+        name=name,
+        family="cast",
+        doc=doc,
+        ascend_c="Cast",
+        namespace=None,
+        operands=(destination("dst", UB, dtype), source("src", UB, from_dtype)),
+        placement=VECTOR,
+        axes=elements,
+        meaning=lambda op, _dst, src: meaning(src),
+        elementwise=True,
+        by_rows=lambda op: True,
+        shape_rule=same_size,
+    )
+
+
 def _takes_rows(op: Op) -> bool:
     """Not of elements that share a byte, nor the first few of all."""
     whole = all(op.region(name).dtype.whole_bytes for name in ("dst", "src"))
@@ -260,5 +281,19 @@ OPS = (
         dtype_rule=_cast_pair,
         shape_rule=all_rules(same_size, even_rows),
         parameters=("dst", "src", "mode", "count"),
+    ),
+    _between_truths(
+        "halves_of_truths",
+        "1 where src is true, and 0",
+        FLOAT16,
+        BOOL,
+        lambda src: np.asarray(src).astype(np.float16),
+    ),
+    _between_truths(
+        "truths_of_halves",
+        "whether the halves of src are 1; all are 1 or 0",
+        BOOL,
+        FLOAT16,
+        lambda src: np.asarray(src) != 0,
     ),
 )

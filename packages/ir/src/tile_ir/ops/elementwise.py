@@ -310,7 +310,7 @@ COMPOSED = (
 
 
 # Types the fill instruction reaches in pairs or halves only.
-PAIRED = (INT8, UINT8, INT64, UINT64)
+PAIRED = (BOOL, INT8, UINT8, INT64, UINT64)
 
 
 def _fill_type(op: Op, target: Target) -> Problem | None:

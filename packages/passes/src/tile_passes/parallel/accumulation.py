@@ -3,7 +3,23 @@ sums and their like, and values that are the same for all."""
 
 from __future__ import annotations
 
-from tile_ir import Binary, Cast, Expr, Load, Select, Store, Var, walk_expr
+from collections.abc import Set
+
+from tile_ir import (
+    Binary,
+    Buffer,
+    Cast,
+    Expr,
+    Load,
+    Select,
+    Store,
+    Var,
+    children,
+    simplify,
+    walk_expr,
+)
+from tile_ir.analysis import Ranges
+from tile_passes.analysis.updated_once import told_by
 
 # Operators whose order over many operands does not matter, but for rounding.
 _KINDS = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max", "&": "&", "|": "|", "^": "^"}
@@ -39,6 +55,23 @@ def _reads(e: Expr, own: Load) -> bool:
     return any(isinstance(p, Load) and p.buffer is own.buffer for p in walk_expr(e))
 
 
-def same_for_all(store: Store, variables: set[Var]) -> bool:
+def same_for_all(store: Store, variables: Set[Var]) -> bool:
     """Whether every iteration stores the same value."""
     return not any(isinstance(p, Load) or p in variables for p in walk_expr(store.value))
+
+
+def same_where_they_meet(
+    store: Store, variables: Set[Var], written: Set[Buffer], known: Ranges
+) -> bool:
+    """Whether iterations that write one element store one value. It follows from the indices, and
+    from memory that the nest leaves as it is."""
+    told = told_by(store.indices, known)
+
+    def same(e: Expr) -> bool:
+        if simplify(e) in told:
+            return True
+        if e in variables or (isinstance(e, Load) and e.buffer in written):
+            return False
+        return all(map(same, children(e)))
+
+    return same(store.value)

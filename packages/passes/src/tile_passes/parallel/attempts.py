@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tile_ir import Body, Buffer, For, Memory, Stmt, Store, cast, loads, walk
+from tile_ir import Buffer, For, Func, Memory, Stmt, Store, cast, loads, walk
 from tile_ir.analysis import Ranges, constant_trips, loop_range
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.analysis.updated_once import updated_once
 from tile_passes.lowering.builder import Builder
 from tile_passes.parallel.by_element import stored_by_copy
 from tile_passes.parallel.logistic import as_quotients
@@ -21,9 +22,13 @@ from tile_passes.parallel.vector_statement import VectorStatement
 LEAST_ROW = 64
 
 
-def elements_read(body: Body) -> frozenset[Buffer]:
-    """The buffers of which the scalar unit reads elements."""
-    return frozenset(x.buffer for s in walk(body) for x in loads(s))
+def elements_read(func: Func) -> frozenset[Buffer]:
+    """The buffers of which the scalar unit reads elements, under whatever name, that may be stored
+    before."""
+    read = {x.buffer for s in walk(func.launch.body) for x in loads(s)} - updated_once(func)
+    same = {a.buffer: a.alias_of for a in func.launch.allocs if a.alias_of is not None}
+    owners = {same.get(b, b) for b in read}
+    return frozenset(read | owners | {b for b, owner in same.items() if owner in owners})
 
 
 @dataclass(frozen=True, slots=True)

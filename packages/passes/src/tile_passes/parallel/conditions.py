@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 
 from tile_ir import (
+    BOOL,
     COMPARISONS,
+    FLOAT16,
     FLOAT32,
     INT32,
     INT64,
     UINT8,
     Binary,
     Cast,
+    Const,
     Expr,
     Load,
+    Memory,
     Region,
+    Select,
     Unary,
+    binary,
     cast,
     ceildiv,
     computed_in,
@@ -25,6 +31,7 @@ from tile_ir import (
     maximum,
     minimum,
     simplify,
+    unary,
     walk_expr,
 )
 from tile_ir.analysis import at_least_by_cases, interval
@@ -39,6 +46,8 @@ from tile_passes.parallel.operators import (
     ORDER_BY,
 )
 from tile_passes.parallel.vector_steps import VectorSteps
+
+ZERO_HALF = Const(0.0, FLOAT16)
 
 
 def mask_of(s: VectorSteps, e: Expr, domain: Domain) -> Region:
@@ -55,6 +64,13 @@ def mask_of(s: VectorSteps, e: Expr, domain: Domain) -> Region:
             return a
         case Binary(op=op) if op in COMPARISONS:
             return _comparison(s, e, domain)
+        case Load():
+            return _comparison(s, Binary("!=", cast(e, FLOAT16), ZERO_HALF, BOOL), domain)
+        case Cast(operand=operand, bits=False) if operand.dtype is not BOOL:
+            return mask_of(s, binary("!=", operand, 0), domain)
+        case Select(condition=condition, then=then, orelse=orelse):
+            sides = binary("and", condition, then), binary("and", unary("not", condition), orelse)
+            return mask_of(s, binary("or", *sides), domain)
     raise Unsuitable("the condition is no comparison of elements")
 
 
@@ -110,10 +126,13 @@ def _in_int32(s: VectorSteps, left: Expr, right: Expr, domain: Domain) -> tuple[
 
 
 def demand_inside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> None:
-    """All elements are read before one side is chosen, so none may lie outside its buffer."""
+    """All elements are read before one side is chosen, so none may lie outside its buffer, but
+    for those of tensors that are 0 there."""
     for side in sides:
         for part in walk_expr(side):
             if not isinstance(part, Load) or not variables_in(part, domain):
+                continue
+            if s.zero_outside and part.buffer.memory is Memory.GM:
                 continue
             if s.by_gather and _surely_inside(s, part):
                 continue

@@ -96,7 +96,12 @@ def is_foreign(e: Expr) -> bool:
 
 def is_vector_only(e: Expr) -> bool:
     """Whether only the vector unit has the outermost operation."""
-    return is_foreign(e) and not (isinstance(e, Unary) and e.op in SCALAR_FUNCTIONS)
+    match e:
+        case Binary(op="pow", dtype=dtype):
+            return not dtype.is_float
+        case Unary(op=op):
+            return is_foreign(e) and op not in SCALAR_FUNCTIONS
+    return False
 
 
 # Comparison mode, and whether its bits are turned round: NE is false for NaN, `!=` is not.

@@ -32,7 +32,8 @@ from tile_ir import (
     substitute,
     unary,
 )
-from tile_passes.parallel.accumulation import accumulates, same_for_all
+from tile_ir.analysis import loop_range
+from tile_passes.parallel.accumulation import accumulates, same_for_all, same_where_they_meet
 from tile_passes.parallel.dependence import independent, overlapping, reason_of
 from tile_passes.parallel.element_uses import Use, uses_of
 from tile_passes.parallel.iteration_order import meeting
@@ -52,6 +53,7 @@ def in_statement_order(
     named = {alloc.buffer for alloc in allocs}
     uses = list(uses_of(leaves))
     variant = {loop.var for use in uses for loop in use.loops}
+    changed = {use.buffer for use in uses if use.writes}
     serial: Unsuitable | None = None
     staged: dict[int, Use | None] = {}
     for write in (use for use in uses if use.writes):
@@ -66,7 +68,7 @@ def in_statement_order(
                 if _keeps_a_name(other, named) and other.number < write.number:
                     continue  # `a = x[i]` is the element as it was
                 problem = reason_of(write, other)
-                found = _order_matters(write, other, variant)
+                found = _order_matters(write, other, variant, changed)
             leaf = write.leaf
             # What a statement reads can be kept in a tile before the first one of it writes.
             mends = other.kept and leaf is other.leaf and other.number <= write.number
@@ -164,7 +166,7 @@ def _read_first(
                 raise Unsuitable("it holds more than stores to elements", stmt.loc)
 
 
-def _order_matters(write: Use, other: Use, variant: set[Var]) -> bool | None:
+def _order_matters(write: Use, other: Use, variant: set[Var], changed: Set[Buffer]) -> bool | None:
     """Whether iterations in another order would give something else; None where that depends on
     values that are not known."""
     a, b = write.store, other.store
@@ -173,6 +175,9 @@ def _order_matters(write: Use, other: Use, variant: set[Var]) -> bool | None:
         if kind is not None and kind == accumulates(b) and other.is_target:
             return False
         if other.writes and a.value == b.value and same_for_all(a, variant):
+            return False
+        known = {loop.var: loop_range(loop, {}) for loop in write.loops}
+        if a is b and other.writes and same_where_they_meet(a, variant, changed, known):
             return False
     if _exclude(write.leaf.guards, other.leaf.guards):
         return False

@@ -144,6 +144,8 @@ class VectorStatement(VectorSteps):
         """The expression as values of the type: a region, or a scalar expression as it stands."""
         if self.is_scalar(e, domain):
             return cast(e, dtype)
+        if dtype is BOOL and e.dtype is not BOOL:
+            e = binary("!=", e, 0)
         if e.dtype is BOOL:
             return self._as_numbers(e, dtype, domain, into)
         if e.dtype is not dtype:
@@ -203,6 +205,10 @@ class VectorStatement(VectorSteps):
 
     def _as_numbers(self, e: Expr, dtype: DType, domain: Domain, into: Region | None) -> Value:
         """A condition as 1 and 0."""
+        if isinstance(e, Load):
+            value = self.value(e, domain, into if dtype is BOOL else None)
+            if isinstance(value, Region):
+                return value if dtype is BOOL else self.convert(value, dtype, domain, into)
         narrow = dtype.size == 1
         kind = FLOAT16 if narrow else dtype
         one, zero = cast(Const(1), kind), cast(Const(0), kind)
@@ -322,6 +328,16 @@ class VectorStatement(VectorSteps):
         return self.emit_into(UNARY[e.op], dtype, domain, into, x)
 
     def convert(self, value: Region, dtype: DType, domain: Domain, into: Region | None) -> Region:
+        if value.dtype is BOOL:
+            out = into if into is not None and dtype is FLOAT16 else self.tile(FLOAT16, domain)
+            self.emit("halves_of_truths", out, value)
+            self.release(value)
+            return out if dtype is FLOAT16 else self.convert(out, dtype, domain, into)
+        if dtype is BOOL:  # of a condition as numbers
+            out = into if into is not None else self.tile(BOOL, domain)
+            self.emit("truths_of_halves", out, value)
+            self.release(value)
+            return out
         route = conversion_steps(value.dtype, dtype, self.trial.target.conversions)
         if route is None:
             raise Unsuitable(f"no vector instruction converts {value.dtype} to {dtype}")

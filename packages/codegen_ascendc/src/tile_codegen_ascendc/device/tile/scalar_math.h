@@ -1,4 +1,4 @@
-// Functions of one float on the scalar unit, which has no instructions for them: float arithmetic only, off by at most
+// Functions of floats on the scalar unit, which has no instructions for them: float arithmetic only, off by at most
 // 2 ulp (square_root: 1).
 #ifndef TILE_SCALAR_MATH_H
 #define TILE_SCALAR_MATH_H
@@ -112,6 +112,34 @@ __aicore__ inline float inverse_square_root(float x)
 {
     const float root = square_root(x);
     return root == 0.0f ? float_from_bits(kInfinityBits) : 1.0f / root;
+}
+
+// x ** y: by factors for small whole numbers y, else off by at most |y ln x| + 2 ulp.
+__aicore__ inline float raised(float x, float y)
+{
+    const float most = 3.40282347e+38f;
+    if (!(x == x) || !(y == y) || (x < -most && absolute(y) > most)) {
+        return float_from_bits(kNanBits);
+    }
+    const bool whole = round_down(y) == y;
+    const float base = absolute(x);
+    if ((x < 0.0f && !whole) || y == 0.0f || base == 1.0f) {
+        const bool odd = whole && round_down(y * 0.5f) != y * 0.5f;
+        return x < 0.0f && !whole ? float_from_bits(kNanBits) : x < 0.0f && odd ? -1.0f : 1.0f;
+    }
+    float result = 1.0f;
+    if (whole && absolute(y) <= 32.0f) {
+        float factor = base;
+        for (int32_t left = static_cast<int32_t>(absolute(y)); left > 0; left /= 2) {
+            result = left % 2 == 1 ? result * factor : result;
+            factor = factor * factor;
+        }
+        result = y < 0.0f ? 1.0f / result : result;
+    } else {
+        result = exponential(y * logarithm(base));
+    }
+    const bool negative = x < 0.0f && round_down(y * 0.5f) != y * 0.5f;
+    return negative ? -result : result;
 }
 
 }  // namespace tile

@@ -1,0 +1,239 @@
+"""Find tensors that are updated in place, each element once at most: between the load of an element
+and its store no other core stores to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import field
+
+from tile_ir import (
+    Binary,
+    Body,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Func,
+    If,
+    Let,
+    Load,
+    Memory,
+    Op,
+    Stmt,
+    Store,
+    Var,
+    While,
+    bodies,
+    buffers_of,
+    constant_value,
+    expressions,
+    linear_form,
+    reads_memory,
+    simplify,
+    substitute,
+    walk,
+    walk_expr,
+)
+from tile_ir.analysis import (
+    Facts,
+    Ranges,
+    at_least,
+    constant_trips,
+    facts_in,
+    interval,
+    launch_ranges,
+    loop_range,
+)
+from tile_ir.quick_dataclasses import dataclass, replace
+
+
+def updated_once(func: Func) -> frozenset[Buffer]:
+    """The tensors of whose elements each is stored once at most, and read only before that, while
+    all blocks, vector cores and rounds of loops have elements of their own."""
+    found: dict[Buffer, list[_Use]] = {}
+    around = _Around((), (), launch_ranges(func), (), _lanes(func))
+    for use in _ElementUses(func).uses(func.launch.body, around):
+        found.setdefault(use.buffer, []).append(use)
+    others = {b for s in walk(func.launch.body) if isinstance(s, Op) for b in buffers_of(s)}
+    others |= {b for a in func.launch.allocs if a.alias_of for b in (a.buffer, a.alias_of)}
+    return frozenset(
+        buffer
+        for buffer, uses in found.items()
+        if buffer.memory is Memory.GM and buffer not in others and _is_update(uses, func)
+    )
+
+
+def _lanes(func: Func) -> frozenset[Var]:
+    """The number of the vector core, where both of a block may work."""
+    return frozenset() if func.launch.threads == 1 else frozenset({func.launch.lane})
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """The loops around a statement, the sides of branches on the way to it, and what is known
+    inside; `lanes` as `_lanes` has it."""
+
+    sides: tuple[tuple[If, int], ...]
+    loops: tuple[For | While, ...]
+    known: Ranges
+    facts: Facts
+    lanes: frozenset[Var]
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A load or a store of an element."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    stores: bool
+    around: _Around
+
+
+@dataclass(frozen=True, slots=True)
+class _ElementUses:
+    """Find the uses of elements, with the values of names that read no memory."""
+
+    func: Func
+    values: dict[Var, Expr] = field(default_factory=dict)
+
+    def uses(self, body: Body, around: _Around) -> Iterator[_Use]:
+        for stmt in body:
+            for e in expressions(stmt):
+                for load in walk_expr(substitute(e, self.values)):
+                    if isinstance(load, Load):
+                        yield _Use(load.buffer, load.indices, False, around)
+            match stmt:
+                case Let(var=var, value=value) if not reads_memory(value):
+                    self.values[var] = substitute(value, self.values)
+                case Store(buffer=buffer, indices=indices):
+                    places = tuple(substitute(i, self.values) for i in indices)
+                    yield _Use(buffer, places, True, around)
+            for number, inner in enumerate(bodies(stmt)):
+                yield from self.uses(inner, self.inside(stmt, number, around))
+
+    def inside(self, stmt: Stmt, number: int, around: _Around) -> _Around:
+        match stmt:
+            case For(var=var):
+                return replace(
+                    around,
+                    loops=(*around.loops, stmt),
+                    known={**around.known, var: loop_range(stmt, around.known)},
+                    facts=(*around.facts, *facts_in(stmt, self.values)),
+                )
+            case While():
+                return replace(around, loops=(*around.loops, stmt))
+            case If():
+                one = number == 0 and _is_of_one_lane(stmt, self.func.launch.lane)
+                lanes = frozenset() if one else around.lanes
+                return replace(around, sides=(*around.sides, (stmt, number)), lanes=lanes)
+        return around
+
+
+def _is_of_one_lane(stmt: Stmt, lane: Var) -> bool:
+    match stmt:
+        case If(condition=Binary(op="==", left=left, right=right)):
+            return lane in (left, right) and any(isinstance(e, Const) for e in (left, right))
+    return False
+
+
+def _is_update(uses: Sequence[_Use], func: Func) -> bool:
+    """Whether the uses are those of one element, of which no load follows a store."""
+    stores = [use for use in uses if use.stores]
+    first, *_ = (*stores, uses[0])
+    loops = first.around.loops
+    if not stores or any(use.indices != first.indices for use in uses):
+        return False
+    if any(use.around.loops[: len(loops)] != loops for use in uses):
+        return False
+    for place, store in enumerate(uses):
+        behind = (use for use in uses[place + 1 :] if store.stores and not _exclude(store, use))
+        if any(True for _ in behind) or (store.stores and store.around.loops != loops):
+            return False
+    return all(_are_apart(store, loops, func) for store in stores)
+
+
+def _exclude(a: _Use, b: _Use) -> bool:
+    """Whether only one of two uses happens in a round: they stand in two sides of a branch."""
+    sides = {id(stmt): number for stmt, number in a.around.sides}
+    return any(sides.get(id(stmt), number) != number for stmt, number in b.around.sides)
+
+
+def _are_apart(store: _Use, loops: Sequence[For | While], func: Func) -> bool:
+    """Whether blocks, vector cores and rounds have elements of their own."""
+    apart = set(store.around.lanes)
+    if constant_value(func.launch.blocks) != 1:
+        apart.add(func.launch.block)
+    for loop in loops:
+        if isinstance(loop, While):
+            return False
+        if constant_trips(loop) != 1:
+            apart.add(loop.var)
+    return tells_apart(store.indices, apart, store.around.known, store.around.facts)
+
+
+def tells_apart(
+    indices: Sequence[Expr], variables: Set[Var], known: Ranges, facts: Facts = ()
+) -> bool:
+    """Whether the indices are others wherever one of the variables is."""
+    return variables <= told_by(indices, known, facts)
+
+
+def told_by(indices: Sequence[Expr], known: Ranges, facts: Facts = ()) -> set[Expr]:
+    """The expressions with one value for all iterations of the same indices."""
+    facts = (*facts, *(found for fact in facts for found in _of_quotients(fact)))
+    told: set[Expr] = set()
+    waiting = [linear_form(simplify(i))[0] for i in indices]
+    count = -1
+    while count != len(told):
+        count = len(told)
+        for terms in waiting:
+            rest = {a: abs(f) for a, f in terms.items() if a not in told}
+            if _is_number_of_digits(rest, known):
+                told |= rest.keys()
+        for atom in [*told]:
+            found = _told_by(atom, told, known, facts)
+            if found is not None:
+                waiting.append(linear_form(found)[0])
+    return told
+
+
+def _told_by(atom: Expr, told: Set[Expr], known: Ranges, facts: Facts) -> Expr | None:
+    """Return the number that follows from its last digit: the others are 0, or follow too. Of a
+    minimum, return the side that is never more."""
+    match atom:
+        case Binary(op="%", left=left, right=Const() as right):
+            found = interval(left, known)
+            digit = found.low >= 0 and found.high < right.value
+            return left if digit or _quotients(left, right) & told else None
+        case Binary(op="min", left=left, right=right):
+            return left if at_least(right - left, known, facts) >= 0 else None
+    return None
+
+
+def _quotients(e: Expr, divisor: Const) -> set[Expr]:
+    """The spellings of a quotient."""
+    found = {simplify(e // divisor)}
+    if isinstance(e, Binary) and e.op == "//" and isinstance(e.right, Const):
+        found.add(simplify(e.left // (e.right * divisor)))
+    return found
+
+
+def _of_quotients(fact: Expr) -> Iterator[Expr]:
+    """Further expressions that are not negative, as `n * (a // n)` is not more than `a`."""
+    terms, _ = linear_form(fact)
+    for atom, factor in terms.items():
+        if factor == 1 and isinstance(atom, Binary) and atom.op == "//":
+            yield simplify(atom.left + (fact - atom) * atom.right)
+
+
+def _is_number_of_digits(terms: Mapping[Expr, int], known: Ranges) -> bool:
+    """Whether each value of a sum has one value of every atom: a multiple of each atom is more than
+    all that the smaller ones add up to."""
+    reach: float = 0
+    for atom, factor in sorted(terms.items(), key=lambda term: term[1]):
+        if factor <= reach:
+            return False
+        found = interval(atom, known)
+        reach += factor * (found.high - found.low)
+    return True
