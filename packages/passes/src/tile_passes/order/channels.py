@@ -151,10 +151,6 @@ class Flag:
         loops = [*self.block.loops()]
         return loops[-1] if self.by_slot and not self.local else loops[0]
 
-    def raised(self) -> PlanGap | None:
-        """Where the flags of a carried one are raised, if not right before its home."""
-        return None
-
 
 @dataclass(frozen=True, slots=True)
 class Counter(Flag):
@@ -181,12 +177,6 @@ class Counter(Flag):
         everything, since the last one of a run is as good as the first of the next."""
         owners = [b.owner for b in self.block.outward() if b.owner is not None]
         return next(self.block.loops()) if self.local else owners[-1]
-
-    def raised(self) -> PlanGap | None:
-        """In front of all work of the kernel, or the other core would wait for what this one does
-        before its loop; where the loop is inside another one, right before it."""
-        outside = self.home().block
-        return (outside, 0, False) if outside.owner is None else None
 
 
 def point_to_point(
@@ -293,7 +283,9 @@ def _instructions(op: SyncOp) -> Iterator[tuple[PlanGap, Do]]:
             if op.carried:
                 home = op.home()
                 place = (home.block, home.position) if op.by_slot else (block, AROUND)
-                yield op.raised() or (*place, False), Do.PRIME
+                # Credits before all work: the other core does not wait for what precedes the loop.
+                early = isinstance(op, Counter) and home.block.owner is None
+                yield (*((home.block, 0) if early else place), False), Do.PRIME
                 yield (*place, True), Do.DRAIN
         case Barrier():
             yield (op.block, op.position, False), Do.BARRIER

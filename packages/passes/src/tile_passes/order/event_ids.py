@@ -64,10 +64,9 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
             plan = change(flow.tree, plan, [*live.early])
         else:
             events, failed = colour(live, target)
-            if not failed and count and len(plan.ops) <= MOST_TRIED:
-                return _without_superfluous(live, target)
             if not failed:
-                return Allocation(plan, events)
+                spilled = count and len(plan.ops) <= MOST_TRIED
+                return _without_superfluous(live, target) if spilled else Allocation(plan, events)
             if count > PATIENCE:
                 plan = give_up(flow.tree, plan, failed)
                 continue
@@ -126,10 +125,7 @@ class LiveFlags(Completion):
         if flag in state.flags or not known >> flag & 1:
             self.early[op] = None
         number = self.numbers[flag]
-        raised = 0
-        for other in state.flags:
-            if other >= 0:
-                raised |= 1 << other
+        raised = sum(1 << other for other in state.flags if other >= 0)
         live = self.rivals[number] & (raised | ~known)
         while live:
             bit = live.bit_length() - 1
