@@ -17,11 +17,13 @@ from tile_ir import (
     Phase,
     Section,
     Stmt,
+    Store,
     Target,
     accesses,
     bodies,
     breaks,
     core_of,
+    loads,
     walk,
     with_bodies,
     with_statements,
@@ -77,7 +79,9 @@ def _may_overlap(loop: For) -> bool:
     }
     if not over_both <= {None}:
         return False
-    return any(_loads(op) for _, op, _ in work) or _computes(loop, {core for core, _, _ in work})
+    if any(_loads(op) for _, op, _ in work) or any(map(_loads_elements, walk(loop.body))):
+        return True
+    return _computes(loop, {core for core, _, _ in work})
 
 
 def _computes(loop: For, cores: Set[Core]) -> bool:
@@ -107,3 +111,17 @@ def _loads(op: Op) -> bool:
     read = {r.memory for r, access in accesses(op) if access.reads}
     written = {r.memory for r, access in accesses(op) if access.writes}
     return Memory.GM in read and not written <= {Memory.GM, Memory.VAR}
+
+
+def _loads_elements(stmt: Stmt) -> bool:
+    """Whether a nest of T.Parallel brings elements of gm to a tile."""
+    return (
+        isinstance(stmt, For)
+        and stmt.kind is LoopKind.PARALLEL
+        and any(
+            isinstance(s, Store)
+            and s.buffer.memory is Memory.UB
+            and any(e.buffer.memory is Memory.GM for e in loads(s))
+            for s in walk(stmt.body)
+        )
+    )
