@@ -1,5 +1,5 @@
-"""Loops that only compute overlap by default: instructions that wait for each other leave the
-vector pipe to those of the round before. Right at strict, at odd sizes, with any number of rounds,
+"""Lines that need those of the round before overlap by default: instructions that wait for each
+other leave the vector pipe to those of the round before. Right at strict, at odd sizes, with any number of rounds,
 and faster by the model."""
 
 from __future__ import annotations

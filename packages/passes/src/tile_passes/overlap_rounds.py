@@ -1,9 +1,8 @@
-"""Leaves how far rounds of plain loops overlap to the model, where they load tiles or only compute
-on them."""
+"""Leaves how far rounds of plain loops overlap to the model, where they load tiles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 
 from tile_ir import (
     Automatic,
@@ -28,15 +27,14 @@ from tile_ir import (
     with_bodies,
     with_statements,
 )
-from tile_ir.analysis import constant_trips, regions_of
+from tile_ir.analysis import constant_trips
 from tile_ir.quick_dataclasses import replace
 from tile_passes.own_order import says_when
+from tile_passes.parallel.nest_form import is_loop_of_lines
 from tile_passes.passdef import ir_pass
 
 # Loops whose rounds follow each other as the text has them.
 PLAIN = (LoopKind.SERIAL, LoopKind.PERSISTENT)
-# What a loop that only computes reads and writes.
-_OF_VECTORS = {Memory.UB, Memory.VAR}
 
 
 @ir_pass(needs=Phase.TYPED)
@@ -44,9 +42,7 @@ def overlap_rounds(func: Func, target: Target) -> Func:
     """Turn plain loops that load tiles into pipelined loops, with the best number of stages.
 
     Needs, gives: TYPED. Idea: the next tile can load while this one is computed.
-    `num_stages="auto"` gives loaded tiles versions if they fit and the loop is modelled faster. An
-    innermost loop that computes on tiles of the vector cores is turned too: short instructions
-    that wait for each other leave the pipe to those of the round before. The
+    `num_stages="auto"` gives loaded tiles versions if they fit and the loop is modelled faster. The
     pass runs only if the kernel leaves it to the compiler (`Automatic.ROUNDS`). Limits: no manually
     ordered kernels, no loops with `break`, no iterations that other cores wait for, and no loops
     around loops with work for both kinds of core, which overlap themselves.
@@ -79,17 +75,10 @@ def _may_overlap(loop: For) -> bool:
     }
     if not over_both <= {None}:
         return False
-    if any(_loads(op) for _, op, _ in work) or any(map(_loads_elements, walk(loop.body))):
+    if any(_loads(op) for _, op, _ in work):
         return True
-    return _computes(loop, {core for core, _, _ in work})
-
-
-def _computes(loop: For, cores: Set[Core]) -> bool:
-    """Whether it has no loop inside and all its work is on tiles of the vector cores."""
-    inside = [*walk(loop.body)]
-    loops = any(isinstance(s, For) and s.kind is not LoopKind.PARALLEL for s in inside)
-    memories = {region.memory for s in inside for region, *_ in regions_of(s)}
-    return not loops and cores <= {Core.VECTOR, Core.EITHER} and memories <= _OF_VECTORS
+    # Lines may become one nest of two dimensions yet.
+    return not is_loop_of_lines(loop) and any(map(_loads_elements, walk(loop.body)))
 
 
 def _work(body: Body, core: Core, inner: For | None) -> Iterator[tuple[Core, Op, For | None]]:
