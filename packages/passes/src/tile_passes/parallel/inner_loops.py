@@ -88,8 +88,8 @@ def _nest(leaf: Leaf, body: Body) -> Body:
 
 
 def overlapping(stmt: Stmt, automatic: Set[Automatic]) -> Stmt:
-    """Leave a loop of lines that are no nest of two dimensions to the scheduler: they wait for those
-    of the round before, and other rounds can take the vector pipe meanwhile."""
+    """Leave a loop of lines that are no nest of two dimensions to the scheduler: while they wait
+    for those of the round before, the vector pipe can take those of another."""
     free = {Automatic.SYNC, Automatic.ROUNDS} <= automatic
     if not free or not is_loop_of_lines(stmt) or constant_trips(stmt) in (0, 1):
         return stmt
