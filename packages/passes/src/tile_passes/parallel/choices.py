@@ -15,6 +15,7 @@ from tile_ir import (
     Slice,
     binary,
     cast,
+    is_constant,
     simplify,
 )
 from tile_passes.parallel.accesses import access, reads, variables_in
@@ -124,7 +125,8 @@ def _overwritten(
     """One side for all elements, then the other one for a part of them."""
     with s.aside() as steps:
         _put(s, whole, domain, out)
-    leaves = None if any(loads_in(whole)) else _leaves_elements(part, domain)
+    reads_memory = next(loads_in(whole), None) is not None
+    leaves = None if reads_memory else _leaves_elements(part, domain)
     if leaves is None:
         s.steps += steps
     else:
@@ -139,7 +141,7 @@ def _overwritten(
 def _leaves_elements(part: Domain, domain: Domain) -> Expr | None:
     """The condition under which a part is not the whole domain; None where it always is."""
     pairs = zip(part.extents, domain.extents, strict=True)
-    tests = [new < old for new, old in pairs if new != old]
+    tests = [binary("<", new, old) for new, old in pairs if not is_constant(simplify(old - new), 0)]
     return reduce(partial(binary, "or"), tests) if tests else None
 
 
