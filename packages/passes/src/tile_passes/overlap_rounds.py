@@ -16,17 +16,21 @@ from tile_ir import (
     Phase,
     Section,
     Stmt,
+    Store,
     Target,
     accesses,
     bodies,
     breaks,
     core_of,
+    loads,
+    walk,
     with_bodies,
     with_statements,
 )
 from tile_ir.analysis import constant_trips
 from tile_ir.quick_dataclasses import replace
 from tile_passes.own_order import says_when
+from tile_passes.parallel.nest_form import is_loop_of_lines
 from tile_passes.passdef import ir_pass
 
 # Loops whose rounds follow each other as the text has them.
@@ -69,7 +73,12 @@ def _may_overlap(loop: For) -> bool:
     over_both = {inner for core, _, inner in work if core is Core.CUBE} & {
         inner for core, _, inner in work if core is Core.VECTOR
     }
-    return over_both <= {None} and any(_loads(op) for _, op, _ in work)
+    if not over_both <= {None}:
+        return False
+    if any(_loads(op) for _, op, _ in work):
+        return True
+    # Lines may become one nest of two dimensions yet.
+    return not is_loop_of_lines(loop) and any(map(_loads_elements, walk(loop.body)))
 
 
 def _work(body: Body, core: Core, inner: For | None) -> Iterator[tuple[Core, Op, For | None]]:
@@ -91,3 +100,17 @@ def _loads(op: Op) -> bool:
     read = {r.memory for r, access in accesses(op) if access.reads}
     written = {r.memory for r, access in accesses(op) if access.writes}
     return Memory.GM in read and not written <= {Memory.GM, Memory.VAR}
+
+
+def _loads_elements(stmt: Stmt) -> bool:
+    """Whether a nest of T.Parallel brings elements of gm to a tile."""
+    return (
+        isinstance(stmt, For)
+        and stmt.kind is LoopKind.PARALLEL
+        and any(
+            isinstance(s, Store)
+            and s.buffer.memory is Memory.UB
+            and any(e.buffer.memory is Memory.GM for e in loads(s))
+            for s in walk(stmt.body)
+        )
+    )

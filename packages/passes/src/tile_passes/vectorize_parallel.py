@@ -50,7 +50,7 @@ from tile_passes.parallel.by_element import stored_by_copies
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
-from tile_passes.parallel.inner_loops import rounds_outside
+from tile_passes.parallel.inner_loops import overlapping, rounds_outside
 from tile_passes.parallel.joined_loops import over_places
 from tile_passes.parallel.joined_stores import joined_stores
 from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, domain_of, leaves
@@ -142,8 +142,8 @@ class _Vectorizer:
             if pieces is None and isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL:
                 pieces = self.nest(stmt, known)
             if pieces is None:
-                inside = ranges_inside(stmt, known)
-                pieces = (with_bodies(stmt, tuple(self.body(b, inside) for b in bodies(stmt))),)
+                new, inside = overlapping(stmt, self.func.automatic), ranges_inside(stmt, known)
+                pieces = (with_bodies(new, tuple(self.body(b, inside) for b in bodies(new))),)
             else:
                 pieces = mark_generated(self.func, pieces)
             result += pieces

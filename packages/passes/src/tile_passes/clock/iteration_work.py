@@ -83,12 +83,13 @@ class BoxAccess(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """One instruction, or several in a row on one pipe; on pipe S the scalar unit does it itself
-    and issues nothing meanwhile."""
+    """One instruction, or as many as `times` in a row on one pipe, as iterations of inner loops
+    have; on pipe S the scalar unit does it itself and issues nothing meanwhile."""
 
     pipe: Pipe
     cost: Cost
     touches: tuple[BoxAccess, ...]
+    times: float = 1.0
 
 
 class IterationWork(Generic[Unit]):
@@ -187,7 +188,8 @@ class IterationWork(Generic[Unit]):
             self.costs[op] = cost(op, self.target, self._assumed(op))
         one = self.costs[op]
         took = Cost(one.busy * times, one.busy * (times - 1) + one.done)
-        return Instruction(pipe_of(op), took, tuple(self._touches(op, values, scalar=False)))
+        touches = tuple(self._touches(op, values, scalar=False))
+        return Instruction(pipe_of(op), took, touches, times)
 
     def _assumed(self, op: Op) -> Assumed:
         if self.core is Core.CUBE:

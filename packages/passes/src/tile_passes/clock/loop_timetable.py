@@ -122,7 +122,7 @@ class _CoreClock:
 
     def work(self, work: Instruction, iteration: int) -> tuple[float, float]:
         """Run one instruction. Most of the time of all timetables goes here."""
-        pipe, cost, touches = work
+        pipe, cost, touches, times = work
         pipes, free, vector = self.pipes, self.pipes.free, pipe is Pipe.V
         # What is over before the pipe, and who issues to it, are free delays nothing.
         ready, issues = free[pipe], free[Pipe.S]
@@ -140,12 +140,14 @@ class _CoreClock:
                 # A pipe waits for its own results on the vector pipe only: elsewhere they are in
                 # order.
                 elif vector and number > self.barrier and other.writes and touch.meets(other):
-                    ready, self.barrier = max(ready, pipes.done[pipe]), self.number
+                    wait = max(0.0, pipes.done[pipe] - free[pipe])
+                    ready = max(ready, free[pipe] + wait * max(1.0, times))
+                    self.barrier = self.number
         self.number += 1
         if pipe is Pipe.S:
             start, done = pipes.run(pipe, cost, ready)
         else:
-            start, done = pipes.issue(pipe, cost, ready, by=Pipe.S)
+            start, done = pipes.issue(pipe, cost, ready, Pipe.S, times)
         for touch, uses in zip(touches, slots, strict=True):
             uses.append((touch, pipe, done, self.number))
         return start, done

@@ -47,16 +47,25 @@ class PipeClock(Generic[Resource]):
             done[pipe] = end
         return start, end
 
-    def issue(self, pipe: Resource, cost: Cost, ready: float, by: Resource) -> tuple[float, float]:
-        """Run an instruction that the scalar unit `by` issues; a full queue stops the unit."""
+    def issue(
+        self, pipe: Resource, cost: Cost, ready: float, by: Resource, times: float = 1.0
+    ) -> tuple[float, float]:
+        """Run an instruction, or so many in a row, that the scalar unit `by` issues; a full queue
+        stops the unit."""
         queue, free = self._queues[pipe], self.free
         issued = free[by]
         if len(queue) == queue.maxlen and queue[0] > issued:
             issued = queue[0]
         issued += TIMING.scalar_issue
-        free[by] = issued
         start, end = self.run(pipe, cost, ready if ready > issued else issued)
-        queue.append(start)
+        if times > 1.0:
+            each, last = cost.busy / times, start + cost.busy
+            queued = min(int(times), int(TIMING.queue_depth))
+            queue.extend(last - each * k for k in range(queued, 0, -1))
+            issued = max(issued + TIMING.scalar_issue * (times - 1), last - each * queued)
+        else:
+            queue.append(start)
+        free[by] = issued
         return start, end
 
     def wait(self, pipes: Iterable[Resource], time: float) -> None:

@@ -15,6 +15,7 @@ from tile_ir import (
     Slice,
     binary,
     cast,
+    is_constant,
     simplify,
 )
 from tile_passes.parallel.accesses import access, reads, variables_in
@@ -122,12 +123,26 @@ def _overwritten(
     s: VectorSteps, whole: Expr, other: Expr, part: Domain, domain: Domain, out: Region
 ) -> Region:
     """One side for all elements, then the other one for a part of them."""
-    _put(s, whole, domain, out)
+    with s.aside() as steps:
+        _put(s, whole, domain, out)
+    reads_memory = next(loads_in(whole), None) is not None
+    leaves = None if reads_memory else _leaves_elements(part, domain)
+    if leaves is None:
+        s.steps += steps
+    else:
+        s.steps.append(If(leaves, tuple(steps), (), s.loc, unlikely=True))
     with s.aside() as steps:
         _put(s, other, part, _place(s, out, domain, part))
     test = has_elements(part, s.known)
     s.steps += [If(test, tuple(steps), (), s.loc)] if test is not None else steps
     return out
+
+
+def _leaves_elements(part: Domain, domain: Domain) -> Expr | None:
+    """The condition under which a part is not the whole domain; None where it always is."""
+    pairs = zip(part.extents, domain.extents, strict=True)
+    tests = [binary("<", new, old) for new, old in pairs if not is_constant(simplify(old - new), 0)]
+    return reduce(partial(binary, "or"), tests) if tests else None
 
 
 def _place(s: VectorSteps, out: Region, domain: Domain, part: Domain) -> Region:

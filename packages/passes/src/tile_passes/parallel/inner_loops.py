@@ -6,7 +6,10 @@ Where their numbers of rounds differ, those that have no more are left alone by 
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from tile_ir import (
+    Automatic,
     Body,
     Const,
     Expr,
@@ -14,6 +17,7 @@ from tile_ir import (
     If,
     Load,
     LoopKind,
+    Stmt,
     binary,
     cast,
     constant_value,
@@ -21,9 +25,10 @@ from tile_ir import (
     walk_expr,
     written_buffers,
 )
-from tile_ir.analysis import Ranges, interval
+from tile_ir.analysis import Ranges, constant_trips, interval
 from tile_ir.quick_dataclasses import replace
 from tile_passes.parallel.nest import Leaf
+from tile_passes.parallel.nest_form import is_loop_of_lines
 
 # Of more rounds than these, most of which may do nothing, each iteration runs its own.
 MOST_ROUNDS = 4096
@@ -80,3 +85,12 @@ def _nest(leaf: Leaf, body: Body) -> Body:
     for loop in reversed(leaf.loops):
         body = (replace(loop, body=body),)
     return body
+
+
+def overlapping(stmt: Stmt, automatic: Set[Automatic]) -> Stmt:
+    """Leave a loop of lines that are no nest of two dimensions to the scheduler: while they wait
+    for those of the round before, the vector pipe can take those of another."""
+    free = {Automatic.SYNC, Automatic.ROUNDS} <= automatic
+    if not free or not is_loop_of_lines(stmt) or constant_trips(stmt) in (0, 1):
+        return stmt
+    return replace(stmt, kind=LoopKind.PIPELINED, stages=0)

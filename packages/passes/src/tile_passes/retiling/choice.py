@@ -18,16 +18,19 @@ from tile_ir import (
     Op,
     Region,
     Stmt,
+    Store,
     Target,
     Var,
     buffer_bytes,
     constant_value,
+    loads,
     replace_buffers,
     rewrite,
     simplify,
     walk,
     walk_ops,
 )
+from tile_ir.analysis import constant_trips
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.clock.block_work import BlockWork
 from tile_passes.lanes.plan import plan_lanes
@@ -220,6 +223,8 @@ def has_room(func: Func, target: Target, own_share: float = OWN_SHARE) -> bool:
         if alloc.alias_of is None and memory in target.capacity:
             versions = 2 if alloc.buffer in loaded else VERSIONS.get(memory, 1)
             used[memory] += versions * buffer_bytes(alloc)
+    staged = [_staged_bytes(s) for s in walk(func.launch.body) if is_parallel(s)]
+    used[Memory.UB] += max(staged, default=0)
     room = {memory: target.capacity[memory] for memory in used}
     if Memory.UB in room and any(map(is_parallel, walk(func.launch.body))):
         room[Memory.UB] -= int(room[Memory.UB] * own_share)
@@ -232,3 +237,18 @@ def _cycles(func: Func, blocks: int, target: Target) -> float:
     """Of the busiest core, if all blocks take as long."""
     rounds = math.ceil(blocks / target.cube_cores)
     return rounds * BlockWork(func, target).cycles()
+
+
+def _staged_bytes(nest: Stmt) -> int:
+    """Of the tiles for elements of gm that a nest of T.Parallel loads: one is filled while the
+    other is read, and their values have one more."""
+    count, most = 1, 0
+    for stmt in walk((nest,)):
+        match stmt:
+            case For():
+                count *= constant_trips(stmt) or 1
+            case Store(buffer=buffer) if buffer.memory is not Memory.GM:
+                loaded = {e.buffer for e in loads(stmt) if e.buffer.memory is Memory.GM}
+                sizes = [2 * b.dtype.size for b in loaded]
+                most = max(most, max(sizes) + buffer.dtype.size if sizes else 0)
+    return count * most
