@@ -57,7 +57,7 @@ from tile_ir import (
 from tile_ir import walk as walk_statements
 from tile_ir.analysis.accesses import regions_of
 from tile_ir.opdef import Among
-from tile_ir.ranks import RANK, is_symmetric
+from tile_ir.ranks import RANK, is_far, is_symmetric
 
 # What concerns other cores: what decides about it must be known.
 _TOGETHER = CROSS | {Effect.SIGNAL, Effect.AWAIT_SIGNAL}
@@ -201,7 +201,7 @@ class Unrolling:
                     self.events.append(
                         Reach(
                             stmt, number, buffer, rank, low, high, writes, unordered, sure, word,
-                            effect is Effect.ENGINE,
+                            is_far(region), effect is Effect.ENGINE,
                         )
                     )  # fmt: skip
 
