@@ -12,7 +12,7 @@ For each number of ranks the checker does three steps.
 
 A value that stays open is a name, such as a parameter with the number of the call, which is equal
 on all ranks. A parameter that decides a branch of a core is tried with the number of each rank.
-What stands in a branch or a loop that depends on data may be left out. Signals and waits there give
+A branch or a loop that depends on data may be left out by a run: signals and waits in it give
 `sync-unproved`.
 
 Limits: one launch. The state that a call leaves to the next one is out of scope, except that words
