@@ -171,4 +171,9 @@ def test_the_simulator_follows_the_rules(pair: Pair) -> None:
     told = [fault(case, kernel, seed, way, calls=1) for seed, way in schedules(8)]
     slugs = {"" if error is None else error.slug for error in told}
     open_at_end = "async" in pair.first + pair.second
-    assert slugs == {"race" if pair.races() else "transfer-open" if open_at_end else ""}
+    assert len(slugs) == 1
+    # A signal too early and an open transfer are told of before what they lead to.
+    others = {"unquiet-signal", *(["transfer-open"] if open_at_end else [])}
+    assert slugs <= others | {
+        "race" if pair.races() else "" if not open_at_end else "transfer-open"
+    }
