@@ -30,6 +30,44 @@ def test_slices_become_regions_with_simple_extents(show):
     ]
 
 
+def test_named_bounds_have_the_extents_of_their_definitions(show):
+    @T.prim_func
+    def k(A: T.Tensor((1024, 64), "float32"), starts: T.Tensor((16,), "int32"), n: T.int32):
+        with T.Kernel(1) as (cid, vid):
+            u = T.alloc_ub((64, 64), "float32")
+            for k in range(16):
+                row = k * 64
+                middle, end = row + 24, row + 64
+                size = end - middle
+                T.copy(A[row:middle, :], u[0:24, :])
+                T.copy(A[middle:end, :], u[24 : 24 + size, :])
+                first = starts[k]
+                last = first + n
+                T.copy(A[first:last, :], u[0:n, :])
+                T.copy(A[row : T.min(end, last), :], u[0 : T.min(64, n), :])
+
+    assert [line for line in show(k) if "copy" in line] == [
+        "  copy($A[%row:+24, 0:+64], $u[0:+24, 0:+64])",
+        "  copy($A[%middle:+40, 0:+64], $u[24:+40, 0:+64])",
+        "  copy($A[%first:+%n, 0:+64], $u[0:+%n, 0:+64])",
+        "  copy($A[%row:+min(%end, %last) - %row, 0:+64], $u[0:+min(64, %n), 0:+64])",
+    ]
+
+
+def test_a_name_of_an_element_keeps_what_it_was(show):
+    @T.prim_func
+    def k(A: T.Tensor((1024, 64), "float32"), starts: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            u = T.alloc_ub((64, 64), "float32")
+            first = starts[0]
+            starts[0] = 3
+            last = starts[0] + 64
+            T.copy(A[first:last, :], u[0 : last - first, :])
+
+    (copy,) = (line for line in show(k) if "copy" in line)
+    assert "%first:+%last - %first," in copy
+
+
 def test_integer_indices_have_extent_one_and_slices_keep_their_own():
     @T.prim_func
     def k(A: T.Tensor((4, 8, 64), "float32")):

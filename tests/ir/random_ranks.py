@@ -131,8 +131,11 @@ def races(program: Program, reached: set[Moment]) -> set[frozenset[tuple[int, in
 def _surely(
     program: Program, reached: set[Moment], one: tuple[int, int], two: tuple[int, int]
 ) -> bool:
-    """Whether a step has always ended where another has begun."""
+    """Whether a step has always ended where another has begun. For its own core a store has ended
+    with the barrier of pipes behind it."""
     (a, i), (b, j) = one, two
+    if a == b:
+        return i < j
     step = program[a][i]
     late = step.kind == "put" and step.rank != a
     return not any(

@@ -194,6 +194,57 @@ def test_parameters_that_decide_are_ranks(condition: str, expected: set[str]) ->
 
 
 @pytest.mark.parametrize(
+    ("begin", "read", "expected"),
+    [
+        ("$n[0]", "%own_rank * 8", {"sync-unproved"}),
+        # What a rank reads there is no other rank's number.
+        ("$n[0]", "$n[0] + 8", {"sync-unproved"}),
+        ("%all_ranks * 8", "%all_ranks * 8 + 8", set()),
+    ],
+)
+def test_data_of_two_ranks_are_two_numbers(begin: str, read: str, expected: set[str]) -> None:
+    put = f"copy_ub_gm($u, $y[1:+1, {begin}:+8]) @0:6:9 quiet() @0:7:9"
+    text = TEXT.format(first=put, second="\n".join((READ % read, WAIT))).replace(
+        "  launch", "  tensor $n: int32 [1] @0:1:1\n  launch"
+    )
+    func = parse(text)
+    verify(func)
+    assert slugs(check_ranks(func, [2])) == expected
+
+
+LOOPS = {
+    "for": "for %i: int32 in serial(0, $n[0]) @0:6:9 {{ {} }}",
+    "while": "store $c[0] = 0 @0:6:9 while $c[0] < $n[0] @0:6:9 {{ store $c[0] = $c[0] + 1 @0:6:9 {} }}",
+}
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.parametrize(
+    ("put", "steps", "expected"),
+    [
+        ("copy_ub_gm($u, $y[1:+1, {}:+8]) @0:7:9", (WAIT, READ % "0"), set()),
+        ("copy_ub_gm($u, $y[1:+1, {}:+8]) @0:7:9", (READ % "0", WAIT), {"sync-unproved"}),
+        ("copy_ub_gm($u, $y[1:+1, 512:+8]) @0:7:9", (READ % "0", WAIT), set()),
+        ("quiet() @0:7:9 signal($w[1:+1, 0:+1, 0:+1], 1, none) {{op=\"set\"}} @0:7:9",
+         (WAIT, READ % "0"), {"sync-unproved"}),
+    ],
+)  # fmt: skip
+def test_rounds_of_any_number(
+    kind: str, put: str, steps: tuple[str, ...], expected: set[str]
+) -> None:
+    """How often a loop runs depends on data: what it touches is known all the same."""
+    moving = "%i" if kind == "for" else "$c[0]"
+    loop = LOOPS[kind].format(put.format(moving)) + " quiet() @0:8:9"
+    text = TEXT.format(first=loop, second="\n".join(steps)).replace(
+        "  launch", "  tensor $n: int32 [1] @0:1:1\n  launch"
+    )
+    text = text.replace("    alloc", "    alloc $c: var int32 [1] @0:2:5\n    alloc", 1)
+    func = parse(text)
+    verify(func)
+    assert slugs(check_ranks(func, [2])) == expected
+
+
+@pytest.mark.parametrize(
     ("steps", "expected"),
     [
         (("store $w[1, 0, 0] = 0 @0:13:9", WAIT), {"race"}),

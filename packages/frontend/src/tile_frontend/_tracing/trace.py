@@ -50,6 +50,7 @@ from tile_ir import (
     constant_value,
     core_of,
     generated,
+    reads_memory,
     resolved,
     rewrite,
     simplify,
@@ -83,8 +84,7 @@ class Trace:
     name: str
     params: tuple[Buffer | Var, ...]
     loc: Loc
-    # The call being evaluated: the place of what it makes.
-    here: Loc
+    here: Loc  # of the call being evaluated, and of what it makes
     # The chip whose rules are told at the line that breaks them.
     target: Target = field(default_factory=chosen_target)
     names: Names = field(default_factory=Names)
@@ -111,8 +111,7 @@ class Trace:
     # Launches before this one, each with its remarks, and the names that were there before it.
     earlier: list[tuple[Launch, tuple[Diagnostic, ...]]] = field(default_factory=list)
     around: frozenset[str] = frozenset()
-    # Other names of tensors from outside of launches.
-    views: list[Tile] = field(default_factory=list)
+    views: list[Tile] = field(default_factory=list)  # of tensors from outside of launches
     # What `T.alloc_global` made: tensors that carry values between launches.
     globals: list[Tile] = field(default_factory=list)
     core: Core = Core.EITHER
@@ -121,12 +120,12 @@ class Trace:
     symbols: set[Expr] = field(default_factory=set)
     # Symbols that are strides of parameters alone, and what they are inside the kernel.
     strides: dict[Expr, Expr] = field(default_factory=dict)
-    # Names of values that are known now.
+    # Names of values that are known now, and all names of values that stay as they are.
     known: dict[Var, Expr] = field(default_factory=dict)
+    definitions: dict[Var, Expr] = field(default_factory=dict)
     # Postponed annotations are evaluated before the symbols in them are known.
     in_signature: bool = True
-    # How many macros have been expanded; the kernel's own text has the number 0.
-    expansions: int = 0
+    expansions: int = 0  # of macros so far; the kernel's own text has the number 0
     calls: list[Expansion] = field(default_factory=list)
     depth: int = 0
     prologue: list[Stmt] = field(default_factory=list)
@@ -233,10 +232,9 @@ class Trace:
     @contextmanager
     def block(self) -> Iterator[list[Stmt]]:
         """Collect statements into a list of their own."""
-        statements: list[Stmt] = []
-        self._bodies.append(statements)
+        self._bodies.append([])
         try:
-            yield statements
+            yield self._bodies[-1]
         finally:
             self._bodies.pop()
 
@@ -244,13 +242,15 @@ class Trace:
         """Name a value from here on. Before the launch there are only values of symbolic
         dimensions, which need no statement."""
         if not self.in_launch:
-            if any(isinstance(e, Load) for e in walk_expr(value)):
+            if reads_memory(value):
                 message = "an element is read outside the launch of the kernel"
                 raise Fault("outside-launch", message, "put it below `with T.Kernel(...)`")
             return Scalar(value)
         var = Var(self.names.fresh(name), value.dtype)
         if self.known_number(value) is not None:
             self.known[var] = substitute(value, self.known)
+        if not reads_memory(value):
+            self.definitions[var] = value
         self.emit(Let(var, value, loc))
         return Scalar(var)
 

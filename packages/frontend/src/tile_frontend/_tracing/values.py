@@ -140,7 +140,8 @@ def _slice(buffer: Buffer, value: slice, position: int) -> Slice:
     size = buffer.shape[position]
     start = Const(0) if value.start is None else _bound(buffer, value.start, position)
     stop = size if value.stop is None else _bound(buffer, value.stop, position)
-    extent = distance(start, stop)
+    trace = CURRENT.get()
+    extent = distance(start, stop, {} if trace is None else trace.definitions)
     length, limit, end = (constant_value(e) for e in (extent, size, stop))
     if length is not None and length <= 0:
         message = f"slice {position} of `{buffer.name}` has {length} elements"

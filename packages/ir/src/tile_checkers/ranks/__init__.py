@@ -12,17 +12,20 @@ For each number of ranks the checker does three steps.
 
 A value that stays open is a name, such as a parameter with the number of the call, which is equal
 on all ranks. A parameter that decides a branch of a core is tried with the number of each rank.
-Branches that depend on data give `sync-unproved`.
+A branch or a loop that depends on data may be left out by a run: signals and waits in it give
+`sync-unproved`.
 
 Limits: one launch. The state that a call leaves to the next one is out of scope, except that words
-continue from call to call where a parameter counts these. `tile_checkers.block` proves the order of
-the cores inside a block. This checker assumes it where no store to another rank is concerned.
+continue from call to call where a parameter counts these. The order of one core is proved by
+`tile_checkers.sync`, and that of the cores of a block on their own instance by
+`tile_checkers.block`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from tile_checkers.block.streams import pruned
 from tile_checkers.loop_facts import FLAGS
@@ -218,19 +221,14 @@ class RanksText:
             raise NotTold(
                 launch.loc, "how many blocks run is not in the text", "give T.Kernel a number"
             )
-        for rank in range(ranks):
-            for block in range(int(blocks)):
-                for core, body in self.streams.items():
-                    here = {
-                        **at_start,
-                        RANK: rank,
-                        launch.block: block,
-                        launch.lane: max(0, core - 1),
-                    }
-                    unrolling = Unrolling(here, ranks, self.words, budget, long, self.lent)
-                    unrolling.body(body)
-                    left_out += unrolling.left_out
-                    yield CoreText(rank, block, core, unrolling.events, self.meets[core])
+        places = product(range(ranks), range(int(blocks)), self.streams.items())
+        for number, (rank, block, (core, body)) in enumerate(places):
+            lane = max(0, core - 1)
+            here = {**at_start, RANK: rank, launch.block: block, launch.lane: lane}
+            unrolling = Unrolling(here, ranks, self.words, budget, long, self.lent, number)
+            unrolling.body(body)
+            left_out += unrolling.left_out
+            yield CoreText(rank, block, core, unrolling.events, self.meets[core])
 
     def run(self, cores: list[CoreText], given: Mapping[Var, Figure], reports: RankReports) -> None:
         known = CoreNumbers(dict(given))

@@ -35,7 +35,8 @@ class CoreNumbers:
     """Variables of one core. A value that is not known stays a name: one that is equal on every
     rank, or one for a value read from memory."""
 
-    def __init__(self, given: dict[Var, Figure]) -> None:
+    def __init__(self, given: dict[Var, Figure], number: int = 0) -> None:
+        self.number = number
         self.bound: dict[Var, Figure] = dict(given)
         self.scalars: dict[Buffer, Figure] = {}
         self.unknowns = 0
@@ -43,9 +44,10 @@ class CoreNumbers:
     def of(self, expr: Expr) -> Figure:
         return _meaning(expr)(self)
 
-    def unknown(self, buffer: Buffer) -> Var:
+    def unknown(self, named: Buffer | Var) -> Var:
+        """A value that depends on data: no other one of this core or of another is the same."""
         self.unknowns += 1
-        return Var(f"{buffer.name}{UNKNOWN}{self.unknowns}", buffer.dtype)
+        return Var(f"{named.name}{UNKNOWN}{self.number}{UNKNOWN}{self.unknowns}", named.dtype)
 
     def scalar(self, buffer: Buffer) -> Figure:
         if buffer not in self.scalars:

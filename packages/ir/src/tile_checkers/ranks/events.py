@@ -17,7 +17,8 @@ class Reach:
     """An access to bytes of the instance of a rank: from `lows` to before `highs` in each
     dimension. It is not `certain` where data decide whether it happens, or where. Two `unordered`
     ones need no order. A `word` is touched by a signal or a wait, and is no store that is under way
-    for long. An access of an `engine` lasts until the core waits for the engine."""
+    for long. A `far` one names the instance by its rank, which may be the own one. An access of an
+    `engine` lasts until the core waits for the engine."""
 
     stmt: Stmt
     pipe: int
@@ -29,7 +30,8 @@ class Reach:
     unordered: bool
     certain: bool
     word: bool
-    engine: bool = False
+    far: bool
+    engine: bool
 
 
 @dataclass(frozen=True, slots=True)

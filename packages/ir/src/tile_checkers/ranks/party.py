@@ -29,15 +29,15 @@ NAMES_OF_CORES = ("cube core", "vector core 0", "vector core 1")
 @dataclass(frozen=True, slots=True)
 class Touched:
     """An access of a core: its number in a column, and the table of the core at that point.
-    `arrived` counts the core's stores to this rank that surely came before, and `drained` its waits
-    for the engine."""
+    `issued` is its number among the instructions of its pipe, and `drained` counts the waits of the
+    core for the engine."""
 
     reach: Reach
     party: Party
     column: int
     number: int
+    issued: int
     seen: Table
-    arrived: int
     drained: int
 
 
@@ -103,21 +103,20 @@ class Party:
         self.open_to, self.fenced_to = {}, set()
 
     def reach(self, reach: Reach) -> Touched:
-        """Touch something: a store to another rank is there only once the core has been quiet."""
+        """Touch something: for others, a store to another rank is there only once the core has been
+        quiet."""
         if reach.engine:
             if reach.writes and reach.rank != self.rank:
                 self.copied_to[reach.rank] = reach
-            number = self.drained + 1
-            return Touched(reach, self, ENGINE, number, self.seen, self.arrived, self.drained)
-        number, column = self.local.issue(reach.pipe), reach.pipe
+            return Touched(reach, self, ENGINE, self.drained + 1, 0, self.seen, self.drained)
+        issued = number = self.local.issue(reach.pipe)
+        column = reach.pipe
         if reach.writes and reach.rank != self.rank and not reach.word:
             self.stores += 1
             self.open_to[reach.rank] = reach
             self.fenced_to.discard(reach.rank)
             number, column = self.stores, STORES
-        # A fence is among stores to one rank only.
-        before = max(self.arrived, self.fenced) if column == STORES else self.arrived
-        return Touched(reach, self, column, number, self.seen, before, self.drained)
+        return Touched(reach, self, column, number, issued, self.seen, self.drained)
 
     def table(self, pipe: int) -> Table:
         """The table that holds once all operations of a pipe so far are complete."""

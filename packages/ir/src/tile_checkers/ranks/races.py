@@ -25,8 +25,10 @@ class RankPair:
 
 
 def unordered_pairs(touched: Iterable[Touched]) -> Iterator[RankPair]:
-    """Pairs of accesses without an order: by cores of different blocks, or with a store to another
-    rank or an access of the engine. The order inside a block is proved elsewhere."""
+    """Pairs of accesses without an order: by cores of different blocks, by two cores of a block of
+    which one names the instance by its rank, or with an access of the engine. The other order
+    inside a block is proved elsewhere. There a store to another rank is complete once its pipe has
+    completed it."""
     instances: dict[tuple[Buffer, int], list[Touched]] = {}
     for one in touched:
         instances.setdefault((one.reach.buffer, one.reach.rank), []).append(one)
@@ -42,24 +44,28 @@ def _in_instance(found: list[Touched]) -> Iterator[RankPair]:
     unordered = np.array([t.reach.unordered for t in found])
     number = np.array([t.number for t in found])
     column = np.array([t.column for t in found])
+    pipe = np.array([t.reach.pipe for t in found])
+    issued = np.array([t.issued for t in found])
     party = np.array([t.party.number for t in found])
     at = np.array([(t.party.rank, t.party.block) for t in found])
-    remote = column >= STORES
+    engine = column == ENGINE
+    far = np.array([t.reach.far for t in found])
     drained = np.array([t.drained for t in found])
     for i in range(1, len(found)):
         meet = ((lows[:i] < highs[i]) & (lows[i] < highs[:i])).all(axis=1)
         meet &= (writes[:i] | writes[i]) & ~(unordered[:i] & unordered[i])
         inside = (at[:i] == at[i]).all(axis=1)
-        meet &= ~inside | remote[:i]
+        meet &= ~inside | ((party[:i] != party[i]) & (far[:i] | far[i])) | engine[:i]
         if not meet.any():
             continue
         for j in np.flatnonzero(meet):
-            seen = found[i].seen[party[j], column[j]]
-            if party[i] == party[j] and column[j] == STORES:
-                seen = found[i].arrived
-            elif party[i] == party[j]:  # a queue of the engine is in order
-                seen = number[j] if column[i] == ENGINE else drained[i]
-            if seen >= number[j]:
+            among, wanted = column[j], number[j]
+            if inside[j] and not engine[j]:
+                among, wanted = pipe[j], issued[j]
+            seen = found[i].seen[party[j], among]
+            if party[i] == party[j]:  # a queue of the engine is in order
+                seen = wanted if engine[i] else drained[i]
+            if seen >= wanted:
                 continue
             sure = _meet(found[j], found[i])
             if sure is not False:

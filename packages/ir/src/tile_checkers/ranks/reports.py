@@ -164,9 +164,7 @@ def _does(access: Touched) -> str:
 def _order(pair: RankPair) -> str:
     one, two = pair.first.reach.stmt.loc.line, pair.second.reach.stmt.loc.line
     if pair.first.party is pair.second.party:
-        if pair.first.reach.engine:
-            return "wait for the handle of the transfer (T.wait) between them"
-        return "call T.quiet() between them"
+        return "wait for the handle of the transfer (T.wait) between them"
     done = "T.wait of its handle" if pair.first.reach.engine else "T.quiet"
     return (
         f"signal behind line {one} once it is complete ({done}, T.signal) and wait for the word "

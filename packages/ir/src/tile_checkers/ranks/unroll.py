@@ -57,15 +57,15 @@ from tile_ir import (
 from tile_ir import walk as walk_statements
 from tile_ir.analysis.accesses import regions_of
 from tile_ir.opdef import Among
-from tile_ir.ranks import RANK, is_symmetric
+from tile_ir.ranks import RANK, is_far, is_symmetric
 
 # What concerns other cores: what decides about it must be known.
 _TOGETHER = CROSS | {Effect.SIGNAL, Effect.AWAIT_SIGNAL}
 
 
 class Unrolling:
-    """One core. `words` are tensors that only signals and waits touch, `lent` those of one rank
-    that the engine touches."""
+    """One core, which has a `number` among all. `words` are tensors that only signals and waits
+    touch, `lent` those of one rank that the engine touches."""
 
     def __init__(
         self,
@@ -75,8 +75,9 @@ class Unrolling:
         budget: StatementBudget,
         long: LongLoops,
         lent: frozenset[Buffer] = frozenset(),
+        number: int = 0,
     ) -> None:
-        self.core = CoreNumbers(dict(given))
+        self.core = CoreNumbers(dict(given), number=number)
         rank = given[RANK]
         assert not isinstance(rank, Expr), "the number of the rank is put in"
         self.own_rank = int(rank)
@@ -134,9 +135,12 @@ class Unrolling:
         if isinstance(start, Expr) or isinstance(stop, Expr):
             count = plain(as_expr_of(stop, loop.stop) - as_expr_of(start, loop.start))
             if isinstance(count, Expr):
-                if not of_its_block(loop, self.words):
+                if of_its_block(loop, self.words):
+                    self.left_out.append((loop, count))
+                    return
+                if not _by_itself(loop):
                     raise open_loop(loop, count)
-                self.left_out.append((loop, count))
+                self.rounds_of_any_number(loop)
                 return
         else:
             count = int(stop) - int(start)
@@ -147,6 +151,19 @@ class Unrolling:
             if self.body(loop.body):
                 return
         self.middle = None
+
+    def rounds_of_any_number(self, loop: For | While) -> None:
+        """One iteration for all, each of which may be left out: its accesses are not certain, and
+        what differs between iterations is unknown."""
+        for stmt in walk_statements(loop.body):
+            if isinstance(stmt, Store) and stmt.buffer.memory is Memory.VAR:
+                self.core.scalars[stmt.buffer] = self.core.unknown(stmt.buffer)
+        if isinstance(loop, For):
+            self.core.bound[loop.var] = self.core.unknown(loop.var)
+        around, self.certain = (self.certain, self.middle), False
+        self.middle = None
+        self.body(loop.body)
+        self.certain, self.middle = around
 
     def middle_of(self, loop: For, start: Figure, count: int) -> MiddleRounds | None:
         """The accesses of the middle iterations, if one span may stand for them; None if not."""
@@ -173,7 +190,10 @@ class Unrolling:
         while True:
             truth = self.core.of(loop.condition)
             if isinstance(truth, Expr):
-                raise _open(loop, "how often this loop runs", truth)
+                if not _by_itself(loop):
+                    raise _open(loop, "how often this loop runs", truth)
+                self.rounds_of_any_number(loop)
+                return
             if not truth or self.body(loop.body):
                 return
             self.budget.spend(loop)
@@ -201,7 +221,7 @@ class Unrolling:
                     self.events.append(
                         Reach(
                             stmt, number, buffer, rank, low, high, writes, unordered, sure, word,
-                            effect is Effect.ENGINE,
+                            is_far(region), effect is Effect.ENGINE,
                         )
                     )  # fmt: skip
 
@@ -310,6 +330,11 @@ class Unrolling:
         if isinstance(number, Expr):
             raise _open_at(op.loc, f"which flag `{print_expr(expr)}` names", number)
         return int(number)
+
+
+def _by_itself(loop: For | While) -> bool:
+    """Whether no other core takes part in a loop, nor the engine."""
+    return (_TOGETHER | {Effect.ENGINE, Effect.AWAIT_ENGINE}).isdisjoint(effects_in(loop))
 
 
 def _alone(stmt: If) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import product
 
 from tile_ir.dtypes import INT32, INT64, DType
 from tile_ir.expr import (
@@ -24,12 +25,17 @@ from tile_ir.expr import (
     children,
     computed_in,
     rebuild,
+    substitute,
+    walk_expr,
 )
 from tile_ir.scalars.arithmetic import wrap
 
 # What variables stand for: lets, and loop variables in terms of other ones.
 Values = Mapping[Var, Expr]
 NO_VALUES: Values = {}
+# So often the definitions of names in bounds are put in, and only into so short ones.
+MOST_DEFINITIONS = 3
+MOST_TERMS = 100
 # What indices are computed in: sums of these are taken not to wrap.
 _SUMMED = (INT32, INT64)
 
@@ -93,9 +99,35 @@ def difference(left: Expr, right: Expr) -> Expr:
     return simplify(left - right if exact else cast(left, INT64) - cast(right, INT64))
 
 
-def distance(start: Expr, stop: Expr) -> Expr:
-    """How many elements lie between the bounds of a slice. Where the start is a part of the sum
-    that the stop is, that is the rest of it: bounds do not wrap, whatever their type."""
+def distance(start: Expr, stop: Expr, values: Values = NO_VALUES) -> Expr:
+    """How many elements lie between the bounds of a slice: the shortest expression for it with or
+    without the definitions of names in the bounds."""
+    found = _distance(start, stop)
+    if isinstance(found, Const) or not values:
+        return found
+    ways = product(_spelled_out(start, values), _spelled_out(stop, values))
+    return min((_distance(*way) for way in ways), key=_length)
+
+
+def _spelled_out(expr: Expr, values: Values) -> list[Expr]:
+    """An expression, the same with the definitions of its names put in, those of the names in
+    these, and so on."""
+    found = [expr]
+    while len(found) <= MOST_DEFINITIONS and any(e in values for e in walk_expr(found[-1])):
+        found.append(substitute(found[-1], values))
+        if _length(found[-1]) > MOST_TERMS:
+            break
+    return found
+
+
+def _length(expr: Expr) -> int:
+    """The parts of an expression; none of a number."""
+    return 0 if isinstance(expr, Const) else sum(1 for _ in walk_expr(expr))
+
+
+def _distance(start: Expr, stop: Expr) -> Expr:
+    """Where the start is a part of the sum that the stop is, the rest of it: bounds do not wrap,
+    whatever their type."""
     fits = start.dtype.bits <= stop.dtype.bits
     begun, first = linear_form(cast(start, stop.dtype) if fits else start)
     ended, last = linear_form(stop)

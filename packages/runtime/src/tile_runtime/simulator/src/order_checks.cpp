@@ -27,6 +27,7 @@ void OrderChecks::begin(const Launch& launch, uint32_t block, bool timed)
         known_[agent] = VectorClock{};
         issued_[agent] = 0;
     }
+    std::fill(std::begin(fences_), std::end(fences_), 0);
     std::fill(std::begin(counted_), std::end(counted_), true);
     std::fill(std::begin(settled_), std::end(settled_), 0);
     for (auto& asked : asked_) {
@@ -258,7 +259,7 @@ void OrderChecks::instruction(const Instruction& instruction)
             }
             Present after = writes ? after_seen_flags(core, operand.region, now, kind == AccessKind::atomic) : now;
             if (writes && several_ranks_ && core.remote.target() >= 0) {
-                after.waits = issued_[remote_of(core_index(core))] + 1;
+                after.waits = next_wait(core);
             }
             touch_global(instruction, operand, index, after, interval_, rounds_index(now));
             if (writes && is_cache(access.agent) && !core.cache.dirty(buffer, operand.region.start)) {

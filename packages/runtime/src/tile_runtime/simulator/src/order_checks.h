@@ -4,6 +4,7 @@
 // Instructions run in program order; what runs later here may overlap on the device unless a clock says otherwise.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -88,11 +89,13 @@ public:
     bool scalar_behind(const Core& core, const GlobalFlags::Writer& writer) const;
     // Whether it has learned anything of a rank in this launch, or is of that rank.
     bool scalar_knows_rank(const Core& core, uint32_t rank) const;
-    // Stores to other ranks: those so far are complete for the core; for who knows the number that is returned.
-    void remote_complete(const Core& core) { ++issued_[remote_of(core_index(core))]; }
+    // Stores to other ranks: those so far are complete for whoever knows this wait of the core.
+    void remote_complete(const Core& core) { issued_[remote_of(core_index(core))] = next_wait(core); }
     // The same of what it has given to the engine.
     void engine_complete(const Core& core) { ++issued_[engine_of(core_index(core))]; }
-    uint32_t fence_remote(const Core& core) { return ++issued_[remote_of(core_index(core))]; }
+    // They come before later ones to the same rank: for whoever knows the number that is returned, which no barrier of
+    // pipes and no meeting tells.
+    uint32_t fence_remote(const Core& core) { return fences_[core_index(core)] = next_wait(core); }
     // All that the core has done and waited for.
     std::shared_ptr<const Handover> all_done(Core& core);
 
@@ -157,6 +160,11 @@ private:
         Present& now);
     Shadow& shadow_of(const Core& core, Memory memory);
     void next_interval();
+    // The wait after which what the core stores to other ranks now is complete.
+    uint32_t next_wait(const Core& core) const
+    {
+        return std::max(issued_[remote_of(core_index(core))], fences_[core_index(core)]) + 1;
+    }
     // Forgets the accesses that nothing remembers, and tells those of a scalar unit apart only as far as anybody's
     // clock does.
     void compact_log();
@@ -172,6 +180,7 @@ private:
     bool several_ranks_ = false;
     VectorClock known_[agent_count];
     uint32_t issued_[agent_count] = {};
+    uint32_t fences_[cores_per_block] = {};  // the latest aclshmem_fence of each core, among its waits
     bool counted_[cores_per_block] = {};  // whether anybody asked for the count of the scalar unit since its latest
     // Of each data cache: how often it was written back at the latest compaction, and when somebody asked since then.
     uint32_t settled_[cores_per_block] = {};
