@@ -183,7 +183,7 @@ def test_a_word_that_is_set_back_may_meet_the_next_signal() -> None:
     _told(case, _rounds(monotone=False), "signal-reset")
 
 
-def _unfinished(quiet: bool) -> Any:
+def _unfinished(order: str) -> Any:
     @T.prim_func
     def kernel(
         x: T.Tensor((N,), "float32"),
@@ -193,8 +193,10 @@ def _unfinished(quiet: bool) -> Any:
     ) -> None:
         with T.Kernel(1, threads=1), T.Scale("device") as (r, num):
             T.put(x, y, (r + 1) % num)
-            if quiet:
+            if order == "quiet":
                 T.quiet()
+            elif order == "fence":
+                T.fence()
             T.signal(word[0], 1, (r + 1) % num)
             T.wait_ge(word[0], 1)
             T.copy(y, z)
@@ -208,8 +210,9 @@ def test_a_signal_says_nothing_of_what_is_under_way() -> None:
     case = _case(
         OfRank(x), OfRanks(0 * x), words(RANKS, 1), OfRank(0 * x), expected=np.roll(x, 1, 0)
     )
-    _clean(case, _unfinished(quiet=True))
-    _told(case, _unfinished(quiet=False), "unquiet-signal")
+    _clean(case, _unfinished("quiet"))
+    _clean(case, _unfinished("fence"))
+    _told(case, _unfinished(""), "unquiet-signal")
 
 
 def _reused(acknowledged: bool) -> Any:

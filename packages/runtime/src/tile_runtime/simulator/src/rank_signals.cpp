@@ -262,6 +262,9 @@ void rank_signal(uint64_t word, int32_t value, int operation, int pe, Use use)
     }
     Launch& launch = core.block.launch();
     const RemoteStores::Open* open = core.remote.open_to(uint32_t(pe));
+    if (open != nullptr && open->fenced != 0) {
+        core.remote.deliver();  // what stands before a fence arrives before the signal
+    }
     SignalWords::Signal signal;
     signal.add = operation == add;
     signal.value = value;
