@@ -99,7 +99,7 @@ def examples(tmp_path: Path) -> Path:
     (folder / "part").mkdir(parents=True)
     (folder / "part" / "example.py").write_text(EXAMPLE)
     (folder / "of_a_gpu.py").write_text(
-        "import tilelang.language as T\ndef f():\n  with T.Kernel(1):\n    T.shfl_xor(0, 1)\n"
+        "import tilelang.language as T\ndef f():\n  with T.Kernel(1):\n    T.match_any_sync(0, 1)\n"
     )
     (folder / "none.py").write_text("print('T.Kernel')\n")
     return folder

@@ -138,10 +138,10 @@ main(batch=16)
 @pytest.mark.usefixtures("quick_scripts")
 def test_scripts_for_gpus_are_run_smaller_and_told_what_they_must_change(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(HOST.format(line="T.sync_threads()"))
-    (tmp_path / "b.py").write_text(HOST.format(line="T.shfl_xor(0, 1)"))
+    (tmp_path / "b.py").write_text(HOST.format(line="T.match_any_sync(0, 1)"))
     (tmp_path / "c.py").write_text("print(1)")
     first, second = gpu_tasks(tmp_path)
-    assert first.port == "" and second.port.startswith("line 9: T.shfl_xor: ")
+    assert first.port == "" and second.port.startswith("line 9: T.match_any_sync: ")
     result = run_task(second, "off", Limits(10, 2**30), tmp_path)
     assert result.outcome.kind is Kind.NEEDS_PORTING
     (tmp_path / "d.py").write_text("print('dk is not close')")
