@@ -9,6 +9,7 @@ small integers, which every type computes exactly.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +18,8 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+# The column where another one may stand: not as the index of a tile, which has nothing outside.
+OWN_COLUMN = re.compile(r"(?<!v\[)(?<!t\[i, )\bj\b")
 
 SCRIPT = """
 import tile_frontend as T
@@ -152,7 +155,7 @@ class _Writer:
         self.lines.append(Line(depth, "for", f"for {k} in T.serial({rounds}):", k, str(rounds)))
         inside = depth + 1
         if self.r.random() < 0.5:
-            inside = self.guard(inside, self.condition(1).replace("j", f"(j + {k})", 1))
+            inside = self.guard(inside, OWN_COLUMN.sub(f"(j + {k})", self.condition(1), 1))
         read = f"X[{self.row()}, {self.column()} + {k}]"
         self.put(inside, name, self.r.choice([f"{name} + {read}", f"T.max({name}, {read})"]))
         self.names.append(name)
