@@ -279,7 +279,7 @@ def clear(dst: _Tile) -> None:
     """every element of dst = 0.
 
     dst: a buffer in ub, written; int16, uint16, float16, bfloat16, int32, uint32, float32,
-      int8, uint8, int64, uint64, int4"""
+      bool, int8, uint8, int64, uint64, int4"""
 
 def column_expand_add(dst: _Tile, src0: _Tile, src1: _Tile) -> None:
     """dst[r, c] = src0[r, c] + src1[c]; src1 has a value per column.
@@ -376,7 +376,7 @@ def fill(dst: _Tile, value: _Value) -> None:
     """every element of dst = value.
 
     dst: a buffer in ub, written; int16, uint16, float16, bfloat16, int32, uint32, float32,
-      int8, uint8, int64, uint64
+      bool, int8, uint8, int64, uint64
     value: a scalar, read"""
 
 def gather(dst: _Tile, src: _Tile, offset: _Tile, base: _Value) -> None:
