@@ -167,7 +167,7 @@ def filled():
         with T.Kernel(1) as (cid, vid):
             b = T.alloc_ub((64,), "int4")
             T.tile.fill(b, 1)
-            #           ^ operand-dtype: fill: dst `b` is int4, expected one of int16, uint16, float16, bfloat16, int32, uint32, float32, int8, uint8, int64, uint64 | cast it with T.tile.cast first
+            #           ^ operand-dtype: fill: dst `b` is int4, expected one of int16, uint16, float16, bfloat16, int32, uint32, float32, bool, int8, uint8, int64, uint64 | cast it with T.tile.cast first
 
 
 def copied():
