@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -65,6 +65,8 @@ def reduced(tree: ast.Module, limits: Mapping[str, int]) -> ast.Module:
                 _reduce_defaults(node, limits)
             case ast.For(iter=ast.Name(id=name) as values) if name.strip("_").isupper():
                 node.iter = _some(values)
+            case ast.For(target=ast.Name(id=row), iter=ast.List(elts=rows) | ast.Tuple(elts=rows)):
+                _reduce_rows(row, rows, node.body, parameters, limits)
             case ast.Assign(targets=[target], value=value):
                 for name, number in _pairs(target, value):
                     _reduce(name, number, limits)
@@ -132,6 +134,24 @@ def _reduce_call(
             default = [k.value for k in call.keywords if k.arg == "default"]
             if names and default:
                 _reduce(names[-1], default[0], limits)
+
+
+def _reduce_rows(
+    row: str,
+    rows: Sequence[ast.expr],
+    body: Sequence[ast.stmt],
+    parameters: Mapping[str, list[str]],
+    limits: Mapping[str, int],
+) -> None:
+    """The numbers of rows that the body hands over as all arguments of a function."""
+    for call in (n for stmt in body for n in ast.walk(stmt)):
+        match call:
+            case ast.Call(func=ast.Name(id=name), args=[ast.Starred(value=ast.Name(id=given))]) if (
+                given == row and name in parameters
+            ):
+                for each in (r for r in rows if isinstance(r, ast.Tuple)):
+                    for parameter, value in zip(parameters[name], each.elts, strict=False):
+                        _reduce(parameter, value, limits)
 
 
 def _reduce_defaults(function: ast.FunctionDef, limits: Mapping[str, int]) -> None:

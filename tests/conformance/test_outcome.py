@@ -158,6 +158,18 @@ def test_numbers_of_the_host_are_made_smaller_and_kernels_left() -> None:
     assert "run(m=512)" in text
 
 
+def test_rows_of_arguments_are_smaller() -> None:
+    script = """
+def check(M=4096, N=1, parts=1):
+    print(M, N, parts)
+
+for row in [(4096, 8192, 16), (64, 65536)]:
+    check(*row)
+"""
+    text = ast.unparse(reduced(ast.parse(script), limits_of({})))
+    assert "[(512, 512, 16), (64, 512)]" in text
+
+
 def test_hosts_try_fewer_values_and_warm_nothing_up() -> None:
     script = """
 _BLOCKS = (1, 2, 4, 8, 16, 32, 64)
