@@ -3,7 +3,7 @@ and its store no other core stores to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from tile_ir import (
@@ -27,9 +27,7 @@ from tile_ir import (
     buffers_of,
     constant_value,
     expressions,
-    linear_form,
     reads_memory,
-    simplify,
     substitute,
     walk,
     walk_expr,
@@ -37,14 +35,13 @@ from tile_ir import (
 from tile_ir.analysis import (
     Facts,
     Ranges,
-    at_least,
     constant_trips,
     facts_in,
-    interval,
     launch_ranges,
     loop_range,
 )
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.analysis.index_digits import fixed_by
 
 
 def updated_once(func: Func) -> frozenset[Buffer]:
@@ -169,71 +166,5 @@ def _are_apart(store: _Use, loops: Sequence[For | While], func: Func) -> bool:
             return False
         if constant_trips(loop) != 1:
             apart.add(loop.var)
-    return tells_apart(store.indices, apart, store.around.known, store.around.facts)
-
-
-def tells_apart(
-    indices: Sequence[Expr], variables: Set[Var], known: Ranges, facts: Facts = ()
-) -> bool:
-    """Whether the indices are others wherever one of the variables is."""
-    return variables <= told_by(indices, known, facts)
-
-
-def told_by(indices: Sequence[Expr], known: Ranges, facts: Facts = ()) -> set[Expr]:
-    """The expressions with one value for all iterations of the same indices."""
-    facts = (*facts, *(found for fact in facts for found in _of_quotients(fact)))
-    told: set[Expr] = set()
-    waiting = [linear_form(simplify(i))[0] for i in indices]
-    count = -1
-    while count != len(told):
-        count = len(told)
-        for terms in waiting:
-            rest = {a: abs(f) for a, f in terms.items() if a not in told}
-            if _is_number_of_digits(rest, known):
-                told |= rest.keys()
-        for atom in [*told]:
-            found = _told_by(atom, told, known, facts)
-            if found is not None:
-                waiting.append(linear_form(found)[0])
-    return told
-
-
-def _told_by(atom: Expr, told: Set[Expr], known: Ranges, facts: Facts) -> Expr | None:
-    """Return the number that follows from its last digit: the others are 0, or follow too. Of a
-    minimum, return the side that is never more."""
-    match atom:
-        case Binary(op="%", left=left, right=Const() as right):
-            found = interval(left, known)
-            digit = found.low >= 0 and found.high < right.value
-            return left if digit or _quotients(left, right) & told else None
-        case Binary(op="min", left=left, right=right):
-            return left if at_least(right - left, known, facts) >= 0 else None
-    return None
-
-
-def _quotients(e: Expr, divisor: Const) -> set[Expr]:
-    """The spellings of a quotient."""
-    found = {simplify(e // divisor)}
-    if isinstance(e, Binary) and e.op == "//" and isinstance(e.right, Const):
-        found.add(simplify(e.left // (e.right * divisor)))
-    return found
-
-
-def _of_quotients(fact: Expr) -> Iterator[Expr]:
-    """Further expressions that are not negative, as `n * (a // n)` is not more than `a`."""
-    terms, _ = linear_form(fact)
-    for atom, factor in terms.items():
-        if factor == 1 and isinstance(atom, Binary) and atom.op == "//":
-            yield simplify(atom.left + (fact - atom) * atom.right)
-
-
-def _is_number_of_digits(terms: Mapping[Expr, int], known: Ranges) -> bool:
-    """Whether each value of a sum has one value of every atom: a multiple of each atom is more than
-    all that the smaller ones add up to."""
-    reach: float = 0
-    for atom, factor in sorted(terms.items(), key=lambda term: term[1]):
-        if factor <= reach:
-            return False
-        found = interval(atom, known)
-        reach += factor * (found.high - found.low)
-    return True
+    around = store.around
+    return apart <= fixed_by(store.indices, around.known, facts=around.facts)

@@ -19,7 +19,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir.analysis import Ranges
-from tile_passes.analysis.updated_once import told_by
+from tile_passes.analysis.index_digits import fixed_by
 
 # Operators whose order over many operands does not matter, but for rounding.
 _KINDS = {"+": "+", "-": "+", "*": "*", "min": "min", "max": "max", "&": "&", "|": "|", "^": "^"}
@@ -65,10 +65,10 @@ def same_where_they_meet(
 ) -> bool:
     """Whether iterations that write one element store one value. It follows from the indices, and
     from memory that the nest leaves as it is."""
-    told = told_by(store.indices, known)
+    fixed = fixed_by(store.indices, known)
 
     def same(e: Expr) -> bool:
-        if simplify(e) in told:
+        if simplify(e) in fixed:
             return True
         if e in variables or (isinstance(e, Load) and e.buffer in written):
             return False

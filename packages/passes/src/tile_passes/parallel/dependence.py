@@ -15,12 +15,13 @@ from tile_ir import (
     linear_form,
     share_bytes,
     simplify,
+    substitute,
     walk_expr,
 )
-from tile_ir.analysis import constant_trips
+from tile_ir.analysis import Interval, constant_trips
+from tile_passes.analysis.index_digits import fixed_by
 from tile_passes.parallel.accesses import step_of
 from tile_passes.parallel.element_uses import Use, uses_of
-from tile_passes.parallel.index_digits import fixed_by
 from tile_passes.parallel.nest import Leaf, Unsuitable
 
 
@@ -72,8 +73,14 @@ def independent(write: Use, other: Use, variant: set[Var]) -> bool:
     if any(_apart(a, b, variant, extents) for a, b in pairs):
         return True
     common = [v for v in write.leaf.vars if v in other.leaf.vars]
-    same = (a for a, b in pairs if simplify(a) == simplify(b))
-    return fixed_by(same, variant, extents).issuperset(common)
+    # Variables that count from 0: how far they go is known better than from where.
+    counted = {loop.var: loop.start + loop.var for loop in write.leaf.loops}
+    known = {
+        var: Interval(0, math.inf if trips is None else max(trips - 1, 0))
+        for var, trips in extents.items()
+    }
+    same = (substitute(a, counted) for a, b in pairs if simplify(a) == simplify(b))
+    return fixed_by(same, known, variant).issuperset(common)
 
 
 def _apart(a: Expr, b: Expr, variant: set[Var], extents: dict[Var, int | None]) -> bool:
