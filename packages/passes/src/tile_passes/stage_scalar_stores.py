@@ -9,9 +9,7 @@ from typing import TypeGuard
 from tile_ir import (
     TOLD,
     Automatic,
-    Binary,
     Body,
-    Const,
     Core,
     Effect,
     Expr,
@@ -43,6 +41,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges, interval, launch_ranges, loop_range, ranges_inside, with_ranges
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.analysis.lane_dependence import is_of_one_lane
 from tile_passes.analysis.own_lines import OwnLines
 from tile_passes.analysis.unscoped_stores import (
     nobody_works,
@@ -100,9 +99,9 @@ class _Place:
         match stmt:
             case For() | While():
                 return replace(self, in_loop=True)
-            case If(condition=Binary(op="==", left=left, right=right)) if number == 0:
-                named = lane in (left, right) and any(isinstance(e, Const) for e in (left, right))
-                return replace(self, one_lane=self.one_lane or named)
+            case If():
+                one_lane = self.one_lane or is_of_one_lane(stmt, number, lane)
+                return replace(self, one_lane=one_lane)
         return self
 
 

@@ -20,18 +20,18 @@ def fixed_by(
     `variant` are the same in all iterations; None: every name may vary."""
     facts = (*facts, *(found for fact in facts for found in _of_quotients(fact)))
     fixed: set[Expr] = set()
-    waiting = [_varying(index, variant) for index in indices]
+    sums = {index: _varying(index, variant) for index in indices}
     count = -1
     while count != len(fixed):
         count = len(fixed)
-        for terms in waiting:
+        for terms in sums.values():
             rest = {atom: factor for atom, factor in terms.items() if atom not in fixed}
             if _fixes_parts(rest, known):
                 fixed |= rest.keys()
         for atom in [*fixed]:
             number = _number_of(atom, fixed, known, facts)
-            if number is not None:
-                waiting.append(_varying(number, variant))
+            if number is not None and number not in sums:
+                sums[number] = _varying(number, variant)
     return fixed
 
 

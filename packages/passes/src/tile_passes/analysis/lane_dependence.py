@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from tile_ir import (
+    Binary,
     Body,
     Break,
     Buffer,
+    Const,
     For,
     If,
     Let,
@@ -67,3 +69,12 @@ def _is_left_by_some(loop: For | While, varying: set[Var | Buffer]) -> bool:
         isinstance(s, If) and _reads(s, varying) and any(isinstance(x, Break) for x in walk((s,)))
         for s in walk((loop,))
     )
+
+
+def is_of_one_lane(stmt: If, number: int, lane: Var) -> bool:
+    """Whether only one of the two vector cores runs a side of a branch: the first side under a
+    comparison of `lane` with a constant."""
+    match stmt.condition:
+        case Binary(op="==", left=left, right=right) if number == 0:
+            return lane in (left, right) and any(isinstance(e, Const) for e in (left, right))
+    return False

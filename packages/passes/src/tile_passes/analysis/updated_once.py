@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from tile_ir import (
-    Binary,
     Body,
     Buffer,
-    Const,
     Expr,
     For,
     Func,
@@ -42,6 +40,7 @@ from tile_ir.analysis import (
 )
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.index_digits import fixed_by
+from tile_passes.analysis.lane_dependence import is_of_one_lane
 
 
 def updated_once(func: Func) -> frozenset[Buffer]:
@@ -121,17 +120,10 @@ class _ElementUses:
             case While():
                 return replace(around, loops=(*around.loops, stmt))
             case If():
-                one = number == 0 and _is_of_one_lane(stmt, self.func.launch.lane)
+                one = is_of_one_lane(stmt, number, self.func.launch.lane)
                 lanes = frozenset() if one else around.lanes
                 return replace(around, sides=(*around.sides, (stmt, number)), lanes=lanes)
         return around
-
-
-def _is_of_one_lane(stmt: Stmt, lane: Var) -> bool:
-    match stmt:
-        case If(condition=Binary(op="==", left=left, right=right)):
-            return lane in (left, right) and any(isinstance(e, Const) for e in (left, right))
-    return False
 
 
 def _is_update(uses: Sequence[_Use], func: Func) -> bool:
