@@ -30,3 +30,11 @@ def test_every_case_function_has_an_expectation() -> None:
     for file in FOLDER.glob("*.py"):
         for name in re.findall(r"^def (\w+)\(", file.read_text(), re.M):
             assert name.startswith("_") or (file.stem, name) in names, f"{file.stem}.{name}"
+
+
+def test_every_error_says_what_to_write_instead() -> None:
+    """In its hint, or behind `expected` in its message. What Python itself or the author's own
+    `assert` says is passed on as it is."""
+    passed_on = ("python-error", "assertion")
+    for case in ALL:
+        assert case.hint or "expected" in case.message or case.slug in passed_on, case

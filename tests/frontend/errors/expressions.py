@@ -150,7 +150,7 @@ def division_of_integers():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = 1 + cid / 2
-            #          ^ operand-type: `/` on two integers is ambiguous: use `//`, or cast one to float
+            #          ^ operand-type: `/` on two integers is ambiguous | use `//`, or cast one to float
 
 
 def bits_of_a_float():
@@ -175,7 +175,7 @@ def power_of_a_runtime_value():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = cid**None
-            #      ^ operand-type: `**` does not take a runtime int32 and None
+            #      ^ operand-type: `**` does not take a runtime int32 and None | convert one of them first
 
 
 def python_division_by_zero():
@@ -183,7 +183,7 @@ def python_division_by_zero():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = cid + SIZE // (SIZE - 5)
-            #            ^ division-by-zero: `//`: the divisor is 0
+            #            ^ division-by-zero: `//`: the divisor is 0 | divide by a number other than 0
 
 
 def runtime_index_into_a_list():
@@ -223,7 +223,7 @@ def wrong_count_unpacked():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             a, b = TABLE
-          # ^ unpacking: 3 values for 2 names
+          # ^ unpacking: 3 values for 2 names | write as many values as names
 
 
 def number_unpacked():
@@ -231,7 +231,7 @@ def number_unpacked():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             a, b = cid
-          # ^ unpacking: a runtime int32 is not a tuple
+          # ^ unpacking: a runtime int32 is not a tuple | write as many values as names, separated by commas
 
 
 def reinterpret_of_another_width():
@@ -247,7 +247,7 @@ def infinity_of_an_integer():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = T.infinity("int32")
-            #                 ^ operand-type: int32 has no infinity
+            #                 ^ operand-type: int32 has no infinity | write float16, bfloat16 or float32
 
 
 def column_counts_characters_not_bytes():
@@ -255,7 +255,7 @@ def column_counts_characters_not_bytes():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = SIZE + len("größe") + nothing_like_it
-            #                            ^ unknown-name: `nothing_like_it` is not defined
+            #                            ^ unknown-name: `nothing_like_it` is not defined | bind it above this line
 
 
 def remainder_of_a_float():
@@ -271,7 +271,7 @@ def shift_beyond_the_type():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = cid << 32
-            #      ^ operand-type: `<<` by 32: int32 is shifted by 0 to 31 bits
+            #      ^ operand-type: `<<` by 32: int32 is shifted by 0 to 31 bits | write 0 to 31
 
 
 def loop_given_to_enumerate():
@@ -306,7 +306,7 @@ def axis_and_dim():
             a = T.alloc_ub((8, 8), "float32")
             r = T.alloc_ub((8,), "float32")
             T.reduce_sum(a, r, dim=1, axis=1)
-            #                         ^ arity: T.reduce_sum got `dim` twice, as dim and as axis
+            #                         ^ arity: T.reduce_sum got `dim` twice, as dim and as axis | leave one of them out
 
 
 def kept_dimension_that_is_not_there():

@@ -189,7 +189,7 @@ def two_thens():
                 with T.Then():
                     A[0] = 1
                 with T.Then():
-                #    ^ branch-twice: this T.If has a second T.Then
+                #    ^ branch-twice: this T.If has a second T.Then | write all its statements in one `with T.Then():`
                     A[0] = 1
 
 
@@ -207,7 +207,7 @@ def loop_break_outside_a_loop():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             T.loop_break()
-          # ^ outside-loop: loop_break stands in no loop
+          # ^ outside-loop: loop_break stands in no loop | write it in the body of a T.serial loop
 
 
 def parameter_without_a_type():
@@ -296,7 +296,7 @@ def address_of_a_parameter():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             T.annotate_address({A: 0})
-            #                  ^ annotation: annotate_address: the buffer `A` is not a buffer allocated in this kernel
+            #                  ^ annotation: annotate_address: the buffer `A` is not a buffer allocated in this kernel | pass the name of a tile that this kernel allocates
 
 
 def negative_address():
@@ -314,7 +314,7 @@ def layout_of_a_ub_buffer():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16, 16), "float16")
             T.annotate_layout({a: T.make_zn_layout(a)})
-            #                 ^ layout: `a` is in ub, but only l1 has layouts
+            #                 ^ layout: `a` is in ub, but only l1 has layouts | leave it out: tiles elsewhere lie in rows
 
 
 def wrong_number_of_loop_names():

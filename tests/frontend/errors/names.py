@@ -25,7 +25,7 @@ def unknown_variable_without_a_near_name():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = qqqzzz
-            #      ^ unknown-name: `qqqzzz` is not defined
+            #      ^ unknown-name: `qqqzzz` is not defined | bind it above this line
 
 
 def unknown_operation():
@@ -134,7 +134,7 @@ def symbol_in_no_shape():
 def parameter_named_like_a_symbol():
     @T.prim_func
     def k(m: T.Tensor((m,), "float32")):
-    #     ^ symbol-name: parameter `m` has the name of a symbolic dimension
+    #     ^ symbol-name: parameter `m` has the name of a symbolic dimension | give one of them another name
         with T.Kernel(1) as (cid, vid):
             pass
 
@@ -172,7 +172,7 @@ def number_called():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             E.FREE(1)
-          # ^ not-callable: `E.FREE` is the Python number 0, not a function
+          # ^ not-callable: `E.FREE` is the Python number 0, not a function | remove the parentheses
 
 
 def wrong_arguments_of_a_macro():
@@ -184,14 +184,14 @@ def wrong_arguments_of_a_macro():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             twice(1)
-          # ^ arity: macro `twice`: missing a required argument: 'b'
+          # ^ arity: macro `twice`: missing a required argument: 'b' | it takes (a, b)
 
 
 def endless_macro():
     @T.macro
     def again():
         again()
-      # ^ macro-recursion: macro `again` expands without end
+      # ^ macro-recursion: macro `again` expands without end | end it under a condition that is known while the kernel is traced
 
     # here
 

@@ -80,7 +80,7 @@ def too_many_arguments():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.tile.exp(a, a, a)
-            #                ^ arity: T.tile.exp takes 2 arguments (dst, src), found 3
+            #                ^ arity: T.tile.exp takes 2 arguments (dst, src), found 3 | leave out the arguments behind these
 
 
 def unknown_keyword():
@@ -107,7 +107,7 @@ def argument_twice():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.tile.exp(a, a, dst=a)
-            #                    ^ arity: T.tile.exp got `dst` twice
+            #                    ^ arity: T.tile.exp got `dst` twice | leave one of them out
 
 
 def string_as_operand():
@@ -178,7 +178,7 @@ def cast_mode():
             a = T.alloc_ub((16,), "float32")
             b = T.alloc_ub((16,), "float16")
             T.tile.cast(a, b, "CAST_RINT", 16)
-            #                 ^ cast-mode: cast: float16 to float32 does not take CAST_RINT, expected one of CAST_NONE
+            #                 ^ cast-mode: cast: float16 to float32 does not take CAST_RINT, expected one of CAST_NONE | write CAST_NONE
 
 
 def cast_count():
@@ -188,7 +188,7 @@ def cast_count():
             a = T.alloc_ub((16,), "float32")
             b = T.alloc_ub((16,), "float16")
             T.tile.cast(a, b, "CAST_NONE", 32)
-            #                              ^ count-range: cast: count is 32, but dst `a` has 16 elements
+            #                              ^ count-range: cast: count is 32, but dst `a` has 16 elements | write 1 to 16
 
 
 def gemm_operand_in_ub():
@@ -275,7 +275,7 @@ def copy_option():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((16,), "float32")
             T.copy(A, a, enable_relu=True)
-            #                        ^ copy-option: copy: enable_relu is only for l0c to gm, ub or l1
+            #                        ^ copy-option: copy: enable_relu is only for l0c to gm, ub or l1 | call T.tile.relu on the tile in ub
 
 
 def reduce_axis():
@@ -315,7 +315,7 @@ def reduce_clear_twice():
             a = T.alloc_ub((8, 16), "float32")
             s = T.alloc_ub((8,), "float32")
             T.reduce_max(a, s, -1, True, False)
-          # ^ arity: reduce_max got `clear` twice
+          # ^ arity: reduce_max got `clear` twice | leave one of them out
 
 
 def reduce_type():
@@ -333,7 +333,7 @@ def printf_arguments():
     def k(A: T.Tensor((16,), "float32")):
         with T.Kernel(1) as (cid, vid):
             T.printf("%d %d\n", cid)
-            #        ^ printf-format: printf: the format has 2 directives, found 1 arguments
+            #        ^ printf-format: printf: the format has 2 directives, found 1 arguments | write one directive for each argument
 
 
 def part_of_a_register_that_no_product_reads():

@@ -110,7 +110,7 @@ def wrong_mode():
             a = T.alloc_ub((64,), "float16")
             b = T.alloc_ub((64,), "int4")
             T.tile.cast(a, b, "CAST_RINT")
-            #                 ^ cast-mode: cast: int4 to float16 does not take CAST_RINT, expected one of CAST_NONE
+            #                 ^ cast-mode: cast: int4 to float16 does not take CAST_RINT, expected one of CAST_NONE | write CAST_NONE
 
 
 def detour():

@@ -131,7 +131,7 @@ def more_than_there_is():
             a = T.alloc_ub((2, 32), "float32")
             d = T.alloc_ub((200,), "float32")
             T.tile.topk(d, a, 65, 64)
-            #                 ^ sort-count: topk: K is 65, but src `a` has 64 elements
+            #                 ^ sort-count: topk: K is 65, but src `a` has 64 elements | write 0 to 64
 
 
 def pairs_do_not_fit():

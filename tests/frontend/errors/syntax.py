@@ -58,7 +58,7 @@ def lambda_expression():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             A[0] = (lambda *a: 1)()
-            #       ^ unsupported-syntax: a lambda with more than plain parameters is not supported in a kernel
+            #       ^ unsupported-syntax: a lambda with more than plain parameters is not supported in a kernel | write a T.macro
 
 
 def comprehension_over_a_runtime_range():
@@ -74,7 +74,7 @@ def comprehension_with_a_runtime_condition():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             x = [i for i in range(4) if i > cid]
-            #                           ^ runtime-condition: a comprehension chooses while the kernel is traced, but the condition is known only when it runs
+            #                           ^ runtime-condition: a comprehension chooses while the kernel is traced, but the condition is known only when it runs | write a loop with `if` in its body
 
 
 def dict_comprehension():
@@ -123,7 +123,7 @@ def three_names_for_a_pair():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i, j, x in enumerate((1, 2)):
-            #   ^ loop-target: an element has 2 values, but there are 3 names
+            #   ^ loop-target: an element has 2 values, but there are 3 names | write a name for each value
                 A[i] = 1
 
 
@@ -132,7 +132,7 @@ def loop_with_else():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             for i in range(4):
-          # ^ unsupported-syntax: `else` of a loop is not supported
+          # ^ unsupported-syntax: `else` of a loop is not supported | write its statements behind the loop
                 A[i] = 1
             else:
                 A[0] = 1
@@ -168,7 +168,7 @@ def raise_statement():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             raise ValueError
-          # ^ unsupported-syntax: `raise` is not supported in a kernel
+          # ^ unsupported-syntax: `raise` is not supported in a kernel | write T.device_assert(condition), or check before the kernel
 
 
 def match_statement():
@@ -235,7 +235,7 @@ def double_star_call():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             T.barrier_all(**[])
-            #               ^ unsupported-syntax: `**` does not take a Python list
+            #               ^ unsupported-syntax: `**` does not take a Python list | pass a dict with names as keys
 
 
 def constant_while():

@@ -145,7 +145,8 @@ class Expr(Shared):
         return unary("abs", self)
 
     def __bool__(self) -> bool:
-        raise ExprError("a runtime value has no truth value while the kernel is traced")
+        hint = "write `if` in the kernel, T.if_then_else or T.Select for a value"
+        raise ExprError("a runtime value has no truth value while the kernel is traced", hint)
 
 
 @interned("value")
@@ -410,13 +411,14 @@ ONE = Const(1, INT32)
 def unfit(op: str, a: Expr, b: Expr, dtype: DType) -> ExprError | None:
     """Why an operator does not take these operands, which it would compute in `dtype`."""
     if op == "/" and not dtype.is_float:
-        return ExprError("`/` on two integers is ambiguous: use `//`, or cast one to float")
+        return ExprError("`/` on two integers is ambiguous", "use `//`, or cast one to float")
     if op in BITWISE and dtype.is_float:
         return _no_integers(op, a, b)
     bits = max(dtype.bits, INT32.bits)
     if op in ("<<", ">>") and isinstance(b, Const) and not 0 <= b.value < bits:
         last = bits - 1
-        return ExprError(f"`{op}` by {b.value}: {dtype} is shifted by 0 to {last} bits")
+        hint = f"write 0 to {last}"
+        return ExprError(f"`{op}` by {b.value}: {dtype} is shifted by 0 to {last} bits", hint)
     if op not in ("//", "%"):
         return None
     if dtype.is_float and not (isinstance(a, Const) and isinstance(b, Const)):
@@ -475,7 +477,8 @@ def unary(op: str, operand: Operable) -> Expr:
     if op == "not" or (op == "~" and x.dtype is BOOL):
         return Const(not x.value, BOOL) if isinstance(x, Const) else Unary("not", x, BOOL)
     if op == "~" and x.dtype.is_float:
-        raise ExprError(f"`~` needs an integer, found {x.dtype}")
+        hint = "cast it to an integer"
+        raise ExprError(f"`~` needs an integer, found {x.dtype}", hint)
     if op in ("-", "abs") and is_narrow(x.dtype):
         x = cast(x, INT32)
     if isinstance(x, Const):

@@ -43,7 +43,8 @@ def moved(src: Region, dst: Region, options: Mapping[str, Any]) -> Pending:
     for name, value in options.items():
         if value is not None and value is not False:
             message = f"copy: {name} is not for copies that add to gm, as T.set_atomic says"
-            raise Fault("copy-option", message, argument=name)
+            hint = "leave it out; change the tile in ub before the copy instead"
+            raise Fault("copy-option", message, hint, argument=name)
     adds = build_op(OPS["atomic_add"], {"src": src, "dst": dst}, "copy")
     if trace.adding_when is None:
         return adds

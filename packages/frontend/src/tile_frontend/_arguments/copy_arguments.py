@@ -295,10 +295,14 @@ def copy_of_fractals(src: Region | Load, dst: Region | Load, options: Mapping[st
     """
     for name, value in options.items():
         if value not in (None, False):
-            raise Fault("copy-option", f"copy: {name} is not for tiles in NZ order", argument=name)
+            hint = "leave it out: tiles in NZ order are copied as they are"
+            raise Fault(
+                "copy-option", f"copy: {name} is not for tiles in NZ order", hint, argument=name
+            )
     if not isinstance(dst, Region):
         message = f"copy: dst is an element of `{dst.buffer.name}`, expected a tile of l1"
-        raise Fault("copy-extent", message, argument="dst")
+        hint = "write a slice such as dst[0:m, 0:k]"
+        raise Fault("copy-extent", message, hint, argument="dst")
     fractals = _from_first(src, dst) if isinstance(src, Load) else src
     if not is_fractals(fractals):
         height, width = FRACTAL_ROWS, k0_elements(src.buffer.dtype)
@@ -349,7 +353,8 @@ class RegisterExtents:
             number = constant_value(size)
             if number is not None and have is not None and not 0 < number <= have:
                 message = f"copy: {name} is {number}, but `{dst.buffer.name}` has {have}"
-                raise Fault("attribute-value", message, argument=name)
+                hint = f"write 1 to {have}"
+                raise Fault("attribute-value", message, hint, argument=name)
             src = cut(src, -3 - dim if self.turned else dim, size)
             dst = cut(dst, dim, size)
         return src, dst

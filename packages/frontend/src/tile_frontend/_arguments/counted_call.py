@@ -50,7 +50,8 @@ class CountedFunction(OpFunction):
             if not 0 < count <= total:
                 message = f"{self.opdef.name}: count is {count}, but {name} `{region.buffer.name}` "
                 message += f"has {total} elements"
-                raise Fault("count-range", message, argument="count")
+                hint = f"write 1 to {total}"
+                raise Fault("count-range", message, hint, argument="count")
         return count
 
 

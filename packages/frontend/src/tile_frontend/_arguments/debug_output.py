@@ -17,7 +17,8 @@ from tile_ir.ops.debug import DIRECTIVE
 def printf(fmt: Any, *args: Any) -> Pending:
     """Print on the device, C style. Python strings become part of the format."""
     if not isinstance(fmt, str):
-        raise unexpected("printf: the format", fmt, argument="fmt", slug="printf-format")
+        hint = 'write the text first: T.printf("%d", x)'
+        raise unexpected("printf: the format", fmt, argument="fmt", slug="printf-format", hint=hint)
     left = iter(args)
     kept: list[Any] = []
 
@@ -38,7 +39,8 @@ def printf(fmt: Any, *args: Any) -> Pending:
 def print_value(obj: Any, msg: str = "", *, end: str = "\n") -> Pending:
     """Print a scalar, text, or all elements of a buffer or slice, with `msg` in front."""
     if not isinstance(msg, str):
-        raise unexpected("print: msg", msg, slug="printf-format")
+        hint = 'write the text second: T.print(x, "x")'
+        raise unexpected("print: msg", msg, slug="printf-format", hint=hint)
     lead = f"{_literal(msg)}: " if msg else ""
     match obj:
         case Tile(whole=region):
@@ -50,7 +52,8 @@ def print_value(obj: Any, msg: str = "", *, end: str = "\n") -> Pending:
             text = f"{lead}{_directive(value.expr.dtype)}{end}"
             return build_op(OPS["printf"], {"fmt": text, "args": (value,)}, "print")
     if not isinstance(obj, str) and python_number(obj) is None:
-        raise Fault("operand-kind", f"print: found {describe(obj)}", argument="obj")
+        hint = "print a tile, a slice, a scalar or a text"
+        raise Fault("operand-kind", f"print: found {describe(obj)}", hint, argument="obj")
     return build_op(OPS["printf"], {"fmt": f"{lead}{_literal(str(obj))}{end}", "args": ()}, "print")
 
 

@@ -81,10 +81,14 @@ def _columns(name: str, asked: Any, have: Expr) -> Expr:
     number, most = python_number(asked), constant_value(have)
     expr = scalar_expr(asked)
     if not expr.dtype.is_integer:
-        raise Fault("operand-kind", f"softmax_flash_v2: {name} is {describe(asked)}", argument=name)
+        hint = "pass the number of columns"
+        raise Fault(
+            "operand-kind", f"softmax_flash_v2: {name} is {describe(asked)}", hint, argument=name
+        )
     if number is not None and not 0 < number <= (number if most is None else most):
         message = f"softmax_flash_v2: {name} is {number}, expected 1 to {most}"
-        raise Fault("attribute-value", message, argument=name)
+        hint = "leave it out to take all columns"
+        raise Fault("attribute-value", message, hint, argument=name)
     return expr
 
 

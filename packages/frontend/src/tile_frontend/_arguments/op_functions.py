@@ -212,7 +212,7 @@ def bind(function: OpFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     elif len(args) > len(names):
         message = f"{called} takes {len(names)} {'argument' if len(names) == 1 else 'arguments'} "
         message += f"({', '.join(names)}), found {len(args)}"
-        raise Fault("arity", message, argument=len(names))
+        raise Fault("arity", message, "leave out the arguments behind these", len(names))
     given.update(zip(names, args, strict=False))
     for written, value in kwargs.items():
         name = argument_here(written, names, given)
@@ -223,7 +223,8 @@ def bind(function: OpFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
             raise Fault("unknown-argument", message, hint, written)
         if name in given:
             ways = "" if written == name else f", as {name} and as {written}"
-            raise Fault("arity", f"{called} got `{name}` twice{ways}", argument=written)
+            message = f"{called} got `{name}` twice{ways}"
+            raise Fault("arity", message, "leave one of them out", written)
         given[name] = value
     missing = [a.name for a in function.arguments if a.name not in given and a.default is REQUIRED]
     if missing:

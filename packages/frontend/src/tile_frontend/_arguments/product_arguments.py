@@ -84,7 +84,8 @@ class GemmFunction(ProductFunction):
                 return whole
             columns = Scalar(Const(0))
         if not isinstance(columns, Scalar) or not columns.expr.dtype.is_integer:
-            raise unexpected("gemm_v0: n_actual", columns)
+            hint = "pass the number of columns of C that count"
+            raise unexpected("gemm_v0: n_actual", columns, hint=hint)
         if n % FRACTAL:
             found = f"{describe(columns)}, but C has {n} columns, no multiple of 16"
             hint = "give C columns by the sixteen, or a number from outside the kernel as n_actual"
@@ -158,7 +159,8 @@ class MmaFunction(ProductFunction):
             if have is not None and number is not None:
                 if not 0 < number <= have:
                     message = f"mma: {name} is {number}, but there are {have}"
-                    raise Fault("attribute-value", message, argument=name)
+                    hint = f"write 1 to {have}"
+                    raise Fault("attribute-value", message, hint, argument=name)
                 if name == "n_actual":
                     _check_columns("mma", number, have)
             op = _part(op, parts, Const(0), size)

@@ -112,7 +112,8 @@ def _by_kind(name: str, clear: Any, real_shape: Any) -> tuple[Any, Any]:
         clear, real_shape = True if real_shape is None else real_shape, clear
     for key, value, twice in (("real_shape", clear, (list, tuple)), ("clear", real_shape, bool)):
         if isinstance(value, twice):
-            raise Fault("arity", f"{name} got `{key}` twice")
+            hint = "leave one of them out"
+            raise Fault("arity", f"{name} got `{key}` twice", hint)
     return clear, real_shape
 
 
@@ -224,7 +225,8 @@ def _real(name: str, src: Region, real_shape: Any) -> Region:
             expr = scalar_expr(size)
             if not expr.dtype.is_integer:
                 found = f"{name}: real_shape holds a {expr.dtype}"
-                raise Fault("reduce-shape", found, argument="real_shape")
+                hint = "write [rows, columns] as integers"
+                raise Fault("reduce-shape", found, hint, argument="real_shape")
             real = cut(real, position, expr)
     return real
 

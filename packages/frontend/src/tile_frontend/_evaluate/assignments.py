@@ -36,7 +36,8 @@ class AssignmentEvaluator(CallEvaluator):
 
     def _AnnAssign(self, stmt: ast.AnnAssign) -> None:
         if stmt.value is None:
-            self.fail("unsupported-syntax", "an annotation without a value", stmt)
+            hint = f"write `{ast.unparse(stmt)} = ...` with its first value"
+            self.fail("unsupported-syntax", "an annotation without a value", stmt, hint)
         annotation = self.evaluate(stmt.annotation)
         value = self.evaluate(stmt.value)
         if callable(annotation) and getattr(annotation, "dtype", None) is not None:
@@ -136,9 +137,11 @@ class AssignmentEvaluator(CallEvaluator):
             self.assign(starred, value, stmt)
         items = known_items(value)
         if items is None:
-            self.fail("unpacking", f"{describe(value)} is not a tuple", target)
+            hint = "write as many values as names, separated by commas"
+            self.fail("unpacking", f"{describe(value)} is not a tuple", target, hint)
         if len(items) != len(targets):
-            self.fail("unpacking", f"{len(items)} values for {len(targets)} names", target)
+            hint = "write as many values as names"
+            self.fail("unpacking", f"{len(items)} values for {len(targets)} names", target, hint)
         # Every right side is read before the first target changes: `a, b = b, a`.
         if len(targets) > 1 and any(self._is_place(t) for t in targets):
             items = [self._snapshot(v, "value", stmt) for v in items]
@@ -178,7 +181,9 @@ class AssignmentEvaluator(CallEvaluator):
             self._store(owner.tile, owner.indices, value, stmt)
             return
         if not isinstance(owner, Tile):
-            self.fail("not-assignable", f"an element of {describe(owner)} is assigned", target)
+            message = f"an element of {describe(owner)} is assigned"
+            hint = "build a new list, or keep the elements in a tile: T.alloc_local((n,), dtype)"
+            self.fail("not-assignable", message, target, hint)
         if isinstance(place, View):
             if isinstance(value, Pending):
                 self._no_value(value, stmt)

@@ -55,16 +55,19 @@ class CallEvaluator(ComprehensionEvaluator):
     def _python_sequence(self, node: ast.expr) -> Any:
         value = self.evaluate(node)
         if not isinstance(value, (tuple, list)):
-            self.fail("unsupported-syntax", f"`*` does not take {describe(value)}", node)
+            hint = "pass a tuple or a list"
+            self.fail("unsupported-syntax", f"`*` does not take {describe(value)}", node, hint)
         return value
 
     def _python_keywords(self, node: ast.expr, given: dict[str, Any]) -> dict[str, Any]:
         value = self.evaluate(node)
         if not isinstance(value, dict):
-            self.fail("unsupported-syntax", f"`**` does not take {describe(value)}", node)
+            hint = "pass a dict with names as keys"
+            self.fail("unsupported-syntax", f"`**` does not take {describe(value)}", node, hint)
         twice = next((name for name in value if name in given), None)
         if twice is not None:
-            self.fail("arity", f"`{twice}` is given twice", node)
+            hint = "leave one of them out"
+            self.fail("arity", f"`{twice}` is given twice", node, hint)
         return value
 
     def call(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -182,7 +185,8 @@ class CallEvaluator(ComprehensionEvaluator):
         name = ast.unparse(node.func)
         self._host_function(node, function, args, kwargs)
         if not callable(function):
-            self.fail("not-callable", f"`{name}` is {describe(function)}, not a function", node)
+            message = f"`{name}` is {describe(function)}, not a function"
+            self.fail("not-callable", message, node, "remove the parentheses")
         for keyword in node.keywords if _is_ours(function) else ():
             names = _parameters(function)
             if keyword.arg is not None and keyword.arg not in names:

@@ -64,7 +64,8 @@ def prim_func(fn: Callable[..., Any] | None = None, *, private: bool = False) ->
 
 def _traced(fn: Any, frame: FrameType) -> Func | LaunchSequence:
     if not inspect.isfunction(fn):
-        raise KernelError("prim-func", f"T.prim_func decorates functions, found {fn!r}")
+        hint = "write @T.prim_func above a `def`"
+        raise KernelError("prim-func", f"T.prim_func decorates functions, found {fn!r}", hint=hint)
     if fn.__name__ == "<lambda>":
         raise Fault("prim-func", "a lambda is no kernel", "write it with `def`")
     with tracing(fn) as trace:
@@ -197,7 +198,8 @@ class KernelEvaluator(StatementEvaluator):
                 if isinstance(e, Var) and e not in self.trace.symbols:
                     if self.trace.names.fresh(e.name) != e.name:
                         what = f"two symbolic dimensions are called `{e.name}`"
-                        self.fail("symbol-name", what, node)
+                        hint = "give one of them another name"
+                        self.fail("symbol-name", what, node, hint)
                     self.trace.symbols.add(e)
         self.trace.strides.update(tensor.strides_inside())
 
@@ -209,7 +211,8 @@ class KernelEvaluator(StatementEvaluator):
             self._place(fault, loc)
         if unique != name:
             what = f"parameter `{name}` has the name of a symbolic dimension"
-            self.fail("symbol-name", what, arg)
+            hint = "give one of them another name"
+            self.fail("symbol-name", what, arg, hint)
         match annotation:
             case TensorType(shape=shape, dtype=dtype):
                 if annotation.strides:
@@ -319,10 +322,12 @@ class Macro(Expandable):
         try:
             bound = inspect.signature(self.fn).bind(*args, **kwargs)
         except TypeError as error:
-            raise Fault("arity", f"macro `{self.__name__}`: {error}") from None
+            hint = f"it takes {inspect.signature(self.fn)}"
+            raise Fault("arity", f"macro `{self.__name__}`: {error}", hint) from None
         bound.apply_defaults()
         if trace.depth >= DEEPEST:
-            raise Fault("macro-recursion", f"macro `{self.__name__}` expands without end")
+            hint = "end it under a condition that is known while the kernel is traced"
+            raise Fault("macro-recursion", f"macro `{self.__name__}` expands without end", hint)
         trace.expansions += 1
         trace.depth += 1
         scope = Scope(self.captured, None if self.hygienic else caller)
@@ -353,5 +358,6 @@ def macro(fn: Callable[..., Any] | None = None, *, hygienic: bool = True) -> Any
         frame = sys._getframe(1)
         return lambda f: Macro(f, hygienic, capture(f, frame))
     if not inspect.isfunction(fn):
-        raise KernelError("macro", f"T.macro decorates functions, found {fn!r}")
+        hint = "write @T.macro above a `def`"
+        raise KernelError("macro", f"T.macro decorates functions, found {fn!r}", hint=hint)
     return Macro(fn, hygienic, capture(fn, sys._getframe(1)))

@@ -63,9 +63,9 @@ UNSUPPORTED: dict[str, tuple[str, str | None]] = {
     "Continue": ("`continue` here", "put it in branches of a loop, or what follows in an `if`"),
     "Try": ("`try`", "kernels have no exceptions: test the condition with `if`"),
     "TryStar": ("`try`", "kernels have no exceptions: test the condition with `if`"),
-    "Raise": ("`raise`", None),
+    "Raise": ("`raise`", "write T.device_assert(condition), or check before the kernel"),
     "FunctionDef": ("a nested function", "define it outside, with @T.macro or without"),
-    "AsyncFunctionDef": ("an async function", None),
+    "AsyncFunctionDef": ("an async function", "kernels are not coroutines"),
     "ClassDef": ("a class", "define it outside"),
     "Import": ("`import`", "import at the top of the file"),
     "ImportFrom": ("`import`", "import at the top of the file"),
@@ -73,8 +73,8 @@ UNSUPPORTED: dict[str, tuple[str, str | None]] = {
     "Nonlocal": ("`nonlocal`", "kernels capture names by value"),
     "Delete": ("`del`", "leave it out: memory is free behind the last use of a buffer"),
     "Match": ("`match`", "write if / elif / else"),
-    "AsyncFor": ("`async for`", None),
-    "AsyncWith": ("`async with`", None),
+    "AsyncFor": ("`async for`", "kernels are not coroutines"),
+    "AsyncWith": ("`async with`", "kernels are not coroutines"),
 }
 
 
@@ -160,7 +160,7 @@ class ExpressionEvaluator:
             where = f"inside the block at line {dropped.line} and ended with it"
             before = "bind it before the block, or keep it in a T.alloc_var"
             self.fail("unknown-name", f"`{node.id}` was bound {where}", node, before)
-        hint = did_you_mean(node.id, self.scope.names())
+        hint = did_you_mean(node.id, self.scope.names()) or "bind it above this line"
         self.fail("unknown-name", f"`{node.id}` is not defined", node, hint)
 
     def _lost_value(self, node: ast.Name, lost: Lost) -> None:
@@ -235,9 +235,11 @@ class ExpressionEvaluator:
                         hint += ", or compute on elements in T.Parallel"
                     self.fail("operand-type", f"{takes} {describe(value)}", node, hint)
             if isinstance(error, TypeError) or any(isinstance(v, Scalar) for v in (left, right)):
-                self.fail("operand-type", f"{takes} {describe(left)} and {describe(right)}", node)
+                message = f"{takes} {describe(left)} and {describe(right)}"
+                self.fail("operand-type", message, node, "convert one of them first")
             if isinstance(error, ZeroDivisionError):
-                self.fail("division-by-zero", f"`{symbol}`: the divisor is 0", node)
+                hint = "divide by a number other than 0"
+                self.fail("division-by-zero", f"`{symbol}`: the divisor is 0", node, hint)
             self.fail("python-error", f"{type(error).__name__}: {error}", node)
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -292,7 +294,7 @@ class ExpressionEvaluator:
         """A function of the text, evaluated where it is called."""
         a = node.args
         if a.vararg or a.kwarg or a.kwonlyargs or a.defaults:
-            self.unsupported("a lambda with more than plain parameters", node)
+            self.unsupported("a lambda with more than plain parameters", node, "write a T.macro")
         names = [arg.arg for arg in (*a.posonlyargs, *a.args)]
 
         def function(*values: Any) -> Any:
@@ -340,7 +342,8 @@ class ExpressionEvaluator:
                 what = f"{describe(owner)} is sliced again"
                 self.fail("operand-kind", what, node, "slice the buffer itself")
             if isinstance(owner, Scalar):
-                self.fail("operand-kind", f"{describe(owner)} has no elements", node)
+                hint = "index the tensor or tile that it was loaded from"
+                self.fail("operand-kind", f"{describe(owner)} has no elements", node, hint)
             self.fail("python-error", f"{type(error).__name__}: {error}", node)
 
     def _known_index(self, node: ast.Subscript, owner: Any, index: Any) -> Any:

@@ -222,7 +222,8 @@ class StatementEvaluator(ThreadEvaluator):
 
     def _While(self, stmt: ast.While) -> None:
         if stmt.orelse:
-            self.fail("unsupported-syntax", "`else` of a loop is not supported", stmt)
+            hint = "write its statements behind the loop"
+            self.fail("unsupported-syntax", "`else` of a loop is not supported", stmt, hint)
         test = self.evaluate(stmt.test)
         if not isinstance(test, Scalar):
             message = f"the condition of `while` is {describe(test)}, expected a runtime condition"
@@ -254,7 +255,8 @@ class StatementEvaluator(ThreadEvaluator):
 
     def _For(self, stmt: ast.For) -> None:
         if stmt.orelse:
-            self.fail("unsupported-syntax", "`else` of a loop is not supported", stmt)
+            hint = "write its statements behind the loop"
+            self.fail("unsupported-syntax", "`else` of a loop is not supported", stmt, hint)
         loop = self.evaluate(stmt.iter)
         numbers = unrolled_range(loop, stmt, self.scope, self.trace.in_launch)
         items = static_items(loop if numbers is None else numbers)
@@ -311,7 +313,8 @@ class StatementEvaluator(ThreadEvaluator):
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         for part in parts:
             if not isinstance(part, ast.Name):
-                self.fail("unsupported-syntax", "the target is not a name", part)
+                hint = "write a name, such as `i`"
+                self.fail("unsupported-syntax", "the target is not a name", part, hint)
         return tuple(p.id for p in parts if isinstance(p, ast.Name))
 
     def _With(self, stmt: ast.With) -> None:

@@ -125,7 +125,8 @@ class ComprehensionEvaluator(ExpressionEvaluator):
                     if isinstance(test, Scalar):
                         message = "a comprehension chooses while the kernel is traced, but the "
                         message += "condition is known only when it runs"
-                        self.fail("runtime-condition", message, node)
+                        hint = "write a loop with `if` in its body"
+                        self.fail("runtime-condition", message, node, hint)
                 if all(tests):
                     yield from self._comprehended(element, rest)
 
@@ -135,12 +136,14 @@ class ComprehensionEvaluator(ExpressionEvaluator):
             self.scope.bind(target.id, value, self.source.loc(target))
             return
         if not isinstance(target, (ast.Tuple, ast.List)):
-            self.fail("unsupported-syntax", "the target is not a name", target)
+            hint = "write a name, such as `i`"
+            self.fail("unsupported-syntax", "the target is not a name", target, hint)
         if not isinstance(value, (tuple, list)) or len(value) != len(target.elts):
             count = len(value) if isinstance(value, (tuple, list)) else 1
             message = f"an element has {count} {'value' if count == 1 else 'values'}, but there "
             message += f"are {len(target.elts)} names"
-            self.fail("loop-target", message, target)
+            hint = "write a name for each value"
+            self.fail("loop-target", message, target, hint)
         for inner, item in zip(target.elts, value, strict=True):
             self.bind_static(inner, item)
 

@@ -83,7 +83,10 @@ def sizes_of(shape: Any, what: str, least: int = 1) -> tuple[Expr, ...]:
     """Sizes, which may be run-time values; a Fault for other values. Tensors may be empty."""
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not sizes:
-        raise Fault("shape", f"{what} has no dimensions, expected at least one", argument="shape")
+        hint = "write a size for each dimension, such as (16, 64)"
+        raise Fault(
+            "shape", f"{what} has no dimensions, expected at least one", hint, argument="shape"
+        )
     return tuple(_dim(size, i, what, least) for i, size in enumerate(sizes))
 
 
@@ -277,7 +280,10 @@ def make_nz_layout(buffer: Tile) -> TileLayout:
 
 def _layout(buffer: Any, layout: Layout, name: str) -> TileLayout:
     if not isinstance(buffer, Tile):
-        raise Fault("layout", f"{name} takes a buffer, found {describe(buffer)}", argument="buffer")
+        hint = "pass a tile of T.alloc_L1 or T.alloc_shared"
+        raise Fault(
+            "layout", f"{name} takes a buffer, found {describe(buffer)}", hint, argument="buffer"
+        )
     return TileLayout(buffer, layout)
 
 
@@ -291,7 +297,8 @@ def annotate_layout(layouts: Mapping[Any, Any]) -> None:
     for tile, value in _pairs("annotate_layout", layouts):
         if tile.memory not in (Memory.L1, Memory.SHARED):
             message = f"`{tile.name}` is in {tile.memory.value}, but only l1 has layouts"
-            raise Fault("layout", message, argument="layouts")
+            hint = "leave it out: tiles elsewhere lie in rows"
+            raise Fault("layout", message, hint, argument="layouts")
         if not isinstance(value, TileLayout) or value.tile is not tile:
             what, hint = f"the layout of `{tile.name}`", "write {buf: make_zn_layout(buf)}"
             raise unexpected(what, value, "", hint, "layouts", "layout")
@@ -318,9 +325,11 @@ def _pairs(name: str, mapping: Any) -> list[tuple[Tile, Any]]:
     trace = current(name)
     if not isinstance(mapping, Mapping):
         message = f"{name} takes a dict of buffers, found {describe(mapping)}"
-        raise Fault("annotation", message, argument=0)
+        hint = f"write T.{name}({{tile: value}})"
+        raise Fault("annotation", message, hint, argument=0)
     for tile in mapping:
         if tile not in trace.allocations:
             message = f"{name}: {describe(tile)} is not a buffer allocated in this kernel"
-            raise Fault("annotation", message, argument=0)
+            hint = "pass the name of a tile that this kernel allocates"
+            raise Fault("annotation", message, hint, argument=0)
     return list(mapping.items())

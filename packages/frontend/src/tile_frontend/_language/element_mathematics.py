@@ -233,7 +233,8 @@ def _formula(name: str, build: Callable[..., Expr], native: Callable[..., float]
             return math.inf
         except (TypeError, ValueError, ArithmeticError) as error:
             shown = ", ".join(map(repr, numbers))
-            raise Fault("math-domain", f"{name}({shown}): {error}") from None
+            hint = "pass a number for which the function is defined"
+            raise Fault("math-domain", f"{name}({shown}): {error}", hint) from None
 
     apply.__name__ = apply.__qualname__ = name
     apply.__doc__ = build.__doc__

@@ -205,7 +205,8 @@ class BranchFrame(Frame):
             hint = "write `with T.If(cond), T.Then():`; T.Else stands inside the T.If block"
             raise Fault("branch-missing", f"T.{self.name} stands in no T.If", hint)
         if self.name in owner.branches:
-            raise Fault("branch-twice", f"this T.If has a second T.{self.name}")
+            hint = f"write all its statements in one `with T.{self.name}():`"
+            raise Fault("branch-twice", f"this T.If has a second T.{self.name}", hint)
         # A T.Then inside this branch needs a T.If of its own.
         trace.branches.append(None)
         try:

@@ -112,7 +112,10 @@ def Persistent(
     named = [*((e, "domain") for e in extents), (size, "wave_size"), (position, "index")]
     for expr, name in named:
         if not expr.dtype.is_integer:
-            raise Fault("loop-bound", f"{name} is {expr.dtype}, expected integers", argument=name)
+            hint = "cast it to int32"
+            raise Fault(
+                "loop-bound", f"{name} is {expr.dtype}, expected integers", hint, argument=name
+            )
     return PersistentLoop(extents, size, position, group)
 
 
@@ -265,7 +268,8 @@ def Parallel(
     """Independent iterations, run as vector operations. Options for the threads and registers
     of a GPU have no effect: `coalesced_width`, `loop_layout`, `prefer_async`, `annotations`."""
     if not extents:
-        raise Fault("arity", "T.Parallel has no extents, expected one or two")
+        hint = "write the sizes of the tile: T.Parallel(rows, columns)"
+        raise Fault("arity", "T.Parallel has no extents, expected one or two", hint)
     return Loop("Parallel", LoopKind.PARALLEL, tuple(_bounds("Parallel", e, None) for e in extents))
 
 
@@ -280,7 +284,8 @@ def vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> Loop
 def grid(*extents: Any) -> Loop:
     """Nested sequential loops."""
     if not extents:
-        raise Fault("arity", "T.grid has no extents, expected at least one")
+        hint = "write the extents: T.grid(m, n)"
+        raise Fault("arity", "T.grid has no extents, expected at least one", hint)
     return Loop("grid", LoopKind.SERIAL, tuple(_bounds("grid", e, None) for e in extents))
 
 

@@ -52,7 +52,8 @@ def _numbers(*values: Any) -> list[Any] | None:
 
 def _divisor(b: Any) -> None:
     if python_number(b) == 0:
-        raise Fault("division-by-zero", "the divisor is 0", argument="b")
+        hint = "divide by a number other than 0"
+        raise Fault("division-by-zero", "the divisor is 0", hint, argument="b")
 
 
 def ceildiv(a: Any, b: Any, dtype: Any = None) -> Any:
@@ -167,14 +168,16 @@ def assume(condition: Any) -> None:
     if python_number(condition) is None and not isinstance(condition, Scalar):
         raise unexpected("assume: the condition", condition)
     if python_number(condition) == 0:
-        raise Fault("operand-kind", "assume: the condition is false", argument="condition")
+        hint = "leave the call out, or correct the condition"
+        raise Fault("operand-kind", "assume: the condition is false", hint, argument="condition")
 
 
 def infinity(dtype: Any) -> Scalar:
     """Positive infinity of a float type."""
     target = element_type(dtype)
     if not target.is_float:
-        raise Fault("operand-type", f"{target} has no infinity", argument="dtype")
+        hint = "write float16, bfloat16 or float32"
+        raise Fault("operand-type", f"{target} has no infinity", hint, argument="dtype")
     return Scalar(Const(math.inf, target))
 
 
@@ -198,11 +201,13 @@ def symbolic(name: str, dtype: Any = "int32") -> Any:
         return tuple(symbolic(each, dtype) for each in several)
     if not isinstance(name, str) or not name.isidentifier():
         message = f"a symbolic dimension is called {describe(name)}, expected a name"
-        raise Fault("symbol-name", message, argument="name")
+        hint = 'write a Python name: T.symbolic("m")'
+        raise Fault("symbol-name", message, hint, argument="name")
     target = element_type(dtype)
     if not target.is_integer:
         message = f"`{name}` is {target}, expected an integer type"
-        raise Fault("symbol-type", message, argument="dtype")
+        hint = "write int32 or int64"
+        raise Fault("symbol-type", message, hint, argument="dtype")
     return Scalar(ir.Var(name, target))
 
 
@@ -228,7 +233,8 @@ def _computed(name: str, slug: str, native: Function, build: Function, *values: 
         return native(*numbers)
     except (TypeError, ValueError, ArithmeticError) as error:
         shown = ", ".join(map(repr, numbers))
-        raise Fault(slug, f"{name}({shown}): {error}") from None
+        hint = "pass numbers for which the function is defined"
+        raise Fault(slug, f"{name}({shown}): {error}", hint) from None
 
 
 def _real(name: str, doc: str, native: Function, build: Function | None = None) -> Function:

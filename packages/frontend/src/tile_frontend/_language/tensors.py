@@ -69,7 +69,8 @@ class _StridedTensorProxy:
 
     def __getitem__(self, key: Any) -> TensorType:
         if not isinstance(key, tuple) or len(key) not in (2, 3):
-            raise Fault("arity", "T.StridedTensor[...]: expected shape, strides, dtype")
+            hint = 'write T.StridedTensor[(m, n), (stride, 1), "float16"]'
+            raise Fault("arity", "T.StridedTensor[...]: expected shape, strides, dtype", hint)
         return self(*key)
 
     def __repr__(self) -> str:

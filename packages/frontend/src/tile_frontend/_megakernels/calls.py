@@ -39,5 +39,6 @@ def named_scalars(calls: Sequence[TaskCall]) -> Mapping[str, Var]:
                 earlier = found.setdefault(given, Var(given, param.dtype))
                 if earlier.dtype != param.dtype:
                     message = f"task `{call.name}`: `{given}` is {param.dtype} here, and "
-                    raise Fault("dtype-mismatch", f"{message}{earlier.dtype} elsewhere")
+                    hint = "give the two scalars different names"
+                    raise Fault("dtype-mismatch", f"{message}{earlier.dtype} elsewhere", hint)
     return found

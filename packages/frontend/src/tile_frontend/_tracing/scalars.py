@@ -120,12 +120,14 @@ class Scalar(Value):
 
     def __round__(self, digits: int | None = None) -> Scalar:
         if digits is not None:
-            raise Fault("operand-type", "a runtime value is rounded to whole numbers only")
+            hint = "scale the value, round it and scale it back"
+            raise Fault("operand-type", "a runtime value is rounded to whole numbers only", hint)
         return Scalar(unary("round", self.expr))
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
-            raise Fault("operand-type", "pow of a runtime value takes no modulus")
+            hint = "write `x**y % m`"
+            raise Fault("operand-type", "pow of a runtime value takes no modulus", hint)
         return power_scalar(self, other) if is_scalar(other) else NotImplemented
 
     def __rpow__(self, other: Any) -> Any:
@@ -280,7 +282,8 @@ def _integer(number: int, like: DType | None) -> Expr:
     if like is not None and (like.is_float or (like.is_integer and _fits(number, like))):
         return as_expr(number, like)
     if not _fits(number, UINT64) and not _fits(number, INT64):
-        raise Fault("number-range", f"{number} does not fit in 64 bits")
+        hint = "write a number from -2**63 to 2**64 - 1"
+        raise Fault("number-range", f"{number} does not fit in 64 bits", hint)
     wide = INT64 if _fits(number, INT64) else UINT64
     return Const(number, INT32 if _fits(number, INT32) else wide)
 

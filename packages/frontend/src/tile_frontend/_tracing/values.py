@@ -201,7 +201,9 @@ class Tile(Value):
         if self._buffer is None:
             trace = CURRENT.get()
             if trace is None:
-                raise Fault("outside-kernel", "a buffer is used outside the kernel it belongs to")
+                message = "a buffer is used outside the kernel it belongs to"
+                hint = "allocate it in this kernel, or pass a tensor as a parameter"
+                raise Fault("outside-kernel", message, hint)
             trace.name_tile(self, self.memory.value, trace.ANONYMOUS)
         assert self._buffer is not None, "naming settles the buffer"
         return self._buffer

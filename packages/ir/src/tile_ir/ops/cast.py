@@ -104,7 +104,8 @@ def _cast_pair(op: Op, target: Target) -> Problem | None:
     if mode not in legal:
         message = f"cast: {pair[0]} to {pair[1]} does not take {mode.upper()}, expected one of "
         message += f"{', '.join(m.upper() for m in legal)}"
-        return Problem("cast-mode", message, "mode")
+        hint = f"write {legal[0].upper()}"
+        return Problem("cast-mode", message, "mode", hint)
     return None
 
 

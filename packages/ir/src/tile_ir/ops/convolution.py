@@ -56,7 +56,8 @@ def _sizes(op: Op, target: Target) -> Problem | None:
             return Problem("attribute-value", message, name)
     if min(positions(op)) < 1:
         message = "im2col: the kernel is larger than the padded image"
-        return Problem("attribute-value", message, "kernel_h")
+        hint = "pad the image, or take a smaller kernel"
+        return Problem("attribute-value", message, "kernel_h", hint)
     return None
 
 
@@ -92,7 +93,8 @@ def _part(op: Op, target: Target) -> Problem | None:
     k_pos, columns = numbers["k_pos"], op.attr("kernel_h") * op.attr("kernel_w") * channels
     if k_pos is not None and k_ext is not None and k_pos + k_ext > columns:
         message = f"im2col: k ends at {k_pos + k_ext}, but there are {columns}"
-        return Problem("attribute-value", message, "k_ext")
+        hint = f"load at most {columns - k_pos} columns"
+        return Problem("attribute-value", message, "k_ext", hint)
     return None
 
 

@@ -42,14 +42,16 @@ def check_count(op: Op, target: Target) -> Problem | None:
         return None
     number = constant_value(count)
     if not count.dtype.is_integer:
-        return Problem("operand-kind", f"{op.opdef.called}: count is {count.dtype}", "count")
+        hint = "pass an integer"
+        return Problem("operand-kind", f"{op.opdef.called}: count is {count.dtype}", "count", hint)
     for name in (d.name for d in op.opdef.operands if d.memories and d.name != "scratch"):
         region = op.region(name)
         have = constant_value(element_count(region))
         if number is not None and (number < 0 or (have is not None and number > have)):
             message = f"{op.opdef.called}: count is {number}, but {name} "
             message += f"`{region.buffer.name}` has {shape_text(region)}"
-            return Problem("count-range", message, "count")
+            hint = "write 0 or more" if have is None else f"write 0 to {have}"
+            return Problem("count-range", message, "count", hint)
         if not is_contiguous(region):
             found = "is not contiguous, so count has no meaning"
             hint = "slice to what is wanted, or copy the slice to a buffer of its own"

@@ -124,7 +124,8 @@ def _shapes(op: Op, target: Target) -> Problem | None:
         return Problem("shape-mismatch", message, "B", hint)
     if (m, n) != c:
         found = f"is [{text(c[0])}, {text(c[1])}], but A and B give [{text(m)}, {text(n)}]"
-        return op.problem("C", "shape-mismatch", found)
+        hint = f"allocate C as [{text(m)}, {text(n)}]"
+        return op.problem("C", "shape-mismatch", found, hint)
     return None
 
 

@@ -23,7 +23,8 @@ def _format(op: Op, target: Target) -> Problem | None:
     directives = [d for d in DIRECTIVE.findall(op.attr("fmt")) if d != "%"]
     for d in directives:
         if d[-1] not in CONVERSIONS:
-            return Problem("printf-format", f"printf: %{d} is not supported", "fmt")
+            hint = f"write one of %{', %'.join(CONVERSIONS)}"
+            return Problem("printf-format", f"printf: %{d} is not supported", "fmt", hint)
     for d, operand in zip(directives, op.operands, strict=False):
         if isinstance(operand, Region) and d[-1] not in ADDRESSES:
             message = f"printf: %{d} stands for the buffer `{operand.buffer.name}`"
@@ -38,11 +39,13 @@ def _format(op: Op, target: Target) -> Problem | None:
             hint = "use %f for floats, %d for integers, or T.cast the argument"
             return Problem("printf-format", f"printf: %{d} stands for {kind}", "args", hint)
     if len(directives) != len(op.operands):
+        hint = "write one directive for each argument"
         return Problem(
             "printf-format",
             f"printf: the format has {len(directives)} directives, "
             f"found {len(op.operands)} arguments",
             "fmt",
+            hint,
         )
     return None
 
@@ -74,7 +77,8 @@ def _dumpable(op: Op, target: Target) -> Problem | None:
         return None
     message = f"dump_tensor: buffer `{buffer.buffer.name}` is in {buffer.memory.value}, of which "
     message += f"{target.name} can print nothing"
-    return Problem("operand-memory", message, "buffer")
+    hint = "dump the tile that was copied there, or what is copied out of it"
+    return Problem("operand-memory", message, "buffer", hint)
 
 
 def _core_of_condition(op: Op) -> tuple[Core, Pipe]:

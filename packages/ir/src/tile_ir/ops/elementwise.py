@@ -333,7 +333,8 @@ def _fill_width(op: Op, target: Target) -> Problem | None:
     value = op.operand("value") if op.opdef.operands[-1].name == "value" else None
     if dst.dtype.bits == 64 and isinstance(value, Expr) and not is_constant(value, 0):
         message = f"{op.opdef.called}: {dst.dtype} can only be filled with 0"
-        return Problem("fill-width", message, "value")
+        hint = "fill an int32 tile and cast it"
+        return Problem("fill-width", message, "value", hint)
     return None
 
 

@@ -94,7 +94,8 @@ def _matrices(op: Op, target: Target) -> Problem | None:
     for name in ("dst", "src0"):
         if len(op.region(name).dims) < 2:
             found = "has one dimension, expected rows and columns"
-            return op.problem(name, "shape-mismatch", found)
+            hint = "allocate it with two dimensions, or slice rows and columns"
+            return op.problem(name, "shape-mismatch", found, hint)
         problem = one_matrix(op, name, target)
         if problem is not None:
             return problem
@@ -247,7 +248,8 @@ def _brcb_sizes(op: Op, target: Target) -> Problem | None:
     dst = op.region("dst")
     if not 0 <= repeat <= MAX_REPEATS:
         message = f"{op.opdef.called}: repeat is {repeat}, expected 0 to {MAX_REPEATS}"
-        return Problem("attribute-value", message, "repeat")
+        hint = "split the call into several"
+        return Problem("attribute-value", message, "repeat", hint)
     for name, value, least in (("dst_blk_stride", step, 1), ("dst_rep_stride", pitch, 0)):
         if not least <= value <= 65535:
             message = f"{op.opdef.called}: {name} is {value}, expected {least} to 65535"

@@ -190,7 +190,8 @@ def _block_sizes(op: Op, target: Target) -> Problem | None:
         return None
     if not 0 <= repeats <= MAX_REPEATS:
         message = f"gatherb: repeat is {repeats}, expected 0 to {MAX_REPEATS}"
-        return Problem("repeat-range", message, "repeat")
+        hint = "split the call into several"
+        return Problem("repeat-range", message, "repeat", hint)
     last = (repeats - 1) * repeat + (BLOCKS_PER_REPEAT - 1) * (block or 1) + 1
     dst = op.region("dst")
     needed = {

@@ -29,7 +29,8 @@ def _interpolation_types(op: Op, target: Target) -> Problem | None:
     for name, dtype in (("src0", FLOAT16), ("src0_offset", UINT32), ("src1", FLOAT16)):
         region = op.region(name)
         if region.dtype is not dtype:
-            return op.problem(name, "operand-dtype", f"is {region.dtype}, expected {dtype}")
+            hint = f"allocate it as {dtype}, or cast it first"
+            return op.problem(name, "operand-dtype", f"is {region.dtype}, expected {dtype}", hint)
     return None
 
 
@@ -58,11 +59,13 @@ def _interpolation_shape(op: Op, target: Target) -> Problem | None:
                 f"{across} with v_repeat {down}, together more than {MAX_REPEATS} repeats",
             )
         )
-        return Problem("attribute-value", f"{op.opdef.called}: {name} is {what}", name)
+        hint = "split the call into several"
+        return Problem("attribute-value", f"{op.opdef.called}: {name} is {what}", name, hint)
     src1 = op.region("src1")
     if not src1.is_whole() or elements_bound(src1) % 8:
         found = f"has {shape_text(src1)}, expected a whole buffer of a multiple of 8"
-        return op.problem("src1", "shape-mismatch", found)
+        hint = "allocate it with a multiple of 8 elements, and pass it whole"
+        return op.problem("src1", "shape-mismatch", found, hint)
     last = ((op.attr("mask") - 1) // 16) * op.attr("dst_blk_stride") * 16
     weights = across * down * (8 if op.attr("repeat_mode") else 1)
     return long_enough(

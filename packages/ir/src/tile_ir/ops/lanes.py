@@ -55,7 +55,8 @@ def _same_places(op: Op, target: Target) -> Problem | None:
         terms, constant = linear_form(distance)
         if constant % unit and all(f % unit == 0 for f in terms.values()):
             found = f"starts rows {constant % unit} elements further inside a block than src"
-            return op.problem("dst", "operand-alignment", found)
+            hint = f"start both at multiples of {unit} elements"
+            return op.problem("dst", "operand-alignment", found, hint)
     return None
 
 

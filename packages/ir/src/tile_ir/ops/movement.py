@@ -204,12 +204,17 @@ def _copy_direction(op: Op, target: Target) -> Problem | None:
         return Problem("copy-direction", message, "dst", route(direction))
     transpose, relu, pad = op.attr("transpose"), op.attr("enable_relu"), op.attr("pad_value")
     if transpose and direction not in TRANSPOSING:
-        return Problem("copy-option", "copy: transpose is only for l1 to l0a or l0b", "transpose")
+        hint = "turn the tile where it is loaded to l0a or l0b"
+        return Problem(
+            "copy-option", "copy: transpose is only for l1 to l0a or l0b", "transpose", hint
+        )
     if relu and direction not in CLAMPING:
         message = "copy: enable_relu is only for l0c to gm, ub or l1"
-        return Problem("copy-option", message, "enable_relu")
+        hint = "call T.tile.relu on the tile in ub"
+        return Problem("copy-option", message, "enable_relu", hint)
     if pad is not None and direction not in PADDING:
-        return Problem("copy-option", "copy: pad_value is only for gm to ub", "pad_value")
+        hint = "fill the tile before the copy"
+        return Problem("copy-option", "copy: pad_value is only for gm to ub", "pad_value", hint)
     return None
 
 
@@ -296,7 +301,8 @@ def _packed_copy(op: Op, target: Target) -> Problem | None:
         )
     if op.opdef is COPY and op.attr("pad_value"):
         message = f"copy: {src.dtype} tiles are padded with zeros only"
-        return Problem("copy-option", message, "pad_value")
+        hint = "fill the tile with the value before the copy"
+        return Problem("copy-option", message, "pad_value", hint)
     for name, region in (("src", src), ("dst", dst)):
         terms, start = linear_form(element_offset(region))
         if start % 2 and all(factor % 2 == 0 for factor in terms.values()):

@@ -34,7 +34,8 @@ def _word(op: Op, target: Target) -> Problem | None:
     if constant_value(element_count(word)) != 1:
         return op.problem("word", "shape-mismatch", "is more than one word", "name one element")
     if isinstance(value, Expr) and not value.dtype.is_integer:
-        return Problem("operand-kind", f"{op.opdef.called}: value is {value.dtype}", "value")
+        hint = "pass an integer"
+        return Problem("operand-kind", f"{op.opdef.called}: value is {value.dtype}", "value", hint)
     return None
 
 
@@ -54,7 +55,8 @@ def _in_one_piece(op: Op, target: Target) -> Problem | None:
             return op.problem(name, "strided-operand", "is not contiguous", hint)
     counts = [simplify(element_count(_here(region))) for region in (src, dst)]
     if counts[0] != counts[1]:
-        return op.problem("dst", "shape-mismatch", "has another number of elements than src")
+        hint = "slice both to one size"
+        return op.problem("dst", "shape-mismatch", "has another number of elements than src", hint)
     if is_far(src) and is_far(dst):
         hint = "copy through a tensor of your own"
         return Problem(

@@ -36,10 +36,12 @@ def _sizes(op: Op, target: Target) -> Problem | None:
     if size is None or turned is None or len(src.dims) < 2 or len(dst.dims) < 2:
         found = f"has {shape_text(src)} and dst `{dst.buffer.name}` {shape_text(dst)}, expected "
         found += "matrices of fixed sizes"
-        return op.problem("src", "shape-mismatch", found)
+        hint = "allocate both with two dimensions of Python ints"
+        return op.problem("src", "shape-mismatch", found, hint)
     if turned != (size[1], size[0]):
         found = f"is {list(turned)}, but src `{src.buffer.name}` turned is {[size[1], size[0]]}"
-        return op.problem("dst", "shape-mismatch", found)
+        hint = f"allocate dst as [{size[1]}, {size[0]}]"
+        return op.problem("dst", "shape-mismatch", found, hint)
     if size[0] % SIDE or size[1] % SIDE:
         found = f"is {list(size)}, expected multiples of {SIDE}"
         hint = "pad the tile to whole squares of 16 x 16"

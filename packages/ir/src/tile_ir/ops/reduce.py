@@ -97,7 +97,8 @@ def _result(op: Op, target: Target) -> Problem | None:
             None if wanted is None else f"allocate `{dst.buffer.name}` with the shape ({wanted},)",
         )
     if not is_contiguous(dst):
-        return op.problem("dst", "shape-mismatch", "is not contiguous")
+        hint = "allocate dst for the result alone"
+        return op.problem("dst", "shape-mismatch", "is not contiguous", hint)
     return None
 
 

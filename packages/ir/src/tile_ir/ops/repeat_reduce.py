@@ -278,10 +278,14 @@ def _integers(op: Op, *names: str) -> Problem | None:
     for name in names:
         value = op.operand(name)
         if isinstance(value, Expr) and not value.dtype.is_integer:
-            return Problem("operand-kind", f"{op.opdef.called}: {name} is {value.dtype}", name)
+            hint = "pass an integer"
+            return Problem(
+                "operand-kind", f"{op.opdef.called}: {name} is {value.dtype}", name, hint
+            )
         number = _number(op, name)
         if number is not None and number < 0:
-            return Problem("count-range", f"{op.opdef.called}: {name} is {number}", name)
+            hint = "write 0 or more"
+            return Problem("count-range", f"{op.opdef.called}: {name} is {number}", name, hint)
     return None
 
 
@@ -320,7 +324,10 @@ def _rows_shape(op: Op, target: Target) -> Problem | None:
         hint = f"pad rows to a multiple of {step // dtype.size} elements"
         return Problem("row-alignment", message, "inner", hint)
     if inner is not None and n is not None and n > inner:
-        return Problem("count-range", f"{op.opdef.called}: n is {n}, but rows have {inner}", "n")
+        hint = f"write 0 to {inner}"
+        return Problem(
+            "count-range", f"{op.opdef.called}: n is {n}, but rows have {inner}", "n", hint
+        )
     return long_enough(op, {"dst": outer, "src": (outer - 1) * (inner or 0) + (n or 0)})
 
 

@@ -82,7 +82,8 @@ def _counts_inside(op: Op, target: Target) -> Problem | None:
         if count is not None and total is not None and not 0 <= count <= total:
             message = f"{op.opdef.called}: {name} is {count}, but src `{src.buffer.name}` has "
             message += f"{total} elements"
-            return Problem("sort-count", message, name)
+            hint = f"write 0 to {total}"
+            return Problem("sort-count", message, name, hint)
     return None
 
 
@@ -141,7 +142,8 @@ def _sortable_rows(op: Op, target: Target) -> Problem | None:
         return None
     message = f"topk_rows: src has {shape_text(op.region('src'))} and dst "
     message += f"{shape_text(op.region('dst'))}, expected rows of whole blocks without gaps"
-    return Problem("sort-size", message, "src")
+    hint = "allocate rows of a multiple of 8 values and pairs"
+    return Problem("sort-size", message, "src", hint)
 
 
 def _number(op: Op, name: str) -> int:
@@ -264,7 +266,8 @@ def _list_sizes(op: Op, target: Target) -> Problem | None:
         if count is not None and (count % 2 or count // 2 > MAX_LIST):
             message = f"merge_sort: `{region.buffer.name}` has {shape_text(region)}, expected "
             message += f"pairs, at most {MAX_LIST} of them"
-            return Problem("merge-size", message, "srcs")
+            hint = "merge parts of the lists, one after another"
+            return Problem("merge-size", message, "srcs", hint)
     return exact_sizes(op, target)
 
 
@@ -311,7 +314,8 @@ def _same_pairs(op: Op, target: Target) -> Problem | None:
     if count is not None and (count % 2 or count // 2 > MAX_LIST):
         message = f"merge_top: `{src.buffer.name}` has {shape_text(src)}, expected pairs, at most "
         message += f"{MAX_LIST} of them"
-        return Problem("merge-size", message, "src")
+        hint = "merge parts of the list, one after another"
+        return Problem("merge-size", message, "src", hint)
     return exact_sizes(op, target)
 
 
@@ -329,7 +333,8 @@ def _number_inside(op: Op, target: Target) -> Problem | None:
     if number is not None and (number % 2 or (have is not None and not 0 <= number <= have)):
         message = f"{op.opdef.called}: num is {number}, expected an even number, at most that of "
         message += f"dst `{dst.buffer.name}` {shape_text(dst)}"
-        return Problem("count-range", message, "num")
+        hint = "write two elements for each pair"
+        return Problem("count-range", message, "num", hint)
     return None
 
 

@@ -52,7 +52,8 @@ def _flag_pair(op: Op, target: Target) -> Problem | None:
         return Problem("flag-pair", message, "dst_pipe", hint)
     if not cores_with(op, target):
         message = f"{op.opdef.called}: no core has a flag from {pair[0]} to {pair[1]}"
-        return Problem("flag-pair", message, "dst_pipe")
+        hint = 'order all pipes with T.pipe_barrier("ALL")'
+        return Problem("flag-pair", message, "dst_pipe", hint)
     return _identifier(op, "event_id", target.encoded_events_per_pair)
 
 
@@ -60,7 +61,8 @@ def _identifier(op: Op, name: str, count: int) -> Problem | None:
     value = op.operand(name)
     number = constant_value(value) if isinstance(value, Expr) else None
     if isinstance(value, Expr) and not value.dtype.is_integer:
-        return Problem("operand-kind", f"{op.opdef.called}: {name} is {value.dtype}", name)
+        hint = "pass an integer"
+        return Problem("operand-kind", f"{op.opdef.called}: {name} is {value.dtype}", name, hint)
     if number is not None and not 0 <= number < count:
         message = f"{op.opdef.called}: {name} is {number}, expected 0 to {count - 1}"
         return Problem("flag-id", message, name)

@@ -46,7 +46,8 @@ def tasks_of(func: Func) -> Iterator[Func]:
     loops = task_loops(func)
     if len(loops) != len(_around(func)):
         other = next(s for s in _around(func) if s not in loops)
-        raise KernelError("task-text", "a statement stands beside tasks", other.loc)
+        hint = "write the statement into a task"
+        raise KernelError("task-text", "a statement stands beside tasks", other.loc, hint)
     for loop in loops:
         yield _kernel(func, loop)
 
