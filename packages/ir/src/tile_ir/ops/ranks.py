@@ -128,7 +128,7 @@ OPS = (
         namespace=None,
         spelling="put_async",
         # Requests go through 64 bytes of ub.
-        operands=(source("src", GM), destination("dst", GM), destination("through", UB, INT32)),
+        operands=(source("src", GM), destination("dst", GM), updated("through", UB, INT32)),
         # Between barriers of all pipes.
         placement=on(Core.VECTOR, Pipe.MTE3),
         axes=whole,
@@ -143,7 +143,7 @@ OPS = (
         ascend_c="aclshmemx_sdma_quiet",
         namespace=None,
         spelling="wait",
-        operands=(destination("through", UB, INT32),),
+        operands=(updated("through", UB, INT32),),
         placement=on(Core.VECTOR, Pipe.MTE3),
         axes=whole,
         effect=Effect.AWAIT_ENGINE,
