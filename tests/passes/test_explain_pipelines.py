@@ -10,7 +10,8 @@ import golden
 import pytest
 
 from tile_ir import DEFAULT_TARGET, Func, Memory, Target, parse
-from tile_passes import EXPLANATIONS
+from tile_passes import EXPLANATIONS, PIPELINE, run_passes
+from tile_passes.analysis.memory_use import memory_max_live, memory_peak
 
 HERE = Path(__file__).parent / "pipeline_across_cores"
 
@@ -69,11 +70,25 @@ def test_what_keeps_statements_in_their_order(line: str, why: str) -> None:
     assert told(func)[0] == f"loop `i` at line 8: one stage, because {why}"
 
 
+def with_ub(size: int) -> Target:
+    return replace(DEFAULT_TARGET, capacity={**DEFAULT_TARGET.capacity, Memory.UB: size})
+
+
 def test_no_room_for_versions() -> None:
-    small = replace(DEFAULT_TARGET, capacity={**DEFAULT_TARGET.capacity, Memory.UB: 2048})
-    first, *more = told(source("kept_for_the_next_stage"), small)
-    assert "one stage, because the versions of more stages take" in first and not more
-    assert "bytes of ub, which has 2048 (line 8)" in first
+    first, *more = told(source("kept_for_the_next_stage"), with_ub(1024))
+    assert "one stage, because the versions of more stages take 2048" in first and not more
+    assert "bytes of ub, which has 1024 (line 8)" in first
+
+
+def test_room_for_versions_where_others_are_not_live() -> None:
+    """From their first use to their last, the buffers of both stages need more than there is."""
+    func, small = source("kept_for_the_next_stage"), with_ub(2048)
+    assert told(func, small)[0].endswith(": 2 stages, the last an iteration behind the first")
+    names = [p.name for p in PIPELINE]
+    first, last = names.index("pipeline_across_cores"), names.index("plan_memory")
+    skewed = run_passes(func, PIPELINE[first : first + 1], small).func
+    assert memory_max_live(skewed, small)[Memory.UB] > 2048
+    assert memory_peak(run_passes(func, PIPELINE[first : last + 1], small).func)[Memory.UB] <= 2048
 
 
 def test_no_loop() -> None:
@@ -126,3 +141,32 @@ def test_versions_without_room_are_a_table() -> None:
         "u 3 x 98304 = 294912 bytes float32[24576] line 5",
         "w 3 x 256 = 768 bytes float32[1, 64] line 6",
     ]
+
+
+def test_versions_go_to_what_moves_the_most_bytes_in_all() -> None:
+    """`part` is smaller than `s`, but an iteration of the outer loop moves it eight times."""
+    text = """file 0 "k.py"
+func "k" phase split automatic memory sync @0:1:1 {
+  tensor $A: float32 [64, 16384] @0:1:1
+  tensor $B: float32 [64, 8, 12288] @0:1:1
+  tensor $C: float32 [64, 16384] @0:1:1
+  launch blocks(1) %cid %vid threads any @0:2:1 {
+    alloc $s: ub float32 [16384] @0:5:1
+    alloc $part: ub float32 [12288] @0:6:1
+    section vector @0:8:1 {
+      for %i: int32 in pipelined(0, 64) stages 2 @0:8:1 {
+        copy_gm_ub($A[%i:+1, 0:+16384], $s) {pad_value=0.0} @0:9:1
+        exp($s, $s) @0:10:1
+        for %j: int32 in pipelined(0, 8) stages 2 @0:11:1 {
+          copy_gm_ub($B[%i:+1, %j:+1, 0:+12288], $part) {pad_value=0.0} @0:12:1
+          add($s[0:+12288], $s[0:+12288], $part) @0:13:1
+        }
+        copy_ub_gm($s, $C[%i:+1, 0:+16384]) @0:14:1
+      }
+    }
+  }
+}
+"""
+    lines = EXPLANATIONS["inject_pipeline"](parse(text), DEFAULT_TARGET).splitlines()
+    versions = [line for line in lines if line.startswith("versions:")]
+    assert versions == ["versions: `part` 2"], lines

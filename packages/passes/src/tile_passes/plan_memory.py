@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import combinations
 
-from tile_ir import Alloc, Automatic, Buffer, Func, Memory, Phase, Target, buffer_bytes
+from tile_ir import Alloc, Automatic, Buffer, Func, Memory, Phase, Target
 from tile_ir.analysis import Sharing
 from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis.in_place import InPlacePair, in_place_pairs
 from tile_passes.analysis.live_ranges import interfere
 from tile_passes.analysis.liveness import Liveness, liveness
 from tile_passes.memory.allocate import allocate
-from tile_passes.memory.allocation_problem import AllocationProblem, Interval, Pair
+from tile_passes.memory.allocation_problem import AllocationProblem, Pair
 from tile_passes.memory.bank_starts import bank_starts
 from tile_passes.memory.overflow import overflow_by_hand, overflow_by_liveness
 from tile_passes.memory.side_by_side import Addresses, end_of, side_by_side
@@ -104,37 +104,18 @@ def _addresses(allocs: Sequence[Alloc], facts: _Facts, memory: Memory, target: T
     if end_of(apart) <= capacity:
         return apart
     live = facts.live
-    here = [i for i, a in enumerate(live.buffers) if a.buffer.memory is memory]
     found = None
     if facts.by_hand:
-        found = allocate(_problem(facts, here, memory, facts.waits), thorough=False)
+        problem = AllocationProblem.of(live, memory, target, facts.in_place, facts.waits)
+        found = allocate(problem, thorough=False)
     if found is None or found.addresses is None:
         if end_of(stacked) <= capacity and _scratch_is_apart_in_time(allocs, live):
             return stacked
-        found = allocate(_problem(facts, here, memory, frozenset()))
+        found = allocate(AllocationProblem.of(live, memory, target, facts.in_place))
     if found.addresses is None:
         raise overflow_by_liveness(live, memory, target, found.certain)
+    here = live.inside(memory)
     return {live.buffers[i]: address for i, address in zip(here, found.addresses, strict=True)}
-
-
-def _problem(
-    facts: _Facts, here: Sequence[int], memory: Memory, apart: Iterable[Pair]
-) -> AllocationProblem:
-    """The buffers of a memory, by their numbers `here` among all."""
-    live, target = facts.live, facts.target
-    number = {i: n for n, i in enumerate(here)}
-    intervals = (
-        Interval(buffer_bytes(a), live.ranges[i], a.address)
-        for i, a in ((i, live.buffers[i]) for i in here)
-    )
-    in_place = (
-        InPlacePair(p.point, number[p.source], number[p.result])
-        for p in facts.in_place
-        if {p.source, p.result} <= number.keys()
-    )
-    kept = frozenset(frozenset(number[i] for i in p) for p in apart if p <= number.keys())
-    room = target.capacity[memory], target.alignment[memory]
-    return AllocationProblem(tuple(intervals), *room, tuple(in_place), kept)
 
 
 def _scratch_is_apart_in_time(allocs: Sequence[Alloc], live: Liveness) -> bool:

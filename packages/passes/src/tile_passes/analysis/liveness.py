@@ -63,6 +63,10 @@ class Liveness:
     ranges: tuple[LiveRange, ...]
     roots: dict[Buffer, int]
 
+    def inside(self, memory: Memory) -> tuple[int, ...]:
+        """The numbers of the buffers of one memory."""
+        return tuple(i for i, a in enumerate(self.buffers) if a.buffer.memory is memory)
+
 
 def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
     """Return the live ranges of the on-chip buffers in a body; an alias is its buffer.

@@ -3,14 +3,15 @@ lie. The problem does not depend on statements, and nothing is decided here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tile_ir import round_up
+from tile_ir import Memory, Target, buffer_bytes, round_up
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.in_place import InPlacePair
 from tile_passes.analysis.live_ranges import LiveRange
+from tile_passes.analysis.liveness import Liveness
 from tile_passes.analysis.lowest_place import Bytes, gaps
 
 if TYPE_CHECKING:
@@ -43,6 +44,26 @@ class AllocationProblem:
     alignment: int
     in_place: tuple[InPlacePair, ...] = ()
     apart: frozenset[Pair] = frozenset()
+
+    @staticmethod
+    def of(
+        live: Liveness, memory: Memory, target: Target, pairs: Iterable[InPlacePair] = (),
+        apart: Iterable[Pair] = (),
+    ) -> AllocationProblem:  # fmt: skip
+        """The problem of one memory; `pairs` and `apart` number buffers as `live` does."""
+        number = {i: n for n, i in enumerate(live.inside(memory))}
+        intervals = (
+            Interval(buffer_bytes(live.buffers[i]), live.ranges[i], live.buffers[i].address)
+            for i in number
+        )
+        in_place = (
+            InPlacePair(p.point, number[p.source], number[p.result])
+            for p in pairs
+            if {p.source, p.result} <= number.keys()
+        )
+        kept = frozenset(frozenset(number[i] for i in p) for p in apart if p <= number.keys())
+        room = target.capacity[memory], target.alignment[memory]
+        return AllocationProblem(tuple(intervals), *room, tuple(in_place), kept)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -37,7 +37,6 @@ from tile_ir import (
 from tile_ir.analysis import regions_of
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.liveness import carried_by_loops
-from tile_passes.analysis.memory_use import memory_max_live
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.dependence_graph import Iteration
 from tile_passes.pipelining.modulo_schedule import Arrangement
@@ -178,16 +177,6 @@ def fits(func: Func, count: Mapping[Buffer, int], memory: Memory, target: Target
         for a in func.launch.allocs
     )
     return fit_side_by_side(allocs, memory, target, Automatic.MEMORY in func.automatic)
-
-
-def overfull_memory(func: Func, target: Target) -> tuple[Memory, int] | None:
-    """The memory that has no room for all that a function needs at a time, and the bytes needed."""
-    allocs, apart = func.launch.allocs, Automatic.MEMORY in func.automatic
-    used = {a.buffer.memory for a in allocs} & target.capacity.keys()
-    if all(fit_side_by_side(allocs, m, target, apart) for m in used):
-        return None  # nearly always: then no live range matters
-    most = memory_max_live(func, target)
-    return next(((m, size) for m, size in most.items() if size > target.capacity[m]), None)
 
 
 def with_versions(buffer: Buffer, count: int, align: int) -> Buffer:

@@ -33,12 +33,13 @@ from tile_ir import (
     walk,
     walk_ops,
 )
-from tile_ir.analysis import constant_trips
+from tile_ir.analysis import constant_trips, executions
 from tile_ir.quick_dataclasses import replace
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
 from tile_passes.clock.occupancy import Times, times_of_work
 from tile_passes.memory.overflow import overflow_by_versions
+from tile_passes.memory.overfull import overfull_memory
 from tile_passes.pipelining.assign_stages import assign_stages
 from tile_passes.pipelining.dependence_graph import Iteration, Unit, dependence_graph, owners
 from tile_passes.pipelining.given_order import given_order
@@ -48,7 +49,6 @@ from tile_passes.pipelining.plan_versions import (
     fits,
     fresh_buffers,
     loaded_tiles,
-    overfull_memory,
     that_fit,
     version_candidates,
     versions_of,
@@ -107,21 +107,21 @@ def _stages(
 ) -> Stages | OneStage:
     """As many stages as the modelled times need, and fewer where the versions do not fit. Before
     that, loaded tiles that stages share get one version more where there is room: a load that waits
-    for the last stage delays each iteration."""
+    for the last stage delays each iteration. Buffers share bytes only where nothing else fits."""
     loop = iteration.loop
     scratch = {a.buffer for a in func.launch.allocs if a.scratch}
     declared = frozenset(b for b, by_author in ours.items() if by_author)
     loaded = loaded_tiles(iteration)
     counts = range(max(1, loop.stages - 1) if loop.stages else MOST_BEHIND, 0, -1)
     overfull = None
-    for ahead, most in product((True, False), counts):
+    for holes, ahead, most in product((False, True), (True, False), counts):
         arrangement = assign_stages(iteration, ours.keys(), scratch, most, target)
         if isinstance(arrangement, OneStage):
             return arrangement
         least = versions_of(arrangement, fresh, ours.keys())
         versions = {b: n + (ahead and b in loaded) for b, n in least.items() if n > 1}
         stages = Stages(iteration, arrangement, versions, declared)
-        overfull = overfull_memory(skew_loops(func, (stages,), target), target)
+        overfull = overfull_memory(skew_loops(func, (stages,), target), target, holes=holes)
         if overfull is None:
             return stages
     assert overfull is not None, "one count of stages is tried at least"
@@ -160,10 +160,11 @@ def pipeline_core(func: Func, target: Target) -> list[Schedule]:
     if Automatic.SYNC not in func.automatic:
         return []
     candidates = version_candidates(func)
-    # What authors ask for first, and of that the most bytes: their transfers take longest.
-    open_ = {b: not c.loop.stages for c in candidates for b in c.handed}
-    size = {a.buffer: buffer_bytes(a) for a in func.launch.allocs if a.buffer in open_}
-    handed = sorted(open_, key=lambda b: (open_[b], -size[b]))
+    # What authors ask for first, then what moves most bytes: their transfers take longest.
+    often = dict(executions(func.launch.body))
+    runs = {b: (not c.loop.stages, -often[c.loop]) for c in candidates for b in c.handed}
+    size = {a.buffer: buffer_bytes(a) for a in func.launch.allocs}
+    handed = sorted(runs, key=lambda b: (runs[b][0], runs[b][1] * size[b]))
     versions: Mapping[Buffer, int] = that_fit(func, {}, handed, 2, target)
     found: list[Schedule] = []
     for each in candidates:
