@@ -77,13 +77,12 @@ class Completion(Dataflow):
         the states there are, and those whose entries lose something by it.
         """
         ops = tuple(ops)
-        gone = {id(op) for op in ops}  # hashing them takes longer
-        changed = {n for op in ops for n in self.standing[id(op)] if self.entries[n] is not None}
+        changed = [(o, n) for o in ops for n in self.standing[id(o)] if self.entries[n] is not None]
         less = copy(self)
         less.steps, less.entries, less.reporting = self.steps.copy(), self.entries.copy(), False
-        for number in changed:
-            less.steps[number] = [s for s in self.steps[number] if id(s[0]) not in gone]
-        less.propagate(changed)
+        for op, number in changed:
+            less.steps[number] = [step for step in less.steps[number] if step[0] is not op]
+        less.propagate(number for _, number in changed)
         less.plan = self.plan.without(*ops)
         return less
 
@@ -205,15 +204,14 @@ class Completion(Dataflow):
         """Yield the steps of a basic block, sync ops in their places."""
         plan, watches = self.plan, self.watches_gaps
         for step in steps:
-            if type(step) is Gap:
-                block, position, behind, residues = step
-                if behind and watches:
-                    yield step
-                if plan.ops:
-                    for action in plan.at(block, position, behind):
-                        yield from self._steps(action, residues)
-            else:
+            if type(step) is not Gap:
                 yield step
+                continue
+            if step.behind and watches:
+                yield step
+            if plan.ops:
+                for action in plan.at(*step[:3]):
+                    yield from self._steps(action, step.residues)
 
     def _steps(self, action: Action, residues: Residues) -> Iterator[Step]:
         """Yield the steps of an action, in an iteration with these residues."""
