@@ -90,11 +90,12 @@ class Completion(Dataflow):
 
     @cached_property
     def standing(self) -> Mapping[int, Sequence[tuple[int, int]]]:
-        """The blocks and places in which each op stands; the ids of others are not looked up."""
+        """The blocks and places in which each op stands, by its identity."""
         found: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for number, steps in enumerate(self.steps):
             for position, step in enumerate(steps):
-                found[id(step[0])].append((number, position))
+                if type(step) is Signal or type(step) is Halt:
+                    found[id(step.op)].append((number, position))
         return found
 
     def waits_of(self, op: Flag) -> int:
