@@ -45,8 +45,8 @@ class ByteSet:
     def __or__(self, other: ByteSet) -> ByteSet:
         mine = self.parts
         new = {s: found for s, found in other.parts.items() if mine.get(s) != found}
-        if not new:
-            return self
+        if not new or not mine:
+            return other if new else self
         for storage in new.keys() & mine.keys():
             found = dict(mine[storage])
             for terms, spans in new[storage].items():

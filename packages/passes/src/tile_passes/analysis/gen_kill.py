@@ -208,8 +208,8 @@ class GenKill:
 
     def _iterations(self, stmt: Stmt, here: PathContext) -> Iterations:
         """Of the iterations around a statement those that decide something inside."""
-        asked = self.deciding.get(stmt, ())
-        return frozenset(i for i in here.iterations if i[0] in asked)
+        asked = self.deciding.get(stmt)
+        return frozenset(i for i in here.iterations if i[0] in asked) if asked else frozenset()
 
     def _inside(self, stmt: Stmt, here: PathContext) -> Effects:
         match stmt:

@@ -8,7 +8,7 @@ early. Not here: addresses, and which buffers share bytes (`memory`, `in_place`)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field
 from functools import reduce
 from operator import or_
@@ -96,18 +96,21 @@ def liveness(allocs: Sequence[Alloc], body: Body) -> Liveness:
     )
 
 
-def carried_by_loops(allocs: Iterable[Alloc], body: Body) -> dict[For, set[Buffer]]:
-    """For every loop the buffers, and scalar variables, whose value an iteration hands to a later
-    one or on behind the loop, at some place of it."""
+def carried_by_loops(
+    allocs: Iterable[Alloc], body: Body, loops: Set[For]
+) -> dict[For, set[Buffer]]:
+    """For each of the loops the buffers, and scalar variables, whose value an iteration hands to a
+    later one or on behind the loop, at some place of it."""
     storages = storages_of(allocs)
     own, body = body, _distinct(body)
-    live_after = _LiveAfter(GenKill.of(storages, body, {}), loops_only=True)
+    pairs = zip(walk(own), walk(body), strict=True)
+    at = [(loop, copy) for loop, copy in pairs if isinstance(loop, For) and loop in loops]
+    live_after = _LiveAfter(GenKill.of(storages, body, {}), {copy for _, copy in at})
     live_after.backward(body, PathContext(), NOTHING, NOTHING)
     found: dict[For, set[Buffer]] = defaultdict(set)
-    for loop, distinct in zip(walk(own), walk(body), strict=True):
-        if isinstance(loop, For):
-            needed = live_after.needed[distinct]
-            found[loop].update([b for b, s in storages.items() if needed >> s.number & 1])
+    for loop, copy in at:
+        needed = live_after.needed[copy]
+        found[loop].update([b for b, s in storages.items() if needed >> s.number & 1])
     return found
 
 
@@ -143,43 +146,55 @@ def _first_uses(body: Body, scratch: dict[Buffer, BufferStorage]) -> dict[Stmt, 
 
 @dataclass(slots=True)
 class _LiveAfter:
-    """The buffers live after each statement, in any iteration of the loops around it; those after
-    other statements than loops may be left out."""
+    """The buffers live after each statement, in any iteration of the loops around it; or only those
+    after the statements that are `asked` for."""
 
     effects: GenKill
-    loops_only: bool = False
+    asked: Set[Stmt] | None = None
     needed: dict[Stmt, int] = field(default_factory=lambda: defaultdict(int))
 
     def backward(self, body: Body, here: PathContext, after: ByteSet, after_loop: ByteSet) -> None:
         """Fill in a block, from the bytes live behind it and behind the loop around it."""
         effects = self.effects
-        first = 0
-        if self.loops_only:
-            first = next((i for i, stmt in enumerate(body) if _has_loop(stmt)), len(body))
+        first = next((i for i, stmt in enumerate(body) if self._is_asked(stmt)), len(body))
         contexts = []
         for stmt in body if first < len(body) else ():
             contexts.append(here)
             here = here.after(stmt)
         for at in range(len(body) - 1, first - 1, -1):
             stmt, here = body[at], contexts[at]
-            live = after
-            match stmt:
-                case Break():
-                    live = after_loop
-                case For() | While():
-                    live = self._loop(stmt, here, after)
-                case If() | Section():
-                    ways = effects.ways(stmt, here) if isinstance(stmt, If) else bodies(stmt)
-                    for way in ways:
-                        live |= effects.block(way, here).live_before(after, after_loop)
-                        self.backward(way, here, after, after_loop)
-            self.needed[stmt] |= _bits(live.parts)
+            if self._is_asked(stmt):
+                live = self._within(stmt, here, after, after_loop)
+                self.needed[stmt] |= _bits(live.parts)
             after = effects.statement(stmt, here).live_before(after, after_loop)
             group = effects.group(body, at, here)
             if group is not None and group[1].written and group[1].broken is None:
                 after -= group[1].written.apart_from(group[1].exposed)
             if isinstance(stmt, Let):
                 after = after.without_variables((stmt.var,), whole=True)
+
+    def _is_asked(self, stmt: Stmt) -> bool:
+        """Whether the statement, or one inside it, is asked for."""
+        if self.asked is None or stmt in self.asked:
+            return True
+        return any(inner in self.asked for block in bodies(stmt) for inner in walk(block))
+
+    def _within(
+        self, stmt: Stmt, here: PathContext, after: ByteSet, after_loop: ByteSet
+    ) -> ByteSet:
+        """Fill in the blocks of a statement; what is live after it, or at the ends of these."""
+        effects, live = self.effects, after
+        match stmt:
+            case Break():
+                return after_loop
+            case For() | While():
+                return self._loop(stmt, here, after)
+            case If() | Section():
+                ways = effects.ways(stmt, here) if isinstance(stmt, If) else bodies(stmt)
+                for way in ways:
+                    live |= effects.block(way, here).live_before(after, after_loop)
+                    self.backward(way, here, after, after_loop)
+        return live
 
     def _loop(self, loop: For | While, here: PathContext, after: ByteSet) -> ByteSet:
         """Fill in the body of a loop, which ends at the head; what is live there."""
@@ -195,11 +210,6 @@ class _LiveAfter:
         for now in (first, later) if first is not later else (first,):
             self.backward(loop.body, now, head, after)
         return head | entered[0]
-
-
-def _has_loop(stmt: Stmt) -> bool:
-    inside = (inner for block in bodies(stmt) for inner in walk(block))
-    return isinstance(stmt, For) or any(isinstance(inner, For) for inner in inside)
 
 
 def _point(own: Stmt, stmt: Stmt, live_after: _LiveAfter) -> Point:

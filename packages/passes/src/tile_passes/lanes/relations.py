@@ -304,10 +304,11 @@ def _elements(stmt: Stmt) -> int:
 def _carried(func: Func, renamed: set[Buffer], found: Relations) -> None:
     """Keep loops whole that hand a value from one iteration to the next, or on behind them. A read
     by any of several names of the same bytes counts."""
-    if not any(site.loops for site in found.sites):
+    loops = {loop for site in found.sites for loop in site.loops}
+    if not loops:
         return
     static = [a for a in func.launch.allocs if a.buffer.static_shape() is not None]
-    kept = carried_by_loops(static, func.launch.body)
+    kept = carried_by_loops(static, func.launch.body, loops)
     for site in found.sites:
         for touch in site.touches:
             buffer = touch.buffer

@@ -74,26 +74,28 @@ class Completion(Dataflow):
         """Return the solved analysis of the plan without these ops, which keep their bits.
 
         Without them no state holds more: it is enough to run the blocks in which they stand, from
-        the states there are, and those whose entries lose something by it.
+        the states there are, and those whose entries lose something by it. A gap takes the place of
+        each step, so that the others keep theirs.
         """
-        ops = tuple(ops)
-        gone = {id(op) for op in ops}  # hashing them takes longer
-        changed = {n for op in ops for n in self.standing[id(op)] if self.entries[n] is not None}
-        less = copy(self)
+        ops, less, gap = tuple(ops), copy(self), Gap(self.tree.root, 0, False, ())
         less.steps, less.entries, less.reporting = self.steps.copy(), self.entries.copy(), False
-        for number in changed:
-            less.steps[number] = [s for s in self.steps[number] if id(s[0]) not in gone]
+        places = [p for op in ops for p in self.standing[id(op)] if self.entries[p[0]] is not None]
+        for number in (changed := {number for number, _ in places}):
+            less.steps[number] = self.steps[number].copy()
+        for number, position in places:
+            less.steps[number][position] = gap
         less.propagate(changed)
         less.plan = self.plan.without(*ops)
         return less
 
     @cached_property
-    def standing(self) -> Mapping[int, Sequence[int]]:
-        """The blocks in which each op stands; the ids of other objects are not looked up."""
-        found: dict[int, list[int]] = defaultdict(list)
+    def standing(self) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """The blocks and places in which each op stands, by its identity."""
+        found: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for number, steps in enumerate(self.steps):
-            for step in steps:
-                found[id(step[0])].append(number)
+            for position, step in enumerate(steps):
+                if type(step) is Signal or type(step) is Halt:
+                    found[id(step.op)].append((number, position))
         return found
 
     def waits_of(self, op: Flag) -> int:
@@ -132,9 +134,9 @@ class Completion(Dataflow):
                     state.known = known
                     self.uncovered(instance, need, state)
                     known = state.known
-                known &= ~(bit * each)
+                known, kept = known & ~(bit * each), ~bit
                 for other, carried in flags.items():
-                    flags[other] = carried & ~bit
+                    flags[other] = carried & kept
             elif type(step) is Signal:
                 op, pipe, flag, sets, bits = step
                 if type(op) is Counter:
@@ -148,9 +150,9 @@ class Completion(Dataflow):
                     flags[flag] = known >> lanes[pipe] & lane | own[pipe] | waits[pipe]
                 else:
                     told = flags.pop(flag, 0)
-                    known &= ~(bits * each)
+                    known, kept = known & ~(bits * each), ~bits
                     for other, carried in flags.items():
-                        flags[other] = carried & ~bits
+                        flags[other] = carried & kept
                     if pipe == scalar:
                         # What the scalar unit has waited for is over for all.
                         known |= (told | bits) * each
@@ -205,15 +207,11 @@ class Completion(Dataflow):
         """Yield the steps of a basic block, sync ops in their places."""
         plan, watches = self.plan, self.watches_gaps
         for step in steps:
-            if type(step) is Gap:
-                block, position, behind, residues = step
-                if behind and watches:
-                    yield step
-                if plan.ops:
-                    for action in plan.at(block, position, behind):
-                        yield from self._steps(action, residues)
-            else:
+            if type(step) is not Gap or (step.behind and watches):
                 yield step
+            if plan.ops and type(step) is Gap:
+                for action in plan.at(*step[:3]):
+                    yield from self._steps(action, step.residues)
 
     def _steps(self, action: Action, residues: Residues) -> Iterator[Step]:
         """Yield the steps of an action, in an iteration with these residues."""

@@ -212,8 +212,7 @@ def _relation(tree: Tree, earlier: Instance, run: Repeat | None, later: Instance
     if run is not None:
         return Edge(earlier.item, later, run.block, run.position, run.position)
     block, i, j = tree.nearest_common_dominator(earlier.item, later.item)
-    loops = [loop for loop in block.loops() if loop.modulus > 1][::-1]
-    for loop, one, two in zip(loops, earlier.residues, later.residues, strict=False):
+    for loop, one, two in zip(block.turning, earlier.residues, later.residues, strict=False):
         apart = (two - one) % loop.modulus
         if apart:
             if loop is not block.loop:

@@ -112,7 +112,7 @@ class Reduction(Completion):
         nested = block.bits(j, j + 1) if later.item.block is not block else 0
         if edge.source is edge.target:
             return own & ~nested
-        behind = Gap(block, i, True, later.residues[: block.residues])
+        behind = Gap(block, i, True, later.residues[: len(block.turning)])
         known = self.knows(source, self.history[behind])
         return (known | own) & ~block.bits(i + 1, j) & ~nested
 

@@ -66,7 +66,8 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
             events, failed = colour(live, target)
             if not failed:
                 spilled = count and len(plan.ops) <= MOST_TRIED
-                return _without_superfluous(live, target) if spilled else Allocation(plan, events)
+                found = Allocation(plan, events)
+                return _without_superfluous(live, found, target) if spilled else found
             if count > PATIENCE:
                 plan = give_up(flow.tree, plan, failed)
                 continue
@@ -78,15 +79,18 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
     raise IRError("sync-events", "no assignment of event ids was found", where)
 
 
-def _without_superfluous(live: LiveFlags, target: Target) -> Allocation:
+def _without_superfluous(live: LiveFlags, found: Allocation, target: Target) -> Allocation:
     """The plan without what the spills have made superfluous, as far as ids still suffice."""
 
     def has_ids(less: Completion) -> bool:
-        fewer = live_flags(less.flow, less.plan, less)
-        return not (fewer.early or colour(fewer, target)[1])
+        nonlocal found
+        events, failed = colour(fewer := live_flags(less.flow, less.plan, less), target)
+        suffices = not (fewer.early or failed)
+        found = Allocation(less.plan, events) if suffices else found
+        return suffices
 
-    found = spared(Completion(live.flow, live.plan, live), live.plan.ops[::-1], has_ids)
-    return Allocation(found.plan, colour(live_flags(found.flow, found.plan, found), target)[0])
+    spared(Completion(live.flow, live.plan, live), live.plan.ops[::-1], has_ids)
+    return found
 
 
 class LiveFlags(Completion):

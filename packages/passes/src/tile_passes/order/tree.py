@@ -194,22 +194,22 @@ class Repeat(Item):
 @dataclass(eq=False, slots=True)
 class Block:
     """Items in order. `owner` is the branch or loop it belongs to, `loop` the innermost one around,
-    `residues` how many residues its instances have. `below[k]` holds the bits of all instances in
-    the first k items."""
+    `turning` the loops whose residues its instances have, outside in. `below[k]` holds the bits of
+    all instances in the first k items."""
 
     owner: Item | None = None
     loop: Repeat | None = field(default=None, init=False)
     depth: int = field(default=0, init=False)
-    residues: int = field(default=0, init=False)
+    turning: tuple[Repeat, ...] = field(default=(), init=False)
     items: list[Item] = field(default_factory=list)
     below: list[int] = field(default_factory=lambda: [0])
 
     def __post_init__(self) -> None:
         if (owner := self.owner) is not None:
             around = owner.block
-            self.loop, self.depth, self.residues = around.loop, around.depth + 1, around.residues
+            self.loop, self.depth, self.turning = around.loop, around.depth + 1, around.turning
             if isinstance(owner, Repeat):
-                self.loop, self.residues = owner, around.residues + (owner.modulus > 1)
+                self.loop, self.turning = owner, around.turning + (owner,) * (owner.modulus > 1)
 
     def outward(self) -> Iterator[Block]:
         """This block and those around it, inside out."""

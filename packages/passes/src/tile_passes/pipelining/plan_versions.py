@@ -62,15 +62,15 @@ class Candidates:
     others: tuple[Buffer, ...]
 
 
-def fresh_buffers(func: Func) -> dict[For, set[Buffer]]:
-    """For every loop the buffers that every iteration writes anew and nothing behind the loop
-    needs. None at an address of the author's, and none that share bytes."""
+def fresh_buffers(func: Func, loops: Set[For]) -> dict[For, set[Buffer]]:
+    """For each of the loops the buffers that every iteration writes anew and nothing behind the
+    loop needs. None at an address of the author's, and none that share bytes."""
     allocs = [a for a in func.launch.allocs if a.buffer.memory is not Memory.VAR]
     fixed = {a.alias_of for a in allocs} | {
         a.buffer for a in allocs if a.address is not None or a.alias_of or a.scratch
     }
     free = {a.buffer for a in allocs} - fixed
-    needed = carried_by_loops(allocs, func.launch.body)
+    needed = carried_by_loops(allocs, func.launch.body, loops)
     return {loop: free - carried for loop, carried in needed.items()}
 
 
@@ -86,7 +86,7 @@ def version_candidates(func: Func) -> list[Candidates]:
     ]
     if not loops:
         return []
-    fresh_of = fresh_buffers(func)
+    fresh_of = fresh_buffers(func, {loop for loop, _ in loops})
     taken: set[Buffer] = set()
     found: list[Candidates] = []
     for loop, core in reversed(loops):

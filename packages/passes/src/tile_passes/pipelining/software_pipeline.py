@@ -93,7 +93,7 @@ def pipeline_cores(func: Func, loop: For, target: Target) -> Stages | OneStage:
     ours = workspaces(func, tuple(step.stmt for step in steps))
     if not ours:
         return OneStage("no copy of it goes from one kind of core to the other", loop.loc)
-    own = fresh_buffers(func)[loop]
+    own = fresh_buffers(func, {loop})[loop]
     fresh = [*ours, *(a.buffer for a in func.launch.allocs if a.buffer in own)]
     return _stages(func, dependence_graph(func, loop, steps, fresh), fresh, ours, target)
 

@@ -104,7 +104,8 @@ def rows_alone(func: Func, run: Body, buffer: Buffer, dim: int) -> RowsAlone:
     if buffer in fixed:
         raise Against("it has another name, or lies where the author put it")
     static = [a for a in func.launch.allocs if a.buffer.static_shape() is not None]
-    kept = carried_by_loops(static, func.launch.body)
+    loops = {stmt for stmt in walk(func.launch.body) if isinstance(stmt, For)}
+    kept = carried_by_loops(static, func.launch.body, loops)
     own = _own(func, run, kept)
     whole: set[Buffer | None] = {*fixed}
     while True:
