@@ -25,7 +25,7 @@ from tile_passes.analysis.byte_sets import FIXED, BufferStorage, ByteSet, Terms,
 from tile_passes.analysis.path_context import PathContext
 
 # Intervals of a region that are kept apart.
-MOST_RUNS = 256
+MOST_INTERVALS = 256
 
 
 def region_bytes(region: Region, storage: BufferStorage, here: PathContext) -> ByteSet | None:
@@ -73,7 +73,7 @@ def _runs(region: Region) -> tuple[int, list[int]] | None:
     known = [n for n in counts if n is not None]
     number, length = math.prod(known[:outer]), math.prod(known[outer:])
     shape = region.buffer.static_shape()
-    if len(known) < len(counts) or (number > 1 and (shape is None or number > MOST_RUNS)):
+    if len(known) < len(counts) or (number > 1 and (shape is None or number > MOST_INTERVALS)):
         return None
     if number == 1 or shape is None:
         return length, [0]
