@@ -125,6 +125,34 @@ def test_a_part_of_a_buffer() -> None:
     torch.testing.assert_close(compile(k, out_idx=-1)(x), x[1].sum(1))
 
 
+@pytest.mark.parametrize(
+    ("shape", "dim", "out"),
+    [
+        ((3, 5, 16), -1, (3, 5)),
+        ((3, 5, 16), 2, (3, 5, 1)),
+        ((4, 1, 32), -1, (4, 1)),
+        ((3, 5, 16), 1, (3, 16)),
+        ((3, 5, 16), 0, (5, 16)),
+    ],
+)
+def test_all_matrices_where_out_has_room(
+    shape: tuple[int, ...], dim: int, out: tuple[int, ...]
+) -> None:
+    """In a kernel for Ascend an `out` for one matrix means the first one alone."""
+
+    @T.prim_func
+    def k(A: T.Tensor(shape, "float32"), B: T.Tensor(out, "float32")):
+        with T.Kernel(1, is_npu=True):
+            a = T.alloc_shared(shape, "float32")
+            b = T.alloc_shared(out, "float32")
+            T.copy(A, a)
+            T.reduce_max(a, b, dim=dim)
+            T.copy(b, B)
+
+    x = torch.randn(shape)
+    assert torch.equal(compile(k, out_idx=-1)(x), x.amax(dim).reshape(out))
+
+
 @pytest.mark.parametrize("name", ["cumsum", "cummax"])
 @pytest.mark.parametrize(
     ("shape", "dim", "dtype", "to"),

@@ -69,7 +69,7 @@ class ReductionFunction(OpFunction):
         if a["out"] is not None:
             dst = region_argument(f"{name}: out", a["out"])
             for_gpus = current(f"T.{name}").python_names and real_shape is None
-            if for_gpus or name in _MORE:
+            if for_gpus or name in _MORE or (real_shape is None and _is_of_all(src, dst, axis)):
                 return _for_gpus(name, src, dst, dimension(name, a["buffer"], src, axis), clear)
             return _reduction(name, src, dst, axis, clear, real_shape)
         if src.static_extents() is None or clear is not True or real_shape is not None:
@@ -192,6 +192,17 @@ def _in_its_type(src: Region, dst: Region) -> Region:
     sides = {"src": src, "dst": Region.whole(tile.buffer)}
     trace.emit_pending(build_op(OPS["copy"], sides, "copy"))
     return Region.whole(tile.buffer)
+
+
+def _is_of_all(src: Region, dst: Region, axis: int) -> bool:
+    """Whether `out` has a place for every result of several matrices, so that `dim` counts all
+    dimensions. With an `out` for one matrix the first matrix is reduced."""
+    sizes, results = src.static_extents(), dst.static_extents()
+    if sizes is None or results is None or not -len(sizes) <= axis < len(sizes):
+        return False
+    without = (*sizes[: axis % len(sizes)], *sizes[axis % len(sizes) + 1 :])
+    with_one = tuple(1 if d == axis % len(sizes) else n for d, n in enumerate(sizes))
+    return any(n != 1 for n in sizes[:-2]) and results in (without, with_one)
 
 
 def _is_result(a: Region, b: Region, axis: int) -> bool:

@@ -44,10 +44,12 @@ class Assumed:
 
 class Cost(NamedTuple):
     """Core cycles: for which an operation keeps its pipe from the next one, and from its start
-    until others may use its result."""
+    until others may use its result. `entries` are the places that its instructions, and barriers
+    between them, take in the queue of the pipe."""
 
     busy: float
     done: float
+    entries: float = 1.0
 
 
 ALONE = Assumed()
@@ -67,9 +69,9 @@ def cost(stmt: Stmt, target: Target, assumed: Assumed = ALONE) -> Cost:
         return _at_once(TIMING.scalar_flag)
     match pipe_of(op):
         case Pipe.V:
-            busy = _vector(op)
+            busy, entries = _vector(op)
             latency = TIMING.sum_latency if op.opdef.family in _SUMS else TIMING.vector_latency
-            return Cost(busy, busy + latency)
+            return Cost(busy, busy + latency, entries)
         case Pipe.M:
             more = TIMING.cube_issue if overwriting(op) else TIMING.cube_addition
             busy = max(TIMING.cube_least, more + _fractals(op))
@@ -91,10 +93,10 @@ def _scalar_access(memory: Memory) -> float:
     return {Memory.VAR: 0.0, Memory.GM: TIMING.scalar_gm}.get(memory, TIMING.scalar_local)
 
 
-def _vector(op: Op) -> float:
+def _vector(op: Op) -> tuple[float, int]:
     """Cycles of a vector operation: the elements of its widest operand in whole repeats. An
     elementwise operation takes runs one by one, where they are not adjacent and its instruction has
-    no steps between them."""
+    no steps between them. With them the places that it takes in the queue."""
     operands = _operands(op)
     widest = max(operands, key=_elements)
     size = max(r.dtype.bits for r in operands) / 8
@@ -110,9 +112,10 @@ def _vector(op: Op) -> float:
     form = row_form(op)
     pieces = min(runs, (form.issues if form else None) or runs)
     steps = op.opdef.instructions(op)
-    least = steps * (pieces if op.opdef.elementwise else 1) * TIMING.vector_issue
-    waits = (steps - 1) * TIMING.vector_latency if op.opdef.chained else 0
-    return max(least, repeats * lanes / rate) + waits
+    issued = steps * (pieces if op.opdef.elementwise else 1)
+    barriers = steps - 1 if op.opdef.chained else 0
+    least, waits = issued * TIMING.vector_issue, barriers * TIMING.vector_latency
+    return max(least, repeats * lanes / rate) + waits, issued + barriers
 
 
 def _fractals(op: Op) -> int:

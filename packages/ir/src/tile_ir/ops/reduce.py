@@ -71,7 +71,8 @@ def check_axis(op: Op, target: Target) -> Problem | None:
             f"{op.opdef.called}: dim is {dim} for a buffer of rank {rank}, expected one of "
             + ", ".join(map(str, legal)),
             "dim",
-            "dims count the last two axes",
+            "dims count the last two axes"
+            + ", or all if `out` has a place for every result" * (rank > 2),
         )
     return None
 
@@ -94,12 +95,20 @@ def _result(op: Op, target: Target) -> Problem | None:
             f"`{src.buffer.name}` {_sizes(src)} along dim {op.attr('dim')} gives "
             + ("another run-time size" if wanted is None else str(wanted)),
             "dst",
-            None if wanted is None else f"allocate `{dst.buffer.name}` with the shape ({wanted},)",
+            None if wanted is None else _allocate(src, dst, wanted),
         )
     if not is_contiguous(dst):
         hint = "allocate dst for the result alone"
         return op.problem("dst", "shape-mismatch", "is not contiguous", hint)
     return None
+
+
+def _allocate(src: Region, dst: Region, wanted: object) -> str:
+    one = f"allocate `{dst.buffer.name}` with the shape ({wanted},)"
+    shape = src.buffer.static_shape() or ()
+    if len(shape) < 3 or shape[-3] == 1:
+        return one
+    return f"{one} for the first matrix, or ({shape[-3]}, {wanted}) for all"
 
 
 def _sizes(region: Region) -> str:

@@ -1,8 +1,10 @@
-"""Compute the bytes of a region that lie one after another, from a linear form on."""
+"""Compute the bytes of a region: intervals at fixed distances from a linear form."""
 
 from __future__ import annotations
 
 import math
+from itertools import product
+from operator import mul
 
 from tile_ir import (
     Const,
@@ -18,13 +20,17 @@ from tile_ir import (
     reads_memory,
     simplify,
 )
-from tile_passes.analysis.byte_sets import FIXED, BufferStorage, ByteSet, Terms
+from tile_ir.layout.geometry import contiguous_suffix
+from tile_passes.analysis.byte_sets import FIXED, BufferStorage, ByteSet, Terms, union
 from tile_passes.analysis.path_context import PathContext
+
+# Intervals of a region that are kept apart.
+MOST_INTERVALS = 256
 
 
 def region_bytes(region: Region, storage: BufferStorage, here: PathContext) -> ByteSet | None:
-    """The bytes of a region; None if they are not one interval at a place known from the names and
-    loop variables around it."""
+    """The bytes of a region; None if they are too many intervals, or not at a place known from the
+    names and loop variables around it."""
     buffer = region.buffer
     unit, shape = buffer.dtype.bits, buffer.static_shape()
     linear = buffer.memory in (Memory.UB, Memory.GM)
@@ -42,19 +48,38 @@ def region_bytes(region: Region, storage: BufferStorage, here: PathContext) -> B
         unit, padded = divmod(8 * storage.size, math.prod(shape))
         if padded:
             return None
-    counts = [constant_value(s.extent) for s in region.dims]
-    if None in counts or not is_contiguous(region):
+    if not linear and not is_contiguous(region):
         return None
-    start = _linear(element_offset(region), here)
-    if start is None:
+    runs = _runs(region)
+    start = _linear(element_offset(region), here) if runs else None
+    if runs is None or start is None:
         return None
-    length = math.prod(c for c in counts if c is not None) * unit
-    bits = (start[1] * unit, length, *(f * unit for _, f in start[0]))
-    if any(n % 8 for n in bits):
+    length, begins = runs
+    places = (start[1], length, *begins, *(factor for _, factor in start[0]))
+    if any(n * unit % 8 for n in places):
         return None
     moving = frozenset((atom, f * unit // 8) for atom, f in start[0])
-    span = bits[0] // 8, (bits[0] + length) // 8
-    return ByteSet({storage: {moving: (span,)}} if length else {})
+    firsts = [(start[1] + begin) * unit // 8 for begin in begins]
+    spans = union((first, first + length * unit // 8) for first in firsts)
+    return ByteSet({storage: {moving: spans}} if spans else {})
+
+
+def _runs(region: Region) -> tuple[int, list[int]] | None:
+    """The elements of each run of consecutive ones, and the places where runs begin, counted from
+    the first; None where they are not known, or too many."""
+    inside = contiguous_suffix(region)
+    outer = len(region.dims) - inside
+    counts = [constant_value(s.extent) for s in region.dims]
+    known = [n for n in counts if n is not None]
+    number, length = math.prod(known[:outer]), math.prod(known[outer:])
+    shape = region.buffer.static_shape()
+    if len(known) < len(counts) or (number > 1 and (shape is None or number > MOST_INTERVALS)):
+        return None
+    if number == 1 or shape is None:
+        return length, [0]
+    steps = [s.stride * math.prod(shape[axis + 1 :]) for axis, s in enumerate(region.dims)]
+    places = product(*map(range, known[:outer]))
+    return length, [sum(map(mul, at, steps)) for at in places]
 
 
 def with_open_ends(region: Region) -> Region:

@@ -187,7 +187,7 @@ class IterationWork(Generic[Unit]):
         if op not in self.costs:
             self.costs[op] = cost(op, self.target, self._assumed(op))
         one = self.costs[op]
-        took = Cost(one.busy * times, one.busy * (times - 1) + one.done)
+        took = Cost(one.busy * times, one.busy * (times - 1) + one.done, one.entries * times)
         touches = tuple(self._touches(op, values, scalar=False))
         return Instruction(pipe_of(op), took, touches, times)
 

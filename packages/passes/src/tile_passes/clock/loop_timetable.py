@@ -125,7 +125,7 @@ class _CoreClock:
         pipe, cost, touches, times = work
         pipes, free, vector = self.pipes, self.pipes.free, pipe is Pipe.V
         # What is over before the pipe, and who issues to it, are free delays nothing.
-        ready, issues = free[pipe], free[Pipe.S]
+        ready, issues, entries = free[pipe], free[Pipe.S], cost.entries
         if issues > ready:
             ready = issues
         slots = []
@@ -143,11 +143,12 @@ class _CoreClock:
                     wait = max(0.0, pipes.done[pipe] - free[pipe])
                     ready = max(ready, free[pipe] + wait * max(1.0, times))
                     self.barrier = self.number
+                    entries += max(1.0, times)  # a barrier stands in the queue
         self.number += 1
         if pipe is Pipe.S:
             start, done = pipes.run(pipe, cost, ready)
         else:
-            start, done = pipes.issue(pipe, cost, ready, Pipe.S, times)
+            start, done = pipes.issue(pipe, cost, ready, Pipe.S, entries)
         for touch, uses in zip(touches, slots, strict=True):
             uses.append((touch, pipe, done, self.number))
         return start, done

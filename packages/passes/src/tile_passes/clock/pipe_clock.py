@@ -48,21 +48,26 @@ class PipeClock(Generic[Resource]):
         return start, end
 
     def issue(
-        self, pipe: Resource, cost: Cost, ready: float, by: Resource, times: float = 1.0
+        self, pipe: Resource, cost: Cost, ready: float, by: Resource, entries: float = 1.0
     ) -> tuple[float, float]:
-        """Run an instruction, or so many in a row, that the scalar unit `by` issues; a full queue
-        stops the unit."""
+        """Run an operation whose instructions the scalar unit `by` issues, with so many entries in
+        the queue of the pipe; a full queue stops the unit."""
         queue, free = self._queues[pipe], self.free
         issued = free[by]
         if len(queue) == queue.maxlen and queue[0] > issued:
             issued = queue[0]
         issued += TIMING.scalar_issue
         start, end = self.run(pipe, cost, ready if ready > issued else issued)
-        if times > 1.0:
-            each, last = cost.busy / times, start + cost.busy
-            queued = min(int(times), int(TIMING.queue_depth))
-            queue.extend(last - each * k for k in range(queued, 0, -1))
-            issued = max(issued + TIMING.scalar_issue * (times - 1), last - each * queued)
+        if entries > 1.0:
+            count, depth = int(entries), int(TIMING.queue_depth)
+            each = cost.busy / count
+            # The last entry waits until the one that is a whole queue ahead of it has started.
+            ahead = len(queue) + count - 1 - depth
+            waits = start + each * (count - 1 - depth)
+            if ahead < len(queue):
+                waits = queue[ahead] if ahead >= 0 else 0.0
+            issued = max(issued + TIMING.scalar_issue * (count - 1), waits)
+            queue.extend(start + each * k for k in range(max(0, count - depth), count))
         else:
             queue.append(start)
         free[by] = issued

@@ -10,6 +10,7 @@ import math
 
 from tile_ir import (
     BFLOAT16,
+    BLOCK_BYTES,
     BOOL,
     COMPARISONS,
     CORE_OF_MEMORY,
@@ -33,6 +34,7 @@ from tile_ir import (
     binary,
     cast,
     children,
+    constant_value,
     is_constant,
     reads_memory,
     simplify,
@@ -178,7 +180,7 @@ class VectorStatement(VectorSteps):
     def computed(self, e: Expr, domain: Domain, into: Region | None) -> Value:
         line = line_of(e, domain)
         if line is not None:
-            return self.repeated(e, line, domain)
+            return self.repeated(e, line, domain, into)
         if is_progression(e, domain):
             return progression(self, e, INT32, domain, into)
         match e:
@@ -244,18 +246,23 @@ class VectorStatement(VectorSteps):
         del self.steps[count:], self.conditions[conditions:]
         return False
 
-    def repeated(self, e: Expr, line: Domain, domain: Domain) -> Region:
+    def repeated(self, e: Expr, line: Domain, domain: Domain, into: Region | None) -> Region:
         """A value of one variable, repeated over the other one."""
         if e.dtype is INT32 and not reads_memory(e) and is_packed(self, INT32, domain):
             return counted_line(self, e, domain)
         vector = self.value(e, line, None)
         assert isinstance(vector, Region), "it follows a variable"
-        return self.spread(vector, line, domain)
+        return self.spread(vector, line, domain, into)
 
-    def spread(self, vector: Region, line: Domain, domain: Domain) -> Region:
+    def spread(
+        self, vector: Region, line: Domain, domain: Domain, into: Region | None = None
+    ) -> Region:
         if is_packed(self, vector.dtype, domain):
             return picked_line(self, vector, line, domain)
-        tile = self.tile(vector.dtype, domain)
+        tile = None
+        if into is not None and into.buffer is not vector.buffer and into.dtype is vector.dtype:
+            tile = into if _in_rows_of_blocks(into) else None
+        tile = tile or self.tile(vector.dtype, domain)
         # Axis 0 repeats a row downwards, 1 a column across.
         self.emit("broadcast", tile, vector, None, attrs=(int(is_column(line, domain)),))
         self.release(vector)
@@ -348,6 +355,13 @@ class VectorStatement(VectorSteps):
             self.release(value)
             value = out
         return value
+
+
+def _in_rows_of_blocks(region: Region) -> bool:
+    """Whether it is a whole tile in ub whose rows start at whole blocks."""
+    columns = constant_value(region.buffer.shape[-1])
+    whole = region.memory is Memory.UB and region.is_whole()
+    return whole and columns is not None and columns * region.dtype.size % BLOCK_BYTES == 0
 
 
 def _is_power_of_two(e: Expr) -> bool:

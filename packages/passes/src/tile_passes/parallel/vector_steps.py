@@ -28,7 +28,9 @@ class VectorSteps(TileSteps, ABC):
         """An operation of two expressions, of which one may be a scalar."""
 
     @abstractmethod
-    def spread(self, vector: Region, line: Domain, domain: Domain) -> Region:
+    def spread(
+        self, vector: Region, line: Domain, domain: Domain, into: Region | None = None
+    ) -> Region:
         """The values of a line of the domain, repeated over all of it."""
 
     @abstractmethod
