@@ -263,7 +263,9 @@ class Path:
     def event(self, expr: Expr) -> int | None:
         """The number that an expression names; None if it is unknown. For a remainder of a
         division, each value is tried."""
-        left = simplify(replace_in(expr, self._remainder))
+        left = expr
+        while (chosen := simplify(replace_in(left, self._remainder))) != left:
+            left = chosen  # the choice for an outer remainder is of what the inner ones left of it
         number = constant_value(left)
         if number is not None:
             return number
@@ -308,7 +310,10 @@ class Path:
     def _add(self, choice: PathChoice) -> None:
         if choice.solved is None:
             self.choices.append(choice)
-            self._settle()
+            self.by_key[choice.key] = choice
+            self.facts += choice.facts()
+            self.fixed = self._fixed()
+            self.by_counts = {}
             return
         # What was asked before is asked again in terms of the value: that comes first.
         self.choices = [*(c for c in self.choices if c.solved is not None), choice]
