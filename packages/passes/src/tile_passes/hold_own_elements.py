@@ -47,9 +47,9 @@ from tile_ir import (
 from tile_ir.analysis import Ranges, interval
 from tile_ir.analysis.intervals import Interval
 from tile_ir.quick_dataclasses import dataclass, replace
-from tile_passes.analysis.element_uses import Use, element_uses
 from tile_passes.analysis.index_digits import fixed_by
 from tile_passes.analysis.own_lines import OwnLines
+from tile_passes.analysis.uses_in_text import ElementUse, uses_in_text
 from tile_passes.free_names import FreeNames
 from tile_passes.own_order import left_with
 from tile_passes.parallel.attempts import elements_read
@@ -112,7 +112,7 @@ def _boxes(func: Func) -> Iterator[_Box]:
         return
     lines = OwnLines.in_function(func)
     left = {s.buffer for s in _scalar_stores(body) if not lines.has(s, func.launch.threads == 1)}
-    uses = element_uses(func)
+    uses = uses_in_text(func)
     for tensor in func.tensors:
         if tensor in again & left:
             box = _box(tensor, uses[tensor], func)
@@ -129,7 +129,7 @@ def _scalar_stores(body: Body) -> Iterator[Store]:
                 yield from _scalar_stores(inner)
 
 
-def _box(tensor: Buffer, uses: Sequence[Use], func: Func) -> _Box | None:
+def _box(tensor: Buffer, uses: Sequence[ElementUse], func: Func) -> _Box | None:
     """The elements that a block uses; None where blocks share elements, or it uses too many."""
     start: list[Expr] = []
     shape: list[int] = []

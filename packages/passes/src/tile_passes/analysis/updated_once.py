@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from tile_ir import Buffer, For, Func, Memory, While, accesses, constant_value, walk_ops
 from tile_ir.analysis import constant_trips
-from tile_passes.analysis.element_uses import Use, element_uses
 from tile_passes.analysis.index_digits import fixed_by
+from tile_passes.analysis.uses_in_text import ElementUse, uses_in_text
 
 
 def updated_once(func: Func) -> frozenset[Buffer]:
     """The tensors of whose elements each is stored once at most, and read only before that, while
     all blocks, vector cores and rounds of loops have elements of their own."""
-    found = element_uses(func)
+    found = uses_in_text(func)
     others = {r.buffer for op in walk_ops(func.launch.body) for r, _ in accesses(op)}
     others |= {b for a in func.launch.allocs if a.alias_of for b in (a.buffer, a.alias_of)}
     return frozenset(
@@ -24,7 +24,7 @@ def updated_once(func: Func) -> frozenset[Buffer]:
     )
 
 
-def _is_update(uses: Sequence[Use], func: Func) -> bool:
+def _is_update(uses: Sequence[ElementUse], func: Func) -> bool:
     """Whether the uses are those of one element, of which no load follows a store."""
     stores = [use for use in uses if use.stores]
     first, *_ = (*stores, uses[0])
@@ -40,13 +40,13 @@ def _is_update(uses: Sequence[Use], func: Func) -> bool:
     return all(_are_apart(store, loops, func) for store in stores)
 
 
-def _exclude(a: Use, b: Use) -> bool:
+def _exclude(a: ElementUse, b: ElementUse) -> bool:
     """Whether only one of two uses happens in a round: they stand in two sides of a branch."""
     sides = {id(stmt): number for stmt, number in a.around.sides}
     return any(sides.get(id(stmt), number) != number for stmt, number in b.around.sides)
 
 
-def _are_apart(store: Use, loops: Sequence[For | While], func: Func) -> bool:
+def _are_apart(store: ElementUse, loops: Sequence[For | While], func: Func) -> bool:
     """Whether blocks, vector cores and rounds have elements of their own."""
     apart = set(store.around.lanes)
     if constant_value(func.launch.blocks) != 1:

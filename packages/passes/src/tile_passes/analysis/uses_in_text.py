@@ -29,12 +29,12 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.lane_dependence import is_of_one_lane
 
 
-def element_uses(func: Func) -> dict[Buffer, list[Use]]:
+def uses_in_text(func: Func) -> dict[Buffer, list[ElementUse]]:
     """The loads and stores of each buffer, in the order of the text. Names that read no memory have
     their values in the indices."""
-    found: dict[Buffer, list[Use]] = {}
-    around = Around((), (), launch_ranges(func), (), _lanes(func))
-    for use in _Walk(func).uses(func.launch.body, around):
+    found: dict[Buffer, list[ElementUse]] = {}
+    around = UseContext((), (), launch_ranges(func), (), _lanes(func))
+    for use in _UseFinder(func).uses(func.launch.body, around):
         found.setdefault(use.buffer, []).append(use)
     return found
 
@@ -45,7 +45,7 @@ def _lanes(func: Func) -> frozenset[Var]:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class UseContext:
     """The loops around a statement, the sides of branches on the way to it, and what is known
     inside; `lanes` as `_lanes` has it."""
 
@@ -57,38 +57,38 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ElementUse:
     """A load or a store of an element."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     stores: bool
-    around: Around
+    around: UseContext
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
-    """Find the uses of elements, with the values of names that read no memory."""
+class _UseFinder:
+    """Finds the uses of elements, with the values of names that read no memory."""
 
     func: Func
     values: dict[Var, Expr] = field(default_factory=dict)
 
-    def uses(self, body: Body, around: Around) -> Iterator[Use]:
+    def uses(self, body: Body, around: UseContext) -> Iterator[ElementUse]:
         for stmt in body:
             for e in expressions(stmt):
                 for load in walk_expr(substitute(e, self.values)):
                     if isinstance(load, Load):
-                        yield Use(load.buffer, load.indices, False, around)
+                        yield ElementUse(load.buffer, load.indices, False, around)
             match stmt:
                 case Let(var=var, value=value) if not reads_memory(value):
                     self.values[var] = substitute(value, self.values)
                 case Store(buffer=buffer, indices=indices):
                     places = tuple(substitute(i, self.values) for i in indices)
-                    yield Use(buffer, places, True, around)
+                    yield ElementUse(buffer, places, True, around)
             for number, inner in enumerate(bodies(stmt)):
                 yield from self.uses(inner, self.inside(stmt, number, around))
 
-    def inside(self, stmt: Stmt, number: int, around: Around) -> Around:
+    def inside(self, stmt: Stmt, number: int, around: UseContext) -> UseContext:
         match stmt:
             case For(var=var):
                 return replace(
