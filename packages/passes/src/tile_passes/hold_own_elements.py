@@ -37,19 +37,20 @@ from tile_ir import (
     map_own_expressions,
     reads_memory,
     rebuild,
-    rewrite,
     simplify,
     substitute,
     walk,
     walk_expr,
     walk_ops,
+    with_bodies,
+    with_statements,
 )
 from tile_ir.analysis import Ranges, interval
 from tile_ir.analysis.intervals import Interval
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.index_digits import fixed_by
 from tile_passes.analysis.own_lines import OwnLines
-from tile_passes.analysis.uses_in_text import ElementUse, uses_in_text
+from tile_passes.analysis.uses_in_text import ElementUse, enter_name, uses_in_text
 from tile_passes.free_names import FreeNames
 from tile_passes.own_order import left_with
 from tile_passes.parallel.attempts import elements_read
@@ -224,14 +225,11 @@ class _Holder:
             for b, box in self.boxes.items()
         }
         self.values: dict[Var, Expr] = {}
-        for stmt in walk(self.func.launch.body):
-            if isinstance(stmt, Let) and not reads_memory(stmt.value):
-                self.values[stmt.var] = substitute(stmt.value, self.values)
 
     def run(self) -> Func:
         launch = self.func.launch
         stores = [s for s in walk(launch.body) if isinstance(s, Store)]
-        body = rewrite(launch.body, self.statement)
+        body = self.body(launch.body)
         first: list[Stmt] = []
         last: list[Stmt] = []
         for buffer, box in self.boxes.items():
@@ -243,6 +241,16 @@ class _Holder:
         own = tuple(Alloc(tile, tile.loc) for tile in self.tiles.values())
         allocs = (*launch.allocs, *own)
         return self.func.with_body((*first, *body, *last), allocs=allocs)
+
+    def body(self, body: Body) -> Body:
+        new: list[Stmt] = []
+        for stmt in body:
+            held = self.statement(stmt)
+            if isinstance(stmt, (Let, For)):
+                enter_name(stmt, self.values)
+            inside = tuple([self.body(b) for b in bodies(stmt)])
+            new.append(with_bodies(held, inside))
+        return with_statements(body, new)
 
     def statement(self, stmt: Stmt) -> Stmt:
         stmt = map_own_expressions(stmt, self.expression)

@@ -66,6 +66,14 @@ class ElementUse:
     around: UseContext
 
 
+def enter_name(stmt: Let | For, values: dict[Var, Expr]) -> None:
+    """Note the value of a name, if it reads no memory. Two bodies may have one name."""
+    if isinstance(stmt, Let) and not reads_memory(stmt.value):
+        values[stmt.var] = substitute(stmt.value, values)
+    else:
+        values.pop(stmt.var, None)
+
+
 @dataclass(frozen=True, slots=True)
 class _UseFinder:
     """Finds the uses of elements, with the values of names that read no memory."""
@@ -80,8 +88,8 @@ class _UseFinder:
                     if isinstance(load, Load):
                         yield ElementUse(load.buffer, load.indices, False, around)
             match stmt:
-                case Let(var=var, value=value) if not reads_memory(value):
-                    self.values[var] = substitute(value, self.values)
+                case Let() | For():
+                    enter_name(stmt, self.values)
                 case Store(buffer=buffer, indices=indices):
                     places = tuple(substitute(i, self.values) for i in indices)
                     yield ElementUse(buffer, places, True, around)
