@@ -1,4 +1,4 @@
-"""List the loads and stores of elements in a kernel, each with what stands around it."""
+"""List the loads and stores of elements in a kernel with the loops and branches around them."""
 
 from __future__ import annotations
 
