@@ -17,12 +17,12 @@ from kept_cases import kept_number
 from tile_checkers import block as across
 from tile_checkers import check_choices
 from tile_checkers.block import check_across
-from tile_checkers.block.choices import normal_form
+from tile_checkers.block.choices import Path, normal_form
 from tile_checkers.block.rounds import LoopIterations
 from tile_checkers.block.values import Values
 from tile_checkers.loop_facts import CROSS
 from tile_ir import DEFAULT_TARGET, For, Func, Op, parse
-from tile_ir.analysis.intervals import EVERYTHING
+from tile_ir.analysis.intervals import EVERYTHING, Interval
 from tile_ir.expr import Var, binary
 from tile_ir.traversal import rewrite, walk, walk_ops, written_buffers
 from tile_passes import run_pipeline
@@ -219,3 +219,12 @@ def test_conditions_are_brought_to_their_form_once() -> None:
     assert all(found is seen[0] for found in seen)
     (form, direct), (other, contrary) = seen[0], normal_form(binary(">=", x * 3 + 1, 7))
     assert form == other and direct is not contrary
+
+
+def test_a_remainder_of_a_remainder_is_chosen_once() -> None:
+    """The choice for the outer one is of what the inner one left: it is found again there."""
+    a, b = Var("a"), Var("b")
+    path = Path({a: Interval(0, 99), b: Interval(0, 99)})
+    found = [path.event(e) for e in (a % 3, *[(a % 3 + b) % 4] * 3)]
+    assert found == [0, 0, 0, 0]
+    assert len(path.choices) == 2

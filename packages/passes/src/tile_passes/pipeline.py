@@ -16,6 +16,7 @@ from tile_passes.distribute_loops import distribute_loops
 from tile_passes.driver import check_known, run_passes
 from tile_passes.guard_accesses import guard_accesses
 from tile_passes.hoist_invariants import hoist_invariants
+from tile_passes.hold_own_elements import hold_own_elements
 from tile_passes.infer_memory import infer_memory
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
@@ -50,6 +51,7 @@ PIPELINE: tuple[Pass, ...] = (
     settle_choices,
     place_buffers,
     infer_memory,
+    hold_own_elements,
     stage_copies,
     adopt_scratch,
     retile_blocks,

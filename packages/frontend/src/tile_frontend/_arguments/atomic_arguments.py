@@ -12,6 +12,7 @@ from tile_frontend._arguments.build_op import build_op, element_region, side_of,
 from tile_frontend._arguments.copy_arguments import copy_regions
 from tile_frontend._arguments.element_nests import as_one, element, for_each, new_tile, stored
 from tile_frontend._arguments.op_functions import OpFunction
+from tile_frontend._dialects.gpu_names import PLACES
 from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import Scalar, python_number, stored_value, unexpected
 from tile_frontend._tracing.symmetric import on_other_rank, rank_number
@@ -87,7 +88,7 @@ def _at_rank(name: str, dst: Any, is_value: bool, pe: Any) -> Any:
 def _returns_nothing(name: str, return_prev: Any) -> None:
     if return_prev is not False:
         message = f"{name}: the chip updates memory and returns nothing"
-        raise Fault("attribute-value", message, "leave out return_prev", "return_prev")
+        raise Fault("attribute-value", message, PLACES, "return_prev")
 
 
 def _only_element(dst: Any) -> Any:

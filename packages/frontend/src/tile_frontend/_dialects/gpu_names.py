@@ -18,6 +18,11 @@ _THREADS = "there are no threads in a block"
 _IR = "a node of TVM's IR"
 _A5 = "8-bit floats need A5; on A2/A3 quantise to int8"
 _SIMD = "vector values are per thread"
+# Instead of the value that an atomic operation finds.
+PLACES = (
+    "leave it out; for places in a list write T.cumsum of a mask, or count with T.alloc_var in "
+    "one block"
+)
 _ROLES = "the compiler assigns statements to cores"
 
 ERRORS = (
@@ -33,8 +38,7 @@ ERRORS = (
     _group(
         _THREADS, "leave it out: the compiler divides T.Parallel",
         "get_thread_bindings get_thread_extent get_thread_extents get_warp_group_idx "
-        "shuffle_elect any_sync all_sync ballot ballot_sync activemask match_any_sync "
-        "match_all_sync syncthreads_and syncthreads_or syncthreads_count tvm_thread_allreduce "
+        "shuffle_elect ballot ballot_sync activemask match_any_sync match_all_sync "
         "tvm_thread_invariant tvm_warp_shuffle tvm_warp_shuffle_up tvm_warp_shuffle_down "
         "tvm_warp_activemask ldg32 ldg64 ldg128 ldg256 stg32 stg64 stg128 stg256 lds32 lds64 "
         "lds128 sts32 sts64 sts128 __ldg",
@@ -43,10 +47,19 @@ ERRORS = (
         _THREADS, "call it with a value that each thread computes, where all threads of a warp do",
         "shfl_sync shfl_xor shfl_up shfl_down",
     ),
+    _group(
+        _THREADS, "store what each thread votes in a tile of bools, and write T.any_of or T.all_of",
+        "any_sync all_sync syncthreads_or syncthreads_and",
+    ),
+    _group(
+        _THREADS, "store what each thread votes in a tile of 0 and 1, and take T.reduce_sum of it",
+        "syncthreads_count",
+    ),
     _group(_THREADS, "write T.Parallel", "parallel launch_thread env_thread"),
     _group(
         _THREADS, "write T.reduce_sum, T.reduce_max or T.reduce_min of a tile",
-        "warp_reduce_sum warp_reduce_max warp_reduce_min warp_reduce_bitand warp_reduce_bitor",
+        "tvm_thread_allreduce warp_reduce_sum warp_reduce_max warp_reduce_min "
+        "warp_reduce_bitand warp_reduce_bitor",
     ),
     _group(
         "per-thread generators have no counterpart", "pass random numbers as a tensor",
@@ -156,9 +169,13 @@ ERRORS = (
         f"{_IR}, which kernels do not write", "write the statement it stands for",
         "var SizeVar Var boolean void attr func_name func_ret arg target init axis "
         "sblock_attr block_name_suffix_context iter_var meta_var type_annotation constexpr Any "
-        "StringImm BufferLoad IterVar Range Call CallEffectKind Let let bind Reduce CommReducer "
-        "comm_reducer ProducerLoad index_map evaluate buffer_store undef While ret "
+        "StringImm BufferLoad IterVar Range Call CallEffectKind Let let bind Reduce "
+        "ProducerLoad index_map evaluate buffer_store undef While ret "
         "KernelLaunchFrame get_tvm_dtype AnyDType JITFunc break_loop continue_loop",
+    ),
+    _group(
+        f"{_IR}, which kernels do not write",
+        "write T.reduce_sum, T.reduce_max or T.reduce_min of a tile", "CommReducer comm_reducer",
     ),
     _group(
         f"{_IR}, which kernels do not write", "write T.if_then_else(condition, x, y)", "where",
@@ -241,7 +258,7 @@ ARGUMENTS_WITHOUT_EFFECT: frozenset[str] = frozenset(
 )
 STOPPING_ARGUMENTS: dict[str, NameGroup] = {
     "prelude": NameGroup("source text can not be checked", "write operations", ()),
-    "return_prev": NameGroup("atomic operations return nothing", "leave it out", ()),
+    "return_prev": NameGroup("atomic operations return nothing", PLACES, ()),
 }
 GROUP_OF = {name: group for group in (*ERRORS, *names_of_devices.ERRORS) for name in group.names}
 # Types of small floats, and of the vectors of one thread.

@@ -164,7 +164,7 @@ class Accesses:
             _exclude_each_other(then.guards, now.guards)
             # The way may have been chosen since.
             or any(path.truth(c) is (not truth) for c, truth in then.guards)
-            or self._parted_by(path.fixed(), other, then, site, now)
+            or self._parted_by(path.fixed, other, then, site, now)
         ):
             return None
         alike = other.stmt is site.stmt and then.iterations == now.iterations

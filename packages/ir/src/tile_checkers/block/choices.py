@@ -94,14 +94,17 @@ class PathChoice:
 
 @dataclass(slots=True)
 class Path:
-    """The answers given so far, in the order of the questions; the last one changes first. `proofs`
-    counts expensive proofs."""
+    """The answers given so far, in the order of the questions; the last one changes first. `fixed`
+    are the parts of expressions, other than variables, that have one number with them, and
+    `by_counts` what these decide. `proofs` counts expensive proofs."""
 
     known: Ranges
     choices: list[PathChoice] = field(default_factory=list)
     by_key: dict[Expr, PathChoice] = field(default_factory=dict)
     facts: tuple[Expr, ...] = ()
     decided: dict[tuple[Expr, tuple[Expr, ...]], bool | None] = field(default_factory=dict)
+    fixed: dict[Expr, Expr] = field(default_factory=dict)
+    by_counts: dict[Expr, bool | None] = field(default_factory=dict)
     proofs: int = 0
 
     def advance(self) -> bool:
@@ -124,13 +127,15 @@ class Path:
     def _settle(self) -> None:
         self.by_key = {c.key: c for c in self.choices}
         self.facts = tuple(f for c in self.choices for f in c.facts())
+        self.fixed = self._fixed()
+        self.by_counts = {}
 
     def given(self) -> dict[Var, Expr]:
         """Variables that have one value on this path."""
         return {c.solved[0]: c.solved[1][c.at] for c in self.choices if c.solved is not None}
 
-    def fixed(self) -> dict[Expr, Expr]:
-        """Parts of expressions that have one number on this path, other than variables."""
+    def _fixed(self) -> dict[Expr, Expr]:
+        """The parts of expressions that trip counts give one number on this path."""
         found: dict[Expr, Expr] = {}
         for choice in self.choices:
             if choice.counts and choice.solved is None and choice.answer > 0:
@@ -207,11 +212,12 @@ class Path:
     def _by_counts(self, condition: Expr) -> bool | None:
         """The truth of a condition for the values that the chosen trip counts fix; None if they do
         not decide it."""
-        fixed = self.fixed()
-        if not fixed:
+        if self.fixed.keys().isdisjoint(_parts(condition)):
             return None
-        number = constant_value(simplify(replace_in(condition, fixed.get)))
-        return None if number is None else bool(number)
+        if condition not in self.by_counts:
+            number = constant_value(simplify(replace_in(condition, self.fixed.get)))
+            self.by_counts[condition] = None if number is None else bool(number)
+        return self.by_counts[condition]
 
     def _facts_about(self, expr: Expr) -> tuple[Expr, ...]:
         """The last simple facts that share a name with the expression; none if it is too large."""
@@ -257,7 +263,9 @@ class Path:
     def event(self, expr: Expr) -> int | None:
         """The number that an expression names; None if it is unknown. For a remainder of a
         division, each value is tried."""
-        left = simplify(replace_in(expr, self._remainder))
+        left = expr
+        while (chosen := simplify(replace_in(left, self._remainder))) != left:
+            left = chosen  # the choice for an outer remainder is of what the inner ones left of it
         number = constant_value(left)
         if number is not None:
             return number
@@ -302,7 +310,10 @@ class Path:
     def _add(self, choice: PathChoice) -> None:
         if choice.solved is None:
             self.choices.append(choice)
-            self._settle()
+            self.by_key[choice.key] = choice
+            self.facts += choice.facts()
+            self.fixed = self._fixed()
+            self.by_counts = {}
             return
         # What was asked before is asked again in terms of the value: that comes first.
         self.choices = [*(c for c in self.choices if c.solved is not None), choice]
@@ -313,6 +324,11 @@ class Path:
 @lru_cache(maxsize=8192)
 def _names(expr: Expr) -> frozenset[Var]:
     return frozenset(e for e in walk_expr(expr) if isinstance(e, Var))
+
+
+@lru_cache(maxsize=8192)
+def _parts(expr: Expr) -> frozenset[Expr]:
+    return frozenset(walk_expr(expr))
 
 
 @lru_cache(maxsize=8192)

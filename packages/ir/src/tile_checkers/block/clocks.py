@@ -122,12 +122,19 @@ class CoreClocks:
         """Return a path that skips the operations issued since: a clock that includes all
         operations before them includes these too."""
         known, issued = way
+        both = zip(issued, self.issued, strict=True)
+        skipped = [
+            (self.base + pipe, low, high) for pipe, (low, high) in enumerate(both) if low != high
+        ]
+        if not skipped:
+            return way
 
         def raised(clock: Clock) -> Clock:
-            found = list(clock)
-            for pipe, (low, high) in enumerate(zip(issued, self.issued, strict=True)):
-                if found[self.base + pipe] >= low:
-                    found[self.base + pipe] = max(high, found[self.base + pipe])
+            found = clock
+            for at, low, high in skipped:
+                if low <= clock[at] < high:
+                    found = list(clock) if found is clock else found
+                    found[at] = high
             return found
 
         return {holder: raised(clock) for holder, clock in known.items()}, tuple(self.issued)
@@ -139,9 +146,10 @@ class CoreClocks:
     def meet(self, way: Way) -> None:
         """Keep the common part of both paths. Of flags that are set on one of them, the proof for
         one core reports."""
-        both = self.known.keys() & way[0].keys()
-        met = {h: list(map(min, self.known[h], way[0][h])) for h in both}
-        self.known = {**self.known, **way[0], **met}
+        known, other = self.known, way[0]
+        apart = [h for h in known.keys() & other.keys() if known[h] is not other[h]]
+        met = {h: list(map(min, known[h], other[h])) for h in apart}
+        self.known = {**known, **other, **met}
         self.changed()
 
 

@@ -7,6 +7,7 @@ on all cores.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from tile_ir import Buffer, Const, Expr, Load, Memory, Var, rebuild, simplify, walk_expr
 
@@ -104,6 +105,7 @@ class Values:
         return buffer.memory is not Memory.GM or buffer in self.written
 
 
+@lru_cache(maxsize=32768)
 def is_unknown(expr: Expr) -> bool:
     """Whether an expression contains a value that may differ on another core."""
     return any(isinstance(e, Var) and UNKNOWN in e.name for e in walk_expr(expr))
