@@ -18,13 +18,17 @@ from tile_ir import (
     reads_memory,
     simplify,
 )
-from tile_passes.analysis.byte_sets import FIXED, BufferStorage, ByteSet, Terms
+from tile_ir.layout.geometry import row_view
+from tile_passes.analysis.byte_sets import FIXED, BufferStorage, ByteSet, Terms, union
 from tile_passes.analysis.path_context import PathContext
+
+# Intervals that a region is taken to have at most.
+MOST_SPANS = 64
 
 
 def region_bytes(region: Region, storage: BufferStorage, here: PathContext) -> ByteSet | None:
-    """The bytes of a region; None if they are not one interval at a place known from the names and
-    loop variables around it."""
+    """The bytes of a region; None if they are not one interval or a few at one distance, at a place
+    known from the names and loop variables around it."""
     buffer = region.buffer
     unit, shape = buffer.dtype.bits, buffer.static_shape()
     linear = buffer.memory in (Memory.UB, Memory.GM)
@@ -43,18 +47,28 @@ def region_bytes(region: Region, storage: BufferStorage, here: PathContext) -> B
         if padded:
             return None
     counts = [constant_value(s.extent) for s in region.dims]
-    if None in counts or not is_contiguous(region):
+    if None in counts:
         return None
+    rows, pitch = 1, 0
+    if not is_contiguous(region):
+        view = row_view(region) if linear else None
+        count = None if view is None else constant_value(view.rows)
+        step = None if view is None else constant_value(view.pitch)
+        if count is None or step is None or count > MOST_SPANS:
+            return None
+        rows, pitch = int(count), int(step)
     start = _linear(element_offset(region), here)
     if start is None:
         return None
-    length = math.prod(c for c in counts if c is not None) * unit
-    bits = (start[1] * unit, length, *(f * unit for _, f in start[0]))
+    total = math.prod(c for c in counts if c is not None)
+    length = total // max(rows, 1) * unit
+    bits = (start[1] * unit, length, pitch * unit, *(f * unit for _, f in start[0]))
     if any(n % 8 for n in bits):
         return None
     moving = frozenset((atom, f * unit // 8) for atom, f in start[0])
-    span = bits[0] // 8, (bits[0] + length) // 8
-    return ByteSet({storage: {moving: (span,)}} if length else {})
+    first, size, apart = (n // 8 for n in bits[:3])
+    spans = union((first + r * apart, first + r * apart + size) for r in range(rows))
+    return ByteSet({storage: {moving: spans}} if length else {})
 
 
 def with_open_ends(region: Region) -> Region:
