@@ -110,7 +110,7 @@ def _joined(func: Func, loop: For, target: Target) -> Func | None:
     if not loads:
         return None
     before = pipe_work(loop.body, target)
-    if before[LOADING] < BUSY * max(before.values()):
+    if before.get(LOADING, 0.0) < BUSY * max(before.values()):
         return None
     for count in COUNTS:
         if trips % count or trips < 2 * count:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Mapping
 
 from tile_ir import Body, Core, For, Op, Pipe, Target, bodies, core_of, pipe_of
 from tile_ir.analysis import constant_trips
@@ -10,10 +11,10 @@ from tile_ir.costs.instruction_cost import Assumed, cost
 from tile_passes.clock.pipe_clock import ASSUMED_ITERATIONS
 
 
-def pipe_work(body: Body, target: Target, times: float = 1.0) -> Counter[tuple[Core, Pipe]]:
+def pipe_work(body: Body, target: Target, times: float = 1.0) -> Mapping[tuple[Core, Pipe], float]:
     """Cycles of each pipe, with all cores at work and tensors in L2. Instructions of the vector
     pipe mostly wait for the result of the one before."""
-    total: Counter[tuple[Core, Pipe]] = Counter()
+    total: defaultdict[tuple[Core, Pipe], float] = defaultdict(float)
     for stmt in body:
         match stmt:
             case Op():
@@ -23,8 +24,10 @@ def pipe_work(body: Body, target: Target, times: float = 1.0) -> Counter[tuple[C
             case For():
                 trips = constant_trips(stmt)
                 often = ASSUMED_ITERATIONS if trips is None else trips
-                total.update(pipe_work(stmt.body, target, times * often))
+                for place, cycles in pipe_work(stmt.body, target, times * often).items():
+                    total[place] += cycles
             case _:
                 for inner in bodies(stmt):
-                    total.update(pipe_work(inner, target, times))
+                    for place, cycles in pipe_work(inner, target, times).items():
+                        total[place] += cycles
     return total
