@@ -64,6 +64,11 @@ class TensorView(RegionView):
         return self.cxx(simplify(self.buffer.shape[-3] * self.buffer.shape[-2]))
 
     @cached_property
+    def block_pitch(self) -> str:
+        """Elements from one column of blocks of a matrix in NZ order to the next."""
+        return self.cxx(simplify(self.buffer.shape[-2] * self.buffer.shape[-1]))
+
+    @cached_property
     def stored(self) -> tuple[int, int]:
         """Rows and columns of the whole matrix as it lies in memory."""
         return stored_matrix(self.buffer)[1]

@@ -53,6 +53,7 @@ from tile_passes.free_names import FreeNames
 from tile_passes.parallel.temporaries import SCRATCH_BYTES
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.dependence_graph import owners
+from tile_passes.streams.items import closed, items
 
 LOOPS = (LoopKind.SERIAL, LoopKind.PIPELINED)
 
@@ -141,8 +142,21 @@ class _Hoist:
                 return (loop,)
             around = replace(section, body=tuple(before))
             return around, replace(loop, body=(replace(section, body=inner),))
+        if any(isinstance(s, Section) for s in loop.body):
+            return self.of_both_cores(loop)
         before, inner = self.statements(loop, loop.body)
         return (*before, replace(loop, body=inner)) if before else (loop,)
+
+    def of_both_cores(self, loop: For) -> Body:
+        """The same of a loop whose sections hold nothing but operations and definitions."""
+        opened = items(loop.body)
+        if not all(isinstance(item.stmt, (Op, Let)) for item in opened):
+            return (loop,)
+        before, inner = self.statements(loop, tuple(item.stmt for item in opened))
+        if not before:
+            return (loop,)
+        around = Section(Core.VECTOR, tuple(before), before[0].loc)
+        return around, replace(loop, body=closed(items(inner)))
 
     def statements(self, loop: For, body: Body) -> tuple[list[Stmt], Body]:
         """The invariant statements of a loop, and the others."""

@@ -12,15 +12,18 @@ from tile_passes.adopt_scratch import adopt_scratch
 from tile_passes.assign_cores import assign_cores
 from tile_passes.check_written import check_written
 from tile_passes.deepen_products import deepen_products
+from tile_passes.defer_epilogues import defer_epilogues
 from tile_passes.distribute_loops import distribute_loops
 from tile_passes.driver import check_known, run_passes
 from tile_passes.guard_accesses import guard_accesses
+from tile_passes.hand_over_fractals import hand_over_fractals
 from tile_passes.hoist_invariants import hoist_invariants
 from tile_passes.hold_own_elements import hold_own_elements
 from tile_passes.infer_memory import infer_memory
 from tile_passes.inject_pipeline import inject_pipeline
 from tile_passes.insert_cross_core_sync import insert_cross_core_sync
 from tile_passes.insert_sync import insert_sync
+from tile_passes.join_iterations import join_iterations
 from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.merge_rows import merge_rows
 from tile_passes.merge_streams import merge_streams
@@ -70,8 +73,11 @@ PIPELINE: tuple[Pass, ...] = (
     deepen_products,
     lower_tile_ops,
     hoist_invariants,
+    hand_over_fractals,
+    join_iterations,
     distribute_loops,
     pipeline_across_cores,
+    defer_epilogues,
     insert_cross_core_sync,
     split_cube_vector,
     simplify,

@@ -83,6 +83,7 @@ from tile_passes.parallel.statement_order import in_statement_order
 from tile_passes.parallel.target_order import in_target_order
 from tile_passes.parallel.temporaries import Temporaries
 from tile_passes.parallel.tile_steps import most_extents
+from tile_passes.parallel.unpacked import unpacked
 from tile_passes.parallel.vector_statement import VectorStatement
 from tile_passes.passdef import ir_pass
 
@@ -252,7 +253,8 @@ class _Vectorizer:
         if not isinstance(stmt, Store):
             return [self.scalar_loop(leaf, known, Unsuitable(what_it_is(stmt)))]
         try:
-            return self.vector(stmt, leaf, known, by_cases=True)
+            packed = unpacked(stmt, leaf, known, self.keep, self.whole_or_rows, self.temporaries)
+            return packed or self.vector(stmt, leaf, known, by_cases=True)
         except Unsuitable as found:
             problem = found
         try:
@@ -353,8 +355,7 @@ class _Vectorizer:
     def element_by_element(
         self, store: Store, leaf: Leaf, known: Ranges, problem: Unsuitable
     ) -> list[Stmt]:
-        """Lower a store that is no vector operation. Raises KernelError where the scalar
-        unit cannot do it, and says where room for a tile is all that is missing."""
+        """Lower a store that is no vector operation, or KernelError, for want of room perhaps."""
         loop, inside = around(leaf), leaf.ranges(known)
         if has_foreign_functions(loop):
             try:
@@ -392,8 +393,7 @@ class _Vectorizer:
         return [replace(outer, kind=LoopKind.SERIAL, body=tuple(steps))]
 
     def scalar_loop(self, leaf: Leaf, known: Ranges, problem: Unsuitable) -> Stmt:
-        """The statement element by element, with a remark. Raises KernelError where the scalar
-        unit cannot."""
+        """The statement element by element, with a remark. Raises KernelError."""
         loop = around(leaf)
         check_scalar_unit(loop, problem.reason)
         self.remarks.append(stays_scalar(leaf.stmt.loc, problem))

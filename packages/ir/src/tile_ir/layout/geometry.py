@@ -173,10 +173,10 @@ def trailing_matrix(region: Region) -> Rows:
 
 
 def row_view(region: Region) -> Rows | None:
-    """A region as rows of consecutive elements: its one or two active dimensions, or a contiguous
-    block of more; None if its rows are not evenly spaced, or if elements of a row lie apart. A
-    contiguous vector is one row, but for a column of a matrix in l1 or l0c, where every row begins
-    a block of its own."""
+    """A region as rows of consecutive elements: its one or two active dimensions, a contiguous run
+    of more, or one dimension of such runs; None if its rows are not evenly spaced, or if elements
+    of a row lie apart. A contiguous vector is one row, but for a column of a matrix in l1 or l0c,
+    where every row begins a block of its own."""
     dims, steps = active_dims(region), strides(region.buffer)
     slices = region.dims
     in_fractals = region.memory in FRACTAL_MEMORIES and len(region.dims) > 1
@@ -184,7 +184,7 @@ def row_view(region: Region) -> Rows | None:
         return trailing_matrix(region) if set(dims) <= {len(slices) - 2} else None
     if len(dims) > 2:
         if not is_contiguous(region):
-            return None
+            return None if in_fractals else _rows_of_blocks(region)
         rows: Expr = ONE
         for s in slices[:-1]:
             rows = rows * s.extent
@@ -200,6 +200,20 @@ def row_view(region: Region) -> Rows | None:
         return Rows(slices[dims[0]].extent, ONE, pitch)
     count = element_count(region)
     return Rows(ONE, count, count)
+
+
+def _rows_of_blocks(region: Region) -> Rows | None:
+    """One dimension of contiguous blocks, each as a row."""
+    inside = len(region.dims) - contiguous_suffix(region)
+    outside = [d for d in active_dims(region) if d < inside]
+    if len(outside) != 1:
+        return None
+    (row,) = outside
+    columns: Expr = ONE
+    for s in region.dims[inside:]:
+        columns = columns * s.extent
+    pitch = simplify(strides(region.buffer)[row] * region.dims[row].stride)
+    return Rows(region.dims[row].extent, simplify(columns), pitch)
 
 
 @lru_cache(maxsize=16384)

@@ -6,22 +6,28 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from tile_ir.dtypes import BOOL, DTYPES, FLOAT16, DType, from_bytes, to_bytes
+from tile_ir.dtypes import BOOL, DTYPES, FLOAT16, INT16, DType, from_bytes, to_bytes
+from tile_ir.expr import constant_value
+from tile_ir.layout.geometry import BLOCK_BYTES, element_count, is_contiguous
 from tile_ir.lazy import np
-from tile_ir.machine import Core, Pipe
+from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op
-from tile_ir.opdef import AttrDef, Effect, OpDef, Problem
+from tile_ir.opdef import AttrDef, Effect, OpDef, Problem, Scratch
 from tile_ir.ops.axes import elements, whole
 from tile_ir.ops.rules import (
+    BITS,
     UB,
     VECTOR,
     all_rules,
     destination,
+    elements_bound,
     even_rows,
     on,
     packed,
     same_size,
     scalar,
+    scratch_operand,
+    shape_text,
     source,
 )
 from tile_ir.target import Target
@@ -245,7 +251,60 @@ def _takes_rows(op: Op) -> bool:
     return whole and op.operand("count") is None
 
 
+# Bits of a packed number, and 16-bit lanes of one instruction.
+FIELD, LANES = 4, 128
+
+
+def _numbers(op: Op, target: Target) -> Problem | None:
+    """dst has as many elements as src packs numbers, and both are runs."""
+    src, dst = op.region("src"), op.region("dst")
+    for name, region in (("src", src), ("dst", dst)):
+        if not is_contiguous(region):
+            return op.problem(name, "strided-operand", "is not contiguous")
+    count, packed_in = constant_value(element_count(dst)), constant_value(element_count(src))
+    if count is None or packed_in is None or count != packed_in * (src.dtype.bits // FIELD):
+        found = f"has {shape_text(dst)}, but src `{src.buffer.name}` packs {shape_text(src)}"
+        return op.problem("dst", "shape-mismatch", found)
+    return None
+
+
+def _unpacked(op: Op, dst: Any, src: Any, _scratch: Any) -> Any:
+    dtype = op.region("src").dtype
+    bits = np.asarray(src).astype(np.int64).reshape(-1, 1) >> np.arange(0, dtype.bits, FIELD)
+    turned = (bits & 15) ^ (0 if op.attr("unsigned") else 8)
+    return (turned - 8).astype(np.float16).reshape(np.shape(dst))
+
+
+def _words(op: Op) -> int:
+    """16-bit lanes that hold the packed numbers, in whole blocks."""
+    src = op.region("src")
+    return -(-elements_bound(src) * src.dtype.size // BLOCK_BYTES) * (BLOCK_BYTES // 2)
+
+
+def _turned(op: Op) -> tuple[Scratch, ...]:
+    """The numbers with another highest bit, and a repeat of these bits."""
+    return (Scratch(Memory.UB, INT16, _words(op) + LANES),) if op.attr("unsigned") else ()
+
+
+UNPACK = OpDef(
+    name="widen_numbers",
+    family="cast",
+    doc="the numbers of four bits that src packs, from its lowest bits on, as halves; `unsigned` "
+    "ones less 8",
+    ascend_c="Cast",
+    namespace=None,
+    operands=(destination("dst", UB, FLOAT16), source("src", UB, *BITS), scratch_operand()),
+    attrs=(AttrDef("unsigned", bool, False),),
+    placement=VECTOR,
+    axes=whole,
+    meaning=_unpacked,
+    scratch=_turned,
+    shape_rule=_numbers,
+    instructions=lambda op: 4 if op.attr("unsigned") else 1,
+)
+
 OPS = (
+    UNPACK,
     OpDef(
         name="set_deq_scale",
         family="cast",

@@ -1,9 +1,12 @@
-"""Elements in another order: transposition of a matrix (docs/language/rules.md#rearranging)."""
+"""Elements in another order: a matrix transposed, or its blocks of 32 bytes by columns
+(docs/language/rules.md#rearranging)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tile_ir.layout.footprint import k0_elements
+from tile_ir.layout.geometry import MAX_REPEATS, REPEAT_BYTES
 from tile_ir.nodes import Op
 from tile_ir.opdef import Axes, OpDef, Problem
 from tile_ir.ops.axes import labelled
@@ -14,6 +17,7 @@ from tile_ir.ops.rules import (
     destination,
     largest_matrix,
     one_matrix,
+    row_alignment,
     same_dtype,
     shape_text,
     source,
@@ -68,6 +72,44 @@ def _squares(op: Op) -> int:
     return -(-rows // SIDE) * -(-columns // SIDE)
 
 
+def _blocks(op: Op, target: Target) -> Problem | None:
+    """dst has the columns of blocks of the matrix src one after another, all of fixed sizes, in
+    another buffer."""
+    src, dst = op.region("src"), op.region("dst")
+    for name in ("src", "dst"):
+        problem = row_alignment(op, name, target)
+        if problem is not None:
+            return problem
+    matrix, found = static_matrix(src), dst.static_extents()
+    width = k0_elements(src.dtype)
+    blocks = [] if matrix is None else [matrix[1] // width, matrix[0], width]
+    if matrix is None or matrix[1] % width or found is None or list(found[-3:]) != blocks:
+        sizes = f"is {shape_text(dst)}, but the blocks of src `{src.buffer.name}` are {blocks}"
+        return op.problem("dst", "shape-mismatch", sizes)
+    if src.buffer is dst.buffer:
+        message = f"{op.opdef.name}: src and dst are both in `{src.buffer.name}`"
+        return Problem("operand-alias", message, "dst", "write to another buffer")
+    return None
+
+
+def _blocks_by_columns(op: Op, src: Any, dst: Any) -> Any:
+    blocks, rows, width = dst.shape[-3:]
+    return src.reshape(rows, blocks, width).swapaxes(0, 1).reshape(dst.shape)
+
+
+def block_axes(op: Op) -> Axes:
+    """Rows stay rows."""
+    src, dst = len(op.region("src").dims), len(op.region("dst").dims)
+    return labelled(op, {"src": {src - 2: 0}, "dst": {dst - 2: 0}})
+
+
+def _repeats_of_blocks(op: Op) -> int:
+    """One instruction moves eight blocks of each row."""
+    rows, columns = largest_matrix(op.region("src"))
+    row = op.region("src").dtype.bytes_of(columns)
+    return -(-row // REPEAT_BYTES) * -(-rows // MAX_REPEATS)
+
+
 OPS = (
     OpDef(
         name="transpose",
@@ -81,6 +123,21 @@ OPS = (
         dtype_rule=same_dtype,
         shape_rule=_sizes,
         instructions=_squares,
+        chained=False,
+    ),
+    OpDef(
+        name="blocks_by_columns",
+        family="rearrange",
+        doc="dst[b, r, :] = the b-th block of 32 bytes of row r of src: a matrix in NZ order",
+        ascend_c="Copy",
+        namespace=None,
+        operands=(source("src", UB), destination("dst", UB)),
+        placement=VECTOR,
+        axes=block_axes,
+        meaning=_blocks_by_columns,
+        dtype_rule=same_dtype,
+        shape_rule=_blocks,
+        instructions=_repeats_of_blocks,
         chained=False,
     ),
 )

@@ -85,17 +85,17 @@ def _shortened(loop: For, start: int, trips: int) -> For:
 
 
 def _of_residue(store: Store, var: Var, place: Expr) -> Store:
-    (moved,) = map_expressions((store,), partial(_at, var=var, place=place))
+    (moved,) = map_expressions((store,), partial(at_residue, var=var, place=place))
     assert isinstance(moved, Store), "expressions change, no statement does"
     return moved
 
 
-def _at(e: Expr, var: Var, place: Expr) -> Expr:
+def at_residue(e: Expr, var: Var, place: Expr) -> Expr:
     """An expression for one residue, with its quotients computed."""
     if var not in walk_expr(e):
         return e
     divisor = _divisor(e, var)
-    inner = rebuild(e, partial(_at, var=var, place=place))
+    inner = rebuild(e, partial(at_residue, var=var, place=place))
     if divisor is not None:
         assert isinstance(e, Binary), "a quotient or a remainder"
         op = {">>": "//", "&": "%"}.get(e.op, e.op)

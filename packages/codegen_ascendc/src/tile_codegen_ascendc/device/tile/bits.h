@@ -92,6 +92,46 @@ __aicore__ inline void bitwise_scalar(const AscendC::LocalTensor<T>& dst, const 
     bitwise<Operation>(dst, src, scratch, count);
 }
 
+// The numbers of four bits without sign that src packs, less 8. With their highest bit turned they are these as signed
+// numbers, which one conversion takes apart. `dst` holds both halves of the exclusive or meanwhile, `scratch` the result
+// and a repeat of the bits to turn.
+template <class T>
+__aicore__ inline void widen_unsigned_numbers(const AscendC::LocalTensor<half>& dst,
+    const AscendC::LocalTensor<T>& src, const AscendC::LocalTensor<int16_t>& scratch, uint32_t count,
+    Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(int16_t);
+    constexpr uint32_t block = kBlockBytes / sizeof(int16_t);
+    constexpr int16_t tops = static_cast<int16_t>(0x8888);
+    const uint32_t words = count / 4;
+    const uint32_t room = (words + block - 1) / block * block;
+    const auto numbers = src.template ReinterpretCast<int16_t>();
+    const auto set = dst.template ReinterpretCast<int16_t>();
+    const auto kept = set[room];
+    const auto bits = scratch[room];
+    AscendC::Duplicate(bits, tops, static_cast<int32_t>(lanes));
+    AscendC::PipeBarrier<PIPE_V>();
+    const AscendC::BinaryRepeatParams steps{1, 1, 1, 8, 8, 0};
+    for (uint32_t start = 0; start < words; start += lanes * kMaxRepeats) {
+        const uint32_t left = minimum(words - start, lanes * kMaxRepeats);
+        const uint8_t repeats = static_cast<uint8_t>(left / lanes);
+        const uint32_t tail = start + repeats * lanes;
+        if (repeats > 0) {
+            AscendC::Or(set[start], numbers[start], bits, static_cast<uint64_t>(lanes), repeats, steps);
+            AscendC::And(kept[start], numbers[start], bits, static_cast<uint64_t>(lanes), repeats, steps);
+        }
+        if (left % lanes != 0) {
+            AscendC::Or(set[tail], numbers[tail], bits, static_cast<uint64_t>(left % lanes), 1, steps);
+            AscendC::And(kept[tail], numbers[tail], bits, static_cast<uint64_t>(left % lanes), 1, steps);
+        }
+    }
+    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::Sub(scratch, set, kept, static_cast<int32_t>(words));
+    AscendC::PipeBarrier<PIPE_V>();
+    AscendC::Cast(dst, scratch.ReinterpretCast<AscendC::int4b_t>(), AscendC::RoundMode::CAST_NONE, count);
+}
+
 }  // namespace tile
 
 #endif

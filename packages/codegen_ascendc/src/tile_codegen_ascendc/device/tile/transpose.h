@@ -1,4 +1,4 @@
-// Transposition of a matrix in ub, 16 rows at a time. Sizes and pitches are in elements.
+// Transposition of a matrix in ub, 16 rows at a time, and its blocks by columns. Sizes and pitches are in elements.
 #ifndef TILE_TRANSPOSE_H
 #define TILE_TRANSPOSE_H
 
@@ -40,6 +40,28 @@ __aicore__ inline void transpose(const AscendC::LocalTensor<T>& dst, const Ascen
             parameters.dstRepStride = static_cast<uint16_t>(repeats == 1 ? 0 : dst_step);
             parameters.srcRepStride = static_cast<uint16_t>(repeats == 1 ? 0 : src_step);
             AscendC::TransDataTo5HD<U>(target, source, parameters);
+        }
+    }
+}
+
+// The blocks of a matrix, a column of them after the other, `dst_pitch` apart. A repeat moves eight blocks of a row.
+template <class T>
+__aicore__ inline void blocks_by_columns(const AscendC::LocalTensor<T>& dst, const AscendC::LocalTensor<T>& src,
+    uint32_t rows, uint32_t columns, uint32_t dst_pitch, uint32_t src_pitch, Site site = Site::here())
+{
+    SiteScope scope(site);
+    constexpr uint32_t block = kBlockBytes / sizeof(T);
+    constexpr uint32_t lanes = kBlockBytes / sizeof(uint16_t);
+    const auto to = dst.template ReinterpretCast<uint16_t>();
+    const auto from = src.template ReinterpretCast<uint16_t>();
+    const uint32_t across = dst_pitch / block;
+    const uint32_t down = src_pitch / block;
+    for (uint32_t column = 0; column < columns / block; column += (kRepeatBytes / kBlockBytes)) {
+        const uint64_t mask = minimum(columns / block - column, (kRepeatBytes / kBlockBytes)) * lanes;
+        for (uint32_t row = 0; row < rows; row += kMaxRepeats) {
+            const uint8_t repeats = static_cast<uint8_t>(minimum(rows - row, kMaxRepeats));
+            AscendC::Copy(to[(column * across + row) * lanes], from[(row * down + column) * lanes], mask, repeats,
+                {static_cast<uint16_t>(across), 1, 1, static_cast<uint16_t>(down)});
         }
     }
 }
