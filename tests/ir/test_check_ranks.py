@@ -76,6 +76,11 @@ def test_sums_equal_what_is_waited_for(each: int, asked: int) -> None:
     assert slugs(found) == (set() if each == asked else {"sync-unproved"})
 
 
+def test_a_sum_of_a_call_that_needs_no_certain_rank() -> None:
+    """Of what two of three ranks carry, nothing is sure."""
+    assert slugs(check_ranks(final(counted(1, 1, less=1)))) == {"race"}
+
+
 def orders(func: Func) -> list[Op]:
     """What orders ranks, and the cores of a block before they signal."""
     return [

@@ -178,7 +178,8 @@ def _common(event: Await, begin: Figure | None, sents: Sequence[Sent], party: Pa
     counted from the one that includes least."""
     if holds(begin, event):
         return np.zeros_like(party.seen)
-    total = _sum(begin, sents)
+    start = _sum(begin, ())
+    total = _sum(start, sents)
     if all(not holds(plain_sum(total, _minus(s.tell.value)), event) for s in sents):
         return np.maximum.reduce([s.table for s in sents])
     values = [int(s.tell.value) for s in sents if not isinstance(s.tell.value, Expr)]
@@ -188,7 +189,7 @@ def _common(event: Await, begin: Figure | None, sents: Sequence[Sent], party: Pa
     order = np.argsort(tables, axis=0, kind="stable")
     sums = np.cumsum(np.array(values)[order], axis=0)
     totals, which = np.unique(sums, return_inverse=True)
-    enough = np.array([holds(plain_sum(begin or 0, int(n)), event) for n in totals])
+    enough = np.array([holds(plain_sum(start, int(n)), event) for n in totals])
     last = np.argmax(enough[which.reshape(sums.shape)], axis=0)[np.newaxis]
     learned: Table = np.take_along_axis(np.take_along_axis(tables, order, 0), last, 0)[0]
     return learned
