@@ -310,6 +310,26 @@ def test_blocks_wait_only_for_what_others_wrote() -> None:
     assert "fresh_word" not in kernel.get_kernel_source()
 
 
+def test_blocks_that_nobody_waits_for_say_nothing() -> None:
+    """Only the second half of the rows is read: the words of the first half stay 0."""
+
+    @T.prim_func
+    def second_half(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((32, 64), "float32")):
+        with T.Kernel(4, threads=2, is_npu=True) as cid:
+            a = T.alloc_shared((8, 64), "float32")
+            T.copy(X[32 + (3 - cid) * 8, 0], a)
+            T.copy(a, Y[cid * 8, 0])
+
+    func = T.megakernel([scale()("x", "h"), T.Task(second_half)("h", "y")], inputs=["x"])
+    kernel = T.compile(func, out_idx=[-1])
+    x = torch.randn(64, 64)
+    for _ in range(2):
+        expected = (x[32:] * 2 + 1).view(4, 8, 64).flip(0).reshape(32, 64)
+        torch.testing.assert_close(kernel(x), expected)
+    ((words,),) = next(iter(kernel._kept._words.values()))
+    assert words[0, :, 0].tolist() == [0] * 4 + [2] * 4
+
+
 def test_a_task_without_room() -> None:
     wide = T.Task(kernels.scaled(64, 16384, 2.0, 32))
     func = T.megakernel([wide("x", "h"), wide("h", "y")])
