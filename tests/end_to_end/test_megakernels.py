@@ -248,6 +248,19 @@ def test_sizes_types_and_grids_that_do_not_fit() -> None:
         scale()("x")
 
 
+def test_several_launches_are_several_tasks() -> None:
+    @T.prim_func
+    def twice(X: T.Tensor((8,), "float32"), Y: T.Tensor((8,), "float32")):
+        with T.Kernel(1):
+            T.copy(X, Y)
+        with T.Kernel(1):
+            T.copy(Y, X)
+
+    with refused("several-launches") as error:
+        T.Task(twice)
+    assert "`twice` has 2 launches" in str(error.value)
+
+
 def test_barriers_of_all_blocks_are_refused() -> None:
     with refused("task-sync"):
         T.Task(kernels.with_barrier())
