@@ -248,6 +248,19 @@ def test_sizes_types_and_grids_that_do_not_fit() -> None:
         scale()("x")
 
 
+def test_several_launches_are_several_tasks() -> None:
+    @T.prim_func
+    def twice(X: T.Tensor((8,), "float32"), Y: T.Tensor((8,), "float32")):
+        with T.Kernel(1):
+            T.copy(X, Y)
+        with T.Kernel(1):
+            T.copy(Y, X)
+
+    with refused("several-launches") as error:
+        T.Task(twice)
+    assert "`twice` has 2 launches" in str(error.value)
+
+
 def test_barriers_of_all_blocks_are_refused() -> None:
     with refused("task-sync"):
         T.Task(kernels.with_barrier())
@@ -308,6 +321,26 @@ def test_blocks_wait_only_for_what_others_wrote() -> None:
     x = torch.randn(64, 64)
     torch.testing.assert_close(kernel(x), (x * 2 + 1) * 2 + 1)
     assert "fresh_word" not in kernel.get_kernel_source()
+
+
+def test_blocks_that_nobody_waits_for_say_nothing() -> None:
+    """Only the second half of the rows is read: the words of the first half stay 0."""
+
+    @T.prim_func
+    def second_half(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((32, 64), "float32")):
+        with T.Kernel(4, threads=2, is_npu=True) as cid:
+            a = T.alloc_shared((8, 64), "float32")
+            T.copy(X[32 + (3 - cid) * 8, 0], a)
+            T.copy(a, Y[cid * 8, 0])
+
+    func = T.megakernel([scale()("x", "h"), T.Task(second_half)("h", "y")], inputs=["x"])
+    kernel = T.compile(func, out_idx=[-1])
+    x = torch.randn(64, 64)
+    for _ in range(2):
+        expected = (x[32:] * 2 + 1).view(4, 8, 64).flip(0).reshape(32, 64)
+        torch.testing.assert_close(kernel(x), expected)
+    ((words,),) = next(iter(kernel._kept._words.values()))
+    assert words[0, :, 0].tolist() == [0] * 4 + [2] * 4
 
 
 def test_a_task_without_room() -> None:

@@ -19,7 +19,7 @@ from tile_ir.traversal import rewrite, walk_ops
 from tile_passes import run_pipeline
 
 from .kernels_of_ranks import counted, examples, final, met, shifted
-from .random_ranks import drawn, moments, races, text_of
+from .random_ranks import Program, Step, drawn, moments, races, text_of
 
 NUMBERS = (1, 2, 3, 4, 5, 8)
 examples_for = cache(examples)
@@ -74,6 +74,11 @@ def test_sums_equal_what_is_waited_for(each: int, asked: int) -> None:
     """Words count on from call to call: each must add as much as the next waits for."""
     found = check_ranks(final(counted(each, asked)))
     assert slugs(found) == (set() if each == asked else {"sync-unproved"})
+
+
+def test_a_sum_of_a_call_that_needs_no_certain_rank() -> None:
+    """Of what two of three ranks carry, nothing is sure."""
+    assert slugs(check_ranks(final(counted(1, 1, less=1)))) == {"race"}
 
 
 def orders(func: Func) -> list[Op]:
@@ -284,6 +289,42 @@ def test_random_programs_are_judged_as_by_all_their_moments() -> None:
             assert pairs(found) == races(program, reached), program
             judgements["judged"] += 1
     assert judgements["judged"] > judgements["left to the simulator"]
+
+
+def told(rank: int, place: int, kind: str, word: int, value: int) -> tuple[Step, ...]:
+    return Step("put", rank, place), Step("quiet"), Step(kind, rank, word, value)
+
+
+def seen(rank: int, word: int, value: int, place: int) -> tuple[Step, ...]:
+    return Step("wait", rank, word, value), Step("get", rank, place)
+
+
+# Two additions of which one is enough, both behind one store: of that store the wait is sure. The
+# third program reads behind a wait that needs more than the one before it.
+EITHER: tuple[Program, ...] = (
+    (
+        (*told(2, 0, "tell", 0, 1), *told(1, 1, "add", 0, 1)),
+        (*seen(1, 0, 1, 1), Step("put", 2, 0)),
+        (*seen(2, 0, 1, 0), *told(1, 0, "add", 0, 1)),
+    ),
+    (
+        (*told(2, 0, "tell", 0, 2), *told(1, 0, "add", 1, 1)),
+        (*seen(1, 1, 1, 0), Step("put", 2, 0), *seen(1, 1, 1, 0)),
+        (*seen(2, 0, 2, 0), *told(1, 0, "add", 1, 1)),
+    ),
+    (
+        (*seen(0, 0, 1, 0), *told(2, 0, "add", 1, 1)),
+        (*told(0, 0, "tell", 0, 1), *told(2, 1, "add", 1, 2)),
+        (*seen(2, 1, 1, 0), Step("put", 0, 0), *seen(2, 1, 2, 1), *seen(2, 1, 1, 0)),
+    ),
+)
+
+
+@pytest.mark.parametrize("program", EITHER)
+def test_of_two_signals_the_common_part_is_sure(program: Program) -> None:
+    found = check_ranks(parse(text_of(program)), [3])
+    reached, hangs = moments(program)
+    assert not hangs and pairs(found) == races(program, reached) != set()
 
 
 def pairs(found: tuple[Diagnostic, ...]) -> set[frozenset[tuple[int, int]]]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kept_cases import examples
-from rank_kernels import RankKernels, SimulatorError, own, shared
+from rank_kernels import RankKernels, SimulatorError, own, schedules, shared
 from rank_prelude import PRELUDE
 
 RANKS, SLOTS, WORDS, N, LINE = 3, 2, 3, 64, 16
@@ -208,3 +208,20 @@ def test_the_checker_finds_what_some_run_shows(first: int) -> None:
         programs = random_programs(random.Random(seed))
         told = checked(programs, seed=seed, threads=1 + seed % 2, delivery=seed % 3)
         assert agree(programs, told), (seed, programs, told, brute_force(programs))
+
+
+# Rank 1 goes on by 1 of rank 2 or by 2 of rank 0, nobody knows which, and then needs both: the second
+# wait may not count what the first one seemed to have learned.
+TWO_WAITS: Programs = (
+    ((WAIT, 0, 0, 2), (SIGNAL, 0, 1, 2)),
+    ((WAIT, 0, 0, 1), (WAIT, 0, 0, 3), (READ, 1, 0, 0), (PUT, 0, 2, 0), (QUIET, 0, 0, 0)),
+    ((SIGNAL, 0, 0, 2), (READ, 0, 0, 0), (PUT, 1, 1, 0), (QUIET, 0, 0, 0), (SIGNAL, 0, 1, 1)),
+)
+
+
+def test_a_second_wait_counts_what_the_first_is_not_sure_of() -> None:
+    early = (TWO_WAITS[0], (*TWO_WAITS[1][:1], *TWO_WAITS[1][2:]), TWO_WAITS[2])
+    for programs, expected in ((TWO_WAITS, set()), (early, {"race"})):
+        assert brute_force(programs).race == bool(expected)
+        for options in schedules():
+            assert checked(programs, **options) == expected

@@ -10,7 +10,7 @@ from tile_frontend._language.next_chip_frames import HintFrame
 from tile_frontend._megakernels.calls import TaskCall, named_scalars
 from tile_frontend._tracing.faults import Fault, place_of_caller
 from tile_frontend._tracing.scalars import Scalar, python_number
-from tile_ir import Buffer, Const, Effect, Func, Var, constant_value, walk_ops
+from tile_ir import Buffer, Const, Effect, Func, LaunchSequence, Var, constant_value, walk_ops
 from tile_ir.opdef import Among
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ class KernelTask:
 
     def __init__(self, kernel: Any, grid: int | None = None, *, name: str | None = None) -> None:
         func = getattr(kernel, "prim_func", kernel)
+        if isinstance(func, LaunchSequence):
+            message = f"T.Task: `{func.name}` has {len(func.funcs)} launches, and a task is one"
+            hint = "write a prim_func for each launch, and make a task of each"
+            raise Fault("several-launches", message, hint, 0)
         if not isinstance(func, Func):
             hint = "pass a function under @T.prim_func, or what a factory under @T.jit returns"
             raise Fault("not-a-prim-func", f"T.Task takes a kernel, found {kernel!r}", hint, 0)

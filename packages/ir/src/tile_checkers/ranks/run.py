@@ -230,12 +230,12 @@ class RanksRun:
 
     def pass_wait(self, party: Party, event: Await, table: Table) -> None:
         looked_at = frozenset(s.name for s in self.words[event.word].sent)
-        before, own = party.seen, party.local.issue(S)
+        own = party.local.issue(S)
         name = party.number, party.waits
         party.waits += 1
         number = party.receive(table)
         party.at += 1
-        waited = Waited(event, party, name, number, before, own, looked_at)
+        waited = Waited(event, party, name, number, table, own, looked_at)
         self.outcome.waited.append(waited)
 
     # Afterwards ----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Compute the order that a wait for a word establishes: the signals without which it cannot end.
 
-Several signals may have ended a wait; the wait then learns their common part. A word with additions
-has received every signal without which the sum is too small.
+Several signals may have ended a wait; the wait then learns their common part. Of a word with
+additions, an operation is complete if the additions that do not include it are too few.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """A wait that ended: its number among those of its core, the core's table before it, and the
-    signals that were considered."""
+    """A wait that ended: its number among those of its core, what it `learned`, and the signals
+    that were considered."""
 
     event: Await
     party: Party
     name: Name
     number: int
-    seen: Table
+    learned: Table
     own: int
     looked_at: frozenset[Name]
 
@@ -136,10 +136,7 @@ class WordState:
             if event.until == "eq" and (above(total, event.value) or 0) > 0:
                 raise Unclear("the sum may exceed the awaited value")
             return None
-        learned = np.zeros_like(party.seen)
-        for sent in _needed(event, begin, self.sent):
-            learned = np.maximum(learned, sent.table)
-        return learned
+        return _common(event, begin, self.sent, party)
 
     def overtaken(self, waited: Waited) -> Sent | None:
         """A signal that makes the condition of a wait false again, and that may come before its
@@ -157,22 +154,15 @@ class WordState:
 
     def missed(self, waited: Waited) -> frozenset[Name]:
         """Signals that were not considered, may come before a wait ends, and may carry less order
-        than those considered. A signal after all that the wait needs carries no less."""
-        event, looked_at = waited.event, [s for s in self.sent if s.name in waited.looked_at]
-        if self.adds():
-            needed = _needed(event, self.initial(event.value), looked_at)
-        else:
-            needed = [s for s in looked_at if holds(s.tell.value, event)]
-        if event.until not in ("ge", "gt"):
-            needed = []
-        enough = all if self.adds() else any
+        than what it learned."""
+        exact = waited.event.until not in ("ge", "gt")
         return frozenset(
             s.name
             for s in self.sent
             if s.name not in waited.looked_at
-            and (s.tell.adds or holds(s.tell.value, event))
+            and (s.tell.adds or holds(s.tell.value, waited.event))
             and not after(s, waited)
-            and not (needed and enough(n.before(s) for n in needed))
+            and (exact or bool((s.table < waited.learned).any()))
         )
 
 
@@ -183,17 +173,26 @@ def _sum(begin: Figure | None, sents: Sequence[Sent]) -> Figure:
     return total
 
 
-def _needed(event: Await, begin: Figure | None, sents: Sequence[Sent]) -> list[Sent]:
-    """Signals that add to a word, without which, and those behind them, the sum is too small."""
-    found = []
-    for sent in sents:
-        rest = _sum(begin, sents)
-        for other in sents:
-            if sent.before(other):
-                rest = plain_sum(rest, _minus(other.tell.value))
-        if not holds(rest, event):
-            found.append(sent)
-    return found
+def _common(event: Await, begin: Figure | None, sents: Sequence[Sent], party: Party) -> Table:
+    """The order that is sure once some additions are enough. In each column, the additions are
+    counted from the one that includes least."""
+    if holds(begin, event):
+        return np.zeros_like(party.seen)
+    start = _sum(begin, ())
+    total = _sum(start, sents)
+    if all(not holds(plain_sum(total, _minus(s.tell.value)), event) for s in sents):
+        return np.maximum.reduce([s.table for s in sents])
+    values = [int(s.tell.value) for s in sents if not isinstance(s.tell.value, Expr)]
+    if len(values) < len(sents):
+        raise Unclear("the added value depends on a parameter")
+    tables = np.stack([s.table for s in sents])
+    order = np.argsort(tables, axis=0, kind="stable")
+    sums = np.cumsum(np.array(values)[order], axis=0)
+    totals, which = np.unique(sums, return_inverse=True)
+    enough = np.array([holds(plain_sum(start, int(n)), event) for n in totals])
+    last = np.argmax(enough[which.reshape(sums.shape)], axis=0)[np.newaxis]
+    learned: Table = np.take_along_axis(np.take_along_axis(tables, order, 0), last, 0)[0]
+    return learned
 
 
 def after(sent: Sent, waited: Waited) -> bool:

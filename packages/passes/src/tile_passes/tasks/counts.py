@@ -6,8 +6,9 @@ alone. If tasks leave no 32 bytes of ub for the 1, each block sets a word of its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 from tile_ir import (
@@ -18,6 +19,7 @@ from tile_ir import (
     Const,
     Expr,
     For,
+    If,
     Loc,
     LoopKind,
     Memory,
@@ -28,6 +30,7 @@ from tile_ir import (
     Stmt,
     Target,
     Var,
+    binary,
     buffer_bytes,
     ceildiv,
     simplify,
@@ -42,36 +45,47 @@ _ELEMENTS, _BYTES = 8, 32
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """The words of a launch: a row for each task and size of its groups. Additions go through
-    `line`; None if there is no room for it."""
+    """The words of a launch: a row for each task and size of its groups, with the blocks of the
+    task that others wait for. Additions go through `line`; None if there is no room for it."""
 
     words: Buffer
-    rows: Sequence[tuple[int, int]]
+    rows: Mapping[tuple[int, int], range]
     line: Alloc | None
     loc: Loc
 
     @staticmethod
     def of(
-        edges: Sequence[TaskEdge], blocks: int, names: tuple[str, str], allocs: Sequence[Alloc],
-        target: Target, loc: Loc,
+        edges: Sequence[TaskEdge], wide: Sequence[int], blocks: int, names: tuple[str, str],
+        allocs: Sequence[Alloc], target: Target, loc: Loc,
     ) -> TaskCounts:  # fmt: skip
-        """The words that these edges need, of so many blocks."""
+        """The words that these edges need, of so many blocks; `wide` has those of each task."""
         line = _line_of(names[1], allocs, target, loc)
-        sizes = {(e.first, 1 if line is None else e.window.size) for e in edges}
-        rows = sorted(sizes)
+        heard: dict[tuple[int, int], set[int]] = {}
+        for edge in edges:
+            row = edge.first, 1 if line is None else edge.window.size
+            heard.setdefault(row, set()).update(_heard(edge, row[1], wide))
+        rows = {row: range(min(of), max(of) + 1) for row, of in sorted(heard.items())}
         shape = (Const(len(rows)), Const(blocks), Const(LINE))
         return TaskCounts(Buffer(names[0], Memory.GM, INT32, shape, loc), rows, line, loc)
 
-    def tell(self, task: int, block: Expr, number: Expr) -> Iterator[Stmt]:
-        """Say that a block is done with a task, by its place there, in a step with a number."""
-        for first, size in self.rows:
-            if first == task:
-                word = self._word((first, size), simplify(block // size))
-                if self.line is None:
-                    yield operation("signal", self.loc, word, number, "set")
-                else:
-                    through = Region(self.line.buffer, (Slice(Const(0), Const(_ELEMENTS)),))
-                    yield operation("signal", self.loc, word, Const(1), through, "add")
+    def tell(self, task: int, block: Expr, wide: int, number: Expr) -> Iterator[Stmt]:
+        """Say that a block, of so many, is done with a task, by its place there, in a step with a
+        number."""
+        for (first, size), heard in self.rows.items():
+            if first != task:
+                continue
+            word = self._word((first, size), simplify(block // size))
+            if self.line is None:
+                told = operation("signal", self.loc, word, number, "set")
+            else:
+                through = Region(self.line.buffer, (Slice(Const(0), Const(_ELEMENTS)),))
+                told = operation("signal", self.loc, word, Const(1), through, "add")
+            asked = [block >= heard.start] if heard.start > 0 else []
+            asked += [block < heard.stop] if heard.stop < wide else []
+            if asked:
+                yield If(reduce(partial(binary, "and"), asked), (told,), (), self.loc)
+            else:
+                yield told
 
     def look(
         self, edge: TaskEdge, wide: tuple[int, int], block: Expr, number: Expr,
@@ -92,8 +106,16 @@ class TaskCounts:
         return For(turn, Const(0), rounds, LoopKind.SERIAL, (look,), self.loc)
 
     def _word(self, row: tuple[int, int], group: Expr) -> Region:
-        places = (Const(self.rows.index(row)), group, Const(0))
+        places = (Const(list(self.rows).index(row)), group, Const(0))
         return Region(self.words, tuple(Slice(place, Const(1)) for place in places))
+
+
+def _heard(edge: TaskEdge, size: int, wide: Sequence[int]) -> Iterator[int]:
+    """The blocks of a task in the groups that blocks of a later one look at."""
+    tellers = wide[edge.first]
+    for number in range(wide[edge.then]):
+        for group in {block // size for block in edge.window.blocks(number, tellers)}:
+            yield from range(group * size, min(tellers, (group + 1) * size))
 
 
 def _line_of(name: str, allocs: Sequence[Alloc], target: Target, loc: Loc) -> Alloc | None:

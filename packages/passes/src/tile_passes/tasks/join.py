@@ -110,8 +110,9 @@ class _Joiner:
         self.fixed = _never_written(func, tasks)
         named = (self.names.fresh("words"), self.names.fresh("added"))
         self.counts = TaskCounts.of(
-            self.edges, self.blocks, named, self.allocs, self.target, self.loc
-        )
+            self.edges, [self._wide(n) for n in range(len(tasks))], self.blocks, named, self.allocs,
+            self.target, self.loc,
+        )  # fmt: skip
         if self.edges and self.counts.line is not None:
             self.allocs.append(self.counts.line)
         self.cubes = any(p.body(Core.CUBE) for p in placed)
@@ -264,7 +265,7 @@ class _Joiner:
 
     def _tell(self, number: int, p: _Placed) -> list[Stmt]:
         """Say that the block is done with a task."""
-        tell = tuple(self.counts.tell(number, self._turn(p), self.number))
+        tell = tuple(self.counts.tell(number, self._turn(p), self._wide(number), self.number))
         if self.lanes is not None:
             return list(tell)
         return [If(equal(self.lane, Const(0)), tell, (), self.loc)]

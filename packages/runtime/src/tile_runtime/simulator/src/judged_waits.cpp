@@ -9,7 +9,9 @@ namespace tile_simulator {
 namespace {
 
 // Signals after a wait that are looked at: those that do not depend on it come from cores that waited at the same time.
+// Before a wait: what was known of them may rest on another wait of that time.
 constexpr size_t most_later = 64;
+constexpr size_t most_earlier = 64;
 constexpr int most_rounds = 64;
 
 bool same(const ForeignPointer& a, const ForeignPointer& b)
@@ -144,13 +146,24 @@ void JudgedWaits::for_later(const JudgedWait& wait, const F& depends) const
     }
 }
 
-// Those that were there, and those that came later and do not depend on the wait: `more` tells of any.
-std::vector<std::pair<int64_t, ForeignPointer>> JudgedWaits::adds_of(
-    const JudgedWait& wait, std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank, bool& more) const
+// Those that were there, and those that came later and do not depend on the wait: `more` tells of any. What was known of
+// those before may be less by now, so they are among them, and `base` is the value without them.
+std::vector<std::pair<int64_t, ForeignPointer>> JudgedWaits::adds_of(const JudgedWait& wait,
+    std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank, int64_t& base, bool& more) const
 {
     std::vector<std::pair<int64_t, ForeignPointer>> adds;
     for (const Added& add : wait.adds) {
         adds.emplace_back(add.value, sure_part(*add.by, blocks, blocks_of_rank));
+    }
+    const std::vector<Logged>& log = words_.at(wait.address);
+    const size_t first = std::max(wait.since, wait.seen - std::min(wait.seen, most_earlier));
+    for (size_t i = wait.seen; i > first && log[i - 1].add; --i) {
+        const Added& add = log[i - 1].added;
+        const auto same_add = [&](const Added& other) { return other.by == add.by; };
+        if (std::none_of(wait.adds.begin(), wait.adds.end(), same_add)) {
+            adds.emplace_back(add.value, sure_part(*add.by, blocks, blocks_of_rank));
+            base -= add.value;
+        }
     }
     const int scalar = wait.core * agents_per_core + int(Pipe::s);
     for_later(wait, [&](const Added& added) {
@@ -193,11 +206,12 @@ void JudgedWaits::judge_again(std::map<uint32_t, TakenByBlock>& blocks, uint32_t
             if (taken == blocks.end() || (!any && !may_change(*wait))) {
                 continue;
             }
-            const auto adds = adds_of(*wait, blocks, blocks_of_rank, more);
+            int64_t base = wait->base;
+            const auto adds = adds_of(*wait, blocks, blocks_of_rank, base, more);
             if (!more && !any) {
                 continue;
             }
-            const ForeignPointer sure = sure_of_adds(adds, wait->base, wait->condition);
+            const ForeignPointer sure = sure_of_adds(adds, base, wait->condition);
             TakenOver& by = taken->second.by[wait->core];
             if (!same(by.given(wait->taken), sure)) {
                 changed = true;

@@ -28,6 +28,7 @@ struct JudgedWait {
     SignalCondition condition;
     int64_t base = 0;         // the value without the signals
     std::vector<Added> adds;  // that were not known
+    size_t since = 0;         // signals to the word before its value was known otherwise
     size_t seen = 0;          // signals to the word so far
     uint32_t block = 0;
     int core = 0;
@@ -69,8 +70,8 @@ private:
     template <class F>
     void for_later(const JudgedWait& wait, const F& depends) const;
     bool may_change(const JudgedWait& wait) const;
-    std::vector<std::pair<int64_t, ForeignPointer>> adds_of(
-        const JudgedWait& wait, std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank, bool& more) const;
+    std::vector<std::pair<int64_t, ForeignPointer>> adds_of(const JudgedWait& wait,
+        std::map<uint32_t, TakenByBlock>& blocks, uint32_t blocks_of_rank, int64_t& base, bool& more) const;
 
     std::vector<std::shared_ptr<const JudgedWait>> waits_;
     std::unordered_map<uint64_t, std::vector<Logged>> words_;

@@ -248,6 +248,7 @@ ForeignPointer SignalWords::knowledge(
             (*judged)->condition = condition;
             (*judged)->base = base;
             (*judged)->seen = judged_.signals(address);
+            (*judged)->since = (*judged)->seen - word.signals.size();
             for (const Signal* add : adds) {
                 (*judged)->adds.push_back({add->value, add->by.handover});
             }
