@@ -21,10 +21,11 @@ from tile_ir import (
     walk_ops,
 )
 from tile_ir.analysis import constant_trips
+from tile_passes.memory.overfull import overfull_memory
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.dependence_graph import Iteration, Unit, dependence_graph
 from tile_passes.pipelining.modulo_schedule import Arrangement
-from tile_passes.pipelining.plan_versions import fresh_buffers, overfull_memory, versions_of
+from tile_passes.pipelining.plan_versions import fresh_buffers, versions_of
 from tile_passes.pipelining.schedule import Stages
 from tile_passes.pipelining.skew_loops import skew_loops
 from tile_passes.streams.items import Step, steps_of, works_on
@@ -90,7 +91,7 @@ def _deferred(func: Func, loop: For) -> Stages | None:
         return None
     found_ours = workspaces(func, tuple(s.stmt for s in steps))
     ours = [b for b, declared in found_ours.items() if not declared]
-    own = fresh_buffers(func)[loop]
+    own = fresh_buffers(func, {loop})[loop]
     fresh = [*ours, *(a.buffer for a in func.launch.allocs if a.buffer in own)]
     iteration = dependence_graph(func, loop, steps, fresh)
     stage = {u: int(u.core is Core.VECTOR and id(u.stmts[0]) in behind) for u in iteration.units}

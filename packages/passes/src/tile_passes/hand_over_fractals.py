@@ -36,8 +36,8 @@ from tile_ir import (
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.clock.pipe_work import pipe_work
 from tile_passes.lowering.builder import Builder
+from tile_passes.memory.overfull import overfull_memory
 from tile_passes.passdef import ir_pass
-from tile_passes.pipelining.plan_versions import overfull_memory
 
 # The part of the busiest pipe's time that must be left at most.
 WORTH = 0.97

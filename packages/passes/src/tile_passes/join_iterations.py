@@ -44,8 +44,9 @@ from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.clock.pipe_work import pipe_work
 from tile_passes.free_names import FreeNames
 from tile_passes.lowering.region_parts import part_along
+from tile_passes.memory.overfull import overfull_memory
 from tile_passes.passdef import ir_pass
-from tile_passes.pipelining.plan_versions import fresh_buffers, overfull_memory
+from tile_passes.pipelining.plan_versions import fresh_buffers
 from tile_passes.pipelining.software_pipeline import loops_over_cores
 from tile_passes.streams.items import steps_of
 from tile_passes.streams.workspaces import workspaces
@@ -104,7 +105,7 @@ def _joined(func: Func, loop: For, target: Target) -> Func | None:
     handed = {op.region("dst").buffer for op in stores}
     if not sent.keys() & handed or any(sent.values()):
         return None
-    fresh = fresh_buffers(func)[loop]
+    fresh = fresh_buffers(func, {loop})[loop]
     own = [*(a.buffer for a in func.launch.allocs if a.buffer in fresh), *sent]
     loads = [load for load in _loads(loop, fresh) if load.op in work]
     if not loads:
