@@ -207,7 +207,7 @@ def loop_break_outside_a_loop():
     def k(A: T.Tensor((16,), "int32")):
         with T.Kernel(1) as (cid, vid):
             T.loop_break()
-          # ^ outside-loop: loop_break stands in no loop | write it in the body of a T.serial loop
+          # ^ outside-loop: loop_break stands in no loop | loop with T.serial
 
 
 def parameter_without_a_type():

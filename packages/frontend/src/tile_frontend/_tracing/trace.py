@@ -214,8 +214,7 @@ class Trace:
             self.pending.remove(pending)
         stmt = pending.stmt
         if isinstance(stmt, Break) and not self.loop_depth:
-            hint = "write it in the body of a T.serial loop"
-            raise Fault("outside-loop", "loop_break stands in no loop", hint)
+            raise Fault("outside-loop", "loop_break stands in no loop", "loop with T.serial")
         core = core_of(stmt) if isinstance(stmt, Op) else Core.EITHER
         if Core.EITHER not in (core, self.core) and core is not self.core:
             here, there = ("C", "V") if self.core is Core.CUBE else ("V", "C")

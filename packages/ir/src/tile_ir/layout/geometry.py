@@ -233,7 +233,20 @@ def transfer_rows(src: Region, dst: Region) -> tuple[Rows, Rows] | None:
         count = element_count(src)
         one = Rows(ONE, count, count)
         return one, one
+    # Blocks that lie apart on one side: as much of the other side, where all lies together.
+    if _is_run(dst) and len(active_dims(src)) > 2 and _as_many(dst, a):
+        return a, Rows(a.rows, a.columns, a.columns)
+    if _is_run(src) and len(active_dims(dst)) > 2 and _as_many(src, b):
+        return Rows(b.rows, b.columns, b.columns), b
     return None
+
+
+def _is_run(region: Region) -> bool:
+    return region.memory not in FRACTAL_MEMORIES and is_contiguous(region)
+
+
+def _as_many(region: Region, view: Rows) -> bool:
+    return simplify(element_count(region)) == simplify(view.rows * view.columns)
 
 
 def _is_vector(region: Region, view: Rows) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_ir.costs.timing import FULL_RATE
 from tile_ir.layout.footprint import k0_elements
 from tile_ir.layout.geometry import MAX_REPEATS, REPEAT_BYTES
 from tile_ir.nodes import Op
@@ -103,6 +104,14 @@ def block_axes(op: Op) -> Axes:
     return labelled(op, {"src": {src - 2: 0}, "dst": {dst - 2: 0}})
 
 
+def _rate_of_blocks(op: Op) -> tuple[float, float]:
+    """A repeat moves blocks of one row: a row of fewer than eight leaves a part of it unused."""
+    _, columns = largest_matrix(op.region("src"))
+    row = op.region("src").dtype.bytes_of(columns)
+    used = row / (REPEAT_BYTES * -(-row // REPEAT_BYTES))
+    return FULL_RATE[0] * used, FULL_RATE[1] * used
+
+
 def _repeats_of_blocks(op: Op) -> int:
     """One instruction moves eight blocks of each row."""
     rows, columns = largest_matrix(op.region("src"))
@@ -137,6 +146,7 @@ OPS = (
         meaning=_blocks_by_columns,
         dtype_rule=same_dtype,
         shape_rule=_blocks,
+        rate=_rate_of_blocks,
         instructions=_repeats_of_blocks,
         chained=False,
     ),

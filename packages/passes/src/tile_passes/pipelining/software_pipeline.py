@@ -163,7 +163,7 @@ def pipeline_core(func: Func, target: Target) -> list[Schedule]:
     # What authors ask for first, then what moves most bytes: their transfers take longest.
     often = dict(executions(func.launch.body))
     runs = {b: (not c.loop.stages, -often[c.loop]) for c in candidates for b in c.handed}
-    size = {a.buffer: buffer_bytes(a) for a in func.launch.allocs}
+    size = {a.buffer: buffer_bytes(a) for a in func.launch.allocs if a.buffer in runs}
     handed = sorted(runs, key=lambda b: (runs[b][0], runs[b][1] * size[b]))
     versions: Mapping[Buffer, int] = that_fit(func, {}, handed, 2, target)
     found: list[Schedule] = []
