@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_ir.costs.timing import FULL_RATE
 from tile_ir.layout.footprint import k0_elements
-from tile_ir.layout.geometry import MAX_REPEATS, REPEAT_BYTES
+from tile_ir.layout.geometry import MAX_REPEATS, REPEAT_BYTES, is_contiguous
 from tile_ir.nodes import Op
 from tile_ir.opdef import Axes, OpDef, Problem
 from tile_ir.ops.axes import labelled
@@ -105,9 +105,12 @@ def block_axes(op: Op) -> Axes:
 
 
 def _rate_of_blocks(op: Op) -> tuple[float, float]:
-    """A repeat moves blocks of one row: a row of fewer than eight leaves a part of it unused."""
-    _, columns = largest_matrix(op.region("src"))
-    row = op.region("src").dtype.bytes_of(columns)
+    """A repeat moves blocks of one row: one of fewer than eight leaves a part of it unused. Rows
+    that lie apart count one by one anyway."""
+    src = op.region("src")
+    if not is_contiguous(src):
+        return FULL_RATE
+    row = src.dtype.bytes_of(largest_matrix(src)[1])
     used = row / (REPEAT_BYTES * -(-row // REPEAT_BYTES))
     return FULL_RATE[0] * used, FULL_RATE[1] * used
 
