@@ -39,9 +39,9 @@ BOTH = frozenset({Core.CUBE, Core.VECTOR})
 def defer_epilogues(func: Func, target: Target) -> Func:
     """Let vector work on a result of the cube core follow the next iteration's handovers to it.
 
-    Needs, gives: LOWERED. Idea: where an inner loop hands tiles from the vector cores to the cube
-    core, the cube core waits for the first of the next iteration, and the vector cores make it only
-    after they have finished this iteration's result, for which they wait. That work becomes a stage
+    Needs, gives: LOWERED. Idea: an inner loop hands tiles from the vector cores to the cube core.
+    The cube core waits for the first tile of the next iteration; the vector cores make it only
+    after their work on the result of this iteration, for which they wait. That work becomes a stage
     of the outer loop, one iteration behind; the workspace of the result gets two versions. Limits:
     loops of one inner loop over both kinds of core, in automatic order, without `break`; vector
     work behind it that hands on nothing but by tensors.

@@ -174,7 +174,7 @@ class _LiveAfter:
                 after = after.without_variables((stmt.var,), whole=True)
 
     def _is_asked(self, stmt: Stmt) -> bool:
-        """Whether the statement, or one inside it, is asked for."""
+        """Whether the statement or one inside it is among the wanted ones."""
         if self.asked is None or stmt in self.asked:
             return True
         return any(inner in self.asked for block in bodies(stmt) for inner in walk(block))

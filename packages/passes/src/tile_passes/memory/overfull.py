@@ -16,8 +16,8 @@ def overfull_memory(
     """The memory that has no room for all that a function needs at a time, and the bytes needed.
 
     Every buffer keeps its bytes from its first need to its last. With `holes` it is free where its
-    bytes are written anew before they are read, as far as a quick scan finds places for all: then
-    pipes may wait for each other because of these bytes.
+    bytes are written anew before they are read, as far as a quick scan finds places for all. Pipes
+    may then wait for each other because of these bytes.
     """
     allocs, automatic = func.launch.allocs, Automatic.MEMORY in func.automatic
     used = {a.buffer.memory for a in allocs} & target.capacity.keys()
