@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tile_runtime.tools.report.kernel_facts import Room, TriedChange
+from tile_passes.explain.schedules import LoopSchedule
+from tile_runtime.tools.report.kernel_facts import Room, SourceLoop, TriedChange
 from tile_runtime.tools.report.report_text import report_text
 from tile_runtime.tools.report.saved_timeline import load_run, save_run
 from tile_runtime.tools.report.timed_run import TimedRun
 from tile_runtime.tools.report.why.likely_changes import likely_changes
 from tile_runtime.tools.report.why.measures import Measures
+from tile_runtime.tools.report.why.overlap import waiting_findings
 from tile_runtime.tools.report.why.room_for_tiles import larger_tiles
 from tile_runtime.tools.report.why.verdict import verdict
 from timed_runs import small_run
@@ -61,6 +63,20 @@ def test_what_was_tried_is_saved(tmp_path: Path) -> None:
 def test_larger_tiles_are_proposed_where_they_have_room(used: int, said: str) -> None:
     measures = Measures(run_with(rooms=(Room("ub", used, 196_608),)))
     assert larger_tiles(measures, "aiv0", "V", ", several").startswith(said)
+
+
+@pytest.mark.parametrize("versions", [(), (("left", 2),)])
+def test_stages_are_not_proposed_where_the_compiler_has_made_them(
+    versions: tuple[tuple[str, int], ...],
+) -> None:
+    run = small_run()
+    (file, line), *_ = (place for c in waiting_findings(Measures(run)) for place in c.places)
+    loop = SourceLoop(file, line, line, "serial")
+    made = LoopSchedule(file, line, "i", 10.0, "v", "", (), versions)
+    facts = replace(run.facts, ordered=True, loops=(loop,), schedules=(made,))
+    (cause,) = waiting_findings(Measures(replace(run, facts=facts)))
+    assert ("num_stages=2" in cause.change) == (not versions), cause.change
+    assert ("overlap already" in cause.change) == bool(versions), cause.change
 
 
 def test_every_cause_has_changes_to_try_first() -> None:

@@ -92,6 +92,11 @@ class KernelFacts:
         around = [s for s in self.loops if s.file == file and s.first <= line <= s.last]
         return max(around, key=lambda loop: (loop.first, -loop.last), default=None)
 
+    def overlaps(self, loop: SourceLoop) -> bool:
+        """Whether iterations of a loop overlap on their core: by stages, or by versions."""
+        here = (s for s in self.schedules if (s.file, s.line) == (loop.file, loop.first))
+        return any(s.stages > 1 or s.versions for s in here)
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -107,6 +107,11 @@ def _let_pipes_overlap(m: Measures, places: list[Place], core: str) -> str:
             "let a block go over several tiles in a loop with T.Pipelined(..., num_stages=2), so "
             "that it loads the next one while it works on this one"
         )
+    if loop.kind != "pipelined" and m.run.facts.overlaps(loop):
+        return (
+            f"iterations of {_name(loop)} overlap already: more of them in each block, or "
+            f"{larger_tiles(m, core, 'S')}"
+        )
     if loop.kind != "pipelined":
         return (
             f"give {_name(loop)} stages: T.Pipelined(..., num_stages=2), so that it loads the next "
