@@ -69,7 +69,7 @@ def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
         if isinstance(expr, Const):
             return Interval.exactly(expr.value)
         if isinstance(expr, Binary):
-            return _combine(expr.op, interval(expr.left, ranges), interval(expr.right, ranges))
+            return combined(expr.op, interval(expr.left, ranges), interval(expr.right, ranges))
     found = _interval(expr, ranges)
     if dtype is INT32 or dtype is INT64 or dtype is BOOL:
         return found
@@ -86,7 +86,7 @@ def _interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
                 and computed_in(op, a.dtype, b.dtype) not in _EXACT[op in LOGICAL]
             ):
                 return _TRUTH
-            return _combine(op, interval(a, ranges), interval(b, ranges))
+            return combined(op, interval(a, ranges), interval(b, ranges))
         case Unary(op="-", operand=a):
             r = interval(a, ranges)
             return Interval(-r.high, -r.low, r.stride)
@@ -115,7 +115,8 @@ def _either(a: Interval, b: Interval) -> Interval:
     return Interval(min(a.low, b.low), max(a.high, b.high), math.gcd(a.stride, b.stride))
 
 
-def _combine(op: str, a: Interval, b: Interval) -> Interval:
+def combined(op: str, a: Interval, b: Interval) -> Interval:
+    """The values of an operator, for all values of its operands."""
     match op:
         case "+":
             return Interval(a.low + b.low, a.high + b.high, math.gcd(a.stride, b.stride))

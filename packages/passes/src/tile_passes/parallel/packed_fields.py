@@ -32,9 +32,11 @@ from tile_ir import (
     rebuild,
     select,
     simplify,
+    substitute,
     walk_expr,
 )
 from tile_ir.analysis import Interval, constant_trips
+from tile_ir.analysis.intervals import combined
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.parallel.nest import Leaf
 from tile_passes.parallel.residue_classes import at_residue
@@ -142,20 +144,10 @@ def _half(e: Expr, numbers: set[Load]) -> tuple[Expr, Interval] | None:
             a, b = _half(left, numbers), _half(right, numbers)
             if a is None or b is None:
                 return None
-            found = Binary(op, a[0], b[0], FLOAT16), _combined(op, a[1], b[1])
+            found = Binary(op, a[0], b[0], FLOAT16), combined(op, a[1], b[1])
     if found is None or max(-found[1].low, found[1].high) > MOST_EXACT:
         return None
     return found
-
-
-def _combined(op: str, a: Interval, b: Interval) -> Interval:
-    match op:
-        case "+":
-            return Interval(a.low + b.low, a.high + b.high)
-        case "-":
-            return Interval(a.low - b.high, a.high - b.low)
-    ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
-    return Interval(min(ends), max(ends))
 
 
 def _may_pack(e: Expr) -> bool:
@@ -279,7 +271,7 @@ def _region(element: Load, place: Var, leaf: Leaf, start: int, count: int) -> Re
         trips = constant_trips(loop)
         if terms.get(loop.var) != 1 or trips is None:
             return None
-        dims.append(Slice(simplify(_at_start(index, loop.var, loop.start)), Const(trips)))
+        dims.append(Slice(simplify(substitute(index, {loop.var: loop.start})), Const(trips)))
     if sum(not is_constant(s.extent, 1) for s in dims) > len(outer):
         return None
     whole = (*dims, Slice(Const(0), Const(count)))
@@ -288,7 +280,3 @@ def _region(element: Load, place: Var, leaf: Leaf, start: int, count: int) -> Re
 
 def _is_signed(dtype: DType) -> bool:
     return dtype.limits()[0] < 0
-
-
-def _at_start(index: Expr, var: Var, start: Expr) -> Expr:
-    return rebuild(index, lambda e: start if e == var else e) if index != var else start
