@@ -28,7 +28,6 @@ from tile_ir import (
     Store,
     Target,
     Var,
-    accesses,
     bodies,
     constant_value,
     difference,
@@ -41,16 +40,16 @@ from tile_ir import (
     substitute,
     walk,
     walk_expr,
-    walk_ops,
     with_bodies,
     with_statements,
 )
 from tile_ir.analysis import Ranges, interval
 from tile_ir.analysis.intervals import Interval
+from tile_ir.layout.geometry import FRACTAL_MEMORIES
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.index_digits import fixed_by
 from tile_passes.analysis.own_lines import OwnLines
-from tile_passes.analysis.uses_in_text import ElementUse, enter_name, uses_in_text
+from tile_passes.analysis.uses_in_text import ElementUse, enter_name, used_in_parts, uses_in_text
 from tile_passes.free_names import FreeNames
 from tile_passes.own_order import left_with
 from tile_passes.parallel.attempts import elements_read
@@ -59,7 +58,6 @@ from tile_passes.passdef import ir_pass
 
 # More bytes of a tensor are left in gm: the tile would take the room of others.
 MOST_BYTES = 16 * 1024
-_OF_THE_CUBE = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
 
 
 @ir_pass(needs=Phase.TYPED)
@@ -87,7 +85,7 @@ def hold_own_elements(func: Func, target: Target) -> Func:
 
 
 def _has_products(func: Func) -> bool:
-    return any(a.buffer.memory in _OF_THE_CUBE for a in func.launch.allocs)
+    return any(a.buffer.memory in FRACTAL_MEMORIES for a in func.launch.allocs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +104,7 @@ class _Box:
 def _boxes(func: Func) -> Iterator[_Box]:
     body = func.launch.body
     stored = {s.buffer for s in _scalar_stores(body) if s.buffer.memory is Memory.GM}
-    again = stored & elements_read(func)
-    again -= {r.buffer for op in walk_ops(body) for r, _ in accesses(op)}
-    again -= {b for a in func.launch.allocs if a.alias_of for b in (a.buffer, a.alias_of)}
+    again = stored & elements_read(func) - used_in_parts(func)
     if not again:
         return
     lines = OwnLines.in_function(func)

@@ -96,10 +96,10 @@ def _joined(func: Func, loop: For, target: Target) -> Func | None:
         return None
     if any(op.opdef.effect is not Effect.DATA for op in walk_ops(loop.body)):
         return None
-    steps = [step for stmt in loop.body for step in steps_of(stmt) or ()]
-    if any(steps_of(stmt) is None for stmt in loop.body):
+    found = [steps_of(stmt) for stmt in loop.body]
+    if None in found:
         return None
-    work = tuple(s.stmt for s in steps)
+    work = tuple(step.stmt for steps in found for step in steps or ())
     sent = workspaces(func, work)
     stores = (op for op in walk_ops(loop.body) if op.opdef is OPS["copy_ub_gm"])
     handed = {op.region("dst").buffer for op in stores}

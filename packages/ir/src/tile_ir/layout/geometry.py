@@ -5,6 +5,7 @@ Pure functions of regions; element counts and offsets are in elements of the buf
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from tile_ir.expr import (
     is_constant,
 )
 from tile_ir.machine import Memory
-from tile_ir.regions import Region
+from tile_ir.regions import Region, Slice
 from tile_ir.scalars.affine import simplify
 
 # Units in which instructions count (docs/hardware/units.md#repeats): a block, the eight of a
@@ -77,8 +78,12 @@ def element_offset(region: Region) -> Expr:
 @lru_cache(maxsize=16384)
 def element_count(region: Region) -> Expr:
     """Number of elements of the region."""
+    return _count_of(region.dims)
+
+
+def _count_of(slices: Iterable[Slice]) -> Expr:
     total: Expr = ONE
-    for s in region.dims:
+    for s in slices:
         if not is_constant(s.extent, 1):
             total = total * s.extent
     return simplify(total)
@@ -185,10 +190,7 @@ def row_view(region: Region) -> Rows | None:
     if len(dims) > 2:
         if not is_contiguous(region):
             return None if in_fractals else _rows_of_blocks(region)
-        rows: Expr = ONE
-        for s in slices[:-1]:
-            rows = rows * s.extent
-        return Rows(simplify(rows), slices[-1].extent, slices[-1].extent)
+        return Rows(_count_of(slices[:-1]), slices[-1].extent, slices[-1].extent)
     if len(dims) == 2:
         row, column = dims[-2], dims[-1]
         if slices[column].stride != 1 or not is_constant(steps[column], 1):
@@ -209,11 +211,8 @@ def _rows_of_blocks(region: Region) -> Rows | None:
     if len(outside) != 1:
         return None
     (row,) = outside
-    columns: Expr = ONE
-    for s in region.dims[inside:]:
-        columns = columns * s.extent
     pitch = simplify(strides(region.buffer)[row] * region.dims[row].stride)
-    return Rows(region.dims[row].extent, simplify(columns), pitch)
+    return Rows(region.dims[row].extent, _count_of(region.dims[inside:]), pitch)
 
 
 @lru_cache(maxsize=16384)

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tile_ir import Buffer, For, Func, Memory, While, accesses, constant_value, walk_ops
+from tile_ir import Buffer, For, Func, Memory, While, constant_value
 from tile_ir.analysis import constant_trips
 from tile_passes.analysis.index_digits import fixed_by
-from tile_passes.analysis.uses_in_text import ElementUse, uses_in_text
+from tile_passes.analysis.uses_in_text import ElementUse, used_in_parts, uses_in_text
 
 
 def updated_once(func: Func) -> frozenset[Buffer]:
     """The tensors of whose elements each is stored once at most, and read only before that, while
     all blocks, vector cores and rounds of loops have elements of their own."""
     found = uses_in_text(func)
-    others = {r.buffer for op in walk_ops(func.launch.body) for r, _ in accesses(op)}
-    others |= {b for a in func.launch.allocs if a.alias_of for b in (a.buffer, a.alias_of)}
+    others = used_in_parts(func)
     return frozenset(
         buffer
         for buffer, uses in found.items()

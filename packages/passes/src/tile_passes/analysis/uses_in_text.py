@@ -18,11 +18,13 @@ from tile_ir import (
     Store,
     Var,
     While,
+    accesses,
     bodies,
     expressions,
     reads_memory,
     substitute,
     walk_expr,
+    walk_ops,
 )
 from tile_ir.analysis import Facts, Ranges, facts_in, launch_ranges, loop_range
 from tile_ir.quick_dataclasses import dataclass, replace
@@ -37,6 +39,13 @@ def uses_in_text(func: Func) -> dict[Buffer, list[ElementUse]]:
     for use in _UseFinder(func).uses(func.launch.body, around):
         found.setdefault(use.buffer, []).append(use)
     return found
+
+
+def used_in_parts(func: Func) -> set[Buffer]:
+    """The buffers of which operations use parts, and those with a second name: the list has not all
+    their uses."""
+    found = {r.buffer for op in walk_ops(func.launch.body) for r, _ in accesses(op)}
+    return found.union(*((a.buffer, a.alias_of) for a in func.launch.allocs if a.alias_of))
 
 
 def _lanes(func: Func) -> frozenset[Var]:
