@@ -218,13 +218,6 @@ def test_scalars_are_no_tensors(name: str) -> None:
     assert "`n` is a scalar of tasks" in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["after", "prefetch"])
-def test_order_and_loads_are_found_and_not_given(name: str) -> None:
-    first = scale("first")("x", "h")
-    with refused(f"T.{name}: .*"):
-        T.megakernel([first, getattr(T, name)(first, first)], inputs=["x"], outputs=["h"])
-
-
 def test_regions_nobody_writes() -> None:
     with refused("task-region"):
         T.megakernel([scale()("h", "y")], inputs=[], outputs=["y"])

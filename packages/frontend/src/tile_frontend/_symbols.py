@@ -47,6 +47,7 @@ from tile_frontend._language import (
 )
 from tile_frontend._language.safe_values import annotate_safe_value
 from tile_frontend._language.swizzle import use_swizzle
+from tile_frontend._megakernels.hints import after, prefetch
 from tile_frontend._megakernels.tasks import Task, megakernel
 from tile_frontend._tracing.dtype_names import DataType
 from tile_frontend._tracing.faults import CURRENT
@@ -79,7 +80,7 @@ NAMES: dict[str, Any] = {
     # The IR evaluates only the chosen side, which is also right for the eager form.
     "Select": scalar_functions.if_then_else,
     "prim_func": prim_func, "PrimFunc": Func, "macro": macro, "tile": tile,
-    "Task": Task, "megakernel": megakernel,
+    "Task": Task, "megakernel": megakernel, "after": after, "prefetch": prefetch,
     "Buffer": tensors.Tensor, "DataType": DataType, "range": loops.serial,
     "copy": CopyFunction(OPS["copy"], copy), "printf": printf, "print": print_value,
     "signal": OpFunction(OPS["signal"], signal), "put": put, "get": get,

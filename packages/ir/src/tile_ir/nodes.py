@@ -66,11 +66,15 @@ class Given:
 @dataclass(frozen=True, slots=True)
 class TaskKernel:
     """A kernel that is a part of another one: the vector cores of its launch, as `threads` of
-    `Launch`, and the decisions that its author leaves to the compiler."""
+    `Launch`, and the decisions that its author leaves to the compiler. It begins once all blocks of
+    the tasks `after` are done; they stand before it. A task `ahead` only loads what later ones
+    read: it keeps its place in the order of the text."""
 
     name: str
     threads: int | None
     automatic: frozenset[Automatic] = frozenset()
+    after: tuple[str, ...] = ()
+    ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

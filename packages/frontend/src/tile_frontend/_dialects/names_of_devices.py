@@ -53,13 +53,6 @@ ERRORS = (
         "no tensor has a layout over devices", "slice it by the rank", "FullCol FullRow Replica",
     ),
     NameGroup.of(
-        "tasks are ordered by the tensors that they name",
-        "let one task write a tensor and the other one read it", "after",
-    ),
-    NameGroup.of(
-        "a block loads what no task writes before it waits", "leave it out", "prefetch",
-    ),
-    NameGroup.of(
         "memories have names of their own", "write T.alloc_shared or T.alloc_fragment", "alloc",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Define the call of a task with its arguments."""
+"""Define what a list of tasks has: calls with their arguments, orders and loads ahead."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from tile_frontend._tracing.faults import Fault
 from tile_ir import Buffer, Func, Loc, Var
 
+# Along a dimension: the first index, and the one behind the last; None is the end of the tensor.
+Part = tuple[int, int | None]
+
 
 @dataclass(frozen=True, slots=True)
 class TaskCall:
     """A task with an argument for each parameter of its kernel: the name of a tensor or scalar of
-    the megakernel, or a number."""
+    the megakernel, or a number. One `ahead` only loads what others read."""
 
     name: str
     func: Func
     arguments: tuple[str | int | float, ...]
     loc: Loc
+    ahead: bool = False
 
     def tied(self) -> Sequence[tuple[Buffer, str]]:
         """The tensors of the kernel, each with the name of the one it is."""
@@ -28,6 +32,25 @@ class TaskCall:
         """The scalars of the kernel, each with the name of one of the megakernel or a number."""
         pairs = zip(self.func.params, self.arguments, strict=True)
         return [(p, a) for p, a in pairs if isinstance(p, Var)]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOrder:
+    """The author's word that a task begins once all blocks of another one are done."""
+
+    first: TaskCall
+    then: TaskCall
+
+
+@dataclass(frozen=True, slots=True)
+class LoadAhead:
+    """A part of a tensor that so many blocks load, or all. It has a place in a list of tasks."""
+
+    tensor: str
+    region: tuple[Part, ...]
+    blocks: int | None
+    loc: Loc
+    source: str
 
 
 def named_scalars(calls: Sequence[TaskCall]) -> Mapping[str, Var]:

@@ -54,12 +54,18 @@ def _used_parameters(func: Func) -> tuple[set[Buffer], set[Buffer]]:
 
 
 def in_order(
-    calls: Sequence[TaskCall], uses: Sequence[TaskUse], passed: Collection[str]
+    calls: Sequence[TaskCall],
+    uses: Sequence[TaskUse],
+    passed: Collection[str],
+    given: Collection[tuple[int, int]] = (),
 ) -> tuple[list[int], Mapping[int, frozenset[int]]]:
-    """Order the tasks: each comes after its predecessors, near to its place in the script. Also
-    returns, for each task, all tasks that come before it in any order. Raises `task-cycle` where no
+    """Order the tasks: each comes after its predecessors, near to its place in the script; of the
+    pairs `given` too, the second comes after the first. Also returns, for each task, all tasks that
+    come before it in any order. Raises `task-cycle` where no
     order exists, and `task-region` for a tensor with a read whose writer is not certain."""
     needs: dict[int, set[int]] = {n: set() for n in range(len(calls))}
+    for first, then in given:
+        needs[then].add(first)
     late = _readers_of_later_writers(calls, uses, passed)
     for later, use in enumerate(uses):
         for earlier in range(later):

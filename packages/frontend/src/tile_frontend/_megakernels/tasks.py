@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend._language.next_chip_frames import HintFrame
-from tile_frontend._megakernels.calls import TaskCall, named_scalars
+from tile_frontend._megakernels.calls import LoadAhead, TaskCall, TaskOrder, named_scalars
 from tile_frontend._tracing.faults import Fault, place_of_caller
 from tile_frontend._tracing.scalars import Scalar, python_number
 from tile_ir import Buffer, Const, Effect, Func, LaunchSequence, Var, constant_value, walk_ops
@@ -90,7 +89,7 @@ def _refuse_barriers(func: Func) -> None:
 
 
 def megakernel(
-    tasks: Sequence[TaskCall],
+    tasks: Sequence[TaskCall | TaskOrder | LoadAhead],
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     *,
@@ -102,6 +101,7 @@ def megakernel(
 ) -> Func:
     """A prim_func that does all tasks in one launch, each block as soon as its inputs are complete.
 
+    Between the tasks may stand `T.after(first, then)` and `T.prefetch(tensor, region)`.
     `inputs` and `outputs` are its parameters in this order; by default the tensors that no task
     writes, and those that no task reads. All other tensors are temporaries; where `buffers` is
     "planned", two of one size share memory if all uses of one come before those of the other, and
@@ -112,20 +112,23 @@ def megakernel(
     that do not fit.
     """
     # Most scripts have no megakernel.
-    from tile_frontend._megakernels.dependences import in_order, uses_of
+    from tile_frontend._megakernels.dependences import in_order
+    from tile_frontend._megakernels.listed import listed
     from tile_frontend._megakernels.rooms import rooms_of
     from tile_frontend._megakernels.shapes import Shapes
     from tile_frontend._megakernels.text import MegakernelText
 
-    if not tasks or not all(isinstance(task, TaskCall) for task in tasks):
+    parts = (TaskCall, TaskOrder, LoadAhead)
+    named = [part for part in tasks if isinstance(part, TaskCall)]
+    if not named or not all(isinstance(part, parts) for part in tasks):
         hint = 'write T.megakernel([norm("x", "w", "n"), ...]) with norm = T.Task(kernel)'
         raise Fault("operand-kind", "T.megakernel takes a list of tasks with their tensors", hint)
     if buffers not in ("planned", "apart"):
         raise Fault(
             "attribute-value", f"T.megakernel: buffers is {buffers!r}", '"planned", "apart"'
         )
-    calls = _named_apart(tasks)
-    uses = uses_of(calls)
+    found = listed(tasks)
+    calls, uses = found.calls, found.uses
     written = {t for use in uses for t in use.writes}
     read = {t for use in uses for t in use.reads}
     names = list(dict.fromkeys(t for call in calls for _, t in call.tied()))
@@ -135,11 +138,12 @@ def megakernel(
     _refuse_scalars([*passed, *made, *stacked], scalars)
     _refuse_unknown([*passed, *made, *stacked], names, written, read)
     shapes = Shapes(calls, _turns(turns, stacked, step))
-    order, before = in_order(calls, uses, shapes.symmetric.union(passed))
+    order, before = in_order(calls, uses, shapes.symmetric.union(passed), found.given)
     temporaries = [t for t in names if t not in {*passed, *made, *stacked, *shapes.symmetric}]
     shared = rooms_of(temporaries, uses, before, shapes) if buffers == "planned" else {}
     params = list(dict.fromkeys([*passed, *made]))
-    return MegakernelText(name, calls, shapes, params, shared).func(order)
+    text = MegakernelText(name, calls, shapes, params, shared, found.given, found.remarks)
+    return text.func(order)
 
 
 def _turns(turns: Any, stacked: Sequence[str], step: str | None) -> Turns:
@@ -152,18 +156,6 @@ def _turns(turns: Any, stacked: Sequence[str], step: str | None) -> Turns:
         return Turns(turns.expr, frozenset(stacked), step)
     hint = 'pass a number, or a symbol such as T.symbolic("layers") that tensors are stacked by'
     raise Fault("attribute-value", f"T.megakernel: turns is {turns!r}", hint)
-
-
-def _named_apart(tasks: Sequence[TaskCall]) -> list[TaskCall]:
-    """The tasks, those of one name with numbers."""
-    counts: dict[str, int] = {}
-    names = [task.name for task in tasks]
-    found = []
-    for task in tasks:
-        counts[task.name] = counts.get(task.name, 0) + 1
-        many = names.count(task.name) > 1
-        found.append(replace(task, name=f"{task.name}_{counts[task.name]}") if many else task)
-    return found
 
 
 def _refuse_scalars(params: Sequence[str], scalars: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tile_frontend._megakernels.calls import TaskCall
@@ -15,6 +15,7 @@ from tile_ir import (
     Body,
     Buffer,
     Const,
+    Diagnostic,
     Expr,
     For,
     Func,
@@ -34,13 +35,16 @@ from tile_ir.ranks import is_symmetric
 
 @dataclass
 class MegakernelText:
-    """Writes it. `shared` names for a temporary the one whose memory it uses."""
+    """Writes it. `shared` names for a temporary the one whose memory it uses. Of the pairs
+    `given`, the second task begins once the first is done."""
 
     name: str
     calls: Sequence[TaskCall]
     shapes: Shapes
     params: Sequence[str]
     shared: Mapping[str, str]
+    given: Collection[tuple[int, int]] = ()
+    remarks: Sequence[Diagnostic] = ()
     names: Names = field(default_factory=Names)
     tensors: dict[str, Buffer] = field(default_factory=dict)
     views: dict[tuple[str, tuple[Expr, ...]], Buffer] = field(default_factory=dict)
@@ -69,7 +73,7 @@ class MegakernelText:
             Phase.BUILT,
             loc,
             sources={file: text for func in funcs for file, text in func.sources.items()},
-            remarks=tuple(dict.fromkeys(r for func in funcs for r in func.remarks)),
+            remarks=(*dict.fromkeys(r for func in funcs for r in func.remarks), *self.remarks),
             expansions=tuple(dict.fromkeys(e for func in funcs for e in func.expansions)),
         )  # fmt: skip
 
@@ -97,7 +101,8 @@ class MegakernelText:
         self._refuse_views(call, parts)
         text = embedded(call.func, tensors, values, self.names.fresh, parts)
         self.allocs.extend(text.allocs)
-        task = TaskKernel(call.name, launch.threads, call.func.automatic)
+        after = tuple(self.calls[first].name for first, then in self.given if then == number)
+        task = TaskKernel(call.name, launch.threads, call.func.automatic, after, call.ahead)
         end = Op(OPS["sync_block"], (), (True,), replace(call.loc, generated=True))
         body = (*text.body, end)
         return For(instance, Const(0), text.blocks, LoopKind.TASK, body, call.loc, task=task)

@@ -257,9 +257,12 @@ class _Reader:
     def given(self, at: Node, order: Node, stage: Node) -> Given:
         return Given(self.loc(at), int(str(order)), int(str(stage)))
 
-    def task(self, name: Node, threads: Node, automatic: Node) -> TaskKernel:
+    def task(
+        self, name: Node, threads: Node, after: Node, ahead: Node | None, automatic: Node
+    ) -> TaskKernel:
         left = frozenset(self.word(n, Automatic) for n in _children(automatic))
-        return TaskKernel(json.loads(str(name)), _threads(threads), left)
+        before = tuple(json.loads(str(n)) for n in _children(after))
+        return TaskKernel(json.loads(str(name)), _threads(threads), left, before, ahead is not None)
 
     def op(self, node: Tree[Token]) -> Op:
         name, *operands, attrs, loc = node.children

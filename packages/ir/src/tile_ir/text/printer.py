@@ -25,6 +25,7 @@ from tile_ir.nodes import (
     Section,
     Stmt,
     Store,
+    TaskKernel,
     While,
     text_of,
 )
@@ -206,8 +207,7 @@ class _Printer:
                     said = (f"{self.at(g.loc)} {g.order} {g.stage}" for g in given)
                     staged += f" given ({', '.join(said)})"
                 if task is not None:
-                    staged += f" task {json.dumps(task.name)} threads {_threads(task.threads)}"
-                    staged += _automatic(task.automatic)
+                    staged += _task(task)
                 head = f"for %{v.name}: {v.dtype} in {kind.value}({_expr(a, 0)}, {_expr(b, 0)})"
                 self.block(depth, f"{head}{staged} {at}", stmt.body)
             case While(condition=c):
@@ -238,6 +238,13 @@ class _Printer:
 
 def _threads(count: int | None) -> str:
     return "any" if count is None else str(count)
+
+
+def _task(task: TaskKernel) -> str:
+    after = f" after ({', '.join(map(json.dumps, task.after))})" if task.after else ""
+    ahead = " ahead" if task.ahead else ""
+    said = f" task {json.dumps(task.name)} threads {_threads(task.threads)}"
+    return f"{said}{after}{ahead}{_automatic(task.automatic)}"
 
 
 def _automatic(left: frozenset[Automatic]) -> str:

@@ -10,6 +10,7 @@ Always:
             in l1 and gm all bytes, in the same places.
   accesses  element loads and stores have one index per dimension. Constants are in range.
             Regions have one slice per dimension, and constant slices of on-chip buffers fit.
+  tasks     run after tasks that stand before them.
   loops     `break` stands in a loop; only tensors' shapes name symbolic dimensions.
   sections  do not nest; an operation in a section can run on that core.
 
@@ -52,6 +53,7 @@ from tile_ir.verification.declarations import Demands, are_right, of_allocs, of_
 from tile_ir.verification.needs import needs_of, place_for
 from tile_ir.verification.own_parts import Scope, in_expression, in_section, own_problems
 from tile_ir.verification.phases import PHASES, PhaseRule
+from tile_ir.verification.task_order import of_tasks
 
 
 def verify(func: Func, target: Target = DEFAULT_TARGET) -> None:
@@ -91,6 +93,7 @@ class _Verifier:
         if buffers is None:
             yield from of_allocs(launch.allocs, func.tensors, names, demands)
             buffers = frozenset(func.tensors) | {a.buffer for a in launch.allocs}
+        yield from of_tasks(launch.body)
         yield from self.body(launch.body, Scope(buffers, frozenset(scalars)))
 
     def body(self, body: Body, scope: Scope) -> Iterator[Diagnostic]:

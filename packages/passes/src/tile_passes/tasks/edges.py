@@ -5,8 +5,8 @@ places that another block has accessed. A wait for a block also covers all earli
 block, and its earlier waits.
 
 Tasks that access symmetric tensors are in order as launches are: a signal to another rank is one
-for all blocks of a rank, and so is a wait. If all tasks run several times, the next turn waits for
-the one before it in the same way.
+for all blocks of a rank, and so is a wait. So are two tasks whose order the author gives. If all
+tasks run several times, the next turn waits for the one before it in the same way.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from tile_ir import Buffer, Diagnostic, Func, Var, constant_value
 from tile_ir.ranks import is_symmetric
 from tile_passes.tasks.instances import TaskAccess, accesses_of, conflicts
 from tile_passes.tasks.windows import BlockWindow, whole, window_of
+
+# Pairs of tasks of which the second waits for all blocks of the first.
+Given = frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +50,25 @@ class TaskPlace:
 
 
 def edges_between(
-    tasks: Sequence[Func], blocks: int, firsts: Sequence[int] = ()
+    tasks: Sequence[Func], blocks: int, firsts: Sequence[int] = (), given: Given = frozenset()
 ) -> tuple[TaskEdge, ...]:
     """The waits that have to be, of tasks in an order that is right, on so many blocks of which
-    each task begins at one of `firsts`, or all at the first."""
-    return _edges(tasks, blocks, firsts or [0] * len(tasks), None)
+    each task begins at one of `firsts`, or all at the first. `given` are pairs of tasks of which
+    the second waits for all of the first."""
+    return _edges(tasks, blocks, firsts or [0] * len(tasks), given, None)
 
 
 def edges_of_turns(
-    tasks: Sequence[Func], blocks: int, turn: Var, firsts: Sequence[int] = ()
-) -> tuple[TaskEdge, ...]:
+    tasks: Sequence[Func], blocks: int, turn: Var, firsts: Sequence[int] = (),
+    given: Given = frozenset(),
+) -> tuple[TaskEdge, ...]:  # fmt: skip
     """The same where all tasks are done several times, which `turn` counts. A block counts the next
     turn only once no other one looks for this turn: a wait may be wider than what is accessed."""
     count, begins = len(tasks), firsts or [0] * len(tasks)
+    twice = given | {(first + count, then + count) for first, then in given}
     looks: frozenset[TaskEdge] = frozenset()
     while True:
-        edges = _edges((*tasks, *tasks), blocks, (*begins, *begins), turn, looks)
+        edges = _edges((*tasks, *tasks), blocks, (*begins, *begins), twice, turn, looks)
         found = [
             (e.then, TaskEdge(e.first % count, e.then % count, e.window, e.first < count <= e.then))
             for e in edges
@@ -73,7 +79,7 @@ def edges_of_turns(
 
 
 def _edges(
-    tasks: Sequence[Func], blocks: int, begins: Sequence[int], turn: Var | None,
+    tasks: Sequence[Func], blocks: int, begins: Sequence[int], given: Given, turn: Var | None,
     looks: Iterable[TaskEdge] = (),
 ) -> tuple[TaskEdge, ...]:  # fmt: skip
     """The second half of the tasks is the turn behind the first, if there are turns: then `looks`
@@ -86,21 +92,22 @@ def _edges(
     found: list[TaskEdge] = []
     for then, later in enumerate(touched):
         for first in reversed(range(then)):
-            before, ranks = touched[first], shared[first] and shared[then]
+            before = touched[first]
+            all_of_it = (shared[first] and shared[then]) or (first, then) in given
             if turn is not None and first < len(tasks) // 2 <= then:
                 before = [a for a in before if a.tensor not in own]
             seen = [look for look in looks if _is_between(look, first, then, len(tasks) // 2)]
-            if not (ranks or seen or meet(before, later)) or known.done_before(first, then):
+            if not (all_of_it or seen or meet(before, later)) or known.done_before(first, then):
                 continue
             tellers = len(places[first].blocks)
             needs = [frozenset(range(tellers))] * len(places[then].blocks)
-            if not ranks:
+            if not all_of_it:
                 needs = needs_of(before, later, places[first], places[then])
                 looking = _lookers(seen, places[first], places[then])
                 needs = [met | more for met, more in zip(needs, looking, strict=True)]
                 needs = known.left(first, then, needs)
             if any(needs):
-                window = whole(tellers) if ranks else window_of(needs, tellers)
+                window = whole(tellers) if all_of_it else window_of(needs, tellers)
                 found.append(TaskEdge(first, then, window))
                 known.wait(first, then, window)
         known.do(then)

@@ -47,20 +47,22 @@ from tile_ir.ranks import STEP, is_far, is_symmetric
 from tile_passes.free_names import FreeNames
 from tile_passes.tasks.code_size import large_bodies
 from tile_passes.tasks.counts import TaskCounts, operation
-from tile_passes.tasks.edges import edges_between, edges_of_turns, unknown_places
+from tile_passes.tasks.edges import Given, edges_between, edges_of_turns, unknown_places
 from tile_passes.tasks.flags import refuse_counters
 from tile_passes.tasks.instances import accesses_of
 from tile_passes.tasks.prefetch import prefetched
 from tile_passes.tasks.schedule import TaskOrder, planned
-from tile_passes.tasks.split import rooms, turns_of
+from tile_passes.tasks.split import GivenOrder, rooms, turns_of
 
 
 def joined(func: Func, tasks: Sequence[Func], target: Target) -> Func:
     """The final text of `func`, whose tasks went through all passes."""
     for task in tasks:
         refuse_counters(task, target)
-    plan = planned(tasks, target)
-    return _Joiner(func, tuple(tasks[n] for n in plan.order), target, plan).func()
+    given = GivenOrder.of(func)
+    plan = planned(tasks, target, given)
+    in_order = tuple(tasks[n] for n in plan.order)
+    return _Joiner(func, in_order, target, plan, given.renumbered(plan.order).after).func()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class _Joiner:
     tasks: tuple[Func, ...]
     target: Target
     plan: TaskOrder
+    given: Given
     allocs: list[Alloc] = field(default_factory=list)
     added: list[Buffer] = field(default_factory=list)
 
@@ -104,9 +107,9 @@ class _Joiner:
         placed = [self._placed(task, first) for task, first in zip(tasks, firsts, strict=True)]
         self.placed = placed
         if turns is None or constant_value(turns.stop) == 1:
-            self.edges = edges_between(tasks, self.blocks, firsts)
+            self.edges = edges_between(tasks, self.blocks, firsts, self.given)
         else:
-            self.edges = edges_of_turns(tasks, self.blocks, turns.var, firsts)
+            self.edges = edges_of_turns(tasks, self.blocks, turns.var, firsts, self.given)
         self.fixed = _never_written(func, tasks)
         named = (self.names.fresh("words"), self.names.fresh("added"))
         self.counts = TaskCounts.of(
@@ -189,7 +192,8 @@ class _Joiner:
             work = rewrite(work, self._alone)
             work = (If(equal(self.lane, Const(0)), work, (), self.loc),)
         waits, rounds = self._waits(core, number), self._rounds(p, work)
-        if waits:
+        # What the author puts after another task begins there, its loads too.
+        if waits and not any(then == number for _, then in self.given):
             known = {
                 self.block: Interval(0, self.blocks - 1),
                 self.lane: Interval(0, (self.lanes or 2) - 1),

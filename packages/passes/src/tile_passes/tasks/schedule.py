@@ -1,8 +1,9 @@
 """Schedule the tasks of a launch: their order, and the first block of each.
 
 List scheduling: among the tasks whose inputs are ready, the one with the longest path to the end
-comes next, by the cost query. A task with fewer blocks than the launch begins at the block where it
-finishes first; between equal choices it stays on the blocks that made its input.
+comes next, by the cost query. Loads ahead of other tasks keep their places. A task with fewer
+blocks than the launch begins at the block where it finishes first; between equal choices it stays
+on the blocks that made its input.
 """
 
 from __future__ import annotations
@@ -29,9 +30,12 @@ from tile_ir.costs.instruction_cost import cost
 from tile_ir.ranks import is_symmetric
 from tile_passes.tasks.edges import TaskPlace, meet, needs_of
 from tile_passes.tasks.instances import accesses_of
+from tile_passes.tasks.split import GivenOrder
 
 # The trip count of a loop without a known bound.
 _SOME_ROUNDS = 4
+# Tasks whose author says nothing of their order.
+_AS_FOUND = GivenOrder()
 # Cycles from the end of a task until others go on with what it made: words are counted up and
 # looked at (docs/language/index.md#several-kernels-in-one-launch).
 _WAIT = 1300
@@ -47,9 +51,9 @@ class TaskOrder:
     blocks: int
 
 
-def planned(tasks: Sequence[Func], target: Target) -> TaskOrder:
+def planned(tasks: Sequence[Func], target: Target, given: GivenOrder = _AS_FOUND) -> TaskOrder:
     """The schedule of tasks that are given in a valid order."""
-    return _TaskScheduler(tasks, target).plan()
+    return _TaskScheduler(tasks, target, given).plan()
 
 
 def block_cycles(task: Func, target: Target) -> float:
@@ -93,32 +97,36 @@ class _Done:
 
 
 class _TaskScheduler:
-    def __init__(self, tasks: Sequence[Func], target: Target) -> None:
-        self.tasks = tasks
+    def __init__(self, tasks: Sequence[Func], target: Target, given: GivenOrder) -> None:
+        self.tasks, self.given = tasks, given
         self.touched = [accesses_of(task) for task in tasks]
         self.counts = [constant_value(task.launch.blocks) for task in tasks]
         self.needs = [
             [e for e in range(n) if self._ordered(tasks, e, n)] for n in range(len(tasks))
+        ]
+        self.behind = [
+            [*self.needs[n], *(e for e in range(n) if given.keeps(e, n))] for n in range(len(tasks))
         ]
         self.blocks = self._blocks(target.cube_cores)
         self.cycles = [block_cycles(task, target) for task in tasks]
         self.aligned: dict[tuple[int, int], bool] = {}
 
     def _ordered(self, tasks: Sequence[Func], first: int, then: int) -> bool:
-        """Whether two tasks keep their order: for a dependence, or because both print or share
-        memory with other ranks."""
-        told = all(_tells(tasks[n]) for n in (first, then))
+        """Whether the second waits for the first: for a dependence, because both print or share
+        memory with other ranks, or because the author says so."""
+        told = all(_tells(tasks[n]) for n in (first, then)) or (first, then) in self.given.after
         return told or meet(self.touched[first], self.touched[then])
 
     def _blocks(self, cores: int) -> int:
-        """The number of blocks of all independent tasks together, and at most one for each core."""
+        """The number of blocks of all independent tasks together, and at most one for each core.
+        Loads ahead are for blocks that are there."""
         depth: list[int] = []
         wanted: dict[int, int] = {}
         for n, needs in enumerate(self.needs):
             depth.append(1 + max((depth[e] for e in needs), default=0))
-            count = self.counts[n]
+            count = self.counts[n] if n not in self.given.ahead else 0
             wanted[depth[n]] = wanted.get(depth[n], 0) + (cores if count is None else count)
-        return min(cores, max(wanted.values()))
+        return min(cores, max(1, *wanted.values()))
 
     def plan(self) -> TaskOrder:
         left = self._ways_to_the_end()
@@ -128,7 +136,7 @@ class _TaskScheduler:
             ready = [
                 n
                 for n in range(len(self.needs))
-                if n not in done and done.keys() >= {*self.needs[n]}
+                if n not in done and done.keys() >= {*self.behind[n]}
             ]
             chosen = min(ready, key=lambda n: (-left[n], n))
             done[chosen] = self._placed(chosen, free, done)
@@ -138,7 +146,7 @@ class _TaskScheduler:
         """For each task, the cycles of the longest path from its start to the end."""
         left = [self._own(n) for n in range(len(self.needs))]
         for n in reversed(range(len(self.needs))):
-            for earlier in self.needs[n]:
+            for earlier in self.behind[n]:
                 left[earlier] = max(left[earlier], self._own(earlier) + _WAIT + left[n])
         return left
 
@@ -153,6 +161,9 @@ class _TaskScheduler:
         width = self.blocks if count is None else min(count, self.blocks)
         made = [done[n].first for n in self.needs[task] if self._wide(n) == width]
         firsts = [0] if width == self.blocks else [*reversed(made), *range(self.blocks)]
+        if task in self.given.ahead:
+            # Tasks whose blocks data decide have work for the first ones.
+            firsts = [*reversed(range(self.blocks - width + 1))]
         found: tuple[float, int, list[int]] | None = None
         for first in dict.fromkeys(firsts):
             mine = [(first + n) % self.blocks for n in range(width)]

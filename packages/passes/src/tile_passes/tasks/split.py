@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tile_ir import (
     Alloc,
@@ -21,6 +21,34 @@ from tile_ir import (
     walk,
     walk_expr,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class GivenOrder:
+    """The order that the author of a list of tasks gives, by their numbers: pairs of tasks of which
+    all blocks of the first are done before a block of the second begins, and tasks that only load
+    ahead of others and keep their places."""
+
+    after: frozenset[tuple[int, int]] = frozenset()
+    ahead: frozenset[int] = frozenset()
+
+    @staticmethod
+    def of(func: Func) -> GivenOrder:
+        """As the text of a kernel says it."""
+        kernels = [loop.task for loop in task_loops(func) if loop.task is not None]
+        number = {kernel.name: n for n, kernel in enumerate(kernels)}
+        pairs = ((number[name], n) for n, k in enumerate(kernels) for name in k.after)
+        return GivenOrder(frozenset(pairs), frozenset(n for n, k in enumerate(kernels) if k.ahead))
+
+    def renumbered(self, order: Sequence[int]) -> GivenOrder:
+        """The same where the tasks are taken in this order."""
+        place = {n: at for at, n in enumerate(order)}
+        pairs = frozenset((place[a], place[b]) for a, b in self.after)
+        return GivenOrder(pairs, frozenset(place[n] for n in self.ahead))
+
+    def keeps(self, first: int, then: int) -> bool:
+        """Whether two tasks stay in the order of the text without a wait."""
+        return bool(self.ahead & {first, then})
 
 
 def turns_of(func: Func) -> For | None:
