@@ -35,7 +35,7 @@ class TaskCall:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskOrder:
+class OrderedTasks:
     """The author's word that a task begins once all blocks of another one are done."""
 
     first: TaskCall

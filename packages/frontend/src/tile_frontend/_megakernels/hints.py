@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tile_frontend._megakernels.calls import LoadAhead, Part, TaskCall, TaskOrder
+from tile_frontend._megakernels.calls import LoadAhead, OrderedTasks, Part, TaskCall
 from tile_frontend._tracing.faults import CURRENT, Fault, place_of_caller
 from tile_ir import Loc
 
 Index = int | slice
 
 
-def after(first: Any, then: Any) -> TaskOrder:
+def after(first: Any, then: Any) -> OrderedTasks:
     """Let a task begin once all blocks of another one are done: `first` and `then` are tasks of the
     list of T.megakernel in which this stands, such as `norm("x", "n")`. Only needed for an order
     that their tensors do not give; the loads of `then` wait too."""
@@ -21,7 +21,7 @@ def after(first: Any, then: Any) -> TaskOrder:
         if not isinstance(given, TaskCall):
             hint = 'name the calls: n = norm("x", "n"), then T.megakernel([n, ..., T.after(n, m)])'
             raise Fault("operand-kind", f"T.after orders two tasks of a list, not {given!r}", hint)
-    return TaskOrder(first, then)
+    return OrderedTasks(first, then)
 
 
 def prefetch(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tile_frontend._megakernels.ahead import loading, needless
-from tile_frontend._megakernels.calls import LoadAhead, TaskCall, TaskOrder
+from tile_frontend._megakernels.calls import LoadAhead, OrderedTasks, TaskCall
 from tile_frontend._megakernels.dependences import TaskUse, uses_of
 from tile_frontend._tracing.faults import Fault
 from tile_ir import Diagnostic
@@ -23,8 +23,8 @@ class Listed:
     remarks: Sequence[Diagnostic]
 
 
-def listed(parts: Sequence[TaskCall | TaskOrder | LoadAhead]) -> Listed:
-    """What a list says."""
+def listed(parts: Sequence[TaskCall | OrderedTasks | LoadAhead]) -> Listed:
+    """Take a list apart."""
     named = [part for part in parts if isinstance(part, TaskCall)]
     uses = uses_of(named)
     lanes = 1 if all(call.func.launch.threads == 1 for call in named) else 2
@@ -40,7 +40,7 @@ def listed(parts: Sequence[TaskCall | TaskOrder | LoadAhead]) -> Listed:
                 remarks.append(why)
             case LoadAhead():
                 calls.append(loading(part, named, lanes))
-    orders = [part for part in parts if isinstance(part, TaskOrder)]
+    orders = [part for part in parts if isinstance(part, OrderedTasks)]
     given = {tuple(numbers[_place(call, named)] for call in (o.first, o.then)) for o in orders}
     pairs = frozenset((first, then) for first, then in given)
     return Listed(_named_apart(calls), uses_of(calls), pairs, remarks)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tile_frontend._language.next_chip_frames import HintFrame
-from tile_frontend._megakernels.calls import LoadAhead, TaskCall, TaskOrder, named_scalars
+from tile_frontend._megakernels.calls import LoadAhead, OrderedTasks, TaskCall, named_scalars
 from tile_frontend._tracing.faults import Fault, place_of_caller
 from tile_frontend._tracing.scalars import Scalar, python_number
 from tile_ir import Buffer, Const, Effect, Func, LaunchSequence, Var, constant_value, walk_ops
@@ -89,7 +89,7 @@ def _refuse_barriers(func: Func) -> None:
 
 
 def megakernel(
-    tasks: Sequence[TaskCall | TaskOrder | LoadAhead],
+    tasks: Sequence[TaskCall | OrderedTasks | LoadAhead],
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     *,
@@ -118,7 +118,7 @@ def megakernel(
     from tile_frontend._megakernels.shapes import Shapes
     from tile_frontend._megakernels.text import MegakernelText
 
-    parts = (TaskCall, TaskOrder, LoadAhead)
+    parts = (TaskCall, OrderedTasks, LoadAhead)
     named = [part for part in tasks if isinstance(part, TaskCall)]
     if not named or not all(isinstance(part, parts) for part in tasks):
         hint = 'write T.megakernel([norm("x", "w", "n"), ...]) with norm = T.Task(kernel)'

@@ -1,4 +1,4 @@
-"""Check the order that tasks of a launch ask for."""
+"""Check the order between the tasks of a launch."""
 
 from __future__ import annotations
 

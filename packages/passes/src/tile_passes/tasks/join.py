@@ -53,12 +53,14 @@ from tile_passes.tasks.instances import accesses_of
 from tile_passes.tasks.prefetch import prefetched
 from tile_passes.tasks.schedule import TaskOrder, planned
 from tile_passes.tasks.split import GivenOrder, rooms, turns_of
+from tile_passes.tasks.unwritten import refuse_unwritten
 
 
 def joined(func: Func, tasks: Sequence[Func], target: Target) -> Func:
     """The final text of `func`, whose tasks went through all passes."""
     for task in tasks:
         refuse_counters(task, target)
+    refuse_unwritten(func, tasks)
     given = GivenOrder.of(func)
     plan = planned(tasks, target, given)
     in_order = tuple(tasks[n] for n in plan.order)

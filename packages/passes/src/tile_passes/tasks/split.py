@@ -25,9 +25,9 @@ from tile_ir import (
 
 @dataclass(frozen=True, slots=True)
 class GivenOrder:
-    """The order that the author of a list of tasks gives, by their numbers: pairs of tasks of which
-    all blocks of the first are done before a block of the second begins, and tasks that only load
-    ahead of others and keep their places."""
+    """The order of tasks that their author gives, by their numbers. In a pair `after`, all blocks
+    of the first are done before a block of the second begins. Tasks `ahead` only load for others,
+    and keep their places."""
 
     after: frozenset[tuple[int, int]] = frozenset()
     ahead: frozenset[int] = frozenset()
