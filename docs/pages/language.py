@@ -37,7 +37,8 @@ from tile_runtime.tools.command_line.ops import language_name
 GROUPS: dict[str, tuple[str, ...]] = {
     "kernels": ("prim_func", "macro", "Tensor", "Buffer", "symbolic", "const", "empty",
                 "alloc_global",
-                "dtype", "Kernel", "Scope", "func_attr", "assume", "print", "Task", "megakernel"),
+                "dtype", "Kernel", "Scope", "func_attr", "assume", "print", "Task", "megakernel",
+                "after", "prefetch"),
     "buffers": ("alloc_ub", "alloc_L1", "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_BT",
                 "alloc_shared", "alloc_fragment", "alloc_var", "reinterpretcast", "view", "reshape",
                 "annotate_address", "annotate_layout", "make_zn_layout", "make_nz_layout"),

@@ -269,3 +269,5 @@ def doubled(x: T.Tensor((320,), "float32"), y: T.Tensor((320,), "float32")):
 
 twice = T.Task(doubled)
 chain = T.megakernel([twice("x", "h"), twice("h", "y")], inputs=["x"], outputs=["y"])
+first, second = twice("x", "y"), twice("w", "z")
+ordered = T.megakernel([T.prefetch("w", slice(0, 256)), first, second, T.after(first, second)])

@@ -273,6 +273,11 @@ def Then() -> AbstractContextManager[None]:
 def abs(x: _Value, dtype: _DType | None = None) -> Any:
     """`x` without its sign."""
 
+def after(first: Any, then: Any) -> Any:
+    """Let a task begin once all blocks of another one are done. Both are tasks of the list of
+    T.megakernel in which this stands, such as `norm("x", "n")`. Only needed for an order that
+    their tensors do not give; the loads of `then` wait too."""
+
 def alloc_BT(shape: _Shape, dtype: _DType) -> Tensor:
     """A bias table: one value for each column of a product, for `bias=` of `T.mma`."""
 
@@ -630,6 +635,7 @@ def megakernel(
     """A prim_func that does all tasks in one launch, each block as soon as its inputs are
       complete.
 
+    Between the tasks may stand `T.after(first, then)` and `T.prefetch(tensor, region)`.
     `inputs` and `outputs` are its parameters in this order; by default the tensors that no task
     writes, and those that no task reads. All other tensors are temporaries; where `buffers` is
     "planned", two of one size share memory if all uses of one come before those of the other,
@@ -681,6 +687,17 @@ def pipe_barrier(pipe: _str) -> None:
 def pow(x: _Value, y: _Value, dtype: _DType | None = None) -> Any:
     """`x` to the power of `y`: products for a small integer known now, else a function that only
     the vector unit has."""
+
+def prefetch(
+    tensor: _str,
+    region: int | slice | Sequence[int | slice] | None = None,
+    *,
+    blocks: int | None = None,
+) -> Any:
+    """Load a part of a tensor ahead, at this place in the list of T.megakernel: later tasks then
+    find it in L2. Results never change. `tensor` is the name of an input that no task writes,
+    `region` has slices and indices as in NumPy and is the whole tensor by default. The last
+    `blocks` blocks load, or all: those that have nothing to do meanwhile."""
 
 def print(obj: Any, msg: _str = '', *, end: _str = '\n') -> None:
     """Print a scalar, text, or all elements of a buffer or slice, with `msg` in front."""
@@ -1101,23 +1118,24 @@ def wait_ne(
 __all__ = [
     "And", "AutoTuner", "Buffer", "Cast", "DataType", "Else", "If", "JITKernel", "Kernel", "Not",
     "Or", "Parallel", "PassConfigKey", "Persistent", "Pipelined", "PrimFunc", "Scale", "Scope",
-    "Select", "Signals", "SymmTensor", "Task", "Tensor", "Then", "abs", "alloc_BT", "alloc_L0A",
-    "alloc_L0B", "alloc_L0C", "alloc_L1", "alloc_fragment", "alloc_global", "alloc_shared",
-    "alloc_ub", "alloc_var", "annotate_address", "annotate_layout", "assume", "autotune", "barrier",
-    "barrier_all", "bfloat16", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bool",
-    "cache", "cast", "cdiv", "ceil", "ceildiv", "clamp", "compile", "const", "copy", "cos",
-    "cumsum", "device_assert", "disable_cache", "do_bench", "double", "dtype", "dump_tensor",
-    "empty", "enable_cache", "erf", "exp", "exp2", "fence", "float", "float16", "float32",
-    "float64", "floor", "floordiv", "floormod", "func_attr", "gemm", "gemm_v0", "get", "get_async",
-    "grid", "half", "if_then_else", "infinity", "int", "int16", "int32", "int4", "int64", "int8",
-    "isfinite", "isinf", "isnan", "jit", "log", "log10", "log2", "loop_break", "macro",
-    "make_nz_layout", "make_zn_layout", "max", "max_value", "megakernel", "min", "min_value", "mma",
-    "next_power_of_2", "num_ranks", "perf_report", "pipe_barrier", "pow", "prim_func", "print",
-    "printf", "put", "put_async", "put_signal", "quiet", "range", "rank", "recommend_configs",
-    "recommend_tiles", "reduce", "reduce_max", "reduce_min", "reduce_sum", "reinterpret",
-    "reinterpretcast", "reshape", "round", "rsqrt", "serial", "set_autotune_inputs",
-    "set_cross_flag", "set_deq_scale", "set_flag", "shift_left", "shift_right", "sigmoid", "signal",
-    "sin", "sqrt", "symbolic", "sync_all", "tanh", "tile", "trunc", "truncdiv", "truncmod", "uint",
-    "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle", "vectorized", "view", "wait",
-    "wait_cross_flag", "wait_eq", "wait_flag", "wait_ge", "wait_gt", "wait_le", "wait_lt", "wait_ne",
+    "Select", "Signals", "SymmTensor", "Task", "Tensor", "Then", "abs", "after", "alloc_BT",
+    "alloc_L0A", "alloc_L0B", "alloc_L0C", "alloc_L1", "alloc_fragment", "alloc_global",
+    "alloc_shared", "alloc_ub", "alloc_var", "annotate_address", "annotate_layout", "assume",
+    "autotune", "barrier", "barrier_all", "bfloat16", "bitwise_and", "bitwise_not", "bitwise_or",
+    "bitwise_xor", "bool", "cache", "cast", "cdiv", "ceil", "ceildiv", "clamp", "compile", "const",
+    "copy", "cos", "cumsum", "device_assert", "disable_cache", "do_bench", "double", "dtype",
+    "dump_tensor", "empty", "enable_cache", "erf", "exp", "exp2", "fence", "float", "float16",
+    "float32", "float64", "floor", "floordiv", "floormod", "func_attr", "gemm", "gemm_v0", "get",
+    "get_async", "grid", "half", "if_then_else", "infinity", "int", "int16", "int32", "int4",
+    "int64", "int8", "isfinite", "isinf", "isnan", "jit", "log", "log10", "log2", "loop_break",
+    "macro", "make_nz_layout", "make_zn_layout", "max", "max_value", "megakernel", "min",
+    "min_value", "mma", "next_power_of_2", "num_ranks", "perf_report", "pipe_barrier", "pow",
+    "prefetch", "prim_func", "print", "printf", "put", "put_async", "put_signal", "quiet", "range",
+    "rank", "recommend_configs", "recommend_tiles", "reduce", "reduce_max", "reduce_min",
+    "reduce_sum", "reinterpret", "reinterpretcast", "reshape", "round", "rsqrt", "serial",
+    "set_autotune_inputs", "set_cross_flag", "set_deq_scale", "set_flag", "shift_left",
+    "shift_right", "sigmoid", "signal", "sin", "sqrt", "symbolic", "sync_all", "tanh", "tile",
+    "trunc", "truncdiv", "truncmod", "uint", "uint16", "uint32", "uint64", "uint8", "unroll",
+    "use_swizzle", "vectorized", "view", "wait", "wait_cross_flag", "wait_eq", "wait_flag",
+    "wait_ge", "wait_gt", "wait_le", "wait_lt", "wait_ne",
 ]

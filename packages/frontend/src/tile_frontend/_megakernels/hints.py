@@ -9,13 +9,13 @@ from tile_frontend._megakernels.calls import LoadAhead, OrderedTasks, Part, Task
 from tile_frontend._tracing.faults import CURRENT, Fault, place_of_caller
 from tile_ir import Loc
 
-Index = int | slice
+Indices = int | slice | Sequence[int | slice] | None
 
 
 def after(first: Any, then: Any) -> OrderedTasks:
-    """Let a task begin once all blocks of another one are done: `first` and `then` are tasks of the
-    list of T.megakernel in which this stands, such as `norm("x", "n")`. Only needed for an order
-    that their tensors do not give; the loads of `then` wait too."""
+    """Let a task begin once all blocks of another one are done. Both are tasks of the list of
+    T.megakernel in which this stands, such as `norm("x", "n")`. Only needed for an order that
+    their tensors do not give; the loads of `then` wait too."""
     _refuse_in_kernels("after")
     for given in (first, then):
         if not isinstance(given, TaskCall):
@@ -24,9 +24,7 @@ def after(first: Any, then: Any) -> OrderedTasks:
     return OrderedTasks(first, then)
 
 
-def prefetch(
-    tensor: str, region: Index | Sequence[Index] | None = None, *, blocks: int | None = None
-) -> LoadAhead:
+def prefetch(tensor: str, region: Indices = None, *, blocks: int | None = None) -> LoadAhead:
     """Load a part of a tensor ahead, at this place in the list of T.megakernel: later tasks then
     find it in L2. Results never change. `tensor` is the name of an input that no task writes,
     `region` has slices and indices as in NumPy and is the whole tensor by default. The last
