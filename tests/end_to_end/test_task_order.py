@@ -13,6 +13,8 @@ import tile_frontend as T
 import tile_ir
 from end_to_end import task_kernels as kernels
 from end_to_end.test_megakernels import refused
+from end_to_end.test_task_prefetch import streamed
+from end_to_end.test_task_schedule import repeated
 from tile_ir.switches import override
 from tile_runtime import task_times
 
@@ -188,3 +190,19 @@ def test_parts_that_do_not_exist_are_refused() -> None:
         T.prefetch("v", -1)
     with refused("attribute-value"):
         T.prefetch("v", blocks=0)
+
+
+def test_idle_blocks_load_what_the_next_task_reads() -> None:
+    """Four blocks are busy, and twelve load the weights of the product meanwhile."""
+    slow, norm = T.Task(repeated(32, 1024, 200)), T.Task(kernels.normed(32, 1024))
+    gemm = T.Task(streamed(32, 1024, 1024, 32, 128))
+    x, w = torch.randn(32, 1024), torch.randn(1024, 1024).half() / 32
+    times, results = [], []
+    for hints in ((), (T.prefetch("w", blocks=12),)):
+        calls = [slow("x", "h"), norm("h", "n"), *hints, gemm("n", "w", "y")]
+        kernel = T.compile(T.megakernel(calls, name=f"idle_{len(hints)}"), out_idx=[-1])
+        with override(time=True):
+            results.append(kernel(x, w))
+        times.append(kernel.timeline().microseconds)
+    assert torch.equal(*results)
+    assert times[1] < 0.97 * times[0]

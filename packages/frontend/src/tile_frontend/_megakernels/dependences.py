@@ -76,7 +76,7 @@ def in_order(
                 if tensor in other.reads and (earlier, tensor) in late:
                     first, second = later, earlier
                 needs[second].add(first)
-    order = _sorted(calls, needs)
+    order = _sorted(calls, needs, bool(given))
     before: dict[int, frozenset[int]] = {}
     for n in order:
         before[n] = frozenset(needs[n]).union(*(before[m] for m in needs[n]))
@@ -101,13 +101,15 @@ def _readers_of_later_writers(
     return found
 
 
-def _sorted(calls: Sequence[TaskCall], needs: Mapping[int, set[int]]) -> list[int]:
+def _sorted(calls: Sequence[TaskCall], needs: Mapping[int, set[int]], given: bool) -> list[int]:
     sorter = TopologicalSorter(needs)
     try:
         sorter.prepare()
     except CycleError as error:
         names = " -> ".join(f"`{calls[n].name}`" for n in error.args[1])
         hint = "let one of them write another tensor"
+        if given:
+            hint += ", or list tasks of T.after in its order"
         raise Fault(
             "task-cycle", f"T.megakernel: tasks wait for each other: {names}", hint
         ) from None
