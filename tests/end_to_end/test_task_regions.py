@@ -8,9 +8,10 @@ import pytest
 import torch
 
 import tile_frontend as T
+import tile_ir
 from end_to_end import task_kernels as kernels
 from end_to_end.test_megakernels import refused
-from tile_ir.switches import override
+from tile_passes import run_pipeline
 
 pytestmark = pytest.mark.usefixtures("strict")
 
@@ -33,9 +34,11 @@ def part(first: int, rows: int, left: int = 0, width: int = WIDTH, tile: int = 4
     return T.Task(fill_part)
 
 
-def compiled(*calls: Any, **more: Any) -> T.JITKernel:
-    with override(cache=False):
-        return T.compile(T.megakernel(calls, inputs=["x"], outputs=["y"], **more), out_idx=[-1])
+def checked(*calls: Any, **more: Any) -> T.PrimFunc:
+    """The kernel, which goes through all passes."""
+    func = T.megakernel(calls, inputs=["x"], outputs=["y"], **more)
+    run_pipeline(func, tile_ir.DEFAULT_TARGET)
+    return func
 
 
 WHOLE = part(0, ROWS)
@@ -52,7 +55,7 @@ HOLES = [
 @pytest.mark.parametrize(("writers", "where"), HOLES)
 def test_parts_that_no_task_writes(writers: list[T.Task], where: str) -> None:
     with refused("task-region") as error:
-        compiled(*(task("x", "h") for task in writers), WHOLE("h", "y"))
+        checked(*(task("x", "h") for task in writers), WHOLE("h", "y"))
     first, _, columns = where[2:-1].partition(", ")
     assert "`fill_part_" in str(error.value) and columns in str(error.value)
     assert error.value.loc.file.endswith("test_task_regions.py")
@@ -70,14 +73,11 @@ def test_parts_that_no_task_writes(writers: list[T.Task], where: str) -> None:
     ],
 )  # fmt: skip
 def test_parts_of_several_tasks_are_enough(writers: list[T.Task]) -> None:
-    kernel = compiled(*(task("x", "h") for task in writers), WHOLE("h", "y"))
-    x = torch.randn(ROWS, WIDTH)
-    torch.testing.assert_close(kernel(x), x + 2)
+    checked(*(task("x", "h") for task in writers), WHOLE("h", "y"))
 
 
 def test_tasks_that_read_only_the_rows_that_are_there() -> None:
-    calls = [part(0, 28)("x", "h"), part(0, 28)("h", "g"), part(4, 24)("g", "y")]
-    kernel = T.compile(T.megakernel(calls, inputs=["x"], outputs=["y"]))
+    kernel = T.compile(checked(part(0, 28)("x", "h"), part(0, 28)("h", "g"), part(4, 24)("g", "y")))
     x, y = torch.randn(ROWS, WIDTH), torch.zeros(ROWS, WIDTH)
     kernel(x, y)
     torch.testing.assert_close(y[4:28], x[4:28] + 3)
@@ -87,7 +87,7 @@ def test_a_temporary_of_later_tasks_does_not_count() -> None:
     """The task reads what only a task behind it writes; memory is shared, or not."""
     for buffers in ("planned", "apart"):
         with refused("task-region"):
-            compiled(
+            checked(
                 part(0, 16)("x", "h"), WHOLE("h", "g"), part(16, 16)("g", "h"), WHOLE("h", "y"),
                 buffers=buffers,
             )  # fmt: skip
@@ -123,24 +123,10 @@ def test_places_that_data_decide_are_left_to_the_run() -> None:
 
 def test_sizes_of_calls_are_left_to_the_run() -> None:
     shift = T.Task(kernels.shifted(64))
-    kernel = T.compile(T.megakernel([shift("x", 2, "h"), shift("h", 1, "y")]), out_idx=[1])
-    for rows in (1, 9):
-        x = torch.randn(rows, 64)
-        torch.testing.assert_close(kernel(x), x + 3)
+    checked(shift("x", 2, "h"), shift("h", 1, "y"))
 
 
-@pytest.mark.parametrize("rows", [28, 32])
-def test_tasks_in_turns(rows: int) -> None:
-    def build() -> T.JITKernel:
-        func = T.megakernel(
-            [part(0, rows)("x", "h"), WHOLE("h", "y")], inputs=["x"], outputs=["y"], turns=3
-        )
-        with override(cache=False):
-            return T.compile(func, out_idx=[-1])
-
-    if rows < ROWS:
-        with refused("task-region"):
-            build()
-        return
-    x = torch.randn(ROWS, WIDTH)
-    torch.testing.assert_close(build()(x), x + 2)
+def test_tasks_in_turns() -> None:
+    checked(WHOLE("x", "h"), WHOLE("h", "y"), turns=3)
+    with refused("task-region"):
+        checked(part(0, 28)("x", "h"), WHOLE("h", "y"), turns=3)
