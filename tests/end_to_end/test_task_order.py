@@ -88,9 +88,16 @@ def text_of(*hints: Any) -> T.PrimFunc:
 
 
 def test_text_keeps_orders_and_loads_ahead() -> None:
-    text = tile_ir.print_func(text_of(T.prefetch("v", np.s_[8:40])))
-    assert 'task "two" threads 2 after ("one")' in text
-    assert 'task "prefetch_v" threads any ahead automatic sync' in text
+    func = text_of(T.prefetch("v", np.s_[8:40]))
+    text = tile_ir.print_func(func)
+    assert re.findall(r"in (task.*) @", text) == [
+        'task(0, 8) task "one" threads 2',
+        'task(0, 1) task "prefetch_v" threads any ahead automatic sync',
+        'task(0, 4) task "two" threads 2 after ("one")',
+        'task(0, 8) task "add" threads 2',
+    ]
+    source = T.compile(func, out_idx=[2, 3]).get_kernel_source()
+    assert told(source) == ["one", "add_gm", "prefetch_v", "two", "fresh_word", "add"]
     assert tile_ir.print_func(tile_ir.parse(text)) == text
     wrong = text.replace('after ("one")', 'after ("add")')
     with pytest.raises(tile_ir.IRError, match="task-order"):
