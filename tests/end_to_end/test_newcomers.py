@@ -41,6 +41,16 @@ def test_equals_torch_at_other_sizes(strict: None, name: str, sizes: dict[str, i
     assert max(differences(name, sizes)) <= newcomer(name).TOLERANCE
 
 
+@pytest.mark.whole
+def test_products_of_neighbours_that_are_one_equal_torch(strict: None) -> None:
+    """At sizes with edges, with more blocks than cores."""
+    sizes = {"M": 1000, "N": 1250, "K": 500}
+    allocs = newcomer("int8_gemm").kernel(**sizes).lowered.launch.allocs
+    (total,) = [a.buffer for a in allocs if a.buffer.name == "total"]
+    assert sorted(total.static_shape()) == [128, 256]
+    assert max(differences("int8_gemm", sizes)) <= newcomer("int8_gemm").TOLERANCE
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.whole
 def test_large_sizes_are_more_than_l2_holds(name: str) -> None:

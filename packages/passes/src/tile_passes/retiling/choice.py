@@ -59,6 +59,8 @@ OWN_SHARE = 1 / 8
 Factors = Mapping[Var, int]
 # Cycles of a launch of so many blocks.
 Price = Callable[[Func, int, Target], float]
+# The part of ub that expressions of T.Parallel of a function keep.
+OwnShare = Callable[[Func, Target], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,10 @@ def _longer_op(
     return Op(op.opdef, tuple(operands), op.attrs, op.loc)
 
 
+def usual_share(func: Func, target: Target) -> float:
+    return OWN_SHARE
+
+
 def best_factors(
     func: Func,
     grid: Grid,
@@ -161,7 +167,7 @@ def best_factors(
     target: Target,
     price: Price,
     least_gain: float,
-    own_share: float = OWN_SHARE,
+    own_share: OwnShare = usual_share,
     as_good: float = 1.0,
 ) -> Factors:
     """The numbers of neighbours that become one block, by their place; none where the launch is
@@ -195,7 +201,8 @@ def best_factors(
         return (0.0, math.prod(factors.values())) if as_good_as_any else (cycles, number)
 
     for _, _, factors in sorted(better, key=rank):
-        if has_room(retiled(func, grid, axes, factors), target, own_share):
+        larger = retiled(func, grid, axes, factors)
+        if has_room(larger, target, own_share(larger, target)):
             return factors
     return {}
 
