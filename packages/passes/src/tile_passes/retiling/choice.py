@@ -42,7 +42,7 @@ from tile_passes.retiling.block_axis import (
     longer_buffer,
     longer_region,
 )
-from tile_passes.retiling.grid import Grid, grid_of, merged_grid
+from tile_passes.retiling.grid import Grid, grid_of, merged_grid, with_places
 from tile_passes.retiling.rounds import begun_elsewhere, joined_rounds
 
 # The largest product of a block has so many of the smallest tiles that scripts have, of 16 by 16.
@@ -77,6 +77,7 @@ class Retiling:
 
 def plan_tiles(func: Func, target: Target) -> Retiling:
     """The function with rounds and tiles as the chip likes them, or itself."""
+    func = with_places(func)
     grid = grid_of(func)
     if grid is None:
         return Retiling(func, {}, {})
