@@ -22,12 +22,12 @@ def check(name: str, sizes: Mapping[str, int], tries: int) -> float:
     found = follow_advice(CORPUS[name], sizes, tries)
     assert found.measured <= found.before, found.verdict.do
     assert abs(found.measured / found.predicted - 1) <= NEAR, found.verdict.do
-    assert ("predicted" in found.verdict.do) == (found.gain > 1)
+    assert found.gain == 1 or "predicted" in found.verdict.do
     return found.gain
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("name", ["softmax", "batched"])
+@pytest.mark.parametrize("name", ["softmax", "cast_copy"])
 def test_advice_at_small_sizes(name: str) -> None:
     assert check(name, CORPUS[name].small, FEW) >= 1
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from kept_cases import kept
 
+import tile_frontend as T
 from end_to_end.newcomers import NAMES, newcomer
 
 
@@ -39,6 +40,23 @@ def test_equals_torch(strict: None, name: str, sizes: dict[str, int]) -> None:
 @pytest.mark.parametrize(("name", "sizes"), cases(NAMES, 1))
 def test_equals_torch_at_other_sizes(strict: None, name: str, sizes: dict[str, int]) -> None:
     assert max(differences(name, sizes)) <= newcomer(name).TOLERANCE
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("retile", [None, True])
+def test_products_of_neighbours_that_are_one_equal_torch(strict: None, retile: bool | None) -> None:
+    """At sizes with edges, with more blocks than cores; with tiles that all are the compiler's,
+    sums over k begin elsewhere in each block."""
+    script, sizes = newcomer("int8_gemm"), {"M": 1000, "N": 1250, "K": 1024 if retile else 500}
+    configs = {} if retile is None else {"tl.ascend_retile": retile}
+    kernel = T.jit(out_idx=[-1], pass_configs=configs)(script.kernel.__wrapped__)(**sizes)
+    (total,) = [a.buffer for a in kernel.lowered.launch.allocs if a.buffer.name == "total"]
+    assert sorted(total.static_shape()) == [128, 256]
+    torch.manual_seed(0)
+    inputs = script.inputs(**sizes)
+    (expected,) = script.expected(*inputs)
+    found = (kernel(*inputs).double() - expected.double()).abs().max()
+    assert float(found) <= script.TOLERANCE
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,12 +12,12 @@ from tile_runtime.tools.command_line import main
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
-SIZES = ["-a", "M=96", "-a", "N=64"]
+SIZES = ["-a", "n=131072", "-a", "block=16384"]
 
 
 @pytest.mark.exhaustive
 def test_a_report_tries_changes(capsys: pytest.CaptureFixture[str]) -> None:
-    kernel = CORPUS["softmax"].source
+    kernel = CORPUS["cast_copy"].source
     assert main(["report", kernel, *SIZES, "--tries", "4", "--text"]) == 0
     said = capsys.readouterr().out
     assert re.search(r"\n  do: .*: predicted .* -> .* \(\d+\.\d\dx\)\n", said)
@@ -28,7 +28,7 @@ def test_a_report_tries_changes(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.exhaustive
 def test_steps_until_nothing_helps(capsys: pytest.CaptureFixture[str]) -> None:
-    source = CORPUS["softmax"].source
+    source = CORPUS["cast_copy"].source
     text = Path(source.rpartition(":")[0]).read_text()
     assert main(["tune", "--quick", source, *SIZES, "--tries", "4"]) == 0
     said = capsys.readouterr().out

@@ -18,6 +18,7 @@ from tile_passes.explain.explanations import explained
 from tile_passes.pass_options import leaving
 from tile_passes.retiling.choice import axes_of, plan_tiles, retiled
 from tile_passes.retiling.grid import grid_of
+from tile_passes.retiling.neighbours import plan_neighbours
 from tile_passes.retiling.rounds import begun_elsewhere, joined_rounds
 
 AFTER = ["check_written", "split_vector_lanes", "plan_workspace", "assign_cores", "merge_streams",
@@ -339,6 +340,36 @@ def test_tiles_of_a_large_product_are_those_of_the_chip() -> None:
     shapes = {a.buffer.name: a.buffer.static_shape() for a in new.launch.allocs}
     assert shapes["c_l0c"] == (128, 256) or shapes["c_l0c"] == (256, 128)
     assert shapes["a"] is not None and shapes["a"][1] == 128
+
+
+def product_with_epilogue(depth: int, steps: int) -> Any:
+    """`steps` functions of each element of a product that is `depth` deep."""
+
+    def kernel(A: T.Tensor((1536, depth), F16), B: T.Tensor((depth, 1024), F16),
+               C: T.Tensor((1536, 1024), F16)) -> None:  # fmt: skip
+        with T.Kernel(8, 12, threads=2) as (bx, by):
+            a, b = T.alloc_shared((128, 64), F16), T.alloc_shared((64, 128), F16)
+            c, x = T.alloc_fragment((128, 128), F32), T.alloc_shared((128, 128), F32)
+            for k in T.serial(depth // 64):
+                T.copy(A[by * 128, k * 64], a)
+                T.copy(B[k * 64, bx * 128], b)
+                T.gemm_v0(a, b, c, init=(k == 0))
+            T.copy(c, x)
+            for _ in T.unroll(steps):
+                for i, j in T.Parallel(128, 128):
+                    x[i, j] = T.exp(x[i, j] * 0.5)
+            T.copy(x, C[by * 128, bx * 128])
+
+    return kernel
+
+
+@pytest.mark.parametrize(("depth", "steps", "larger"), [(1024, 1, True), (64, 16, False)])
+def test_vector_work_needs_its_room_only_if_others_wait_for_it(
+    depth: int, steps: int, larger: bool
+) -> None:
+    """Tiles of a product take the room of pieces of its epilogue where loads take longer."""
+    found = plan_neighbours(typed(product_with_epilogue(depth, steps)), DEFAULT_TARGET)
+    assert any(count > 1 for count in found.factors.values()) is larger
 
 
 def test_what_is_decided_is_explained() -> None:

@@ -101,6 +101,22 @@ def test_scripts_that_run_kernels_when_loaded_are_left_alone(more: str, none: bo
     assert (possible_changes(program(SCRIPT + more), {}) == []) == none
 
 
+@pytest.mark.parametrize(
+    ("blocks", "rounds", "offered"),
+    [
+        ("T.cdiv(M, rows)", "T.serial(rows)", [16, 4, 1]),
+        ("T.cdiv(M, rows)", "T.Parallel(rows)", [16, 4]),
+        ("4", "T.serial(rows)", [16, 4]),
+    ],
+)
+def test_rounds_that_could_be_blocks_are_tried_as_such(
+    blocks: str, rounds: str, offered: list[int]
+) -> None:
+    text = SCRIPT.replace("T.Kernel(cores", f"T.Kernel({blocks}").replace("T.serial(4)", rounds)
+    found = possible_changes(Program("script.py", text, "scaled"), {})
+    assert [c.new for c in found if isinstance(c, Argument) and c.name == "rows"] == offered
+
+
 @pytest.mark.parametrize(("value", "near"), [(1, [2]), (2, [4, 1, 3]), (3, [6, 4, 2]), (8, [16, 4]), (9, [18])])  # fmt: skip
 def test_values_to_try(value: int, near: list[int]) -> None:
     assert next_values(value) == near

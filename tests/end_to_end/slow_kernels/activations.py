@@ -54,39 +54,3 @@ def soft_cap(M=2048, N=1024, cap=30.0, rows=4):
             T.copy(y, Y[cid * rows, 0])
 
     return kernel
-
-
-@T.jit(out_idx=[-1])
-def gated_halves(M=2048, N=1024, rows=4):
-    """The first half of a row times the sigmoid of the second."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((M, 2 * N), "float16"), Y: T.Tensor((M, N), "float16")):
-        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
-            x = T.alloc_shared((rows, 2 * N), "float16")
-            y = T.alloc_shared((rows, N), "float32")
-            T.copy(X[cid * rows, 0], x)
-            for i, j in T.Parallel(rows, N):
-                gate = T.sigmoid(T.cast(x[i, j + N], "float32"))
-                y[i, j] = T.cast(x[i, j], "float32") * gate
-            T.copy(y, Y[cid * rows, 0])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
-def alibi(H=8, S=512, rows=8):
-    """A bias that falls with the distance, another slope for each head."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((H, S, S), "float32"), slope: T.Tensor((H, 8), "float32"), Y: T.Tensor((H, S, S), "float32")):  # fmt: skip
-        with T.Kernel(H * T.cdiv(S, rows), threads=2) as cid:
-            head, first = cid // T.cdiv(S, rows), cid % T.cdiv(S, rows) * rows
-            x, s = T.alloc_shared((rows, S), "float32"), T.alloc_shared((1, 8), "float32")
-            T.copy(X[head, first, 0], x)
-            T.copy(slope[head, 0], s)
-            for i, j in T.Parallel(rows, S):
-                x[i, j] = x[i, j] + s[0, 0] * T.cast(j - first - i, "float32")
-            T.copy(x, Y[head, first, 0])
-
-    return kernel

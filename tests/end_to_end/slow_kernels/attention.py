@@ -53,25 +53,6 @@ def attention(H=4, S=512, D=64, block=32):
 
 
 @T.jit(out_idx=[-1])
-def decode(B=32, S=2048, D=128, block=64):
-    """One query against its keys by products of elements, a short piece at a time."""
-
-    @T.prim_func
-    def kernel(Q: T.Tensor((B, D), "float32"), K: T.Tensor((B, S, D), "float32"), Y: T.Tensor((B, S), "float32")):  # fmt: skip
-        with T.Kernel(T.cdiv(S, block), B) as (bx, b):
-            q, k = T.alloc_shared((D,), "float32"), T.alloc_shared((block, D), "float32")
-            s = T.alloc_shared((block,), "float32")
-            T.copy(Q[b, 0], q)
-            T.copy(K[b, bx * block, 0], k)
-            for i, j in T.Parallel(block, D):
-                k[i, j] = k[i, j] * q[j]
-            T.reduce_sum(k, s, dim=1)
-            T.copy(s, Y[b, bx * block])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
 def scores(H=8, S=512, D=128, block=32):
     """Scaled scores: products with an epilogue, in small square tiles."""
 

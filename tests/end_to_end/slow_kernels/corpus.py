@@ -92,48 +92,90 @@ def _by_groups(x: Any) -> Any:
     return (x.float() / scale[..., None]).round().to(torch.int8), scale
 
 
+def _cross_entropy(x: Any, label: Any) -> Any:
+    return torch.nn.functional.cross_entropy(x.float(), label.long(), reduction="none")
+
+
+def _scan(a: Any, x: Any) -> Any:
+    h = torch.zeros_like(x[:, 0])
+    steps = []
+    for t in range(x.shape[1]):
+        h = a[:, t] * h + x[:, t]
+        steps.append(h)
+    return torch.stack(steps, 1)
+
+
+def _group_norm(x: Any) -> Any:
+    flat = x.float().flatten(2)
+    return torch.nn.functional.layer_norm(flat, flat.shape[-1:]).view_as(x)
+
+
+def _causal_conv(x: Any, w: Any) -> Any:
+    channels = x.shape[-1]
+    windows = torch.nn.functional.conv1d(x.float().T, w.float().T[:, None], groups=channels)
+    return torch.nn.functional.silu(windows.T)
+
+
+def _average_pool(x: Any) -> Any:
+    return torch.nn.functional.avg_pool2d(x.float(), 2)
+
+
+def _chunk_sums(x: Any) -> Any:
+    b, s, h = x.shape
+    return x.view(b, s // 64, 64, h).cumsum(2).view(b, s, h)
+
+
+def _histogram(kind: Any) -> Any:
+    return torch.nn.functional.one_hot(kind.view(-1, 1024).long(), 16).sum(1)
+
+
+def _top_k(x: Any) -> Any:
+    values, places = x.topk(32)
+    return values, places.int()
+
+
+def _barrier_norm(x: Any) -> Any:
+    return x * (x.square().mean(-1, True) + 1e-6).rsqrt()
+
+
 _GEMM = {"M": 96, "N": 128, "K": 64}
 CORPUS = {
     slow.name: slow
     for slow in (
-        Slow("elements", "gelu", lambda a: a.float() * torch.sigmoid(1.702 * a.float()), {"n": 5000}),
-        Slow("elements", "swiglu", lambda g, u: torch.nn.functional.silu(g.float()) * u.float(), {"M": 13, "N": 200}),
-        Slow("elements", "bias_relu", lambda x, b: torch.relu(x + b), {"M": 70, "N": 100}),
-        Slow("elements", "tanh_chain", torch.tanh, {"M": 111, "N": 72}),
         Slow("elements", "cast_copy", lambda a: a.half(), {"n": 1 << 14, "block": 1 << 12}),
         Slow("rows", "softmax", lambda x: torch.softmax(x, -1), {"M": 50, "N": 104}),
-        Slow("rows", "rms_norm", lambda x, w: x.float() * (x.float().square().mean(-1, True) + 1e-6).rsqrt() * w.float(), {"M": 51, "N": 96}),
         Slow("rows", "layer_norm", _norm, {"M": 99, "N": 64}),
         Slow("rows", "column_sum", lambda x: x.sum(0), {"M": 192, "N": 80}),
-        Slow("rows", "row_sum", lambda x: x.sum(1), {"M": 50, "N": 512}),
         Slow("rows", "log_sum_exp", lambda x: torch.logsumexp(x.float(), 1), {"M": 26, "N": 1024}),
-        Slow("rows", "quantise", _quantised, {"M": 30, "N": 96}),
         Slow("rows", "running_sum", lambda x: x.cumsum(1), {"M": 30, "N": 72}),
         Slow("activations", "mish", torch.nn.functional.mish, {"M": 30, "N": 96}),
         Slow("activations", "geglu", lambda a, b: _gelu(a) * b.float(), {"M": 13, "N": 200}),
         Slow("activations", "soft_cap", lambda x: 30 * torch.tanh(x.float() / 30), {"M": 30, "N": 96}),
-        Slow("activations", "gated_halves", lambda x: torch.nn.functional.glu(x.float()), {"M": 30, "N": 96}),
-        Slow("activations", "alibi", _alibi, {"H": 2, "S": 72}),
-        Slow("row_ops", "add_rms_norm", _residual_norm, {"M": 51, "N": 96}),
-        Slow("row_ops", "kl_divergence", _divergence, {"M": 30, "N": 96}),
-        Slow("row_ops", "unit_rows", lambda x: torch.nn.functional.normalize(x.float(), dim=-1), {"M": 30, "N": 96}),
         Slow("row_ops", "cosine", _cosine, {"M": 30, "N": 96}),
         Slow("row_ops", "group_quantise", _by_groups, {"M": 32, "N": 256}),
-        Slow("row_ops", "linear_gelu", lambda a, b, w: _gelu(_product(a, b) + w), _GEMM),
         Slow("products", "gemm", _product, _GEMM),
         Slow("products", "gemm_written", _product, _GEMM),
-        Slow("products", "gemm_relu", lambda a, b, r: torch.relu(_product(a, b) + r), _GEMM),
         Slow("products", "gemm_few", _product, {"M": 256, "N": 256, "K": 128}),
         Slow("products", "gemm_int8", _product, _GEMM),
-        Slow("products", "batched", _product, {"B": 3, "M": 64, "N": 96, "K": 64}),
         Slow("products", "gemm_last_round", _product, {"M": 384, "N": 128, "K": 128}),
         Slow("attention", "attention", _attention, {"H": 2, "S": 128}),
-        Slow("attention", "decode", lambda q, k: (q[:, None] * k).sum(-1), {"B": 3, "S": 256}),
         Slow("attention", "scores", lambda q, k: _product(q, k.mT) * 0.088, {"H": 2, "S": 96}),
         Slow("moves", "embed", lambda w, i: w[i.long()], {"V": 77, "N": 60, "D": 96}, {"order": "V"}),
-        Slow("moves", "weighted_rows", lambda x, i, w: x[i.long()].float() * w[:, None], {"N": 60, "D": 96}, {"order": "N"}),
-        Slow("moves", "transpose", lambda x: x.T, {"M": 96, "N": 64}),
-        Slow("moves", "rope", _halves, {"N": 90}),
         Slow("moves", "window_mean", lambda x: x.unfold(1, 4, 1).mean(-1), {"C": 20, "L": 192}),
+        Slow("vocabulary", "argmax", lambda x: x.argmax(-1), {"M": 13, "V": 2048}),
+        Slow("vocabulary", "cross_entropy", _cross_entropy, {"M": 13, "V": 1024}, {"label": "V"}),
+        Slow("vocabulary", "norm_in_passes", _norm, {"M": 13, "N": 512}),
+        Slow("few_blocks", "mean_pool", lambda x: x.float().mean(1), {"B": 2, "S": 48, "D": 1024}),
+        Slow("few_blocks", "scan", _scan, {"B": 2, "S": 12, "D": 1024}),
+        Slow("few_blocks", "narrow_product", _product, {"M": 16, "N": 256, "K": 256}),
+        Slow("few_blocks", "group_norm", _group_norm, {"B": 2, "G": 2, "C": 8, "L": 96}),
+        Slow("windows", "causal_conv", _causal_conv, {"L": 48, "C": 128}),
+        Slow("windows", "average_pool", _average_pool, {"P": 3, "H": 12, "W": 64}),
+        Slow("windows", "chunk_sums", _chunk_sums, {"B": 2, "S": 128, "H": 64}),
+        Slow("windows", "histogram", _histogram, {"N": 2048}, {"kind": "E"}),
+        Slow("vocabulary", "softmax_by_row", lambda x: torch.softmax(x, -1), {"M": 50, "N": 104}),
+        Slow("vocabulary", "top_k", _top_k, {"M": 13, "N": 256}),
+        Slow("expert", "barrier_norm", _barrier_norm, {"M": 192, "N": 128}),
+        Slow("expert", "barrier_gemm", _product, {"M": 128, "N": 128, "K": 128}),
     )
 }  # fmt: skip

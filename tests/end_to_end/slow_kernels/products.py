@@ -7,7 +7,7 @@ TILE = 32
 
 
 @T.jit(out_idx=[-1])
-def gemm(M=512, N=512, K=512, block_M=32, block_N=32, block_K=32):
+def gemm(M=1024, N=1024, K=1024, block_M=32, block_N=32, block_K=32):
     """Small tiles."""
 
     @T.prim_func
@@ -25,7 +25,7 @@ def gemm(M=512, N=512, K=512, block_M=32, block_N=32, block_K=32):
 
 
 @T.jit(out_idx=[-1])
-def gemm_written(M=768, N=1024, K=512):
+def gemm_written(M=1536, N=1024, K=1024):
     """Sizes written down, as in a first example."""
 
     @T.prim_func
@@ -38,28 +38,6 @@ def gemm_written(M=768, N=1024, K=512):
                 T.copy(B[k * 16, bx * 64], b)
                 T.gemm_v0(a, b, c, init=(k == 0))
             T.copy(c, C[by * 64, bx * 64])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
-def gemm_relu(M=1024, N=512, K=256, block_M=64, block_N=32):
-    """An epilogue on the vector cores, tiles that are narrow."""
-
-    @T.prim_func
-    def kernel(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), R: T.Tensor((N,), "float32"), C: T.Tensor((M, N), "float16")):  # fmt: skip
-        with T.Kernel(T.cdiv(N, block_N), T.cdiv(M, block_M)) as (bx, by):
-            a, b = T.alloc_shared((block_M, K), "float16"), T.alloc_shared((K, block_N), "float16")
-            c, d = T.alloc_fragment((block_M, block_N), "float32"), T.alloc_shared((block_M, block_N), "float32")  # fmt: skip
-            r = T.alloc_shared((block_N,), "float32")
-            T.copy(A[by * block_M, 0], a)
-            T.copy(B[0, bx * block_N], b)
-            T.copy(R[bx * block_N], r)
-            T.gemm_v0(a, b, c, init=True)
-            T.copy(c, d)
-            for i, j in T.Parallel(block_M, block_N):
-                d[i, j] = T.max(d[i, j] + r[j], 0.0)
-            T.copy(d, C[by * block_M, bx * block_N])
 
     return kernel
 
@@ -83,7 +61,7 @@ def gemm_few(M=512, N=512, K=2048, block=256, block_K=64):
 
 
 @T.jit(out_idx=[-1])
-def gemm_int8(M=512, N=1024, K=1024, block_M=128, block_N=64, block_K=32):
+def gemm_int8(M=1024, N=1024, K=2048, block_M=128, block_N=64, block_K=32):
     """Short steps along k: rows of 32 bytes."""
 
     @T.prim_func
@@ -101,24 +79,7 @@ def gemm_int8(M=512, N=1024, K=1024, block_M=128, block_N=64, block_K=32):
 
 
 @T.jit(out_idx=[-1])
-def batched(B=16, M=128, N=128, K=128):
-    """A product for each of many, in small tiles of a size the script names."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((B, M, K), "float16"), Y: T.Tensor((B, K, N), "float16"), Z: T.Tensor((B, M, N), "float16")):  # fmt: skip
-        with T.Kernel(T.cdiv(N, TILE), T.cdiv(M, TILE), B) as (bx, by, bz):
-            x, y = T.alloc_shared((TILE, K), "float16"), T.alloc_shared((K, TILE), "float16")
-            z = T.alloc_fragment((TILE, TILE), "float32")
-            T.copy(X[bz, by * TILE, 0], x)
-            T.copy(Y[bz, 0, bx * TILE], y)
-            T.gemm_v0(x, y, z, init=True)
-            T.copy(z, Z[bz, by * TILE, bx * TILE])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
-def gemm_last_round(M=1280, N=640, K=512, block=128):
+def gemm_last_round(M=1280, N=640, K=2048, block=128):
     """Fifty tiles on 24 cores: the third round has two."""
 
     @T.prim_func

@@ -24,29 +24,6 @@ def softmax(M=2048, N=512, rows=1):
 
 
 @T.jit(out_idx=[-1])
-def rms_norm(M=2048, N=1024, rows=2, eps=1e-6):
-    """The weight is loaded again for every two rows."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((M, N), "float16"), W: T.Tensor((N,), "float16"), Y: T.Tensor((M, N), "float16")):  # fmt: skip
-        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
-            x, w = T.alloc_shared((rows, N), "float32"), T.alloc_shared((N,), "float32")
-            q, s = T.alloc_shared((rows, N), "float32"), T.alloc_shared((rows,), "float32")
-            T.copy(X[cid * rows, 0], x)
-            T.copy(W, w)
-            for i, j in T.Parallel(rows, N):
-                q[i, j] = x[i, j] * x[i, j]
-            T.reduce_sum(q, s, dim=-1)
-            for i in T.Parallel(rows):
-                s[i] = 1.0 / T.sqrt(s[i] / N + eps)
-            for i, j in T.Parallel(rows, N):
-                x[i, j] = x[i, j] * s[i] * w[j]
-            T.copy(x, Y[cid * rows, 0])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
 def layer_norm(M=1536, N=512, rows=2, cores=24):
     """Loads and stores take turns with the work."""
 
@@ -91,26 +68,6 @@ def column_sum(M=2048, N=1536, columns=16, rows=64):
 
 
 @T.jit(out_idx=[-1])
-def row_sum(M=768, N=8192, rows=8, chunk=64):
-    """Long rows in short chunks."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M,), "float32")):
-        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
-            x = T.alloc_shared((rows, chunk), "float32")
-            part, s = T.alloc_shared((rows,), "float32"), T.alloc_shared((rows,), "float32")
-            T.fill(s, 0.0)
-            for k in T.serial(T.cdiv(N, chunk)):
-                T.copy(X[cid * rows, k * chunk], x)
-                T.reduce_sum(x, part, dim=-1)
-                for i in T.Parallel(rows):
-                    s[i] = s[i] + part[i]
-            T.copy(s, Y[cid * rows])
-
-    return kernel
-
-
-@T.jit(out_idx=[-1])
 def log_sum_exp(M=384, N=16384, rows=4, chunk=256):
     """An online reduction with small chunks and one stage."""
 
@@ -136,29 +93,6 @@ def log_sum_exp(M=384, N=16384, rows=4, chunk=256):
             for i in T.Parallel(rows):
                 s[i] = T.log(s[i]) + top[i]
             T.copy(s, Y[cid * rows])
-
-    return kernel
-
-
-@T.jit(out_idx=[-2, -1])
-def quantise(M=2048, N=1024, rows=1):
-    """A scale for each row, a row for each block."""
-
-    @T.prim_func
-    def kernel(X: T.Tensor((M, N), "float16"), Y: T.Tensor((M, N), "int8"), S: T.Tensor((M,), "float32")):  # fmt: skip
-        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
-            x, a = T.alloc_shared((rows, N), "float32"), T.alloc_shared((rows, N), "float32")
-            s, q = T.alloc_shared((rows,), "float32"), T.alloc_shared((rows, N), "int8")
-            T.copy(X[cid * rows, 0], x)
-            for i, j in T.Parallel(rows, N):
-                a[i, j] = T.abs(x[i, j])
-            T.reduce_max(a, s, dim=-1)
-            for i in T.Parallel(rows):
-                s[i] = T.max(s[i], 1e-6) / 127.0
-            for i, j in T.Parallel(rows, N):
-                q[i, j] = T.cast(T.round(x[i, j] / s[i]), "int8")
-            T.copy(q, Y[cid * rows, 0])
-            T.copy(s, S[cid * rows])
 
     return kernel
 

@@ -67,6 +67,11 @@ class BlockWork:
         self._once = False
         return count * whole + alone - first + TIMING.gm_load_latency
 
+    def share(self, core: Core, pipe: Pipe) -> float:
+        """The time of a pipe as a part of that of the busiest one."""
+        longest = self._longest({})
+        return self._busy[core, pipe] / longest if longest else 0.0
+
     def _longest(self, values: dict[Var, Expr]) -> float:
         self._busy: dict[Resource, float] = defaultdict(float)
         self._add(self.func.launch.body, values, 1.0)

@@ -7,9 +7,9 @@ iterations. Loops of one core and loops over both use the same rules.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
-from itertools import chain
+from itertools import chain, product
 
 from tile_ir import (
     Access,
@@ -95,13 +95,7 @@ def version_candidates(func: Func) -> list[Candidates]:
         if not any(breaks(loop.body)):
             usable = fresh_of[loop] - taken - {*_filled_in_parts(loop.body)}
         fresh = [b for b in own if b in usable]
-        writers: dict[Buffer, set[Pipe]] = defaultdict(set)
-        readers: dict[Buffer, set[Pipe]] = defaultdict(set)
-        for region, access, _, pipe in chain.from_iterable(map(regions_of, walk(loop.body))):
-            if access.writes:
-                writers[region.buffer].add(pipe or Pipe.S)
-            if access.reads:
-                readers[region.buffer].add(pipe or Pipe.S)
+        writers, readers = _pipes_of(loop.body)
         handed = [
             b for b in writers if b in fresh and readers[b] and len(writers[b] | readers[b]) > 1
         ]
@@ -111,6 +105,27 @@ def version_candidates(func: Func) -> list[Candidates]:
         ordered = tuple(sorted(handed, key=lambda b: b not in loaded))
         found.append(Candidates(loop, core, ordered, loaded, others))
     return found
+
+
+def most_between_two_pipes(given: Candidates) -> int:
+    """The number of tiles that the pipes of one pair hand to each other in a loop, at most."""
+    writers, readers = _pipes_of(given.loop.body)
+    pairs = Counter(
+        pair for b in given.handed for pair in product(writers[b], readers[b]) if len({*pair}) > 1
+    )
+    return max(pairs.values(), default=0)
+
+
+def _pipes_of(body: Body) -> tuple[Mapping[Buffer, set[Pipe]], Mapping[Buffer, set[Pipe]]]:
+    """The pipes that write each buffer, and those that read it."""
+    writers: dict[Buffer, set[Pipe]] = defaultdict(set)
+    readers: dict[Buffer, set[Pipe]] = defaultdict(set)
+    for region, access, _, pipe in chain.from_iterable(map(regions_of, walk(body))):
+        if access.writes:
+            writers[region.buffer].add(pipe or Pipe.S)
+        if access.reads:
+            readers[region.buffer].add(pipe or Pipe.S)
+    return writers, readers
 
 
 def _filled_in_parts(body: Body) -> Iterator[Buffer]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import count, product
+from itertools import product
 
 from tile_ir import (
     Automatic,
@@ -49,6 +49,7 @@ from tile_passes.pipelining.plan_versions import (
     fits,
     fresh_buffers,
     loaded_tiles,
+    most_between_two_pipes,
     that_fit,
     version_candidates,
     versions_of,
@@ -63,6 +64,8 @@ WORTH, STAGE_WORTH = 0.95, 0.99
 # Statements of a function that other orders may make of one loop, and how many are looked at.
 MOST_STATEMENTS = 400
 MOST_TRIED = 3
+# Stages inside a core for which tiles may share event ids.
+FEW_STAGES = 4
 # Iterations that the last stage over both cores may be behind unless the loop says so.
 MOST_BEHIND = 4
 
@@ -214,7 +217,7 @@ class _CorePlanner:
                 best, arrangement=text, versions={}, times=alone, text=alone, asked=1,
                 why="rounds that overlap are not faster",
             )  # fmt: skip
-        for stages in count(3):
+        for stages in range(3, self.most_stages() + 1):
             versions = self.versions_in_text(stages)
             if any(versions.get(b, 1) < stages for b in self.given.handed):
                 return best  # there is no room for more
@@ -222,7 +225,13 @@ class _CorePlanner:
             if more.times.whole >= STAGE_WORTH * best.times.whole:
                 return best
             best = more
-        raise AssertionError
+        return best
+
+    def most_stages(self) -> int:
+        """As many as the event ids of a pair of pipes are enough for, where each tile that one
+        hands to the other takes one a stage; a few in any case, for which tiles share them."""
+        tiles = most_between_two_pipes(self.given)
+        return max(FEW_STAGES, self.target.events_per_pair // max(1, tiles))
 
     def versions_in_text(self, stages: int) -> dict[Buffer, int]:
         """The versions of each buffer handed from pipe to pipe, as far as there is room."""

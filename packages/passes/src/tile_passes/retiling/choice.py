@@ -42,7 +42,7 @@ from tile_passes.retiling.block_axis import (
     longer_buffer,
     longer_region,
 )
-from tile_passes.retiling.grid import Grid, grid_of, merged_grid
+from tile_passes.retiling.grid import Grid, grid_of, merged_grid, with_places
 from tile_passes.retiling.rounds import begun_elsewhere, joined_rounds
 
 # The largest product of a block has so many of the smallest tiles that scripts have, of 16 by 16.
@@ -59,6 +59,8 @@ OWN_SHARE = 1 / 8
 Factors = Mapping[Var, int]
 # Cycles of a launch of so many blocks.
 Price = Callable[[Func, int, Target], float]
+# The part of ub that expressions of T.Parallel of a function keep.
+OwnShare = Callable[[Func, Target], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Retiling:
 
 def plan_tiles(func: Func, target: Target) -> Retiling:
     """The function with rounds and tiles as the chip likes them, or itself."""
+    func = with_places(func)
     grid = grid_of(func)
     if grid is None:
         return Retiling(func, {}, {})
@@ -154,6 +157,10 @@ def _longer_op(
     return Op(op.opdef, tuple(operands), op.attrs, op.loc)
 
 
+def usual_share(func: Func, target: Target) -> float:
+    return OWN_SHARE
+
+
 def best_factors(
     func: Func,
     grid: Grid,
@@ -161,7 +168,7 @@ def best_factors(
     target: Target,
     price: Price,
     least_gain: float,
-    own_share: float = OWN_SHARE,
+    own_share: OwnShare = usual_share,
     as_good: float = 1.0,
 ) -> Factors:
     """The numbers of neighbours that become one block, by their place; none where the launch is
@@ -195,7 +202,8 @@ def best_factors(
         return (0.0, math.prod(factors.values())) if as_good_as_any else (cycles, number)
 
     for _, _, factors in sorted(better, key=rank):
-        if has_room(retiled(func, grid, axes, factors), target, own_share):
+        larger = retiled(func, grid, axes, factors)
+        if has_room(larger, target, own_share(larger, target)):
             return factors
     return {}
 

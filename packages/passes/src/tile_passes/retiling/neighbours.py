@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from tile_ir import Func, Target
+from tile_ir import Core, Func, Pipe, Target
 from tile_passes.clock.block_work import BlockWork
+from tile_passes.retiling import choice
 from tile_passes.retiling.block_axis import BlockAxis
 from tile_passes.retiling.choice import Factors, Retiling, axes_of, best_factors, retiled
 from tile_passes.retiling.grid import Grid, grid_of, with_places
@@ -14,6 +15,8 @@ from tile_passes.retiling.grid import Grid, grid_of, with_places
 LEAST_GAIN = 0.8
 # The part of ub that is left to expressions of T.Parallel: no row of theirs is to wait for room.
 OWN_SHARE = 0.6
+# Unless they take at most this part of the time that another pipe does: nobody waits for them.
+ASIDE = 0.5
 # How much longer than the shortest a launch may take that leaves more room.
 AS_GOOD = 1.1
 
@@ -31,7 +34,7 @@ def plan_neighbours(func: Func, target: Target) -> Retiling:
     axes = [a for a in found if _promises(placed, grid, a, target)]
     factors: Factors = {}
     if axes:
-        factors = best_factors(placed, grid, axes, target, _cycles, LEAST_GAIN, OWN_SHARE, AS_GOOD)
+        factors = best_factors(placed, grid, axes, target, _cycles, LEAST_GAIN, own_share, AS_GOOD)
     chosen = {a.place: factors.get(a.place, 1) for a in found}
     if not factors:
         return Retiling(func, chosen, against)
@@ -44,6 +47,16 @@ def plan_neighbours(func: Func, target: Target) -> Retiling:
 def _cycles(func: Func, blocks: int, target: Target) -> float:
     """Of the busiest core, whose blocks overlap."""
     return _work(func, target).overlapped(math.ceil(blocks / target.cube_cores))
+
+
+def own_share(func: Func, target: Target) -> float:
+    """The part of ub that is left to expressions of T.Parallel."""
+    return choice.OWN_SHARE if vector_works_aside(func, target) else OWN_SHARE
+
+
+def vector_works_aside(func: Func, target: Target) -> bool:
+    """Whether the vector pipe is done long before another one."""
+    return _work(func, target).share(Core.VECTOR, Pipe.V) <= ASIDE
 
 
 def _work(func: Func, target: Target) -> BlockWork:

@@ -13,6 +13,8 @@ from tile_runtime.tuning.advice.program import LineEdit, Program
 
 Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 
+# What iterations of a loop in order are written with.
+SERIAL = ("serial", "range")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -72,6 +74,19 @@ class KernelText:
             if isinstance(node, ast.With) and any(id(i.context_expr) in ours for i in node.items)
         ]
 
+    @cached_property
+    def rounds_of_blocks(self) -> frozenset[str]:
+        """Names that a loop in a block counts to and that say how many blocks there are."""
+        loops = (node for body in self.bodies for node in ast.walk(body))
+        counted = {
+            argument.id
+            for node in loops
+            if isinstance(node, ast.For) and isinstance(node.iter, ast.Call)
+            for argument in node.iter.args
+            if isinstance(argument, ast.Name) and called(node.iter) in SERIAL
+        }
+        return frozenset(counted & {name for call in self.launches for name in _names_in(call)})
+
     @property
     def prefix(self) -> str:
         """The prefix of names of the language, such as `T.`."""
@@ -101,6 +116,10 @@ class KernelText:
         for begin, end, text in sorted(pieces, reverse=True):
             raw = raw[:begin] + text.encode() + raw[end:]
         return LineEdit(number, old, raw.decode())
+
+
+def _names_in(node: ast.AST) -> Iterator[str]:
+    return (found.id for found in ast.walk(node) if isinstance(found, ast.Name))
 
 
 def called(call: ast.Call) -> str:

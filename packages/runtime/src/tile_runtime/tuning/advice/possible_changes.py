@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tile_runtime.tuning.advice.formula_edits import formula_edits
-from tile_runtime.tuning.advice.kernel_text import KernelText, called, calls_in, integer, keyword
+from tile_runtime.tuning.advice.kernel_text import (
+    SERIAL,
+    KernelText,
+    called,
+    calls_in,
+    integer,
+    keyword,
+)
 from tile_runtime.tuning.advice.option_edits import option_edits
 from tile_runtime.tuning.advice.program import Argument, Change, Edit, Program
 
@@ -18,7 +25,6 @@ from tile_runtime.tuning.advice.program import Argument, Change, Edit, Program
 _COUNTS = 4
 # A number written at several places of a kernel is a size of its tiles from here on.
 _LEAST_WRITTEN = 8
-_SERIAL = ("serial", "range")
 
 
 def possible_changes(program: Program, options: Mapping[str, bool]) -> list[Change]:
@@ -44,12 +50,19 @@ def next_values(value: int) -> list[int]:
     return [n for n in dict.fromkeys(near) if n >= 1]
 
 
+def _values(text: KernelText, name: str, value: int) -> list[int]:
+    """Numbers to try for a name. One round of a loop whose rounds could be blocks too leaves all of
+    them to the compiler, which joins blocks where that is faster."""
+    near = next_values(value)
+    return list(dict.fromkeys([*near, 1])) if name in text.rounds_of_blocks else near
+
+
 def _arguments(text: KernelText) -> Iterator[Change]:
     assert text.factory is not None, "looked at above"
     given = {**_defaults(text.factory), **text.program.given}
     for name, value in given.items():
         if type(value) is int and value >= 1:
-            yield from (Argument(name, value, new) for new in next_values(value))
+            yield from (Argument(name, value, new) for new in _values(text, name, value))
 
 
 def _defaults(factory: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Any]:
@@ -78,7 +91,7 @@ def _constants(text: KernelText) -> Iterator[Change]:
                 number = integer(value)
                 if number is None or number < 1 or name not in used or value is None:
                     continue
-                for new in next_values(number):
+                for new in _values(text, name, number):
                     yield Edit(
                         f"{name} = {new} at line {node.lineno}",
                         text.edits([(value, str(new))]),
@@ -132,7 +145,7 @@ def _stages(text: KernelText) -> Iterator[Change]:
 
 def _stages_of(text: KernelText, call: ast.Call) -> Iterator[Change]:
     name, stages = called(call), keyword(call, "num_stages")
-    if (name in _SERIAL or (name == "Pipelined" and stages is None)) and len(call.args) < 3:
+    if (name in SERIAL or (name == "Pipelined" and stages is None)) and len(call.args) < 3:
         bounds = ", ".join(map(text.source, call.args))
         written = f"{text.prefix}Pipelined({bounds}, num_stages=2)"
         yield Edit(
