@@ -43,6 +43,7 @@ from tile_passes.settle_choices import settle_choices
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.split_vector_lanes import split_vector_lanes
+from tile_passes.split_webs import split_webs
 from tile_passes.stage_copies import stage_copies
 from tile_passes.stage_scalar_stores import stage_scalar_stores
 from tile_passes.tasks.split import task_loops, tasks_of
@@ -82,6 +83,7 @@ PIPELINE: tuple[Pass, ...] = (
     split_cube_vector,
     simplify,
     remove_dead,
+    split_webs,
     inject_pipeline,
     plan_memory,
     use_unit_flags,
