@@ -20,12 +20,13 @@ from tile_ir import (
     walk,
 )
 from tile_ir.analysis import constant_trips, executions
+from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis.webs import Web, Webs, webs
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.schedule import Schedule
 from tile_passes.pipelining.skew_loops import skew_loops
-from tile_passes.pipelining.software_pipeline import WORTH, pipeline_core
+from tile_passes.pipelining.software_pipeline import WORTH, pipeline_core, unmovable
 
 
 @ir_pass(needs=Phase.SPLIT, optional=True)
@@ -56,46 +57,57 @@ def split_webs(func: Func, target: Target) -> Func:
         new = found.renamed(func, chosen)
         plan = pipeline_core(new, target)
         left = _time_left(before, plan, func)
-        if left < least and _fits(skew_loops(new, tuple(plan), target), target, apart=False):
+        if left >= least:
+            continue
+        written = skew_loops(new, plan, target)
+        if _fit(written.launch.allocs, target, apart=False):
             best, least = new, left
     return best
 
 
 def _choices(func: Func, found: Webs, loops: Sequence[For], target: Target) -> Iterator[Set[Web]]:
     """Webs to rename together, as far as there is room: those of buffers that several pipes use,
-    then all but scratch, then all."""
-    inside = {s for loop in loops for s in walk(loop.body)}
+    then also those of one pipe and scratch, if statements may move."""
+    inside = {s: unmovable(loop) is None for loop in loops for s in walk(loop.body)}
     second = {a.alias_of for a in func.launch.allocs}
-    used: dict[int, dict[int, set[Pipe]]] = {}
+    pipes: dict[int, set[Pipe]] = {}
+    movable: dict[int, dict[int, bool]] = {}
     for stmt, uses in zip(walk(func.launch.body), found.at, strict=True):
         for number, web in uses.items() if stmt in inside else ():
-            pipe = pipe_of(stmt) if isinstance(stmt, Op) else Pipe.S
-            used.setdefault(number, {}).setdefault(web, set()).add(pipe)
-    groups: tuple[list[Web], ...] = ([], [], [])
-    for number, of_buffer in used.items():
+            pipes.setdefault(number, set()).add(pipe_of(stmt) if isinstance(stmt, Op) else Pipe.S)
+            of_buffer = movable.setdefault(number, {})
+            of_buffer[web] = of_buffer.get(web, False) or inside[stmt]
+    groups: tuple[list[Web], list[Web]] = ([], [])
+    for number, of_buffer in movable.items():
         alloc = found.buffers[number]
         if alloc.address is None and alloc.buffer not in second and not _is_in_gm(alloc):
-            pipes = set.union(*of_buffer.values())
-            place = 2 if alloc.scratch else int(len(pipes) == 1)
-            groups[place].extend((number, web) for web in [*of_buffer][1:])
+            alone = alloc.scratch or len(pipes[number]) == 1
+            more = [web for web in [*of_buffer][1:] if of_buffer[web] or not alone]
+            groups[alone].extend((number, web) for web in more)
     chosen: frozenset[Web] = frozenset()
+    allocs = func.launch.allocs
     for group in groups:
         before = chosen
-        for one in sorted(group, key=lambda w: buffer_bytes(found.buffers[w[0]])):
-            if _fits(found.renamed(func, chosen | {one}), target, apart=True):
-                chosen |= {one}
+        for one in sorted(group, key=lambda w: _order(found.buffers[w[0]])):
+            copied = (*allocs, replace(found.buffers[one[0]]))
+            if _fit(copied, target, apart=True):
+                allocs, chosen = copied, chosen | {one}
         if chosen != before:
             yield chosen
+
+
+def _order(alloc: Alloc) -> tuple[bool, int]:
+    """Small values first, scratch last."""
+    return alloc.scratch, buffer_bytes(alloc)
 
 
 def _is_in_gm(alloc: Alloc) -> bool:
     return alloc.buffer.memory is Memory.GM
 
 
-def _fits(func: Func, target: Target, apart: bool) -> bool:
+def _fit(allocs: Sequence[Alloc], target: Target, apart: bool) -> bool:
     """Whether every memory has room for its buffers side by side; pieces of scratch need not be
     apart from each other."""
-    allocs = func.launch.allocs
     return all(fit_side_by_side(allocs, memory, target, apart) for memory in target.capacity)
 
 
