@@ -1,8 +1,8 @@
 """Find the webs of the buffers on chip: the definitions and uses of a buffer that share values.
 
-All definitions that reach one use are in one web, so that another web of the buffer may have bytes
-of its own. What reaches a point follows from liveness: all definitions that reach a point where the
-buffer is live also reach its next use, and where no byte of it is live, the web ends.
+All definitions that reach one use are in one web. Another web of the buffer may have bytes of its
+own. Liveness decides: definitions that reach a point where the buffer is live also reach its next
+use. Where no byte of the buffer is live, its web ends.
 """
 
 from __future__ import annotations
@@ -100,14 +100,14 @@ class _ReachingWebs:
         return web
 
     def join(self, one: _Reaching, other: Mapping[int, int]) -> _Reaching:
-        """What reaches the point where two paths meet."""
+        """Join the webs that reach the point where two paths meet."""
         for buffer, web in other.items():
             if buffer in one:
                 self.above[self.root(web)] = self.root(one[buffer])
         return {**other, **one}
 
     def block(self, body: Body, place: int, reaching: _Reaching) -> _Reaching:
-        """What reaches the end of a block whose first statement has a place in the text."""
+        """Return the webs that reach the end of a block; its first statement has this place."""
         for stmt in body:
             self._own(place, reaching)
             inside = place + 1
