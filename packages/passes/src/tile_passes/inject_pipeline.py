@@ -39,7 +39,7 @@ def inject_pipeline(func: Func, target: Target) -> Func:
     remarks = tuple(_short_of_memory(s) for s in plan if s.short) + tuple(_unheard(func))
     if remarks:
         func = replace(func, remarks=func.remarks + remarks)
-    func = skew_loops(func, tuple(plan), target)
+    func = skew_loops(func, plan, target)
     return func.with_body(rewrite(func.launch.body, _serial))
 
 

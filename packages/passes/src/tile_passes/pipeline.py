@@ -43,6 +43,7 @@ from tile_passes.settle_choices import settle_choices
 from tile_passes.simplify import simplify
 from tile_passes.split_cube_vector import split_cube_vector
 from tile_passes.split_vector_lanes import split_vector_lanes
+from tile_passes.split_webs import split_webs
 from tile_passes.stage_carried_stores import stage_carried_stores
 from tile_passes.stage_copies import stage_copies
 from tile_passes.stage_scalar_stores import stage_scalar_stores
@@ -84,6 +85,7 @@ PIPELINE: tuple[Pass, ...] = (
     simplify,
     remove_dead,
     stage_carried_stores,
+    split_webs,
     inject_pipeline,
     plan_memory,
     use_unit_flags,

@@ -13,7 +13,7 @@ versions of buffers (`plan_versions`), and check that these have room; `skew_loo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 
 from tile_ir import (
@@ -90,7 +90,7 @@ def pipeline_cores(func: Func, loop: For, target: Target) -> Stages | OneStage:
         if found is None:
             return OneStage("a statement has work for both kinds of core", stmt.loc)
         steps += found
-    fixed = _unmovable(loop)
+    fixed = unmovable(loop)
     if fixed is not None:
         return fixed
     ours = workspaces(func, tuple(step.stmt for step in steps))
@@ -146,7 +146,7 @@ def _loaded_by_author(loop: For) -> set[Buffer]:
     }
 
 
-def _unmovable(loop: For) -> OneStage | None:
+def unmovable(loop: For) -> OneStage | None:
     """The reason to keep all statements of a loop in their order, if there is one."""
     for leaving in breaks(loop.body):
         return OneStage("a break leaves the loop", leaving.loc)
@@ -158,10 +158,11 @@ def _unmovable(loop: For) -> OneStage | None:
     return None
 
 
-def pipeline_core(func: Func, target: Target) -> list[Schedule]:
+@lru_cache(maxsize=4)
+def pipeline_core(func: Func, target: Target) -> tuple[Schedule, ...]:
     """Plan every pipelined loop inside a core, inner ones first; none in manual order."""
     if Automatic.SYNC not in func.automatic:
-        return []
+        return ()
     candidates = version_candidates(func)
     # What authors ask for first, then what moves most bytes: their transfers take longest.
     often = dict(executions(func.launch.body))
@@ -178,8 +179,8 @@ def pipeline_core(func: Func, target: Target) -> list[Schedule]:
     skewed = any(s.skewed for s in found)
     if skewed and overfull_memory(skew_loops(func, tuple(found), target), target):
         why = "orders of several loops need more memory"
-        return [s if s.loop.given else s.as_written(why) for s in found]
-    return found
+        return tuple(s if s.loop.given else s.as_written(why) for s in found)
+    return tuple(found)
 
 
 class _CorePlanner:
@@ -248,7 +249,7 @@ class _CorePlanner:
         short = tuple(b for b in handed if b in loaded and versions.get(b, 1) < stages)
         text = as_written(self.iteration)
         times = self.timed(text, versions)
-        fixed = _unmovable(self.loop)
+        fixed = unmovable(self.loop)
         return Schedule(
             self.iteration, text, versions, self.given.core, self.work, times, times, handed,
             stages, short, fixed.reason if fixed else "",
@@ -280,7 +281,7 @@ class _CorePlanner:
 
     def of_author(self) -> Schedule:
         """The order and stages that the loop gives, or an error."""
-        fixed = _unmovable(self.loop)
+        fixed = unmovable(self.loop)
         if fixed is not None:
             raise KernelError(
                 "loop-schedule",
