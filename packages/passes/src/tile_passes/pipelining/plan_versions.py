@@ -7,9 +7,8 @@ iterations. Loops of one core and loops over both use the same rules.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
-from itertools import chain, product
 
 from tile_ir import (
     Access,
@@ -34,9 +33,9 @@ from tile_ir import (
     walk,
     walk_ops,
 )
-from tile_ir.analysis import regions_of
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.liveness import carried_by_loops
+from tile_passes.analysis.pipes_of_buffers import PipesOfBuffers
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.dependence_graph import Iteration
 from tile_passes.pipelining.modulo_schedule import Arrangement
@@ -95,37 +94,15 @@ def version_candidates(func: Func) -> list[Candidates]:
         if not any(breaks(loop.body)):
             usable = fresh_of[loop] - taken - {*_filled_in_parts(loop.body)}
         fresh = [b for b in own if b in usable]
-        writers, readers = _pipes_of(loop.body)
-        handed = [
-            b for b in writers if b in fresh and readers[b] and len(writers[b] | readers[b]) > 1
-        ]
+        pipes = PipesOfBuffers.of(loop.body)
+        writers, readers = pipes.writers, pipes.readers
+        handed = [b for b in writers if b in fresh and pipes.is_handed(b)]
         loaded = frozenset(b for b in handed if Pipe.MTE2 in writers[b] and readers[b] - writers[b])
         taken.update(handed)
         others = tuple(b for b in fresh if b not in handed)
         ordered = tuple(sorted(handed, key=lambda b: b not in loaded))
         found.append(Candidates(loop, core, ordered, loaded, others))
     return found
-
-
-def most_between_two_pipes(given: Candidates) -> int:
-    """The number of tiles that the pipes of one pair hand to each other in a loop, at most."""
-    writers, readers = _pipes_of(given.loop.body)
-    pairs = Counter(
-        pair for b in given.handed for pair in product(writers[b], readers[b]) if len({*pair}) > 1
-    )
-    return max(pairs.values(), default=0)
-
-
-def _pipes_of(body: Body) -> tuple[Mapping[Buffer, set[Pipe]], Mapping[Buffer, set[Pipe]]]:
-    """The pipes that write each buffer, and those that read it."""
-    writers: dict[Buffer, set[Pipe]] = defaultdict(set)
-    readers: dict[Buffer, set[Pipe]] = defaultdict(set)
-    for region, access, _, pipe in chain.from_iterable(map(regions_of, walk(body))):
-        if access.writes:
-            writers[region.buffer].add(pipe or Pipe.S)
-        if access.reads:
-            readers[region.buffer].add(pipe or Pipe.S)
-    return writers, readers
 
 
 def _filled_in_parts(body: Body) -> Iterator[Buffer]:

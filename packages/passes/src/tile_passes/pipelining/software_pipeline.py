@@ -35,6 +35,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import constant_trips, executions
 from tile_ir.quick_dataclasses import replace
+from tile_passes.analysis.pipes_of_buffers import PipesOfBuffers
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
 from tile_passes.clock.occupancy import Times, times_of_work
@@ -49,7 +50,6 @@ from tile_passes.pipelining.plan_versions import (
     fits,
     fresh_buffers,
     loaded_tiles,
-    most_between_two_pipes,
     that_fit,
     version_candidates,
     versions_of,
@@ -231,7 +231,7 @@ class _CorePlanner:
     def most_stages(self) -> int:
         """As many as the event ids of a pair of pipes are enough for, where each tile that one
         hands to the other takes one a stage; a few in any case, for which tiles share them."""
-        tiles = most_between_two_pipes(self.given)
+        tiles = PipesOfBuffers.of(self.loop.body).most_between_two(self.given.handed)
         return max(FEW_STAGES, self.target.events_per_pair // max(1, tiles))
 
     def versions_in_text(self, stages: int) -> dict[Buffer, int]:
