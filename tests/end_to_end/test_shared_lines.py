@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from end_to_end.language_for_gpus import T
-from tile_runtime import SimulationError
-from tile_runtime import jit
+from tile_runtime import SimulationError, jit
 
 pytestmark = [
     pytest.mark.usefixtures("strict"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import partial
+from functools import cached_property, partial
 
 from tile_ir import (
     Automatic,
@@ -41,6 +41,7 @@ from tile_ir.analysis import (
     with_ranges,
 )
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.analysis.elements_of_blocks import tensors_of_cores
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.generated import behind_all, mark_generated
 from tile_passes.memory.overflow import overflow_by_tile
@@ -125,6 +126,11 @@ class _Vectorizer:
         self.attempts = Attempts(self.temporaries, trial, read, outside)
         self.values = EarlierValues.of(self.func)
         self.private = private_variables(self.func.launch.body)
+
+    @cached_property
+    def own_tensors(self) -> frozenset[Buffer]:
+        """The tensors whose elements a core may store again as they were, if none is outside."""
+        return tensors_of_cores(self.func) if self.attempts.zero_outside else frozenset()
 
     def run(self) -> Func:
         launch = self.func.launch
@@ -288,7 +294,8 @@ class _Vectorizer:
 
         steps: list[Stmt] = []
         try:
-            for store in as_choices(stmt, keep, written, self.temporaries.unset(before)):
+            unset = self.temporaries.unset(before)
+            for store in as_choices(stmt, keep, written, unset, self.own_tensors):
                 steps.extend(self.whole_or_rows(store, Leaf(leaf.loops, (), store), known))
                 self.temporaries.give_back_all()
         except Unsuitable as problem:

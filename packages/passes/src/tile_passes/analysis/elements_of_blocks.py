@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from tile_ir import (
     Automatic,
@@ -29,7 +29,7 @@ from tile_ir.analysis.intervals import Interval
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.index_digits import fixed_by
 from tile_passes.analysis.own_lines import OwnLines
-from tile_passes.analysis.uses_in_text import ElementUse
+from tile_passes.analysis.uses_in_text import ElementUse, used_in_parts, uses_in_text
 from tile_passes.own_order import left_with
 from tile_passes.parallel.attempts import elements_read
 
@@ -66,7 +66,7 @@ def _scalar_stores(body: Body) -> Iterator[Store]:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class IndexSpan:
     """The values of one index in a block: from `base + low` to `base + high`, with the same base in
     all uses. `var` counts from `low` on."""
 
@@ -85,35 +85,68 @@ class Span:
         return simplify(self.start + self.var) if self.high > self.low else self.start
 
 
-def spans_of(tensor: Buffer, uses: Sequence[ElementUse], func: Func) -> list[Span | None]:
-    """The values of each index of a tensor; None where their number is not known."""
+def spans_of(
+    tensor: Buffer, uses: Sequence[ElementUse], func: Func, inside: Set[Var] = frozenset()
+) -> list[IndexSpan | None]:
+    """The values of each index of a tensor; None where their number is not known. With loops, whose
+    variables are `inside`: in an iteration of them, otherwise in a block."""
+    same = {func.launch.block, *func.params, *func.symbols, *inside}
     return [
-        _span([(use.indices[dim], use.around.known) for use in uses], dim, extent, func)
+        _span([(use.indices[dim], use.around.known) for use in uses], dim, extent, same)
         for dim, extent in enumerate(tensor.shape)
     ]
 
 
-def known_inside(spans: Iterable[Span], uses: Sequence[ElementUse]) -> Ranges:
+def known_inside(spans: Iterable[IndexSpan], uses: Sequence[ElementUse]) -> Ranges:
     """The ranges of the names in the indices of spans."""
     known: dict[Var, Interval] = dict(uses[0].around.known)
     return known | {span.var: Interval(0, span.high - span.low) for span in spans}
 
 
-def are_of_block(spans: Sequence[Span], uses: Sequence[ElementUse], func: Func) -> bool:
+def are_of_block(spans: Sequence[IndexSpan], uses: Sequence[ElementUse], func: Func) -> bool:
     """Whether no two blocks use one element."""
-    inside = [span.index for span in spans]
-    variant = {func.launch.block, *(span.var for span in spans)}
-    return func.launch.block in fixed_by(inside, known_inside(spans, uses), variant)
+    return _fix({func.launch.block}, spans, uses, func.launch.block)
+
+
+def _fix(
+    wanted: Set[Var], spans: Sequence[IndexSpan], uses: Sequence[ElementUse], *varying: Var
+) -> bool:
+    """Whether an element belongs to one value of each of the names."""
+    indices = [span.index for span in spans]
+    variant = {*varying, *(span.var for span in spans)}
+    return wanted <= fixed_by(indices, known_inside(spans, uses), variant)
+
+
+def tensors_of_cores(func: Func) -> frozenset[Buffer]:
+    """The tensors of which each core uses elements of its own, and no parts."""
+    others = used_in_parts(func)
+    return frozenset(
+        buffer
+        for buffer, uses in uses_in_text(func).items()
+        if buffer.memory is Memory.GM and buffer not in others and _are_of_core(buffer, uses, func)
+    )
+
+
+def _are_of_core(buffer: Buffer, uses: Sequence[ElementUse], func: Func) -> bool:
+    launch = func.launch
+    first, *rest = (use.around.loops for use in uses)
+    shared = [loop for loop in first if all(loop in loops for loops in rest)]
+    loops = {loop.var for loop in shared if isinstance(loop, For)}
+    spans = [s for s in spans_of(buffer, uses, func, {*loops, launch.lane}) if s is not None]
+    wanted = {var for use in uses for var in use.around.lanes}
+    if constant_value(launch.blocks) != 1:
+        wanted.add(launch.block)
+    return _fix(wanted, spans, uses, launch.block, launch.lane, *loops)
 
 
 def _span(
-    indices: Iterable[tuple[Expr, Ranges]], dim: int, extent: Expr, func: Func
-) -> Span | None:
+    indices: Iterable[tuple[Expr, Ranges]], dim: int, extent: Expr, same: Set[Expr]
+) -> IndexSpan | None:
     bases: dict[Expr, None] = {}
     low: float = math.inf
     high: float = -math.inf
     for index, known in indices:
-        base, rest = _parts(index, func)
+        base, rest = _parts(index, same)
         bases[base] = None
         span = interval(rest, known)
         low, high = min(low, span.low), max(high, span.high)
@@ -125,12 +158,11 @@ def _span(
         low, high = max(low, 0), min(high, size - 1)
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         return None
-    return Span(base, int(low), int(high), Var(f"%{dim}", base.dtype))
+    return IndexSpan(base, int(low), int(high), Var(f"%{dim}", base.dtype))
 
 
-def _parts(index: Expr, func: Func) -> tuple[Expr, Expr]:
-    """The terms of an index that name the block, with those of sizes alone, and the others."""
-    same = {func.launch.block, *func.params, *func.symbols}
+def _parts(index: Expr, same: Set[Expr]) -> tuple[Expr, Expr]:
+    """The terms of an index that are of these names alone, and the others."""
     terms, _ = linear_form(simplify(index))
     base: Expr = Const(0, index.dtype)
     for atom, factor in terms.items():
