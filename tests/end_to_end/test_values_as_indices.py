@@ -189,3 +189,29 @@ def test_blocks_that_leave_elements_to_others_do_not_store_these() -> None:
     with pytest.warns(Warning, match="the condition leaves elements of `B`"):
         replaced_by_either()(a, b)
     assert torch.equal(b, torch.where(a > 0, a, a + 1))
+
+
+@jit
+def gated_in_place(rows: int, columns: int) -> Any:
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((rows, 2 * columns), "bfloat16"), D: T.Tensor((rows, columns), "bfloat16")
+    ):
+        with T.Kernel(rows, T.ceildiv(columns, 32), threads=128) as (b, c):
+            for j in T.Parallel(32):
+                if c * 32 + j < columns:
+                    a = T.cast(X[b, c * 32 + j], "float32")
+                    g = T.cast(X[b, columns + c * 32 + j], "float32")
+                    d = T.cast(D[b, c * 32 + j], "float32")
+                    X[b, c * 32 + j] = d * g
+                    X[b, columns + c * 32 + j] = d * a
+
+    return kernel
+
+
+def test_names_keep_values_that_guarded_stores_change() -> None:
+    x, d = torch.randn(3, 80).bfloat16(), torch.randn(3, 40).bfloat16()
+    a, g = x.float().chunk(2, 1)
+    expected = torch.cat([d.float() * g, d.float() * a], 1).bfloat16()
+    gated_in_place(3, 40)(x, d)
+    assert torch.equal(x, expected)

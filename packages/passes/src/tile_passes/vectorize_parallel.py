@@ -279,11 +279,15 @@ class _Vectorizer:
 
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """A branch that differs from element to element: boxes, choices, or a scalar loop."""
-        boxes = leaves_in_boxes(leaf, known)
+        made = len(self.temporaries.allocs)
+        try:
+            boxes = leaves_in_boxes(leaf, known, partial(self.keep, known))
+        except Unsuitable:
+            boxes = None
+            self.temporaries.forget_since(made)
         found = None if boxes is None else self.in_boxes(boxes, known, earlier)
         if found is not None:
             return found
-        made = len(self.temporaries.allocs)
         before = [around(e) for e in earlier if not e.guards]
 
         def keep(value: Expr) -> tuple[Store, Expr]:
