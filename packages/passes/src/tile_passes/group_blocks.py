@@ -36,6 +36,7 @@ from tile_passes.analysis.elements_of_blocks import (
     spans_of,
     updated_elements,
 )
+from tile_passes.analysis.index_digits import quotients
 from tile_passes.analysis.uses_in_text import ElementUse, uses_in_text
 from tile_passes.free_names import FreeNames
 from tile_passes.own_order import says_when
@@ -97,7 +98,7 @@ def _joined(row: Expr, extent: Expr, index: Expr) -> Expr:
     """The number of a row among all, from those of its two dimensions."""
     match index:
         case Binary(op="%", left=number, right=right) if right == extent:
-            if row == simplify(number // extent):
+            if row in quotients(number, extent):
                 return number
     return simplify(row * extent + index)
 

@@ -75,13 +75,13 @@ def _number_of(
     match atom:
         case Binary(op="%", left=left, right=right) if _is_steady(right, variant):
             last = isinstance(right, Const) and _width(left, known) < right.value
-            return left if last or _quotients(left, right) & fixed else None
+            return left if last or quotients(left, right) & fixed else None
         case Binary(op="min", left=left, right=right):
             return left if at_least(right - left, known, facts) >= 0 else None
     return None
 
 
-def _quotients(e: Expr, divisor: Expr) -> set[Expr]:
+def quotients(e: Expr, divisor: Expr) -> set[Expr]:
     """The spellings of a quotient."""
     found = {simplify(e // divisor)}
     if isinstance(e, Binary) and e.op == "//":
