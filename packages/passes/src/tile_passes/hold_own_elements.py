@@ -67,7 +67,7 @@ def hold_own_elements(func: Func, target: Target) -> Func:
     elements in gm, as on other chips. The scalar unit would store whole lines of its data cache,
     which may hold elements of other blocks. Where every block has elements of its own, it loads
     the box around them once, works in ub, and stores the box at its end. Limits: the box has a
-    size known at compile time; only elements of the tensor are used, not parts of it; in a kernel
+    size known at compile time. Only elements of the tensor are used, not parts of it. In a kernel
     with products they decide nothing, because the cube core cannot read ub. Whole lines stay with
     the scalar unit.
     """

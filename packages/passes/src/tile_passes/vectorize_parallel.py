@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import cached_property, partial
+from functools import partial
 
 from tile_ir import (
     Automatic,
@@ -121,16 +121,10 @@ class _Vectorizer:
         self.builder = Builder.for_func(self.func, self.target)
         trial = Builder.for_func(self.func, self.target)
         self.temporaries = Temporaries(self.builder)
-        read = elements_read(self.func)
         outside = Automatic.BOUNDS in self.func.automatic
-        self.attempts = Attempts(self.temporaries, trial, read, outside)
+        self.attempts = Attempts(self.temporaries, trial, elements_read(self.func), outside)
         self.values = EarlierValues.of(self.func)
         self.private = private_variables(self.func.launch.body)
-
-    @cached_property
-    def own_tensors(self) -> frozenset[Buffer]:
-        """The tensors whose elements a core may store again as they were, if none is outside."""
-        return tensors_of_cores(self.func) if self.attempts.zero_outside else frozenset()
 
     def run(self) -> Func:
         launch = self.func.launch
@@ -161,8 +155,7 @@ class _Vectorizer:
     def nest(self, loop: For, known: Ranges) -> Body:
         """One nest: its statements one after another, or all together as serial loops."""
         try:
-            spread = partial(self.spread, known)
-            private = with_private_tiles(loop, self.private, spread)
+            private = with_private_tiles(loop, self.private, partial(self.spread, known))
             parts = leaves(private, partial(self.keep, known))
             parts, remarks = in_statement_order(
                 parts, self.func.launch.allocs, partial(self.keep, known), self.private
@@ -280,11 +273,7 @@ class _Vectorizer:
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """A branch that differs from element to element: boxes, choices, or a scalar loop."""
         made = len(self.temporaries.allocs)
-        try:
-            boxes = leaves_in_boxes(leaf, known, partial(self.keep, known))
-        except Unsuitable:
-            boxes = None
-            self.temporaries.forget_since(made)
+        boxes = leaves_in_boxes(leaf, known, partial(self.keep, known))
         found = None if boxes is None else self.in_boxes(boxes, known, earlier)
         if found is not None:
             return found
@@ -299,7 +288,7 @@ class _Vectorizer:
         steps: list[Stmt] = []
         try:
             unset = self.temporaries.unset(before)
-            for store in as_choices(stmt, keep, written, unset, self.own_tensors):
+            for store in as_choices(stmt, keep, written, unset, tensors_of_cores(self.func)):
                 steps.extend(self.whole_or_rows(store, Leaf(leaf.loops, (), store), known))
                 self.temporaries.give_back_all()
         except Unsuitable as problem:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
 
 from tile_ir import (
     Automatic,
@@ -117,8 +118,12 @@ def _fix(
     return wanted <= fixed_by(indices, known_inside(spans, uses), variant)
 
 
+@lru_cache(maxsize=8)
 def tensors_of_cores(func: Func) -> frozenset[Buffer]:
-    """The tensors of which each core uses elements of its own, and no parts."""
+    """The tensors of which each core uses elements of its own, and no parts. None where elements
+    outside of a tensor are an error: a copy of more elements than are stored may reach them."""
+    if Automatic.BOUNDS not in func.automatic:
+        return frozenset()
     others = used_in_parts(func)
     return frozenset(
         buffer

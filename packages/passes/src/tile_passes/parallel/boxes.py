@@ -33,7 +33,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges, at_least, interval
 from tile_ir.quick_dataclasses import replace
-from tile_passes.parallel.nest import Domain, Keep, Leaf, inlined, loads_in
+from tile_passes.parallel.nest import Domain, Keep, Leaf, Unsuitable, inlined, loads_in
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -41,9 +41,12 @@ _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 def leaves_in_boxes(leaf: Leaf, known: Ranges, keep: Keep) -> list[Leaf] | None:
     """The stores under a branch, each under loops that leave out what its conditions do; None where
     the conditions are none of bounds. The name of a value that the branch changes is kept in a
-    tile. Raises Unsuitable where it cannot be."""
+    tile; None where it cannot be."""
     assert isinstance(leaf.stmt, If), "the leaf is a branch"
-    return _sides(replace(leaf, guards=()), known, written_buffers((leaf.stmt,)), keep)
+    try:
+        return _sides(replace(leaf, guards=()), known, written_buffers((leaf.stmt,)), keep)
+    except Unsuitable:
+        return None
 
 
 def _sides(leaf: Leaf, known: Ranges, written: frozenset[object], keep: Keep) -> list[Leaf] | None:

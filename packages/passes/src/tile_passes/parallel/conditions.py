@@ -144,8 +144,8 @@ def _comparison(s: VectorSteps, e: Binary, domain: Domain) -> Region:
 
 def _in_int32(s: VectorSteps, left: Expr, right: Expr, domain: Domain) -> tuple[Expr, Expr]:
     """The sides of a comparison of integers of 64 bits in 32 bits, which has instructions, where
-    the right one is the same for all elements. What is so in a sum on the left goes to the right,
-    which is brought next to the values that the left one may have, and compares as before."""
+    the right one is the same for all elements. Terms of a sum on the left that are the same too
+    go to the right. The right side is then brought next to the values of the left one."""
     if INT64 not in (left.dtype, right.dtype) or not s.is_scalar(right, domain):
         return left, right
     if not (left.dtype.is_integer and right.dtype.is_integer):
