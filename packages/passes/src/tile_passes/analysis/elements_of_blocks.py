@@ -145,7 +145,7 @@ def _are_of_core(buffer: Buffer, uses: Sequence[ElementUse], func: Func) -> bool
 
 
 def _span(
-    indices: Iterable[tuple[Expr, Ranges]], dim: int, extent: Expr, same: Set[Expr]
+    indices: Iterable[tuple[Expr, Ranges]], dim: int, extent: Expr, same: Set[Buffer | Var]
 ) -> IndexSpan | None:
     bases: dict[Expr, None] = {}
     low: float = math.inf
@@ -166,7 +166,7 @@ def _span(
     return IndexSpan(base, int(low), int(high), Var(f"%{dim}", base.dtype))
 
 
-def _parts(index: Expr, same: Set[Expr]) -> tuple[Expr, Expr]:
+def _parts(index: Expr, same: Set[Buffer | Var]) -> tuple[Expr, Expr]:
     """The terms of an index that are of these names alone, and the others."""
     terms, _ = linear_form(simplify(index))
     base: Expr = Const(0, index.dtype)
