@@ -216,3 +216,16 @@ def test_neighbours_of_other_blocks_stay_whole(work: str) -> None:
     if work == "one lane":
         expected[:, 0, 3] = tiles[:, 0, 0]
     torch.testing.assert_close(c.view(8, 16, 16), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_one_name_takes_all_indices() -> None:
+    @T.prim_func
+    def k(Ids: T.Tensor((4, 3, 2), "int32")):
+        with T.Kernel(2, 3, 4, threads=128) as indices:
+            bx, by, bz = indices
+            Ids[bz, by, bx] = indices[0] + 10 * by + 100 * indices[2]
+
+    ids = torch.zeros(4, 3, 2, dtype=torch.int32)
+    compile(k)(ids)
+    z, y, x = torch.meshgrid(torch.arange(4), torch.arange(3), torch.arange(2), indexing="ij")
+    assert torch.equal(ids, (x + 10 * y + 100 * z).int())

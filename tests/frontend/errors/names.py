@@ -275,3 +275,13 @@ def operation_at_the_top_with_too_few_operands():
             a = T.alloc_ub((16,), "float32")
             T.add(a, a)
           # ^ arity: T.tile.add misses `src1` | it takes dst, src0, src1, and stores its result in dst
+
+
+def tensor_written_under_two_names():
+    @T.prim_func
+    def k(A: T.Tensor((4, 16), "int32")):
+        with T.Kernel(4, threads=1) as b:
+            flat = T.view(A, (64,))
+            flat[b * 16] = 1
+            A[b, 1] = A[b, 2]
+#           ^ operand-memory: `A` and `flat` are the same tensor, which is written in line 285 | use a tensor that is written under one name only

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from tile_ir import (
@@ -15,10 +15,10 @@ from tile_ir import (
     Expr,
     For,
     Func,
+    If,
     Let,
     Load,
     Loc,
-    LoopKind,
     Memory,
     Op,
     Phase,
@@ -29,30 +29,29 @@ from tile_ir import (
     Target,
     Var,
     bodies,
-    constant_value,
     difference,
     generated,
-    linear_form,
+    loads,
     map_own_expressions,
-    reads_memory,
     rebuild,
     simplify,
     substitute,
     walk,
-    walk_expr,
     with_bodies,
     with_statements,
 )
 from tile_ir.analysis import Ranges, interval
-from tile_ir.analysis.intervals import Interval
 from tile_ir.layout.geometry import FRACTAL_MEMORIES
 from tile_ir.quick_dataclasses import dataclass, replace
-from tile_passes.analysis.index_digits import fixed_by
-from tile_passes.analysis.own_lines import OwnLines
+from tile_passes.analysis.elements_of_blocks import (
+    are_of_block,
+    known_inside,
+    leaves_stores,
+    spans_of,
+    updated_elements,
+)
 from tile_passes.analysis.uses_in_text import ElementUse, enter_name, used_in_parts, uses_in_text
 from tile_passes.free_names import FreeNames
-from tile_passes.own_order import left_with
-from tile_passes.parallel.attempts import elements_read
 from tile_passes.parallel.tile_steps import COPY_DEFAULTS
 from tile_passes.passdef import ir_pass
 
@@ -68,15 +67,11 @@ def hold_own_elements(func: Func, target: Target) -> Func:
     elements in gm, as on other chips. The scalar unit would store whole lines of its data cache,
     which may hold elements of other blocks. Where every block has elements of its own, it loads
     the box around them once, works in ub, and stores the box at its end. Limits: the box has a
-    size known at compile time; only elements of the tensor are used, not parts of it; no product is
-    in the kernel, because the cube core cannot read ub. Whole lines stay with the scalar unit.
+    size known at compile time. Only elements of the tensor are used, not parts of it. In a kernel
+    with products they decide nothing, because the cube core cannot read ub. Whole lines stay with
+    the scalar unit.
     """
-    launch = func.launch
-    ours = launch.threads == 2 or Automatic.CORES in func.automatic
-    left = left_with(func) if ours else func.automatic
-    if launch.threads is None or not {Automatic.SYNC, Automatic.MEMORY} <= left:
-        return func
-    if constant_value(launch.blocks) == 1 or _has_products(func):
+    if not leaves_stores(func):
         return func
     boxes = [*_boxes(func)]
     if not boxes:
@@ -102,52 +97,47 @@ class _Box:
 
 
 def _boxes(func: Func) -> Iterator[_Box]:
-    body = func.launch.body
-    stored = {s.buffer for s in _scalar_stores(body) if s.buffer.memory is Memory.GM}
-    again = stored & elements_read(func) - used_in_parts(func)
-    if not again:
-        return
-    lines = OwnLines.in_function(func)
-    left = {s.buffer for s in _scalar_stores(body) if not lines.has(s, func.launch.threads == 1)}
     uses = uses_in_text(func)
-    for tensor in func.tensors:
-        if tensor in again & left:
-            box = _box(tensor, uses[tensor], func)
-            if box is not None:
-                yield box
+    others = used_in_parts(func)
+    if _has_products(func):
+        others |= _deciding(func.launch.body)
+    for tensor in updated_elements(func):
+        box = None if tensor in others else _box(tensor, uses[tensor], func)
+        if box is not None:
+            yield box
 
 
-def _scalar_stores(body: Body) -> Iterator[Store]:
-    for stmt in body:
-        if isinstance(stmt, Store):
-            yield stmt
-        if not (isinstance(stmt, For) and stmt.kind is LoopKind.PARALLEL):
-            for inner in bodies(stmt):
-                yield from _scalar_stores(inner)
+def _deciding(body: Body) -> set[Buffer]:
+    """The buffers of which elements may be in what a cube core does: read elsewhere than in stores
+    to gm, and in the branches around these."""
+    found: set[Buffer] = set()
+    for stmt in walk(body):
+        to_gm = isinstance(stmt, Store) and stmt.buffer.memory is Memory.GM
+        if not to_gm and not (isinstance(stmt, If) and _only_stores(stmt)):
+            found |= {load.buffer for load in loads(stmt)}
+    return found
+
+
+def _only_stores(stmt: If) -> bool:
+    return all(isinstance(s, (If, Store)) for b in bodies(stmt) for s in walk(b))
 
 
 def _box(tensor: Buffer, uses: Sequence[ElementUse], func: Func) -> _Box | None:
     """The elements that a block uses; None where blocks share elements, or it uses too many."""
-    start: list[Expr] = []
-    shape: list[int] = []
-    inside: list[Expr] = []
-    known: dict[Var, Interval] = dict(uses[0].around.known)
-    for dim, extent in enumerate(tensor.shape):
-        found = _span([(use.indices[dim], use.around.known) for use in uses], extent, func)
-        if found is None:
-            return None
-        base, low, high = found
-        var = Var(f"%{dim}", base.dtype)
-        known[var] = Interval(0, high - low)
-        start.append(simplify(base + low))
-        shape.append(high - low + 1)
-        inside.append(simplify(start[-1] + var) if high > low else start[-1])
-    if func.launch.block not in fixed_by(inside, known):
+    found = spans_of(tensor, uses, func)
+    spans = [span for span in found if span is not None]
+    if len(spans) != len(found) or not are_of_block(spans, uses, func):
         return None
+    shape = [span.high - span.low + 1 for span in spans]
+    if any(max(abs(s.low), abs(s.high)) >= MOST_BYTES for s in spans):
+        return None
+    known = known_inside(spans, uses)
+    inside = [span.index for span in spans]
     if Automatic.BOUNDS not in func.automatic and not _lie_inside(inside, tensor, known):
         return None
     size = prod(shape) * tensor.dtype.size
-    return _Box(tensor, tuple(start), tuple(shape)) if size <= MOST_BYTES else None
+    start = tuple(span.start for span in spans)
+    return _Box(tensor, start, tuple(shape)) if size <= MOST_BYTES else None
 
 
 def _lie_inside(indices: Sequence[Expr], tensor: Buffer, known: Ranges) -> bool:
@@ -156,45 +146,6 @@ def _lie_inside(indices: Sequence[Expr], tensor: Buffer, known: Ranges) -> bool:
     return all(
         interval(i, known).low >= 0 and interval(difference(n, i), known).low > 0 for i, n in pairs
     )
-
-
-def _span(
-    indices: Iterable[tuple[Expr, Ranges]], extent: Expr, func: Func
-) -> tuple[Expr, int, int] | None:
-    """The part of an index that is the same for a block, and what is least and most added to it."""
-    bases: dict[Expr, None] = {}
-    low: float = 0
-    high: float = -1
-    for index, known in indices:
-        base, rest = _parts(index, func)
-        bases[base] = None
-        span = interval(rest, known)
-        low, high = (
-            (min(low, span.low), max(high, span.high)) if high >= low else (span.low, span.high)
-        )
-    if len(bases) != 1:
-        return None
-    (base,) = bases
-    size = constant_value(extent)
-    if base == Const(0, base.dtype) and size is not None:
-        low, high = max(low, 0), min(high, size - 1)
-    if not (abs(low) < MOST_BYTES and abs(high) < MOST_BYTES and low <= high):
-        return None
-    return base, int(low), int(high)
-
-
-def _parts(index: Expr, func: Func) -> tuple[Expr, Expr]:
-    """The terms of an index that name the block, with those of sizes alone, and the others."""
-    block = func.launch.block
-    same = {block, *func.params, *func.symbols}
-    terms, _ = linear_form(simplify(index))
-    base: Expr = Const(0, index.dtype)
-    for atom, factor in terms.items():
-        names = {e for e in walk_expr(atom) if isinstance(e, Var)}
-        if names <= same and not reads_memory(atom):
-            base += atom * factor
-    base = simplify(base)
-    return base, simplify(index - base)
 
 
 def _copy(src: Region, dst: Region, loc: Loc) -> Stmt:

@@ -15,6 +15,7 @@ from tile_passes.deepen_products import deepen_products
 from tile_passes.defer_epilogues import defer_epilogues
 from tile_passes.distribute_loops import distribute_loops
 from tile_passes.driver import check_known, run_passes
+from tile_passes.group_blocks import group_blocks
 from tile_passes.guard_accesses import guard_accesses
 from tile_passes.hand_over_fractals import hand_over_fractals
 from tile_passes.hoist_invariants import hoist_invariants
@@ -57,6 +58,7 @@ PIPELINE: tuple[Pass, ...] = (
     place_buffers,
     infer_memory,
     hold_own_elements,
+    group_blocks,
     stage_copies,
     adopt_scratch,
     retile_blocks,

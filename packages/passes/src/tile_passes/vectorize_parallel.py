@@ -41,6 +41,7 @@ from tile_ir.analysis import (
     with_ranges,
 )
 from tile_ir.quick_dataclasses import dataclass, replace
+from tile_passes.analysis.elements_of_blocks import tensors_of_cores
 from tile_passes.lowering.builder import Builder
 from tile_passes.lowering.generated import behind_all, mark_generated
 from tile_passes.memory.overflow import overflow_by_tile
@@ -120,9 +121,8 @@ class _Vectorizer:
         self.builder = Builder.for_func(self.func, self.target)
         trial = Builder.for_func(self.func, self.target)
         self.temporaries = Temporaries(self.builder)
-        read = elements_read(self.func)
         outside = Automatic.BOUNDS in self.func.automatic
-        self.attempts = Attempts(self.temporaries, trial, read, outside)
+        self.attempts = Attempts(self.temporaries, trial, elements_read(self.func), outside)
         self.values = EarlierValues.of(self.func)
         self.private = private_variables(self.func.launch.body)
 
@@ -155,8 +155,7 @@ class _Vectorizer:
     def nest(self, loop: For, known: Ranges) -> Body:
         """One nest: its statements one after another, or all together as serial loops."""
         try:
-            spread = partial(self.spread, known)
-            private = with_private_tiles(loop, self.private, spread)
+            private = with_private_tiles(loop, self.private, partial(self.spread, known))
             parts = leaves(private, partial(self.keep, known))
             parts, remarks = in_statement_order(
                 parts, self.func.launch.allocs, partial(self.keep, known), self.private
@@ -273,11 +272,11 @@ class _Vectorizer:
 
     def branch(self, stmt: If, leaf: Leaf, known: Ranges, earlier: Sequence[Leaf]) -> list[Stmt]:
         """A branch that differs from element to element: boxes, choices, or a scalar loop."""
-        boxes = leaves_in_boxes(leaf, known)
+        made = len(self.temporaries.allocs)
+        boxes = leaves_in_boxes(leaf, known, partial(self.keep, known))
         found = None if boxes is None else self.in_boxes(boxes, known, earlier)
         if found is not None:
             return found
-        made = len(self.temporaries.allocs)
         before = [around(e) for e in earlier if not e.guards]
 
         def keep(value: Expr) -> tuple[Store, Expr]:
@@ -288,7 +287,8 @@ class _Vectorizer:
 
         steps: list[Stmt] = []
         try:
-            for store in as_choices(stmt, keep, written, self.temporaries.unset(before)):
+            unset = self.temporaries.unset(before)
+            for store in as_choices(stmt, keep, written, unset, tensors_of_cores(self.func)):
                 steps.extend(self.whole_or_rows(store, Leaf(leaf.loops, (), store), known))
                 self.temporaries.give_back_all()
         except Unsuitable as problem:

@@ -93,7 +93,10 @@ class AssignmentEvaluator(CallEvaluator):
                 return value
             case Tile():
                 if not value.is_named:
-                    self.guarded(stmt, self.trace.name_tile, value, name, self.expansion)
+                    # A second name of a buffer may be that of the first one.
+                    second = value.alias_of is not None
+                    expansion = self.trace.ANONYMOUS if second else self.expansion
+                    self.guarded(stmt, self.trace.name_tile, value, name, expansion)
                 return value
             case View():
                 return self._snapshot(value, name, stmt)

@@ -362,9 +362,15 @@ class StatementEvaluator(ThreadEvaluator):
         body: Callable[[], object],
     ) -> None:  # fmt: skip
         names = None if target is None else self._target_names(target)
+        # `as indices` of a grid with several sizes is the list of them.
+        listed = isinstance(target, ast.Name) and frame.yields_list
+        names, all_of_them = (None, names) if listed else (names, None)
 
         def run(values: tuple[Any, ...]) -> None:
             with self.scope.block():
+                for name in all_of_them or ():
+                    assert target is not None
+                    self.scope.bind(name, list(values), self.source.loc(target))
                 for name, value in zip(names or (), values, strict=names is not None):
                     assert target is not None
                     self.scope.bind(name, value, self.source.loc(target))

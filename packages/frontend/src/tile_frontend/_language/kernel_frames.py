@@ -33,6 +33,11 @@ class Frame:
 
     __slots__ = ()
 
+    @property
+    def yields_list(self) -> bool:
+        """Whether one name may take all that the frame yields."""
+        return False
+
     def __enter__(self) -> NoReturn:
         outside_kernel(f"with T.{type(self).__name__.removesuffix('Frame')}(...)")
 
@@ -69,6 +74,10 @@ class KernelFrame(Frame):
     second: int | None = None
     counts: tuple[int, ...] = (128,)
     cluster: int = 1
+
+    @property
+    def yields_list(self) -> bool:
+        return len(self.sizes) > 1
 
     def evaluate(self, trace: Trace, names: tuple[str, ...] | None, loc: Loc, run: Run) -> None:
         if trace.eager is not None and trace.eager.constants is None:

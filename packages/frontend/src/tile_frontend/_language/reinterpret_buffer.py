@@ -11,7 +11,7 @@ from tile_frontend._tracing.faults import Fault
 from tile_frontend._tracing.scalars import unexpected
 from tile_frontend._tracing.trace import Trace, current
 from tile_frontend._tracing.values import Tile, shape_words
-from tile_ir import Memory
+from tile_ir import Buffer, Memory
 from tile_ir.layout.footprint import same_places, same_size
 
 IN_UB = (Memory.UB, Memory.SHARED)
@@ -77,12 +77,13 @@ def view(src: Any, shape: Any = None, dtype: Any = None) -> Tile:
     dims = sizes_of(sizes, "a view") if in_gm else buffer_dims(sizes)
     packed_rows(element, dims, "shape")
     seen = Tile(tile.memory, element, dims, trace.here)
-    if not same_size(seen.buffer, tile.buffer):
+    unnamed = Buffer(tile.memory.value, tile.memory, element, dims, trace.here)
+    if not same_size(unnamed, tile.buffer):
         message = f"view: {shape_words(seen, 'x')} elements of {element} are not as many bytes as "
         message += f"{shape_words(tile, 'x')} of {tile.element} in `{tile.name}`"
         hint = "a view names all bytes of a buffer: give it a shape that has as many"
         raise Fault("reinterpret-size", message, hint, "dtype" if shape is None else "shape")
-    if not same_places(seen.buffer, tile.root.buffer):
+    if not same_places(unnamed, tile.root.buffer):
         message = f"view: `{tile.name}` is a matrix in l1, whose rows lie in fractals: "
         message += f"{shape_words(seen, 'x')} elements of {element} would lie in another order"
         hint = "keep rows of as many bytes, or copy to a buffer of that shape"

@@ -140,13 +140,24 @@ def combined(op: str, a: Interval, b: Interval) -> Interval:
             return Interval(0, b.high - 1)
         case "//" if b.low >= 0 and a.low >= 0:
             return Interval(0, a.high)
-        case "&" if a.low >= 0 or b.low >= 0:  # only bits of what is not negative are left
-            return Interval(0, min(x.high for x in (a, b) if x.low >= 0))
-        case ">>" if b.low >= 0:
-            return Interval(min(a.low, 0), max(a.high, 0))
+        case "&" | "|" | "^" | "<<" | ">>":
+            return _of_bits(op, a, b)
         case "<" | "<=" | ">" | ">=" | "==" | "!=":
             decided = sign_test(op, Interval(a.low - b.high, a.high - b.low))
             return _TRUTH if decided is None else Interval.exactly(int(decided))
+    return EVERYTHING
+
+
+def _of_bits(op: str, a: Interval, b: Interval) -> Interval:
+    match op:
+        case "&" if a.low >= 0 or b.low >= 0:  # only bits of what is not negative are left
+            return Interval(0, min(x.high for x in (a, b) if x.low >= 0))
+        case "|" | "^" if a.low >= 0 and b.low >= 0 and max(a.high, b.high) < INF:
+            return Interval(0, (1 << int(max(a.high, b.high)).bit_length()) - 1)
+        case "<<" if a.low >= 0 and b.low >= 0 and b.high < INT32.bits - 1:
+            return _product(a, Interval(1 << int(b.low), 1 << int(b.high)))
+        case ">>" if b.low >= 0:
+            return Interval(min(a.low, 0), max(a.high, 0))
     return EVERYTHING
 
 

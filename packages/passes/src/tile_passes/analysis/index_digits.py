@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from tile_ir import Binary, Const, Expr, Var, linear_form, simplify, walk_expr
+from tile_ir import Binary, Const, Expr, Var, linear_form, reads_memory, simplify, walk_expr
 from tile_ir.analysis import Facts, Ranges, at_least, interval
 
 
@@ -29,7 +29,7 @@ def fixed_by(
             if _fixes_parts(rest, known):
                 fixed |= rest.keys()
         for atom in [*fixed]:
-            number = _number_of(atom, fixed, known, facts)
+            number = _number_of(atom, fixed, known, facts, variant)
             if number is not None and number not in sums:
                 sums[number] = _varying(number, variant)
     return fixed
@@ -60,22 +60,31 @@ def _width(e: Expr, known: Ranges) -> float:
     return found.high - found.low
 
 
-def _number_of(atom: Expr, fixed: Set[Expr], known: Ranges, facts: Facts) -> Expr | None:
+def _is_steady(divisor: Expr, variant: Set[Var] | None) -> bool:
+    """Whether a divisor is the same in all iterations."""
+    if variant is None or reads_memory(divisor):
+        return isinstance(divisor, Const)
+    return variant.isdisjoint(walk_expr(divisor))
+
+
+def _number_of(
+    atom: Expr, fixed: Set[Expr], known: Ranges, facts: Facts, variant: Set[Var] | None
+) -> Expr | None:
     """The number whose last digit it is, if there are no other ones or they are fixed too; the side
     of a minimum that is never more than the other."""
     match atom:
-        case Binary(op="%", left=left, right=Const() as right):
-            last = _width(left, known) < right.value
-            return left if last or _quotients(left, right) & fixed else None
+        case Binary(op="%", left=left, right=right) if _is_steady(right, variant):
+            last = isinstance(right, Const) and _width(left, known) < right.value
+            return left if last or quotients(left, right) & fixed else None
         case Binary(op="min", left=left, right=right):
             return left if at_least(right - left, known, facts) >= 0 else None
     return None
 
 
-def _quotients(e: Expr, divisor: Const) -> set[Expr]:
+def quotients(e: Expr, divisor: Expr) -> set[Expr]:
     """The spellings of a quotient."""
     found = {simplify(e // divisor)}
-    if isinstance(e, Binary) and e.op == "//" and isinstance(e.right, Const):
+    if isinstance(e, Binary) and e.op == "//":
         found.add(simplify(e.left // (e.right * divisor)))
     return found
 

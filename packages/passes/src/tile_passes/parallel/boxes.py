@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from tile_ir import (
     Binary,
@@ -33,19 +33,23 @@ from tile_ir import (
 )
 from tile_ir.analysis import Ranges, at_least, interval
 from tile_ir.quick_dataclasses import replace
-from tile_passes.parallel.nest import Domain, Leaf, inlined, loads_in
+from tile_passes.parallel.nest import Domain, Keep, Leaf, Unsuitable, inlined, loads_in
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def leaves_in_boxes(leaf: Leaf, known: Ranges) -> list[Leaf] | None:
+def leaves_in_boxes(leaf: Leaf, known: Ranges, keep: Keep) -> list[Leaf] | None:
     """The stores under a branch, each under loops that leave out what its conditions do; None where
-    the conditions are none of bounds."""
+    the conditions are none of bounds. The name of a value that the branch changes is kept in a
+    tile; None where it cannot be."""
     assert isinstance(leaf.stmt, If), "the leaf is a branch"
-    return _sides(replace(leaf, guards=()), known, written_buffers((leaf.stmt,)))
+    try:
+        return _sides(replace(leaf, guards=()), known, written_buffers((leaf.stmt,)), keep)
+    except Unsuitable:
+        return None
 
 
-def _sides(leaf: Leaf, known: Ranges, written: frozenset[object]) -> list[Leaf] | None:
+def _sides(leaf: Leaf, known: Ranges, written: frozenset[object], keep: Keep) -> list[Leaf] | None:
     stmt = leaf.stmt
     if isinstance(stmt, Store):
         return [leaf]
@@ -61,11 +65,8 @@ def _sides(leaf: Leaf, known: Ranges, written: frozenset[object]) -> list[Leaf] 
         if any(_varies(part, leaf.loops) for part in same_for_all):
             return None
         guards = (*leaf.guards, *same_for_all, *_have_rounds(loops, leaf.loops, known))
-        plain = _without_names(body)
-        if plain is None:
-            return None
-        for inner in plain:
-            parts = _sides(Leaf(loops, guards, inner), known, written)
+        for inner in _without_names(body, loops, keep):
+            parts = _sides(Leaf(loops, guards, inner), known, written, keep)
             if parts is None:
                 return None
             found += parts
@@ -78,23 +79,37 @@ def _varies(condition: Expr, loops: Sequence[For]) -> bool:
     return any(p in variables or isinstance(p, Load) for p in walk_expr(condition))
 
 
-def _without_names(body: Body) -> list[Stmt] | None:
-    """The statements with the values of the names that they define; None where one is used behind a
-    store to the buffer that it was read from."""
+def _without_names(body: Body, loops: tuple[For, ...], keep: Keep) -> list[Stmt]:
+    """The statements with the values of the names that they define, which are kept where one is
+    used behind a store to a buffer that it reads. Raises Unsuitable."""
     names: dict[Var, Expr] = {}
-    stored: set[Buffer] = set()
     result: list[Stmt] = []
-    for original in body:
-        used = {p for s in walk((original,)) for e in expressions(s) for p in walk_expr(e)}
-        if any(x.buffer in stored for v in names if v in used for x in loads_in(names[v])):
-            return None
+    for number, original in enumerate(body):
         stmt = inlined(original, names)
-        if isinstance(stmt, Let):
-            names[stmt.var] = stmt.value
+        if not isinstance(stmt, Let):
+            result.append(stmt)
             continue
-        result.append(stmt)
-        stored |= written_buffers((stmt,))
+        names[stmt.var] = stmt.value
+        read = {x.buffer for x in loads_in(stmt.value)}
+        if _used_behind_store(stmt.var, read, body[number + 1 :]):
+            store, names[stmt.var] = keep(stmt.value, loops, stmt.loc)
+            result.append(store)
     return result
+
+
+def _used_behind_store(name: Var, read: Set[Buffer], body: Body) -> bool:
+    """Whether statements use a name behind a store to one of the buffers that its value reads."""
+    stored = False
+    used = {name}
+    for stmt in body:
+        parts = {p for s in walk((stmt,)) for e in expressions(s) for p in walk_expr(e)}
+        if not used.isdisjoint(parts):
+            if stored:
+                return True
+            if isinstance(stmt, Let):
+                used.add(stmt.var)
+        stored = stored or not read.isdisjoint(written_buffers((stmt,)))
+    return False
 
 
 _Bounds = Mapping[Var, tuple[Expr, Expr]]

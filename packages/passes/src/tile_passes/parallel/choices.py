@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from functools import partial, reduce
 
 from tile_ir import (
@@ -9,6 +10,7 @@ from tile_ir import (
     Binary,
     Expr,
     If,
+    Load,
     Memory,
     Region,
     Select,
@@ -20,7 +22,7 @@ from tile_ir import (
 )
 from tile_passes.parallel.accesses import access, reads, variables_in
 from tile_passes.parallel.boxes import has_elements, negated, operands, part_of
-from tile_passes.parallel.conditions import demand_inside, mask_of
+from tile_passes.parallel.conditions import always_read, demand_inside, mask_of
 from tile_passes.parallel.nest import Domain, Unsuitable, loads_in
 from tile_passes.parallel.vector_steps import VectorSteps
 
@@ -81,23 +83,26 @@ def _room(s: VectorSteps, e: Select, domain: Domain, into: Region | None) -> Reg
 def _part_read(s: VectorSteps, e: Select, domain: Domain) -> tuple[Expr, Expr, Domain] | None:
     """The side for all elements, and the other one with the part of the domain that has it; None
     where both are better computed for all. Raises Unsuitable where they cannot be."""
-    problem = _outside(s, (e.then, e.orelse, e.condition), domain)
+    always = always_read(e)
+    problem = _outside(s, (e.then, e.orelse, e.condition), domain, always)
     if problem is None and not any(_loads(side, domain) for side in (e.then, e.orelse)):
         return None
     sides = (e.orelse, e.then, e.condition), (e.then, e.orelse, negated(e.condition))
     for whole, other, condition in sorted(sides, key=lambda side: _loads(side[0], domain)):
         part = part_of(domain, condition)
-        if part is not None and (problem is None or _outside(s, (whole,), domain) is None):
+        if part is not None and (problem is None or _outside(s, (whole,), domain, always) is None):
             return whole, other, part
     if problem is not None:
         raise problem
     return None
 
 
-def _outside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> Unsuitable | None:
+def _outside(
+    s: VectorSteps, sides: tuple[Expr, ...], domain: Domain, always: Set[Load]
+) -> Unsuitable | None:
     """Why not all elements of some expressions may be read; None where they may."""
     try:
-        demand_inside(s, sides, domain)
+        demand_inside(s, sides, domain, always)
     except Unsuitable as problem:
         return problem
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 
 from tile_ir import (
     BOOL,
@@ -12,6 +13,7 @@ from tile_ir import (
     INT32,
     INT64,
     UINT8,
+    ZERO,
     Binary,
     Cast,
     Const,
@@ -24,6 +26,7 @@ from tile_ir import (
     binary,
     cast,
     ceildiv,
+    children,
     computed_in,
     constant_value,
     element_count,
@@ -45,6 +48,7 @@ from tile_passes.parallel.operators import (
     MIRRORED,
     ORDER_BY,
 )
+from tile_passes.parallel.staged_boxes import varying_part
 from tile_passes.parallel.vector_steps import VectorSteps
 
 ZERO_HALF = Const(0.0, FLOAT16)
@@ -62,6 +66,8 @@ def mask_of(s: VectorSteps, e: Expr, domain: Domain) -> Region:
             a = mask_of(s, operand, domain)
             s.emit("bitwise_not", a, a)
             return a
+        case Binary(op="==" | "!=" as op, left=left, right=right) if _are_conditions(s, e, domain):
+            return _same_truths(s, op, left, right, domain)
         case Binary(op=op) if op in COMPARISONS:
             return _comparison(s, e, domain)
         case Load():
@@ -72,6 +78,33 @@ def mask_of(s: VectorSteps, e: Expr, domain: Domain) -> Region:
             sides = binary("and", condition, then), binary("and", unary("not", condition), orelse)
             return mask_of(s, binary("or", *sides), domain)
     raise Unsuitable("the condition is no comparison of elements")
+
+
+def _are_conditions(s: VectorSteps, e: Binary, domain: Domain) -> bool:
+    """Whether both sides of a comparison are conditions of every element."""
+    sides = (e.left, e.right)
+    return all(side.dtype is BOOL and not s.is_scalar(side, domain) for side in sides)
+
+
+def _same_truths(s: VectorSteps, op: str, left: Expr, right: Expr, domain: Domain) -> Region:
+    """The bits of two conditions that are alike, or those that are not."""
+    a, b = mask_of(s, left, domain), mask_of(s, right, domain)
+    both = s.temporaries.take(UINT8, a.extents, tuple(map(_fixed, a.buffer.shape)), True, s.loc)
+    s.emit("bitwise_and", both, a, b)
+    s.emit("bitwise_or", a, a, b)
+    s.emit("bitwise_not", b, a)
+    s.emit("bitwise_or", a, both, b)
+    s.release(both)
+    s.release(b)
+    if op == "!=":
+        s.emit("bitwise_not", a, a)
+    return a
+
+
+def _fixed(size: Expr) -> int:
+    found = constant_value(size)
+    assert found is not None, "tiles have fixed sizes"
+    return found
 
 
 def _comparison(s: VectorSteps, e: Binary, domain: Domain) -> Region:
@@ -111,26 +144,39 @@ def _comparison(s: VectorSteps, e: Binary, domain: Domain) -> Region:
 
 def _in_int32(s: VectorSteps, left: Expr, right: Expr, domain: Domain) -> tuple[Expr, Expr]:
     """The sides of a comparison of integers of 64 bits in 32 bits, which has instructions, where
-    the right one is the same for all elements. It is brought next to the values that the left one
-    may have, and compares with these as before."""
+    the right one is the same for all elements. Terms of a sum on the left that are the same too
+    go to the right. The right side is then brought next to the values of the left one."""
     if INT64 not in (left.dtype, right.dtype) or not s.is_scalar(right, domain):
         return left, right
     if not (left.dtype.is_integer and right.dtype.is_integer):
         return left, right
-    found, (low, high) = interval(left, s.known), INT32.limits()
+    varying, same = varying_part(left, domain)
+    found, (low, high) = interval(varying, s.known), INT32.limits()
     if not (low < found.low and found.high < high):
+        limit = constant_value(right)
+        if isinstance(left, Load) and limit is not None and low < limit < high:
+            return cast(left, INT32), Const(limit, INT32)  # the conversion saturates
         return left, right
-    inner = left.operand if isinstance(left, Cast) and left.operand.dtype is INT32 else left
-    near = maximum(minimum(cast(right, INT64), int(found.high) + 1), int(found.low) - 1)
-    return cast(inner, INT32), cast(near, INT32)
+    terms, _ = linear_form(varying)
+    inner = sum((cast(_inner(atom), INT32) * factor for atom, factor in terms.items()), ZERO)
+    far = simplify(cast(right, INT64) - cast(same, INT64))
+    near = maximum(minimum(far, int(found.high) + 1), int(found.low) - 1)
+    return simplify(inner), cast(near, INT32)
 
 
-def demand_inside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> None:
+def _inner(e: Expr) -> Expr:
+    """An integer of 32 bits as it was before it was widened."""
+    return e.operand if isinstance(e, Cast) and e.operand.dtype is INT32 else e
+
+
+def demand_inside(
+    s: VectorSteps, sides: tuple[Expr, ...], domain: Domain, always: Set[Load] = frozenset()
+) -> None:
     """All elements are read before one side is chosen, so none may lie outside its buffer, but
-    for those of tensors that are 0 there."""
+    for those of tensors that are 0 there, and those that are read `always`."""
     for side in sides:
         for part in walk_expr(side):
-            if not isinstance(part, Load) or not variables_in(part, domain):
+            if not isinstance(part, Load) or not variables_in(part, domain) or part in always:
                 continue
             if s.zero_outside and part.buffer.memory is Memory.GM:
                 continue
@@ -146,6 +192,17 @@ def demand_inside(s: VectorSteps, sides: tuple[Expr, ...], domain: Domain) -> No
                         f"the condition may keep an element outside `{part.buffer.name}` "
                         "from being read"
                     )
+
+
+def always_read(e: Expr) -> frozenset[Load]:
+    """The elements that an expression reads whatever its conditions say."""
+    match e:
+        case Select(condition=condition, then=then, orelse=orelse):
+            return always_read(condition) | (always_read(then) & always_read(orelse))
+        case Binary(op="and" | "or", left=left):
+            return always_read(left)
+    own = frozenset({e}) if isinstance(e, Load) else frozenset()
+    return own.union(*map(always_read, children(e)))
 
 
 def _surely_inside(s: VectorSteps, e: Load) -> bool:

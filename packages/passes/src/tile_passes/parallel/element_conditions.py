@@ -37,25 +37,30 @@ Written = Callable[[Load], bool]
 
 
 def as_choices(
-    stmt: If, keep: Keep, written: Written, unset: Set[Buffer] = frozenset()
+    stmt: If,
+    keep: Keep,
+    written: Written,
+    unset: Set[Buffer] = frozenset(),
+    own: Set[Buffer] = frozenset(),
 ) -> tuple[Store, ...]:
     """The stores of a branch in order, each with the value the element keeps or gets otherwise.
 
     Tiles that are `unset` are read where the branch has stored to them, so that the first value may
-    be that of all elements. `keep` makes a tile for a value; `written` says whether an element
+    be that of all elements. Tensors that are `own` have elements of one core alone, which may load
+    them and store them again. `keep` makes a tile for a value; `written` says whether an element
     surely has a value before the branch. Raises Unsuitable where a side is more than stores, and
     where elements would be read that the branch leaves alone and that may have no value yet.
     """
     choices: list[Store] = []
-    for choice in _Conversion(keep).branch(stmt):
+    for choice in _Conversion(keep, own).branch(stmt):
         first = choice.store.buffer in unset
-        choices.append(choice.store if first else _store(choice))
+        choices.append(choice.store if first else _store(choice, own))
         unset = unset - {choice.store.buffer}
     sure = set(loads_in(_first_asked(stmt.condition)))
-    own = {s.buffer for s in choices} - written_buffers((stmt,))
+    kept = {s.buffer for s in choices} - written_buffers((stmt,))
     for store in choices:
         for load in loads_in(store.value):
-            if load in sure or load.buffer in own or load.buffer.memory is not Memory.UB:
+            if load in sure or load.buffer in kept or load.buffer.memory is not Memory.UB:
                 continue
             if not written(load):
                 raise Unsuitable(
@@ -78,11 +83,12 @@ class _Choice:
 @dataclass(frozen=True, slots=True)
 class _Conversion:
     keep: Keep
+    own: Set[Buffer]
     names: dict[Var, Expr] = field(default_factory=dict)
 
     def body(self, body: Body) -> list[_Choice]:
         found: list[_Choice] = []
-        inside = _Conversion(self.keep, dict(self.names))
+        inside = _Conversion(self.keep, self.own, dict(self.names))
         changed = written_buffers(body)
         for stmt in body:
             match stmt:
@@ -116,7 +122,8 @@ class _Conversion:
             before.append(_Choice((), store, True))
         if merged:
             return before + [
-                _Choice((), _either(condition, a, b)) for a, b in zip(then, orelse, strict=True)
+                _Choice((), _either(condition, a, b, self.own))
+                for a, b in zip(then, orelse, strict=True)
             ]
         otherwise = unary("not", condition)
         return [
@@ -132,8 +139,8 @@ def _same_places(then: Sequence[_Choice], orelse: Sequence[_Choice]) -> bool:
     return places[0] == places[1]
 
 
-def _either(condition: Expr, then: _Choice, orelse: _Choice) -> Store:
-    a, b = _store(then), _store(orelse)
+def _either(condition: Expr, then: _Choice, orelse: _Choice, own: Set[Buffer]) -> Store:
+    a, b = _store(then, own), _store(orelse, own)
     return Store(a.buffer, a.indices, select(condition, a.value, b.value), a.loc)
 
 
@@ -141,12 +148,12 @@ def _under(condition: Expr, choice: _Choice) -> _Choice:
     return choice if choice.keeps else _Choice((condition, *choice.conditions), choice.store)
 
 
-def _store(choice: _Choice) -> Store:
+def _store(choice: _Choice, own: Set[Buffer]) -> Store:
     """The store for every element: what no condition lets through keeps its value."""
     store = choice.store
     if not choice.conditions:
         return store
-    if store.buffer.memory is not Memory.UB:
+    if store.buffer.memory is not Memory.UB and store.buffer not in own:
         raise Unsuitable(
             f"the condition leaves elements of `{store.buffer.name}` in "
             f"{store.buffer.memory.value} as they are; choose with T.if_then_else"

@@ -3,8 +3,6 @@ inside, and a mask puts zeros where the index was another one."""
 
 from __future__ import annotations
 
-import math
-
 from tile_ir import (
     BOOL,
     FLOAT16,
@@ -20,10 +18,9 @@ from tile_ir import (
     maximum,
     minimum,
 )
-from tile_ir.analysis import interval
 from tile_passes.parallel.conditions import mask_of
 from tile_passes.parallel.nest import Domain
-from tile_passes.parallel.staged_boxes import varying_part
+from tile_passes.parallel.staged_boxes import bounds_in_text, varying_part
 from tile_passes.parallel.vector_steps import VectorSteps
 
 
@@ -63,8 +60,7 @@ def zero_elsewhere(
 def _nearest(s: VectorSteps, index: Expr, size: Expr, domain: Domain) -> Expr:
     """The nearest index inside; the index itself where the text says how far it varies."""
     varying, _ = varying_part(index, domain)
-    found = interval(varying, s.known)
-    if math.isfinite(found.low) and math.isfinite(found.high):
+    if bounds_in_text(varying, size, s.known) is not None:
         return index
     if constant_value(size) is None:
         return index

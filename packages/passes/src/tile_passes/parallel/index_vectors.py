@@ -57,21 +57,55 @@ def _within(found: Interval, most: int) -> bool:
 
 def divided(s: VectorSteps, e: Binary, domain: Domain, into: Region | None) -> Region:
     """`//` and `%` of integers by a constant. A power of two is a shift, others are the floor of
-    (x + 1/2) / d in float, whose error is below 1 / (2 d) for |x| up to 2 ** 21."""
+    (x + 1/2) / d in float, whose error is below 1 / (2 d) for |x| up to 2 ** 21. The quotient of a
+    larger x leaves a rest of at most 3 d + 512, whose quotient is added to it."""
     divisor = constant_value(e.right)
     if divisor is None or divisor <= 0 or e.dtype is not INT32:
         raise Unsuitable(f"there is no vector operation for `{e.op}`")
     if e.op == "%":
-        quotient = Binary("//", e.left, e.right, INT32)
-        return s.apply("sub", e.left, quotient * divisor, INT32, domain, into)
+        whole_part = Binary("//", e.left, e.right, INT32) * divisor
+        return s.apply("sub", e.left, whole_part, INT32, domain, into)
     if divisor & (divisor - 1) == 0:
         shift = Const(divisor.bit_length() - 1)
         return s.apply("bitwise_rshift", e.left, shift, INT32, domain, into)
-    if not _within(interval(e.left, s.known), EXACT_FLOAT // 8):
+    if _within(interval(e.left, s.known), EXACT_FLOAT // 8):
+        return _floor(s, e.left, divisor, domain, into)
+    if divisor > EXACT_FLOAT // 64:
         raise Unsuitable(f"the left side of `{e.op}` may be beyond 2 ** 21")
-    middle = Binary("+", cast(e.left, FLOAT32), Const(0.5, FLOAT32), FLOAT32)
-    scaled = s.apply("mul", middle, Const(1.0 / divisor, FLOAT32), FLOAT32, domain, None)
+    whole = s.typed(e.left, INT32, domain, None)
+    assert isinstance(whole, Region), "it follows a variable"
+    quotient = _quotient(s, whole, divisor, domain)
+    rest = s.tile(INT32, domain)
+    s.emit("mul", rest, quotient, Const(divisor))
+    s.emit("sub", rest, whole, rest)
+    s.release(whole)
+    more = _quotient(s, rest, divisor, domain)
+    s.release(rest)
     out = into if into is not None else s.tile(INT32, domain)
-    s.emit("cast", out, scaled, None, attrs=("cast_floor",))
-    s.release(scaled)
+    s.emit("add", out, quotient, more)
+    s.release(quotient)
+    s.release(more)
+    return out
+
+
+def _floor(s: VectorSteps, x: Expr, divisor: int, domain: Domain, into: Region | None) -> Region:
+    """The quotients of the values of an expression, rounded down."""
+    middle = Binary("+", cast(x, FLOAT32), Const(0.5, FLOAT32), FLOAT32)
+    scaled = s.apply("mul", middle, Const(1.0 / divisor, FLOAT32), FLOAT32, domain, None)
+    return _rounded_down(s, scaled, domain, into)
+
+
+def _quotient(s: VectorSteps, x: Region, divisor: int, domain: Domain) -> Region:
+    """The quotients of the values of a tile, rounded down."""
+    wide = s.tile(FLOAT32, domain)
+    s.emit("cast", wide, x, None, attrs=("cast_rint",))
+    s.emit("add", wide, wide, Const(0.5, FLOAT32))
+    s.emit("mul", wide, wide, Const(1.0 / divisor, FLOAT32))
+    return _rounded_down(s, wide, domain, None)
+
+
+def _rounded_down(s: VectorSteps, x: Region, domain: Domain, into: Region | None) -> Region:
+    out = into if into is not None else s.tile(INT32, domain)
+    s.emit("cast", out, x, None, attrs=("cast_floor",))
+    s.release(x)
     return out

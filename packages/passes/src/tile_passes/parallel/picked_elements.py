@@ -27,7 +27,9 @@ from tile_ir import (
 )
 from tile_ir.analysis import interval
 from tile_passes.lowering.alignment import starts_at_blocks
+from tile_passes.parallel.accesses import variables_in
 from tile_passes.parallel.elements_outside import held_inside, zero_elsewhere
+from tile_passes.parallel.narrow_integers import fitted
 from tile_passes.parallel.nest import Domain, Unsuitable
 from tile_passes.parallel.packed_lines import is_packed, run_of
 from tile_passes.parallel.staged_boxes import in_a_box, varying_part
@@ -44,8 +46,7 @@ def picked(s: VectorSteps, e: Load, domain: Domain, into: Region | None = None) 
     name = e.buffer.name
     if e.buffer.memory not in (Memory.UB, Memory.GM):
         raise Unsuitable(f"`{name}` is in {e.buffer.memory.value}: it can only be copied")
-    if any(i.dtype not in (INT32, INT64) for i in e.indices):
-        raise Unsuitable(f"an index of `{name}` is of a type in which sums may wrap")
+    e = Load(e.buffer, tuple(_as_index(i, s, domain) for i in e.indices))
     counts = [constant_value(extent) for extent in domain.extents]
     if len(domain.vars) == 2 and counts[1] is None:
         raise Unsuitable(f"rows of `{name}` have a length that is known at run time only")
@@ -56,6 +57,19 @@ def picked(s: VectorSteps, e: Load, domain: Domain, into: Region | None = None) 
     if test is None:
         return _gathered(s, e, domain, into)
     return zero_elsewhere(s, _gathered(s, inside, domain, None), test, domain, into)
+
+
+def _as_index(index: Expr, s: VectorSteps, domain: Domain) -> Expr:
+    """An index in int32, in which offsets are computed: elements of other types are converted, so
+    that integers of 64 bits beyond the ends of a tensor stay beyond them."""
+    dtype = index.dtype
+    if dtype is INT32 or not variables_in(index, domain):
+        return index
+    if dtype is INT64:
+        return cast(index, INT32) if isinstance(index, Load) else index
+    if not dtype.is_integer or dtype.limits()[1] > INT32.limits()[1]:
+        raise Unsuitable(f"an index is of {dtype}, which no vector instruction converts to int32")
+    return fitted(cast(index, INT32), s.known)
 
 
 def _gathered(s: VectorSteps, e: Load, domain: Domain, into: Region | None) -> Region:

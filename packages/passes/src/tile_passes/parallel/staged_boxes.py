@@ -7,6 +7,7 @@ import math
 
 from tile_ir import (
     FLOAT16,
+    INT32,
     ZERO,
     Const,
     DType,
@@ -19,9 +20,10 @@ from tile_ir import (
     element_count,
     is_contiguous,
     linear_form,
+    reads_memory,
     simplify,
 )
-from tile_ir.analysis import interval
+from tile_ir.analysis import Interval, Ranges, interval
 from tile_passes.lowering.alignment import starts_at_blocks
 from tile_passes.parallel.accesses import variables_in
 from tile_passes.parallel.nest import Domain, Unsuitable
@@ -67,14 +69,24 @@ def varying_part(e: Expr, domain: Domain) -> tuple[Expr, Expr]:
     return simplify(varying), simplify(rest)
 
 
+def bounds_in_text(e: Expr, size: Expr, known: Ranges) -> Interval | None:
+    """The values that an index may have by the text of a kernel; None where memory says them, and
+    its type holds more than there are elements."""
+    found, (low, high) = interval(e, known), INT32.limits()
+    most = constant_value(size)
+    if most is not None and found.high - found.low >= most and reads_memory(e):
+        return None
+    return found if low < found.low and found.high < high else None
+
+
 def _box_around(s: VectorSteps, e: Load, domain: Domain) -> tuple[Region, tuple[Expr, ...]]:
     """The least box with all elements that are read, and the indices from its corner on."""
     dims, indices = [], []
     for index, size in zip(e.indices, e.buffer.shape, strict=True):
         varying, rest = varying_part(index, domain)
-        found = interval(varying, s.known)
+        found = bounds_in_text(varying, size, s.known)
         room = constant_value(size)
-        if math.isfinite(found.low) and math.isfinite(found.high):
+        if found is not None:
             first, last = int(found.low), int(found.high)
             corner, most = constant_value(rest), constant_value(size)
             if corner is not None and not s.zero_outside:
