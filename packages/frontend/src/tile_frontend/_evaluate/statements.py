@@ -347,15 +347,15 @@ class StatementEvaluator(ThreadEvaluator):
         return ast.copy_location(ast.Tuple([first, second], ast.Store()), first)
 
     def _body(self, frame: Frame, stmt: ast.With) -> Returned | None:
-        """Evaluate the body of a frame. In a launch, statements behind `T.thread_return()` move to
-        the paths that reach them."""
-        if not isinstance(frame, KernelFrame) or not self.trace.python_names:
+        """Evaluate the body of a frame. In a launch, statements behind a `return` move to the paths
+        that reach them."""
+        if not isinstance(frame, KernelFrame):
             return self.run(stmt.body)
         body = without_continue(with_returns(stmt.body))
         if body is None:
-            hint = "put what is skipped into an `else`"
-            self.unsupported("a launch with so many ways to T.thread_return", stmt, hint)
-        return self.run(self.with_thread_loops(body))
+            hint = "put the statements that a `return` skips into an `else`"
+            self.unsupported("a launch with so many paths to a `return`", stmt, hint)
+        return self.run(self.with_thread_loops(body) if self.trace.python_names else body)
 
     def _inside(
         self, frame: Frame, target: ast.expr | None, place: ast.expr | None, stmt: ast.stmt,
