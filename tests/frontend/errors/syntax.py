@@ -11,7 +11,7 @@ def break_statement():
         with T.Kernel(1) as (cid, vid):
             for i in [0, 1]:
                 break
-              # ^ outside-loop: `break` leaves a loop that is written out round by round | loop with T.serial
+              # ^ outside-loop: `break` leaves a loop that is written out iteration by iteration | loop with T.serial
 
 
 def continue_statement():

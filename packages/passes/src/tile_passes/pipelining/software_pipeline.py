@@ -212,7 +212,7 @@ class _CorePlanner:
         if best.times.whole >= STAGE_WORTH * alone.whole:
             return replace(
                 best, arrangement=text, versions={}, times=alone, text=alone, asked=1,
-                why="rounds that overlap are not faster",
+                why="overlapping iterations are not faster",
             )  # fmt: skip
         for stages in count(3):
             versions = self.versions_in_text(stages)
