@@ -132,8 +132,9 @@ def test_a_finding_is_told_at_its_line(server: JudgeServer) -> None:
 @pytest.mark.exhaustive
 def test_the_reason_of_a_hang_is_the_wait(server: JudgeServer) -> None:
     """A race comes before it in the text and in the findings."""
-    text = binary(barrier=False).replace("pass", 'T.wait_flag("v", "mte3", 3)') + SUM + CALL
-    answer = judged(server, text, **QUICK)
+    copy = "T.copy(a, C[row, 0])"
+    waits = f'{copy}\n                T.wait_flag("v", "mte3", 3)'
+    answer = judged(server, binary(barrier=False).replace(copy, waits) + SUM + CALL, **QUICK)
     assert answer["verdict"] == "hang" and answer["findings"][0]["kind"] == "race"
     assert answer["reason"].startswith("given case: flag-wait-without-set: ")
 
