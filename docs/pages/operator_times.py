@@ -35,8 +35,8 @@ class MeasuredOperator:
     share_of_best: float | None
 
 
-# One for each rule of tiles: whole rows, flat tiles, parts of rows, heads, attention,
-# products, those of a batch, two at a time, of groups, of int8, routing, columns, turned blocks, sums.
+# One for each rule of tiles: whole rows, flat tiles, parts of rows, heads, attention, products,
+# those of a batch, two at a time, of groups, of int8, routing, columns, turned blocks, sums.
 SWEPT = (
     "rms_norm", "silu_mul", "softmax", "cross_entropy", "rope", "attention", "gemm", "batched_gemm",
     "gated_gemm", "grouped_gemm", "int8_gemm", "top_k_routing", "column_sum", "transpose", "cumsum",
