@@ -35,8 +35,12 @@ class MeasuredOperator:
     share_of_best: float | None
 
 
-# For rules of tiles: whole rows, flat tiles, products, two at a time, of int8, columns.
-SWEPT = ("rms_norm", "silu_mul", "softmax", "gemm", "gated_gemm", "int8_gemm", "column_sum")
+# One for each rule of tiles: whole rows, flat tiles, parts of rows, heads, attention, products,
+# those of a batch, two at a time, of groups, of int8, routing, columns, turned blocks, sums.
+SWEPT = (
+    "rms_norm", "silu_mul", "softmax", "cross_entropy", "rope", "attention", "gemm", "batched_gemm",
+    "gated_gemm", "grouped_gemm", "int8_gemm", "top_k_routing", "column_sum", "transpose", "cumsum",
+)  # fmt: skip
 
 
 def measured_operators(names: Sequence[str] = ()) -> Iterator[MeasuredOperator]:

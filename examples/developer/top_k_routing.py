@@ -1,10 +1,10 @@
 """Routing of a mixture of experts in developer style: the product of tokens with the router, a
 softmax over experts, and the best K experts of each token with weights that sum to one.
 
-All cores load the whole router, once for each tile of tokens. It lies in fractals of 16 x 16, as
-weights of format 29 do, so that loads of it are long runs. Each core begins with other columns of
-tokens, so that one finds in L2 what its neighbour has brought there, and no line is asked for by
-all of them at a time.
+All cores load the whole router, once for each tile of tokens. If it is `packed`, it lies in
+fractals of 16 x 16, as weights of format 29 do, so that loads of it are long runs. Each core begins
+with other columns of tokens, so that one finds in L2 what its neighbour has brought there, and no
+line is asked for by all of them at a time.
 """
 
 import sys
@@ -29,15 +29,16 @@ CONFIGS = {
 @T.jit(out_idx=[2, 3], pass_configs=CONFIGS)
 def route(
     tokens: int, D: int, experts: int, K: int, rows: int, block_K: int, dtype: str = "float16",
-    accum: str = "float32",
+    accum: str = "float32", packed: bool = True,
 ) -> T.PrimFunc:  # fmt: skip
     assert experts % C0 == 0 and D % 16 == 0, "the router consists of whole fractals"
+    router_shape = (experts // C0, D // 16, 16, C0) if packed else (D, experts)
     width = T.cdiv(K, 8) * 8  # rows start at multiples of 32 bytes
 
     @T.prim_func
     def kernel(
         X: T.Tensor((tokens, D), dtype),
-        router: T.Tensor((experts // C0, D // 16, 16, C0), dtype),
+        router: T.Tensor(router_shape, dtype),
         weight: T.Tensor((tokens, K), accum),
         chosen: T.Tensor((tokens, K), "int32"),
     ) -> None:
@@ -55,7 +56,10 @@ def route(
             for k in T.Pipelined(D // block_K, num_stages=2):
                 at = (k + cid) % (D // block_K) * block_K
                 T.copy(X[cid * rows, at], x)
-                T.copy(router[0, at // 16, 0, 0], w, nz=True)
+                if packed:
+                    T.copy(router[0, at // 16, 0, 0], w, nz=True)
+                else:
+                    T.copy(router[at, 0], w)
                 T.gemm_v0(x, w, logits, init=(k == 0))
             T.copy(logits, score)
             for i in T.serial(rows):

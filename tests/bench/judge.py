@@ -19,8 +19,9 @@ _ARGUMENTS = (("M", 256), ("N", 256), ("block_M", 64))
 
 
 def warm_judge(examples: Examples) -> list[Row]:
-    """Seconds from a request to its answer, and wrong verdicts among eight asked for at once: half
-    of the candidates are wrong."""
+    """Seconds from a request to its answer, those of cores that its processes take, which other
+    work on the machine changes less, and wrong verdicts among eight asked for at once: half of the
+    candidates are wrong."""
     example = (examples.folder / "01_vector_add.py").read_text()
     with tempfile.TemporaryDirectory(prefix="tile-bench-") as folder:
         reference = Path(folder) / "expected.py"
@@ -31,10 +32,10 @@ def warm_judge(examples: Examples) -> list[Row]:
             file = str(examples.folder / "judged.py")
             return JudgeRequest(file, "vector_add", text, _ARGUMENTS, f"{reference}:reference")
 
-        def ask(text: str) -> tuple[float, str]:
+        def ask(text: str) -> tuple[float, float, str]:
             began = time.perf_counter()
             answer = ask_server(server.address, request(text))
-            return time.perf_counter() - began, answer["verdict"]
+            return time.perf_counter() - began, answer["phases"]["cpu"], answer["verdict"]
 
         wrong = example.replace("T.tile.add(a, a, b)", "T.tile.sub(a, a, b)")
         with JudgeServer(f"{folder}/socket") as server:
@@ -46,10 +47,11 @@ def warm_judge(examples: Examples) -> list[Row]:
                 together = list(pool.map(lambda one: ask(one[0]), asked))
     verdicts = [*zip(alone, ["right"] * RUNS, strict=True)]
     verdicts += zip(together, (verdict for _, verdict in asked), strict=True)
-    missed = sum(found != verdict for (_, found), verdict in verdicts)
+    missed = sum(found != verdict for (*_, found), verdict in verdicts)
     return [
-        summary("judge, warm: vector add", [s for s, _ in alone], "s", _SECONDS),
-        summary(f"judge, {_AT_ONCE} at once", [s for s, _ in together], "s"),
+        summary("judge, warm: vector add", [s for s, *_ in alone], "s", _SECONDS),
+        summary("judge, warm: seconds of cores", [cpu for _, cpu, _ in alone], "s"),
+        summary(f"judge, {_AT_ONCE} at once", [s for s, *_ in together], "s"),
         exactly("judge: wrong verdicts", missed, "", 0),
     ]
 

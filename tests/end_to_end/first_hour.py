@@ -561,3 +561,71 @@ def an_assertion_that_fails():
             assert N % 3 == 0, "N is no multiple of 3"
            #^ assertion: `N % 3 == 0` does not hold: N is no multiple of 3
             print("N is", N)
+
+
+def an_array_of_numpy():
+    @T.jit
+   #^ call-type: argument `X` is an ndarray, expected a tensor of torch | pass `torch.from_numpy(X)`
+    def double(X, rows: int = 16):
+        M = T.const("M")
+        X: T.Tensor((M,), "float32")
+        Y = T.empty((M,), "float32")
+        with T.Kernel(T.cdiv(M, rows), threads=2) as cid:
+            x = T.alloc_shared((rows,), "float32")
+            T.copy(X[cid * rows], x)
+            T.copy(x, Y[cid * rows])
+        return Y
+    double(torch.zeros(64).numpy())
+
+
+def sizes_and_arrays_at_once():
+    @T.jit(out_idx=[-1])
+   #^ jit-argument: argument 2 of `double` is a ndarray, which can not be hashed | a factory takes sizes, and the kernel that it returns takes tensors
+    def double(N, x):
+        return None
+    double(64, torch.zeros(64).numpy())
+
+
+def a_tensor_without_a_shape():
+    @T.jit
+    def double(X, Y, N, BLOCK: T.constexpr):
+        X: T.Tensor((N,), "float32")
+        with T.Kernel(T.cdiv(N, BLOCK), threads=2) as cid:
+            x = T.alloc_shared((BLOCK,), "float32")
+            T.copy(X[cid * BLOCK], x)
+            T.copy(x, Y[cid * BLOCK])
+            #         ^ parameter-type: the tensor `Y` has no declared shape | write `Y: T.Tensor(shape, dtype)` above the launch
+    double(torch.zeros(64), torch.zeros(64), 64, 16)
+
+
+def every_second_element():
+    @T.prim_func
+    def k(X: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=1) as cid:
+            x = T.alloc_shared((64,), "float32")
+            T.copy(X, x)
+            T.copy(x[1::2], X)
+            #        ^ slice-step: a slice of `x` has a step | a slice takes every element; to pick some, assign them to a tile in T.Parallel: y[i] = x[1 + 2 * i]
+
+
+def a_sum_that_nothing_clears():
+    @T.prim_func
+    def k(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128) as cid:
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.gemm(a, a, c)
+           #^ never-written: this adds to `c`, but nothing in the kernel gives it a first value | write T.clear(c) before the loop, or init=True or init=(k == 0); T.gemm calls it clear_accum=
+            T.copy(c, C)
+    T.compile(k, out_idx=[1])(torch.zeros(64, 64).half())
+
+
+def a_return_from_a_loop():
+    @T.prim_func
+    def k(X: T.Tensor((64,), "float32")):
+        with T.Kernel(4, threads=1) as cid:
+            for i in T.serial(4):
+                if i == cid:
+                    return
+                   #^ unsupported-syntax: `return` in a loop or a scope is not supported in a kernel | put the statements that it skips into an `else`; `break` leaves a loop

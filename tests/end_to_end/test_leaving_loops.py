@@ -318,3 +318,58 @@ def test_a_prim_func_takes_them_too() -> None:
             B[0] = s
 
     assert compile(k, out_idx=-1)(NUMBERS).item() == 12
+
+
+def doubled_blocks(threads: int, sides: bool) -> T.PrimFunc:
+    """Blocks from `limit` on leave early; `sides` says that the others do so in a branch too."""
+
+    @T.prim_func
+    def k(X: T.Tensor((5, 24), "float32"), Y: T.Tensor((5, 24), "float32"), limit: T.int32):
+        with T.Kernel(5, threads=threads) as b:
+            if b >= limit:
+                return
+            x = T.alloc_shared((2, 12), "float32")
+            for _ in T.serial(1):
+                for r, c in T.Parallel(2, 12):
+                    x[r, c] = X[b, 12 * r + c] * 2
+            if sides and b == 1:
+                for r, c in T.Parallel(2, 12):
+                    Y[b, 12 * r + c] = x[r, c] + 1
+                return
+            for r, c in T.Parallel(2, 12):
+                Y[b, 12 * r + c] = x[r, c]
+
+    return k
+
+
+@pytest.mark.parametrize("threads", [1, 2, 128])
+@pytest.mark.parametrize("sides", [False, True], ids=["guard", "both sides"])
+def test_a_return_ends_its_block(threads: int, sides: bool) -> None:
+    kernel = compile(doubled_blocks(threads, sides))
+    x = torch.arange(120, dtype=torch.float32).reshape(5, 24)
+    for limit in (0, 1, 4, 5):
+        found, expected = torch.full((5, 24), -1.0), torch.full((5, 24), -1.0)
+        expected[:limit] = 2 * x[:limit]
+        expected[1:2] += 1.0 * (sides and limit > 1)
+        kernel(x, found, limit)
+        assert torch.equal(found, expected), limit
+
+
+@jit
+def copied_up_to(X, Y, rows: int = 2):
+    M, N = T.const("M, N")
+    X: T.Tensor((M, N), "float32")
+    Y: T.Tensor((M, N), "float32")
+    with T.Kernel(4, threads=2) as b:
+        if b * rows >= M:
+            return
+        x = T.alloc_shared((rows, N), "float32")
+        T.copy(X[b * rows, 0], x)
+        T.copy(x, Y[b * rows, 0])
+
+
+def test_a_return_in_an_eager_kernel() -> None:
+    for rows in (1, 3, 8):
+        x, y = torch.randn(rows, 16), torch.zeros(rows, 16)
+        copied_up_to(x, y)
+        assert torch.equal(x, y)

@@ -223,3 +223,29 @@ def test_conditional_expressions_choose_while_tracing(show):
             A[1] = T.if_then_else(cid > 1, cid, 7)
 
     assert show(k) == ["$A[0] = 1", "$A[1] = select(%cid > 1, %cid, 7)"]
+
+
+def test_a_return_ends_a_block(show):
+    """The rest of the launch moves to the paths without it."""
+
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32"), n: T.int32):
+        with T.Kernel(4) as (cid, vid):
+            if FLAG and cid >= n:
+                A[0] = 1
+                return
+            A[1] = 2
+            if not FLAG:
+                return
+            A[2] = 3
+            return
+            A[3] = 4
+
+    assert show(k) == [
+        "if %cid >= %n {",
+        "  $A[0] = 1",
+        "} else {",
+        "  $A[1] = 2",
+        "  $A[2] = 3",
+        "}",
+    ]

@@ -108,6 +108,39 @@ def test_all_names_of_a_module(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert code == 0 and "4:5: lowered: T.get_lane_idx" in text and text.count("\n") == 2
 
 
+TRITON = """\
+import triton
+from triton import language as tl
+
+@triton.jit
+def k(x_ptr, n, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    y = tl.exp(x) / tl.max(tl.where(x > 0, x, tl.zeros((BLOCK,), tl.float32)), axis=0)
+    tl.inline_asm_elementwise(y)
+"""
+
+
+def test_names_of_triton(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each has what to write instead, by element where it computes a value."""
+    code, text = listed(TRITON, tmp_path / "of_triton.py", capsys, "--json")
+    write = {n["name"]: n["write"] for n in json.loads(text)["names"]}
+    assert code == 1
+    assert "docs/use/coming_from_triton.md" in write["triton"]
+    assert {name: instead for name, instead in write.items() if name != "triton"} == {
+        "triton.jit": "write T.jit",
+        "tl.constexpr": "make it a parameter of the Python function around the kernel",
+        "tl.load": "write T.copy(X[row, column], tile), with tile = T.alloc_shared(shape, dtype)",
+        "tl.arange": "name the first element: T.copy(X[start], tile); for the numbers themselves "
+        "write T.tile.createvecindex(dst, first)",
+        "tl.exp": "write T.exp(x)",
+        "tl.max": "write T.reduce_max(buffer, out, dim=-1)",
+        "tl.where": "write T.if_then_else(condition, x, y)",
+        "tl.zeros": "allocate with T.alloc_shared(shape, dtype), then T.tile.clear(dst)",
+        "tl.float32": "write T.float32",
+        "tl.inline_asm_elementwise": "",
+    }
+
+
 def test_no_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "broken.py"
     path.write_text("def k(:\n")

@@ -51,7 +51,7 @@ def test_the_page_has_the_charts() -> None:
     page = parse(report_page(with_loops(LOOP, ONE_STAGE)))
     section = page.one("section", id="loops")
     assert len(section.all("svg")) == 2 and len(section.all("rect")) == 3 + 4 * 3
-    assert "2 stages; a new round begins every 250 cycles" in section.words()
+    assert "2 stages; a new iteration begins every 250 cycles" in section.words()
     assert "One stage, because a break leaves the loop (line 3)." in section.words()
     assert not parse(report_page(small_run())).all("section", id="loops")
 

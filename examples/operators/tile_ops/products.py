@@ -220,6 +220,12 @@ def recommended(sizes: Sizes) -> Tiles:
     return product_tiles(sizes.M, sizes.N, sizes.K, sizes.dtype())
 
 
+def recommended_for_batch(sizes: Sizes) -> Tiles:
+    """Those for all rows of the batch together, with no more rows than one product has."""
+    rows, *others = product_tiles(sizes.B * sizes.M, sizes.N, sizes.K, sizes.dtype())
+    return min(rows, -(-sizes.M // 16) * 16), *others
+
+
 def recommended_for_two(sizes: Sizes) -> Tiles:
     """Tiles of two products at a time, which share l0c."""
     rows = 1 << (max(sizes.M, 16) - 1).bit_length()
@@ -352,8 +358,9 @@ OPERATORS = (
     ),
     operator(
         "batched_gemm(a: T[B, M, K], b: T[B, K, N]) -> T[B, M, N]", TYPES,
-        kernel=lambda s, t: batched_gemm(s.M, s.N, s.K, s.dtype(), *t), tiles=recommended,
-        choices=_choices, reference=lambda a, b: a @ b, summary="a product for each of a batch",
+        kernel=lambda s, t: batched_gemm(s.M, s.N, s.K, s.dtype(), *t),
+        tiles=recommended_for_batch, choices=_choices, reference=lambda a, b: a @ b,
+        summary="a product for each of a batch",
         rules=RULES, bound="matrix units", backward=_of_batched,
         cases=tuple(Case((), {"B": 3, **c.sizes}) for c in CASES[:2]),
         workload=Case((), {"B": 6, "M": 1024, "N": 1024, "K": 1024, "T": "float16"}),

@@ -59,7 +59,7 @@ def _top_k_tiles(sizes: Sizes) -> Tiles:
 
 
 def _route(s: Sizes, t: Tiles) -> Any:
-    return example("top_k_routing").route(s.M, s.D, s.E, s.k, *t, dtype=s.dtype())
+    return example("top_k_routing").route(s.M, s.D, s.E, s.k, *t, dtype=s.dtype(), packed=False)
 
 
 def _route_tiles(sizes: Sizes) -> Tiles:

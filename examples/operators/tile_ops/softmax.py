@@ -23,7 +23,7 @@ from .tiles import BLOCK, CORES, UB_BYTES, nearby_rows, padded, row_tiles, wides
 AUTOMATIC = {T.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
 TYPES = {"T": FLOATS}
 LOWEST = -3.0e38  # not -inf: the difference of two of them is NaN
-COLUMNS = 2048  # of a row of logits at a time
+COLUMNS = (4096, 2048, 1024)  # of a row of logits at a time
 
 
 @T.jit(out_idx=[-1], pass_configs=AUTOMATIC)
@@ -239,9 +239,11 @@ def _rows(row_bytes: Callable[[Sizes], int], limit: int) -> dict[str, Any]:
 
 
 def _chunk_tiles(sizes: Sizes) -> Tiles:
-    columns = min(COLUMNS, padded(sizes.N))
-    width = 4 if sizes.dtype() == "float32" else 2
-    return row_tiles(sizes.rows, columns * (2 * width + 8), 16)[0], columns
+    """Up to 16 rows, so that a reduction takes several at once, then as many columns as fit."""
+    of_column = (2 * (4 if sizes.dtype() == "float32" else 2) + 8) // 2
+    (rows,) = row_tiles(sizes.rows, COLUMNS[-1] * 2 * of_column, 16)
+    columns = next(c for c in COLUMNS if rows * c * of_column <= UB_BYTES)
+    return rows, min(columns, padded(sizes.N))
 
 
 def _chunk_choices(sizes: Sizes) -> list[Tiles]:
@@ -249,7 +251,7 @@ def _chunk_choices(sizes: Sizes) -> list[Tiles]:
     return [
         (rows, columns)
         for rows in (4, 8, 16, 32)
-        for columns in (1024, 2048, 4096)
+        for columns in COLUMNS
         if rows // 2 * columns * (2 * width + 8) <= UB_BYTES
     ]
 

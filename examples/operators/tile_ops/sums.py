@@ -111,10 +111,13 @@ def _running(s: Sizes, t: Tiles) -> Any:
 
 
 def _columns(sizes: Sizes) -> Tiles:
-    """Columns so that each core has a block, and rows of them that fit."""
-    columns = 64
-    while columns < 512 and columns * 2 * CORES <= sizes.N:
-        columns *= 2
+    """Columns so that the core with most has fewest, the widest of equal ones, and rows of them
+    that fit."""
+
+    def most(columns: int) -> int:
+        return -(-sizes.N // (columns * CORES)) * columns
+
+    columns = min((512, 256, 128, 64), key=most)
     rows = 4
     while rows < 64 and rows < sizes.M and rows * 2 * columns * 16 <= 2 * UB_BYTES:
         rows *= 2

@@ -238,7 +238,7 @@ def slot_held_for_two_rounds(rounds: int | None) -> Func:
 
 @case((X,), (ROW,), lambda x, n: (3 * total(x, n),))
 def slots_count_through_two_loops(rounds: int | None) -> Func:
-    """The inner loop has an odd number of rounds, so the outer one changes whose turn it is."""
+    """The inner loop has an odd trip count, so the outer one changes whose turn it is."""
 
     @T.prim_func
     def k(X: Rows, Y: Row, n: T.int32):

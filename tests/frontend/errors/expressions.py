@@ -92,7 +92,7 @@ def slice_with_a_step():
         with T.Kernel(1) as (cid, vid):
             a = T.alloc_ub((4, 16), "int32")
             T.tile.fill(a[0, ::2], 0)
-            #                ^ slice-step: a slice of `a` has a step | slices take every element: copy or compute whole runs
+            #                ^ slice-step: a slice of `a` has a step | a slice takes every element; to pick some, assign them to a tile in T.Parallel: y[r, i] = a[r, 2 * i]
 
 
 def float_index():

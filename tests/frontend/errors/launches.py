@@ -405,7 +405,7 @@ def swizzle_alone_skips_no_round_outside_a_loop():
     def k(A: T.Tensor((64,), "int32")):
         with T.Kernel(16) as (cid, vid):
             T.use_swizzle(cid, 64, 64, 64, 16, 16, in_loop=True)
-          # ^ swizzle-statement: T.use_swizzle stands alone, but in_loop=True skips the rest of a round, and this is not the body of a loop | assign what it gives: `tile = T.use_swizzle(...)`
+          # ^ swizzle-statement: T.use_swizzle stands alone, but in_loop=True skips the rest of an iteration, and this is no body of a loop | assign what it gives: `tile = T.use_swizzle(...)`
             A[cid] = 1
 
 

@@ -11,7 +11,7 @@ def break_statement():
         with T.Kernel(1) as (cid, vid):
             for i in [0, 1]:
                 break
-              # ^ outside-loop: `break` leaves a loop that is written out round by round | loop with T.serial
+              # ^ outside-loop: `break` leaves a loop that is written out iteration by iteration | loop with T.serial
 
 
 def continue_statement():
@@ -245,3 +245,14 @@ def constant_while():
             while True:
             #     ^ loop-condition: the condition of `while` is the Python number True, expected a runtime condition | a loop with a known count is `for i in T.serial(n)`
                 A[0] = 1
+
+
+def return_in_a_loop():
+    @T.prim_func
+    def k(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1) as (cid, vid):
+            for i in T.serial(4):
+                if i == cid:
+                    return
+                  # ^ unsupported-syntax: `return` in a loop or a scope is not supported in a kernel | put the statements that it skips into an `else`; `break` leaves a loop
+                A[i] = 1

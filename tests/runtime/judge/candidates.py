@@ -137,6 +137,11 @@ def _wrong() -> Iterator[JudgeCandidate]:
             if op != other and (op, other) != ("min", "max"):
                 text = binary(op) + reference(f"({body})") + CALL
                 yield JudgeCandidate(f"wrong-{op}-for-{other}", text, "wrong", _QUICK)
+    for result, verdict in (("a + b", "wrong"), ("a.add_(b)", "right")):
+        # Right results, and an input that the kernel overwrites.
+        text = binary().replace("C[row, 0])", "C[row, 0])\n                T.copy(a, A[row, 0])")
+        name = f"overwritten-input-{verdict}"
+        yield JudgeCandidate(name, text + reference(result) + CALL, verdict, _QUICK)
 
 
 def _wrong_at_an_edge() -> Iterator[JudgeCandidate]:

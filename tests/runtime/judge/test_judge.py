@@ -130,6 +130,16 @@ def test_a_finding_is_told_at_its_line(server: JudgeServer) -> None:
 
 
 @pytest.mark.exhaustive
+def test_the_reason_of_a_hang_is_the_wait(server: JudgeServer) -> None:
+    """A race comes before it in the text and in the findings."""
+    copy = "T.copy(a, C[row, 0])"
+    waits = f'{copy}\n                T.wait_flag("v", "mte3", 3)'
+    answer = judged(server, binary(barrier=False).replace(copy, waits) + SUM + CALL, **QUICK)
+    assert answer["verdict"] == "hang" and answer["findings"][0]["kind"] == "race"
+    assert answer["reason"].startswith("given case: flag-wait-without-set: ")
+
+
+@pytest.mark.exhaustive
 def test_seeds_make_the_same_case_again(server: JudgeServer) -> None:
     wrong = binary("sub") + SUM + CALL
     first, second, other = (judged(server, wrong, **QUICK, seed=seed) for seed in (5, 5, 6))

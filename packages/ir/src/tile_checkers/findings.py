@@ -227,7 +227,7 @@ class BlockFindings(Findings):
             op.loc,
             "cross-flag-overflow",
             f"counter {counter[1]} of {NAMES[counter[0]]} may pass {limit}: nothing makes the "
-            f"set here come after the waits{line} of so many rounds ago",
+            f"set here come after the waits{line} of so many iterations ago",
             "let the core that waits answer by a flag of its own, and wait for that here",
         )
 
@@ -269,7 +269,7 @@ class BlockFindings(Findings):
         self.growing = True
         self.found["rises", loop.loc] = _unproved(
             loop.loc,
-            "a counter rises with every round of this loop",
+            "a counter rises with every iteration of this loop",
             "let the core that waits answer by a flag of its own",
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tile_ir import (
     OPS,
     ZERO,
@@ -51,7 +53,7 @@ def check_written(func: Func, target: Target) -> Func:
         for region, access in accesses(op) if op.opdef.effect is Effect.DATA else ():
             buffer = region.buffer
             if not _gives(op, access) and buffer in roots and roots[buffer] not in written:
-                raise _never_written(op, buffer, _declared_name(buffer, func.launch.allocs))
+                raise _never_written(op, buffer, _declared_name(buffer, func))
     return _filled(func) if Automatic.CORES in func.automatic else func
 
 
@@ -86,10 +88,16 @@ def _gives(op: Op, access: Access) -> bool:
     return access.writes and not (access is Access.READ_WRITE and overwriting(op) is False)
 
 
-def _declared_name(buffer: Buffer, allocs: tuple[Alloc, ...]) -> str:
-    """The name in the source of a buffer that may be the part of a tile in another memory."""
-    beside = (a.buffer.name for a in allocs if a.buffer.loc == buffer.loc)
-    return min((n for n in beside if buffer.name.startswith(f"{n}_")), key=len, default=buffer.name)
+def _declared_name(buffer: Buffer, func: Func) -> str:
+    """The name in the source of a buffer that may be the part of a tile in another memory: the
+    longest one at its declaration that the name of the buffer begins with."""
+    lines = func.sources.get(buffer.loc.file, "").splitlines()
+    declared = set(re.findall(r"\w+", "".join(lines[buffer.loc.line - 1 : buffer.loc.line])))
+    beside = (a.buffer for a in func.launch.allocs if a.buffer.loc == buffer.loc)
+    declared |= {other.name for other in beside if other is not buffer}
+    words = buffer.name.split("_")
+    parts = ("_".join(words[:count]) for count in range(len(words), 0, -1))
+    return next((part for part in parts if part in declared), buffer.name)
 
 
 def _never_written(op: Op, buffer: Buffer, name: str) -> KernelError:

@@ -70,8 +70,8 @@ def _short_of_memory(schedule: Schedule) -> Diagnostic:
     memories = " and ".join(dict.fromkeys(b.memory.value for b in schedule.short))
     return Diagnostic(
         "pipeline-versions",
-        f"rounds of this loop overlap less than its stages allow: {memories} has no room for all "
-        f"versions of the values passed between pipes ({found})",
+        f"iterations of this loop overlap less than its stages allow: {memories} has no room for "
+        f"all versions of the values passed between pipes ({found})",
         schedule.loop.loc,
         "smaller tiles, or fewer stages",
         "warning",

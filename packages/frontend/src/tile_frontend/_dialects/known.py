@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from tile_frontend._dialects.dialect import Dialect
-from tile_frontend._dialects.foreign_names import written_here
+from tile_frontend._dialects.foreign_names import element_here, reduced_here, written_here
 from tile_frontend._dialects.tilelang import TILELANG
 from tile_frontend._dialects.tilelang_ascend import TILELANG_ASCEND
 from tile_frontend._dialects.tilelang_next_chip import TILELANG_NEXT_CHIP
@@ -110,3 +110,11 @@ def advice(module: str, name: str) -> str | None:
     found = (d.removed.get(namespace, {}).get(name) for d in DIALECTS)
     known = next((text for text in found if text), None)
     return known or (TRITON_NAMES.get(name) if not namespace else None) or written_here(name)
+
+
+def triton_here(name: str, language: Collection[str]) -> str:
+    """The text to write instead of a name of Triton, whose tiles are values: elements of
+    `T.Parallel` here. `language` has our names; empty if no table has it."""
+    found = TRITON_NAMES.get(name) or (element_here(name) if name not in ("max", "min") else None)
+    same = f"write T.{name}" if name in language else ""
+    return found or reduced_here(name) or same

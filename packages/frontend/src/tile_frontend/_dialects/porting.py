@@ -22,15 +22,18 @@ from tile_frontend._dialects.gpu_names import (
     stops,
 )
 from tile_frontend._dialects.imported_modules import import_table
-from tile_frontend._dialects.known import advice
+from tile_frontend._dialects.known import advice, triton_here
 from tile_frontend._dialects.name_groups import NameGroup
 from tile_ir import did_you_mean
 from tile_ir.quick_dataclasses import dataclass
 
+_REWRITE = "write each kernel with `import tile_frontend as T`: docs/use/coming_from_triton.md"
 Outcome = Literal["error", "no effect", "lowered"]
 ORDER: tuple[Outcome, ...] = ("error", "no effect", "lowered")
 _LANGUAGE = ("tilelang.language", "tilelang.ascend.language", "tile_frontend")
-_PACKAGES = ("tilelang", "tvm")
+_PACKAGES = ("tilelang", "tvm", "triton")
+# Names of Triton are looked up among ours, which say what to write instead.
+_TRITON = ("triton", "triton.language")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,11 @@ def _uses(tree: ast.Module, bound: Mapping[str, str]) -> Iterator[PortedName]:
             reached = _name_in_language(node, bound)
             if reached is not None and reached[1] != "tile":
                 yield from _became(_position(node), *reached)
+            module, _, name = _place(node, bound).rpartition(".")
+            if module in _TRITON and name != "language":
+                instead = triton_here(name, dir(import_module("tile_frontend")))
+                shown = ast.unparse(node)
+                yield PortedName(*_position(node), shown, "error", "a name of Triton", instead)
         if isinstance(node, ast.Call) and _name_in_language(node.func, bound) is not None:
             yield from _arguments(node)
 
@@ -214,7 +222,8 @@ def _imports(tree: ast.Module) -> Iterator[PortedName]:
             if group is not None:
                 yield PortedName(*position, name, "error", group.says, group.write)
             elif module not in modules:
-                yield PortedName(*position, module, "error", "the module is not provided")
+                instead = _REWRITE if module in _TRITON else ""
+                yield PortedName(*position, module, "error", "the module is not provided", instead)
             elif not _has(module, name):
                 says = f"{module} has no such name here"
                 instead = did_you_mean(name, modules[module]) or ""

@@ -155,8 +155,11 @@ class KernelEvaluator(StatementEvaluator):
         return self.finish(node)
 
     def _Return(self, stmt: ast.Return) -> Any:
-        what = "`return`" if stmt.value is None else "`return` of a value"
-        self.unsupported(what, stmt, "write results to a buffer that is passed in")
+        if stmt.value is None:
+            hint = "put the statements that it skips into an `else`; `break` leaves a loop"
+            self.unsupported("`return` in a loop or a scope", stmt, hint)
+        hint = "write results to a buffer that is passed in"
+        self.unsupported("`return` of a value", stmt, hint)
 
     def finish(self, node: ast.FunctionDef) -> Func | LaunchSequence:
         """The traced function, once all of its text is evaluated."""

@@ -204,6 +204,8 @@ class EagerEvaluator(KernelEvaluator):
         self._declare(arg, declared)
 
     def _Return(self, stmt: ast.Return) -> None:
+        if stmt.value is None and not self.scope.is_whole_function():
+            super()._Return(stmt)
         value = None if stmt.value is None else self.evaluate(stmt.value)
         several = isinstance(value, (tuple, list))
         tiles = (
@@ -219,6 +221,12 @@ class EagerEvaluator(KernelEvaluator):
             hint = "return every tensor that T.empty makes, each once"
             self.fail("not-an-output", message, stmt, hint)
         self.returned, self.returned_several = tiles, several
+
+    def _unknown_name(self, node: ast.Name) -> NoReturn:
+        if any(a.arg == node.id for a in self.arguments):
+            hint = f"write `{node.id}: T.Tensor(shape, dtype)` above the launch"
+            self.fail("parameter-type", f"the tensor `{node.id}` has no declared shape", node, hint)
+        super()._unknown_name(node)
 
     def finished(self) -> Func | LaunchSequence:
         """The kernel, with its parameters in the order of the signature and the outputs behind."""

@@ -1,4 +1,4 @@
-"""Write `continue` and `T.thread_return()` as branches: the rest of a loop's body moves to the
+"""Write `continue`, `return` and `T.thread_return()` as branches: the rest of a body moves to the
 paths without them.
 
     if a: b; continue          if a: b
@@ -73,7 +73,7 @@ def _goes_on(body: Statements) -> bool:
 
 
 def with_returns(body: Statements) -> Statements:
-    """The body of a launch with `continue` for `T.thread_return()`, outside of loops."""
+    """The body of a launch with `continue` for a return that ends a block, outside of loops."""
     if not any(_is_return(n) for s in body for n in ast.walk(s)):
         return body
     return [_with_returns(stmt) for stmt in body]
@@ -90,6 +90,8 @@ def _with_returns(stmt: ast.stmt) -> ast.stmt:
 
 def _is_return(node: ast.AST) -> bool:
     match node:
+        case ast.Return(value=None):
+            return True
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="thread_return"), args=[])):
             return True
     return False

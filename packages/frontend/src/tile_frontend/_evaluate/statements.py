@@ -130,7 +130,7 @@ class StatementEvaluator(ThreadEvaluator):
             why = (
                 "no name here is the index of the block"
                 if name is None
-                else "in_loop=True skips the rest of a round, and this is not the body of a loop"
+                else "in_loop=True skips the rest of an iteration, and this is no body of a loop"
             )
             hint = "assign what it gives: `tile = T.use_swizzle(...)`"
             self.fail("swizzle-statement", f"T.use_swizzle stands alone, but {why}", stmt, hint)
@@ -249,7 +249,7 @@ class StatementEvaluator(ThreadEvaluator):
 
     def _Break(self, stmt: ast.Break) -> None:
         if not self.trace.loop_depth:
-            message = "`break` leaves a loop that is written out round by round"
+            message = "`break` leaves a loop that is written out iteration by iteration"
             self.fail("outside-loop", message, stmt, "loop with T.serial")
         self.guarded(stmt, self.trace.emit_pending, loop_break())
 
@@ -296,7 +296,7 @@ class StatementEvaluator(ThreadEvaluator):
         expansion of a macro does; leaving an outer loop from here would leave it for all
         iterations."""
         if len(items) > MOST_ROUNDS:
-            message = f"a loop over a Python container has more than {MOST_ROUNDS} rounds, and "
+            message = f"a loop over a Python container has more than {MOST_ROUNDS} iterations, and "
             message += "each is written out"
             self.fail("loop-bound", message, stmt.iter, "loop with T.serial")
         expansion, depth = self.expansion, self.trace.loop_depth
@@ -347,15 +347,15 @@ class StatementEvaluator(ThreadEvaluator):
         return ast.copy_location(ast.Tuple([first, second], ast.Store()), first)
 
     def _body(self, frame: Frame, stmt: ast.With) -> Returned | None:
-        """Evaluate the body of a frame. In a launch, statements behind `T.thread_return()` move to
-        the paths that reach them."""
-        if not isinstance(frame, KernelFrame) or not self.trace.python_names:
+        """Evaluate the body of a frame. In a launch, statements behind a `return` move to the paths
+        that reach them."""
+        if not isinstance(frame, KernelFrame):
             return self.run(stmt.body)
         body = without_continue(with_returns(stmt.body))
         if body is None:
-            hint = "put what is skipped into an `else`"
-            self.unsupported("a launch with so many ways to T.thread_return", stmt, hint)
-        return self.run(self.with_thread_loops(body))
+            hint = "put the statements that a `return` skips into an `else`"
+            self.unsupported("a launch with so many paths to a `return`", stmt, hint)
+        return self.run(self.with_thread_loops(body) if self.trace.python_names else body)
 
     def _inside(
         self, frame: Frame, target: ast.expr | None, place: ast.expr | None, stmt: ast.stmt,

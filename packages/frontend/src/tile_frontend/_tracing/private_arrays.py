@@ -126,7 +126,7 @@ class PrivateArrays:
             handed = isinstance(stmt, Store) and stmt.buffer in columns
             if not handed and (array in _reads(stmt)):
                 message = f"`{array.name}` is read here before T.Parallel assigns it, where each "
-                message += "element has one of its own, and the next round would read that"
+                message += "element has one of its own, and the next iteration would read that"
                 raise Fault("private-array", message, "keep it in a fragment")
 
     def _new_column(

@@ -135,7 +135,7 @@ def _check_not_negative(buffer: Buffer, number: int, position: int) -> None:
 
 def _slice(buffer: Buffer, value: slice, position: int) -> Slice:
     if value.step is not None and python_number(value.step) != 1:
-        hint = "slices take every element: copy or compute whole runs"
+        hint = _picked_elements(buffer, value, position)
         raise Fault("slice-step", f"a slice of `{buffer.name}` has a step", hint, position)
     size = buffer.shape[position]
     start = Const(0) if value.start is None else _bound(buffer, value.start, position)
@@ -152,6 +152,19 @@ def _slice(buffer: Buffer, value: slice, position: int) -> Slice:
         message += f"{limit} elements"
         raise Fault("index-range", message, f"a slice stops at {limit} at most", position)
     return Slice(start, extent)
+
+
+def _picked_elements(buffer: Buffer, value: slice, position: int) -> str:
+    """The hint that takes every element of a slice with a step."""
+    start, step = (python_number(n) for n in (value.start, value.step))
+    index = f"{'step' if step is None else step} * i"
+    if value.start is not None:
+        index = f"{'start' if start is None else start} + {index}"
+    before, behind = "r, " * position, ", c" * (len(buffer.shape) - position - 1)
+    return (
+        "a slice takes every element; to pick some, assign them to a tile in T.Parallel: "
+        f"y[{before}i{behind}] = {buffer.name}[{before}{index}{behind}]"
+    )
 
 
 def _bound(buffer: Buffer, value: Any, position: int) -> Expr:

@@ -179,5 +179,5 @@ def _unfit_loops(found: Relations) -> Iterator[tuple[Node, Reason]]:
     for loop, memories in written.items():
         if Memory.GM in memories and len(memories) > 1:
             name = f"the loop over `{loop.var.name}`"
-            text = f"{name} has an odd number of rounds and stores both to gm and to ub"
+            text = f"{name} has an odd trip count and stores both to gm and to ub"
             yield loop, Reason(loop.loc, text)

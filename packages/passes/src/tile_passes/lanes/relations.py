@@ -184,7 +184,7 @@ def _body(
 def _loop(loop: For, found: Relations) -> None:
     count, name = trips(loop), f"the loop over `{loop.var.name}`"
     if count is None:
-        found.keep_whole(loop, loop.loc, f"{name} has no number of rounds, from 0 on, known now")
+        found.keep_whole(loop, loop.loc, f"{name} has no trip count, from 0 on, known now")
     elif loop.kind not in SPLITTABLE:
         found.keep_whole(loop, loop.loc, f"{name} is {loop.kind.value}")
     found.sizes[loop] = count or 0

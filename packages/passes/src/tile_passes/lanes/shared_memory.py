@@ -232,7 +232,7 @@ def _meeting(buffer: Buffer, accesses: list[SharedAccess]) -> Conflict | None:
     first = next(a for a in accesses if a.touch.access.writes)
     for other in accesses:
         if other.share is not None and not other.share.exact:
-            text = f"its rows of `{buffer.name}` meet those of other rounds"
+            text = f"its rows of `{buffer.name}` meet those of other iterations"
             return Conflict(other.node, Reason(other.loc, text))
         reads = other.touch.access is Access.READ
         if other is first:

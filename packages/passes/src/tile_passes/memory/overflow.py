@@ -89,7 +89,7 @@ def overflow_by_versions(
     tables = "\n".join(table_of_versions(func, m, versions, target) for m in memories)
     return KernelError(
         "memory-overflow",
-        f"{names} has no room for the rounds in flight at a time\n{tables}",
+        f"{names} has no room for the iterations in flight at a time\n{tables}",
         loop.loc,
         "smaller tiles, or fewer stages",
     )

@@ -28,7 +28,7 @@ def place(tree: Tree, plan: Plan, edges: Iterable[Edge]) -> Plan:
             continue
         ops = ops_for(tree, plan.closed, edge)
         if there.issuperset(ops):
-            reason = replace(ops[0].reason, why="a flag for it does not order all rounds")
+            reason = replace(ops[0].reason, why="a flag for it does not order all iterations")
             ops = (Barrier(Pipe.ALL, edge.later.item.block, edge.later.item.position, reason),)
         for op in ops:
             placed.setdefault(op, []).append(edge)

@@ -7,7 +7,9 @@ from tile_ir import For, Given, KernelError, Let, Loc, Stmt
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
 from tile_passes.pipelining.modulo_schedule import Arrangement, broken
 
-_HINT = "`order` is each statement's place in a new round, `stage` how many rounds it is behind"
+_HINT = (
+    "`order` is each statement's place in a new iteration, `stage` how many iterations it is behind"
+)
 
 
 def given_order(iteration: Iteration) -> Arrangement:
@@ -20,7 +22,7 @@ def given_order(iteration: Iteration) -> Arrangement:
     if wrong is None:
         return found
     first, then, distance, buffer = wrong
-    rounds = "of a round before" if distance else "of a round"
+    rounds = "of an earlier iteration" if distance else "of an iteration"
     raise KernelError(
         "loop-schedule",
         f"line {_loc(then).line} comes after line {_loc(first).line} {rounds}, as both use "

@@ -216,7 +216,7 @@ class _CorePlanner:
         if best.times.whole >= STAGE_WORTH * alone.whole:
             return replace(
                 best, arrangement=text, versions={}, times=alone, text=alone, asked=1,
-                why="rounds that overlap are not faster",
+                why="overlapping iterations are not faster",
             )  # fmt: skip
         for stages in range(3, self.most_stages() + 1):
             versions = self.versions_in_text(stages)

@@ -29,20 +29,20 @@ def other_rounds(name: str, loops: LoopsInStep) -> KernelError:
     verb = "may not" if loops.unknown else "do not"
     return KernelError(
         "handover-rounds",
-        f"`{name}` is written in every round of this loop and read in every round of the loop "
-        f"in line {y.loc.line}, but they {verb} run equally often "
+        f"`{name}` is written in every iteration of this loop and read in every iteration of the "
+        f"loop in line {y.loc.line}, but they {verb} run equally often "
         f"({_rounds(x)} and {_rounds(y)})",
         x.loc,
-        "give both loops the same bounds, or the workspace a place for every round",
+        "give both loops the same bounds, or the workspace a place for every iteration",
     )
 
 
 def other_guards(name: str, loops: LoopsInStep) -> KernelError:
     return KernelError(
         "handover-guards",
-        f"`{name}` is written in every round of this loop and read in every round of the loop "
-        f"in line {loops.reader.loc.line}, but the branches around the loops may not be taken "
-        "together",
+        f"`{name}` is written in every iteration of this loop and read in every iteration of the "
+        f"loop in line {loops.reader.loc.line}, but the branches around the loops may not be "
+        "taken together",
         loops.writer.loc,
         "put both loops under the same conditions, of values that nothing changes, and what only "
         "one core does under a condition inside its loop",
@@ -52,9 +52,9 @@ def other_guards(name: str, loops: LoopsInStep) -> KernelError:
 def later_round(first: GmAccess, then: GmAccess) -> KernelError:
     return KernelError(
         "handover-unclear",
-        f"the loops of both cores hand values over in every round, so they run together, but in "
-        f"line {then.stmt.loc.line} `{then.buffer.name}` is used at places that line "
-        f"{first.stmt.loc.line} comes to in later rounds",
+        "the loops of both cores hand values over in every iteration, so they run together, but "
+        f"in line {then.stmt.loc.line} `{then.buffer.name}` is used at places that line "
+        f"{first.stmt.loc.line} comes to in later iterations",
         then.stmt.loc,
         f"use `{then.buffer.name}` in a loop of its own behind both",
     )

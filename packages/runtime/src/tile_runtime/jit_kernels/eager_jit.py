@@ -18,6 +18,7 @@ from tile_runtime.jit_kernels.factory_calls import memo_key, place_of, refuse_gr
 from tile_runtime.jit_kernels.factory_members import compile_calls
 from tile_runtime.jit_kernels.kernel import JITKernel
 from tile_runtime.jit_kernels.kernel_name import call_name
+from tile_runtime.launcher.scalar_arguments import article, as_tensor, is_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,11 @@ class EagerJit:
                 name = self.eager.fn.__name__
                 raise KernelError("jit-argument", f"call of `{name}`: {error}") from None
         bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            if is_array(value):
+                with told_at(*place_of(self.eager.fn)):
+                    what = f"argument `{name}` is {article(value)}, expected a tensor of torch"
+                    raise KernelError("call-type", what, hint=as_tensor(name, value))
         return dict(bound.arguments), named
 
     def _compiled(

@@ -15,6 +15,7 @@ from tile_frontend._tracing.scalars import Scalar
 from tile_frontend._tracing.source import display_name
 from tile_ir import KernelError, Loc
 from tile_ir.switches import switch
+from tile_runtime.launcher.scalar_arguments import is_array
 
 # An annotation that was not evaluated.
 _TENSOR = re.compile(r"\bT\.Tensor\s*[(\[]")
@@ -83,7 +84,9 @@ def memo_key(factory: Factory, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         raise UnhashableArgument(
             "jit-argument",
             f"argument {where} of `{name}` is a {type(value).__name__}, which can not be hashed",
-            hint="kernels are remembered by their arguments: pass a tuple, a number or a string",
+            hint="a factory takes sizes, and the kernel that it returns takes tensors"
+            if is_array(value)
+            else "kernels are remembered by their arguments: pass a tuple, a number or a string",
         ) from None
     return key
 

@@ -61,9 +61,14 @@ def _wrong_type(value: Any, dtype: DType, name: str) -> NoScalar:
     return NoScalar("call-type", f"is {article(value)}, expected {expected}", hint)
 
 
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of NumPy or one like it, and no number of theirs."""
+    return hasattr(value, "__array_interface__") and value.__hash__ is None
+
+
 def as_tensor(name: str, value: Any) -> str | None:
     """Return the hint that makes a tensor of an array or a list."""
-    if hasattr(value, "__array_interface__"):
+    if is_array(value):
         return f"pass `torch.from_numpy({name})`"
     return f"pass `torch.tensor({name})`" if isinstance(value, (list, tuple)) else None
 

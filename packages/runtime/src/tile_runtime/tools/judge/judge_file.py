@@ -231,6 +231,7 @@ class _JudgedFile:
             {
                 **{n: v for n, v in run.inputs[case].items() if n in ("recipe", "seed", "named")},
                 "number": [run.number, case],
+                "returned": run.outcomes[case]["returned"],
             }
             for run in runs
             for case in run.results

@@ -65,10 +65,15 @@ def _case_of(request: JudgeRequest, observed: Observed, run: KernelRun, number: 
         results = compared_results(run, number, len(expected))
     except (ValueError, TypeError, KeyError) as error:
         return JudgedCase(*case, "wrong", f"the results can not be read: {error}")
-    compared = compare_results(results, expected, request.rtol, request.atol)
-    verdict = "right" if compared.right else "wrong"
+    tolerance = request.rtol, request.atol
+    compared = compare_results(results, expected, *tolerance)
+    verdict, message = "right" if compared.right else "wrong", compared.message
+    returned = slice(outcome["returned"])
+    own = compare_results(results[returned], expected[returned], *tolerance)
+    if message and outcome["returned"] and own.right:
+        message = f"{_written_text(about['recipe'])} differ from those of the reference: {message}"
     return JudgedCase(
-        *case, verdict, compared.message, True, compared.mismatched, compared.elements,
+        *case, verdict, message, True, compared.mismatched, compared.elements,
         compared.max_error,
     )  # fmt: skip
 
@@ -79,6 +84,12 @@ def compared_results(run: KernelRun, number: int, count: int) -> list[tuple[str,
     outcome = run.outcomes[number]
     results = unpacked(outcome["outputs"], run.results[number])
     return results[: outcome["returned"]] if count == outcome["returned"] else results
+
+
+def _written_text(recipe: Sequence[Mapping[str, Any]]) -> str:
+    """The inputs that the kernel writes, in words."""
+    names = [f"`{one['name']}`" for one in recipe if one.get("written")]
+    return f"the inputs {', '.join(names)} that the kernel writes"
 
 
 def _recipe_text(recipe: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

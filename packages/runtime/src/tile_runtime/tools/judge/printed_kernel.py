@@ -18,6 +18,7 @@ from tile_runtime.jit_kernels.jit_compile import (
 )
 from tile_runtime.jit_kernels.kernel import JITKernel, printed
 from tile_runtime.jit_kernels.sequence_kernel import SequenceKernel
+from tile_runtime.launcher.scalar_arguments import article
 
 _SETS = ("automatic", "unless_ordered", "for_speed", "kept")
 _MOST_LAUNCHES = 64
@@ -145,6 +146,6 @@ def no_kernel(name: str, found: object) -> KernelError:
     """The error for what is no kernel where one is expected."""
     return KernelError(
         "no-kernel",
-        f"`{name}` is a {type(found).__name__}, expected a kernel, or a factory that returns one",
+        f"`{name}` is {article(found)}, expected a kernel, or a factory that returns one",
         hint="name a function with @T.prim_func, or one that returns it",
     )

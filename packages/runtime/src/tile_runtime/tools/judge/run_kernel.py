@@ -150,7 +150,9 @@ def _run_case(
         findings = [finding_data(each) for each in found_by(error)]
         slugs = {str(finding["kind"]) for finding in findings}
         outcome = "hang" if slugs & _HANGS else "slow" if slugs & _SLOW else "finding"
-        message = f"{error.slug}: {error.message}"[:1000]
+        decisive = {"hang": _HANGS, "slow": _SLOW}.get(outcome, frozenset({error.slug}))
+        told = (f"{one['kind']}: {one['message']}" for one in findings if one["kind"] in decisive)
+        message = next(told, f"{error.slug}: {error.message}")[:1000]
         send({**ran, "outcome": outcome, "findings": findings, "message": message})
         return slugs
     except IRError as error:

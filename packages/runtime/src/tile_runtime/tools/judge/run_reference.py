@@ -31,7 +31,9 @@ def run_reference(request: dict[str, Any], data: bytes, send: Send) -> None:
                 if "named" in case
                 else make_inputs(recipe, case["seed"])
             )
-            found = expected_results(function, inputs, recipe, request["arguments"])
+            found = expected_results(
+                function, inputs, recipe, request["arguments"], case["returned"]
+            )
             described, blob = packed(found)
             send({"event": "expected", "number": case["number"], "outputs": described}, blob)
 
@@ -93,16 +95,20 @@ def expected_results(
     inputs: Sequence[Any],
     recipe: Sequence[Mapping[str, Any]],
     named: Mapping[str, Any],
+    returned: int,
 ) -> list[Any]:
     """The results of the function. It takes all inputs, or those that the kernel only reads; other
     parameters are arguments of the factory by name. Where it returns nothing, it has written the
-    results where the kernel does."""
+    results where the kernel does. Where both return so many results, and the function takes all
+    inputs, those that the kernel writes follow, as the function leaves them."""
     import numpy as np
     import torch
 
-    only_read = [x for x, one in zip(inputs, recipe, strict=True) if not one.get("written")]
+    pairs = list(zip(inputs, recipe, strict=True))
+    only_read = [x for x, one in pairs if not one.get("written")]
+    written = [x for x, one in pairs if one.get("written")]
     parameters = inspect.signature(function).parameters
-    for given in (list(inputs), only_read):
+    for given, changed in ((list(inputs), written), (only_read, [])):
         by_name = {n: v for n, v in named.items() if n in [*parameters][len(given) :]}
         try:
             inspect.signature(function).bind(*given, **by_name)
@@ -110,8 +116,9 @@ def expected_results(
             continue
         found = function(*given, **by_name)
         if found is None:
-            return [x for x, one in zip(inputs, recipe, strict=True) if one.get("written")]
+            return written
         results = list(found) if isinstance(found, (list, tuple)) else [found]
+        results += changed if len(results) == returned else []
         return [torch.from_numpy(x) if isinstance(x, np.ndarray) else x for x in results]
     raise KernelError(
         "judge-reference",

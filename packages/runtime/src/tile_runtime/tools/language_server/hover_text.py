@@ -82,5 +82,5 @@ def _table(works: Sequence[SeenWork]) -> str:
             f"| {about}{w.cycles:,.0f} | {w.microseconds:.2f} | {moved} |"
         )
     if any(w.assumed for w in works):
-        lines.append("\nA loop whose number of rounds only the call knows counts 16 rounds.")
+        lines.append("\nA loop whose trip count only the call knows counts 16 iterations.")
     return "\n".join(lines)

@@ -61,7 +61,9 @@ def schedule_words(schedule: LoopSchedule) -> str:
     if not schedule.statements:
         return f"One stage, because {schedule.why}."
     stages = f"{schedule.stages} stages" if schedule.stages > 1 else "One stage"
-    said = f"{stages}; a new round begins every {schedule.interval:.0f} cycles: {schedule.bound}."
+    said = (
+        f"{stages}; a new iteration begins every {schedule.interval:.0f} cycles: {schedule.bound}."
+    )
     if schedule.why and schedule.stages == 1:
         said += f" No statement goes to a later stage: {schedule.why}."
     if schedule.versions:
@@ -111,7 +113,7 @@ def _pipes(run: TimedRun, schedule: LoopSchedule, scale: float) -> list[ChartRow
                 (number * schedule.interval + s.begin) * scale,
                 max((s.end - s.begin) * scale, 1),
                 _pipe(s.pipe),
-                f"round {number}, line {s.line}: {s.operation}",
+                f"iteration {number}, line {s.line}: {s.operation}",
                 1 - 0.22 * number,
             )
             for number in range(ROUNDS)

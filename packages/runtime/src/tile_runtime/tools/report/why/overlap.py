@@ -99,8 +99,8 @@ def _let_pipes_overlap(m: Measures, places: list[Place], core: str) -> str:
         )
     if loop is None and m.run.facts.dealt:
         return (
-            "the compiler deals the blocks out in a pipelined loop already: more rounds of it "
-            f"(smaller tiles), or {larger_tiles(m, 'aiv', 'V')}"
+            "a pipelined loop runs the blocks of a core already: smaller tiles give it more "
+            f"iterations; or {larger_tiles(m, 'aiv', 'V')}"
         )
     if loop is None:
         return (
@@ -119,7 +119,7 @@ def _let_pipes_overlap(m: Measures, places: list[Place], core: str) -> str:
         )
     return (
         f"{_name(loop)} is pipelined with num_stages={loop.stages}: try num_stages="
-        f"{loop.stages + 1}, more rounds of it in each block, or {larger_tiles(m, core, 'S')}"
+        f"{loop.stages + 1}, more iterations of it in each block, or {larger_tiles(m, core, 'S')}"
     )
 
 
