@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 
 from tile_ir import (
+    Access,
     Alloc,
     Automatic,
     For,
@@ -15,9 +17,11 @@ from tile_ir import (
     Phase,
     Pipe,
     Target,
+    accesses,
     buffer_bytes,
     pipe_of,
     walk,
+    walk_ops,
 )
 from tile_ir.analysis import constant_trips, executions
 from tile_ir.quick_dataclasses import replace
@@ -46,7 +50,10 @@ def split_webs(func: Func, target: Target) -> Func:
     automatic = {Automatic.SYNC, Automatic.MEMORY} <= func.automatic
     if not automatic or not loops or any(loop.given for loop in loops):
         return func
-    found = webs(func.launch.allocs, func.launch.body)
+    shared = _written_again(func, loops)
+    if not shared:
+        return func
+    found = webs(shared, func.launch.body)
     before: Sequence[Schedule] | None = None
     best, least = func, WORTH
     for chosen in _choices(func, found, loops, target):
@@ -65,11 +72,33 @@ def split_webs(func: Func, target: Target) -> Func:
     return best
 
 
+def _written_again(func: Func, loops: Sequence[For]) -> list[Alloc]:
+    """The buffers that could have several webs in loops: those that several statements write
+    without the values they held; none in gm, with a second name or at a fixed address."""
+    allocs = func.launch.allocs
+    second = {a.alias_of for a in allocs} - {None}
+    inside = {op for loop in loops for op in walk_ops(loop.body)}
+    scratch = {a.buffer for a in allocs if a.scratch}
+    often = Counter(
+        region.buffer
+        for op in inside
+        for region, access in accesses(op)
+        if access is Access.WRITE or region.buffer in scratch
+    )
+    return [
+        a
+        for a in allocs
+        if often[a.buffer] > 1
+        and a.address is None
+        and not {a.alias_of, a.buffer} & second
+        and a.buffer.memory is not Memory.GM
+    ]
+
+
 def _choices(func: Func, found: Webs, loops: Sequence[For], target: Target) -> Iterator[Set[Web]]:
     """Webs to rename together, as far as there is room: those of buffers that several pipes use,
     then also those of one pipe and scratch, if statements may move."""
     inside = {s: unmovable(loop) is None for loop in loops for s in walk(loop.body)}
-    second = {a.alias_of for a in func.launch.allocs}
     pipes: dict[int, set[Pipe]] = {}
     movable: dict[int, dict[int, bool]] = {}
     for stmt, uses in zip(walk(func.launch.body), found.at, strict=True):
@@ -79,11 +108,9 @@ def _choices(func: Func, found: Webs, loops: Sequence[For], target: Target) -> I
             of_buffer[web] = of_buffer.get(web, False) or inside[stmt]
     groups: tuple[list[Web], list[Web]] = ([], [])
     for number, of_buffer in movable.items():
-        alloc = found.buffers[number]
-        if alloc.address is None and alloc.buffer not in second and not _is_in_gm(alloc):
-            alone = alloc.scratch or len(pipes[number]) == 1
-            more = [web for web in [*of_buffer][1:] if of_buffer[web] or not alone]
-            groups[alone].extend((number, web) for web in more)
+        alone = found.buffers[number].scratch or len(pipes[number]) == 1
+        more = [web for web in [*of_buffer][1:] if of_buffer[web] or not alone]
+        groups[alone].extend((number, web) for web in more)
     chosen: frozenset[Web] = frozenset()
     allocs = func.launch.allocs
     for group in groups:
@@ -99,10 +126,6 @@ def _choices(func: Func, found: Webs, loops: Sequence[For], target: Target) -> I
 def _order(alloc: Alloc) -> tuple[bool, int]:
     """Small values first, scratch last."""
     return alloc.scratch, buffer_bytes(alloc)
-
-
-def _is_in_gm(alloc: Alloc) -> bool:
-    return alloc.buffer.memory is Memory.GM
 
 
 def _fit(allocs: Sequence[Alloc], target: Target, apart: bool) -> bool:

@@ -45,6 +45,7 @@ def leaves_stores(func: Func) -> bool:
     return constant_value(launch.blocks) != 1
 
 
+@lru_cache(maxsize=8)
 def updated_elements(func: Func) -> tuple[Buffer, ...]:
     """The tensors of which the scalar unit reads elements that it stores too, in lines of its data
     cache that may hold elements of other blocks."""
