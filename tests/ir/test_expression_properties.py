@@ -92,6 +92,7 @@ def test_a_linear_form_has_the_value(text: str, numbers: tuple[int, ...]) -> Non
 
 @settings(max_examples=examples(kept_number(500)))
 @given(expressions(), VALUES, VALUES, VALUES, VALUES, VALUES, st.integers(1, 16))
+@example("%i - %i // 5 * 5", -7, 0, 0, 9, 0, 1)
 def test_intervals_hold(text: str, i: int, j: int, k: int, a: int, b: int, stride: int) -> None:
     expr = read(text)
     j *= stride
@@ -106,6 +107,10 @@ def test_intervals_hold(text: str, i: int, j: int, k: int, a: int, b: int, strid
     assert found.low <= number <= found.high
     assert number % found.stride == 0 if found.stride else number == 0
     assert value(narrow(expr, ranges), i, j, k) == value(expr, i, j, k)
+
+
+def test_what_a_sum_shows_of_a_remainder_is_its_interval() -> None:
+    assert interval(read("%i - %i // 5 * 5"), {I_: Interval(-7, 19)}) == Interval(0, 4)
 
 
 @settings(max_examples=examples(kept_number(300)))

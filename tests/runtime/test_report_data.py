@@ -386,7 +386,7 @@ def scalar_loop(A: T.Tensor((126, 64), "int32"), B: T.Tensor((126, 64), "int32")
             T.copy(A[cid * 2 + vid, 0], a)
             T.barrier_all()
             for i, j in T.Parallel(1, 64):
-                a[i, j] = a[i, j] // 3  # the scalar unit
+                a[i, j] = a[i, j] // 500009  # the scalar unit
             T.barrier_all()
             T.tile.add(a, a, 1)
             T.barrier_all()
@@ -400,7 +400,7 @@ def test_scalar_work_is_on_the_critical_path_and_to_blame() -> None:
         (f, n)
         for f, t in text.items()
         for n, s in enumerate(t, 1)
-        if s.endswith("3  # the scalar unit")
+        if s.endswith("500009  # the scalar unit")
     ]
     steps = critical_steps(run, 50)
     loop = max(steps, key=lambda s: s.end - s.begin)

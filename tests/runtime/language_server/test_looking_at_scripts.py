@@ -174,9 +174,9 @@ def test_hints_that_say_all_of_a_change_are_fixes(wrong: str, hint: str, right: 
 
 
 def test_remarks_of_passes_are_warnings(tmp_path: Path) -> None:
-    text = CALLED.replace('"float32"', '"int32"').replace("* 2", "// 7")
+    text = CALLED.replace('"float32"', '"int32"').replace("* 2", "// 500009")
     found = [f for f in seen_of(text, tmp_path).findings if f.slug == "scalar-loop"]
-    assert [(f.severity, f.line) for f in found] == [("warning", line_of(text, "// 7"))]
+    assert [(f.severity, f.line) for f in found] == [("warning", line_of(text, "// 500009"))]
 
 
 def test_flags_that_are_missing_are_found_without_a_run(tmp_path: Path) -> None:

@@ -69,11 +69,24 @@ def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
         if isinstance(expr, Const):
             return Interval.exactly(expr.value)
         if isinstance(expr, Binary):
-            return combined(expr.op, interval(expr.left, ranges), interval(expr.right, ranges))
+            whole, part = interval(expr.left, ranges), interval(expr.right, ranges)
+            if expr.op == "-" and (divisor := _divisor_of_rest(expr)):
+                return combined("%", whole, Interval.exactly(divisor))
+            return combined(expr.op, whole, part)
     found = _interval(expr, ranges)
     if dtype is INT32 or dtype is INT64 or dtype is BOOL:
         return found
     return _wrapped(found, dtype)
+
+
+def _divisor_of_rest(difference: Binary) -> int:
+    """The divisor in `x - x // divisor * divisor`, which is how sums show a remainder; else 0."""
+    match difference.right:
+        case Binary(
+            op="*", left=Binary(op="//", left=x, right=Const(value=n)), right=Const(value=m)
+        ):
+            return n if n == m > 0 and x == difference.left else 0
+    return 0
 
 
 def _interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:

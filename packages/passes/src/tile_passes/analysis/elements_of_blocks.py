@@ -23,12 +23,14 @@ from tile_ir import (
     linear_form,
     reads_memory,
     simplify,
+    walk,
     walk_expr,
 )
 from tile_ir.analysis import Ranges, interval
 from tile_ir.analysis.intervals import Interval
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.index_digits import fixed_by
+from tile_passes.analysis.lane_dependence import is_of_one_lane
 from tile_passes.analysis.own_lines import OwnLines
 from tile_passes.analysis.uses_in_text import ElementUse, used_in_parts, uses_in_text
 from tile_passes.own_order import left_with
@@ -139,10 +141,23 @@ def _are_of_core(buffer: Buffer, uses: Sequence[ElementUse], func: Func) -> bool
     shared = [loop for loop in first if all(loop in loops for loops in rest)]
     loops = {loop.var for loop in shared if isinstance(loop, For)}
     spans = [s for s in spans_of(buffer, uses, func, {*loops, launch.lane}) if s is not None]
-    wanted = {var for use in uses for var in use.around.lanes}
+    wanted = {launch.lane} if any(_both_lanes_meet(use, func) for use in uses) else set()
     if constant_value(launch.blocks) != 1:
         wanted.add(launch.block)
     return _fix(wanted, spans, uses, launch.block, launch.lane, *loops)
+
+
+def _both_lanes_meet(use: ElementUse, func: Func) -> bool:
+    """Whether both vector cores of a block run the nest of T.Parallel around a use. A branch inside
+    it does not keep one away: all elements are loaded before a condition is looked at."""
+    loops = use.around.loops
+    nest = next((s for s in loops if isinstance(s, For) and s.kind is LoopKind.PARALLEL), None)
+    inside = set() if nest is None else set(walk(nest.body))
+    return func.launch.threads != 1 and not any(
+        is_of_one_lane(stmt, number, func.launch.lane)
+        for stmt, number in use.around.sides
+        if stmt not in inside
+    )
 
 
 def _span(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from tile_ir import (
     BOOL,
     FLOAT16,
+    ZERO,
     Binary,
     Const,
     Expr,
@@ -62,6 +63,9 @@ def _nearest(s: VectorSteps, index: Expr, size: Expr, domain: Domain) -> Expr:
     varying, _ = varying_part(index, domain)
     if bounds_in_text(varying, size, s.known) is not None:
         return index
-    if constant_value(size) is None:
-        return index
+    match constant_value(size):
+        case None:
+            return index
+        case 1:
+            return ZERO
     return minimum(maximum(index, 0), size - 1)

@@ -51,7 +51,7 @@ def _of_every_kth(s: VectorSteps, e: Load, domain: Domain, into: Region | None) 
         return None
     dims: list[Slice] = []
     for number, index in enumerate(e.indices):
-        here = [v for v in domain.vars if step_of(index, v)]
+        here = [v for v in domain.vars if _follows(index, v)]
         if number == len(e.indices) - 1:
             if here != [last]:
                 return None
