@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := ir frontend passes codegen_ascendc runtime
 STAMP := $(VENV)/.installed
-PYTEST := $(BIN)/python -m pytest -n 2 -rs
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal -rs
 # Empty is unset: pytest keeps the test modules as it rewrote them, which takes it ten seconds.
 export PYTHONDONTWRITEBYTECODE :=
 

@@ -52,8 +52,8 @@ def stage_carried_stores(func: Func, target: Target) -> Func:
     Needs, gives: SPLIT. Idea: a recurrence keeps its state in one tile, and stores it in each
     iteration. The next one may not change the tile until it has been stored, which takes longer
     than to copy it; the copy is a fresh tile, of which pipelined loops have versions. Limits: whole
-    tiles of constant sizes, stored once in an iteration of a pipelined loop of the vector cores,
-    where the modelled wait is longer than the copy and there is room for two of them.
+    tiles of constant sizes, stored once in an iteration of a pipelined loop of the vector cores.
+    The modelled wait must be longer than the copy, and two of the tiles must have room.
     """
     if not {Automatic.SYNC, Automatic.MEMORY, Automatic.ROUNDS} <= func.automatic:
         return func

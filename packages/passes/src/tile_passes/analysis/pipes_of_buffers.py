@@ -1,4 +1,4 @@
-"""Tell which pipes write each buffer of some statements, and which read it."""
+"""List the pipes that write each buffer of some statements, and the pipes that read it."""
 
 from __future__ import annotations
 

@@ -229,8 +229,8 @@ class _CorePlanner:
         return best
 
     def most_stages(self) -> int:
-        """As many as the event ids of a pair of pipes are enough for, where each tile that one
-        hands to the other takes one a stage; a few in any case, for which tiles share them."""
+        """As many as there are event ids for: each tile that one pipe hands to another takes one a
+        stage. A few in any case, for which tiles share them."""
         tiles = PipesOfBuffers.of(self.loop.body).most_between_two(self.given.handed)
         return max(FEW_STAGES, self.target.events_per_pair // max(1, tiles))
 
