@@ -49,7 +49,8 @@ MEASURED_TABLES: dict[str, Callable[[], dict[str, str]]] = {
 def written_pages() -> list[Path]:
     """The pages people write."""
     generated = {DOCS / name for name in (*PAGES, *MEASURED_PAGES)}
-    return [ROOT / "README.md", *(p for p in sorted(DOCS.rglob("*.md")) if p not in generated)]
+    own = [p for p in sorted(DOCS.rglob("*.md")) if p not in generated]
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *own]
 
 
 def written_text(page: Path) -> str:

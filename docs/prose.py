@@ -113,7 +113,8 @@ def message_paragraphs() -> Iterator[tuple[int, str]]:
 def all_findings() -> dict[str, list[Finding]]:
     """The findings of each area: the README, folders of docs/, errors, docstrings of a package."""
     areas: dict[str, list[Finding]] = {"errors": findings("message", message_paragraphs())}
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    alone = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    for path in [*alone, *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text()
         if text.startswith("<!-- Generated"):
             continue

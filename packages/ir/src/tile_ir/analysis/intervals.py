@@ -82,10 +82,8 @@ def interval(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval:
 def _divisor_of_rest(difference: Binary) -> int:
     """The divisor in `x - x // divisor * divisor`, which is how sums show a remainder; else 0."""
     match difference.right:
-        case Binary(
-            op="*", left=Binary(op="//", left=x, right=Const(value=n)), right=Const(value=m)
-        ):
-            return n if n == m > 0 and x == difference.left else 0
+        case Binary(op="*", left=Binary(op="//", left=x, right=Const(value=int(n))), right=right):
+            return n if n > 0 and right == Const(n) and x == difference.left else 0
     return 0
 
 

@@ -37,7 +37,7 @@ _SOME_ROUNDS = 4
 # Tasks whose author says nothing of their order.
 _AS_FOUND = GivenOrder()
 # Cycles from the end of a task until others go on with what it made: words are counted up and
-# looked at (docs/language/index.md#several-kernels-in-one-launch).
+# looked at (docs/use/megakernels.md#order).
 _WAIT = 1300
 
 

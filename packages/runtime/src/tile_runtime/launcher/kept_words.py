@@ -1,6 +1,6 @@
 """Memory of gm that a kernel keeps from call to call: words in which its blocks count up, and what
 ranks reach of each other. Nothing sets it back
-(docs/language/index.md#several-kernels-in-one-launch)."""
+(docs/use/megakernels.md#tasks)."""
 
 from __future__ import annotations
 
