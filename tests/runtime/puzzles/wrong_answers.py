@@ -281,12 +281,12 @@ WRONG_ANSWERS = (
     ),
     *_of(
         "21",
-        ("as it was", "slow", "scalar", ("T.min(T.max(x[i, j], 0), 600_000)", "x[i, j]")),
-        ("a bound that changes numbers", "wrong", "element", ("600_000)", "60_000)")),
+        ("as it was", "slow", "scalar", ("T.min(T.max(x[i, j], 0), 2_000_000)", "x[i, j]")),
+        ("a bound that changes numbers", "wrong", "element", ("2_000_000)", "200_000)")),
         ("by way of float", "wrong", "element",
-         ("T.min(T.max(x[i, j], 0), 600_000) % 1440",
-          "x[i, j] - T.cast(T.cast(x[i, j], \"float32\") / 1440.0 + 0.5, \"int32\") * 1440")),
-        ("the quotient", "wrong", "element", ("% 1440", "// 1440")),
+         ("T.min(T.max(x[i, j], 0), 2_000_000) % 1_000_000",
+          "x[i, j] - T.cast(T.cast(x[i, j], \"float32\") / 1000000.0 + 0.5, \"int32\") * 1_000_000")),
+        ("the quotient", "wrong", "element", ("% 1_000_000", "// 1_000_000")),
         ("a serial loop", "slow", "scalar", ("T.Parallel(ROWS, N)", "T.grid(ROWS, N)")),
     ),
     *_of(

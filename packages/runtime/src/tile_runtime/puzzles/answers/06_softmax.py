@@ -21,7 +21,7 @@ import torch
 import tile_frontend as T
 
 SIZES = {"M": 512, "N": 2048}
-LIMIT = 24
+LIMIT = 20
 ROWS, COLUMNS = 16, 512
 
 
