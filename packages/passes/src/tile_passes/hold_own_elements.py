@@ -97,11 +97,13 @@ class _Box:
 
 
 def _boxes(func: Func) -> Iterator[_Box]:
-    uses = uses_in_text(func)
-    others = used_in_parts(func)
+    updated = updated_elements(func)
+    if not updated:  # nearly always
+        return
+    uses, others = uses_in_text(func), used_in_parts(func)
     if _has_products(func):
         others |= _deciding(func.launch.body)
-    for tensor in updated_elements(func):
+    for tensor in updated:
         box = None if tensor in others else _box(tensor, uses[tensor], func)
         if box is not None:
             yield box
