@@ -25,6 +25,7 @@ from tile_ir import (
 )
 from tile_ir.analysis import constant_trips, executions
 from tile_ir.quick_dataclasses import replace
+from tile_passes.analysis.own_bytes import with_own_bytes
 from tile_passes.analysis.webs import Web, Webs, webs
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.passdef import ir_pass
@@ -75,8 +76,7 @@ def split_webs(func: Func, target: Target) -> Func:
 def _written_again(func: Func, loops: Sequence[For]) -> list[Alloc]:
     """The buffers that could have several webs in loops: those that several statements write
     without the values they held; none in gm, with a second name or at a fixed address."""
-    allocs = func.launch.allocs
-    second = {a.alias_of for a in allocs} - {None}
+    allocs = with_own_bytes(func.launch.allocs)
     inside = {op for loop in loops for op in walk_ops(loop.body)}
     scratch = {a.buffer for a in allocs if a.scratch}
     often = Counter(
@@ -85,14 +85,7 @@ def _written_again(func: Func, loops: Sequence[For]) -> list[Alloc]:
         for region, access in accesses(op)
         if access is Access.WRITE or region.buffer in scratch
     )
-    return [
-        a
-        for a in allocs
-        if often[a.buffer] > 1
-        and a.address is None
-        and not {a.alias_of, a.buffer} & second
-        and a.buffer.memory is not Memory.GM
-    ]
+    return [a for a in allocs if often[a.buffer] > 1 and a.buffer.memory is not Memory.GM]
 
 
 def _choices(func: Func, found: Webs, loops: Sequence[For], target: Target) -> Iterator[Set[Web]]:

@@ -32,8 +32,10 @@ from tile_ir import (
 from tile_ir.costs.instruction_cost import Assumed, cost
 from tile_ir.layout.geometry import BLOCK_BYTES
 from tile_ir.quick_dataclasses import replace
+from tile_passes.analysis.own_bytes import with_own_bytes
 from tile_passes.clock.pipe_work import pipe_work
 from tile_passes.free_names import FreeNames
+from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.passdef import ir_pass
 from tile_passes.pipelining.plan_versions import fresh_buffers
 from tile_passes.streams.items import with_cores
@@ -86,14 +88,12 @@ def _waiting(func: Func, target: Target, but: Set[Op]) -> Iterator[Op]:
 def _carried(func: Func, loop: For) -> set[Buffer]:
     """The tiles of constant sizes and of whole blocks whose values a later iteration needs."""
     (fresh,) = fresh_buffers(func, {loop}).values()
-    allocs = func.launch.allocs
-    shared = {a.alias_of for a in allocs}
+    own = (a for a in with_own_bytes(func.launch.allocs) if a.buffer not in fresh)
     return {
         a.buffer
-        for a in allocs
-        if a.address is None and a.alias_of is None and a.buffer not in shared | fresh
-        and a.buffer.static_shape() is not None and buffer_bytes(a) % BLOCK_BYTES == 0
-    }  # fmt: skip
+        for a in own
+        if a.buffer.static_shape() is not None and buffer_bytes(a) % BLOCK_BYTES == 0
+    }
 
 
 def _wait(body: Body, store: Op, target: Target) -> float:
@@ -133,8 +133,7 @@ def _staged(func: Func, store: Op, target: Target) -> Func | None:
     name = FreeNames.of(func).fresh(f"{src.buffer.name}_stored")
     copied = Alloc(replace(src.buffer, name=name, loc=store.loc), store.loc)
     allocs = (*func.launch.allocs, copied)
-    used = [a for a in allocs if a.buffer.memory is Memory.UB and a.alias_of is None]
-    if sum(map(buffer_bytes, used)) + buffer_bytes(copied) > target.capacity[Memory.UB]:
+    if not fit_side_by_side((*allocs, replace(copied)), Memory.UB, target, scratch_apart=True):
         return None
     operands = tuple(Region.whole(copied.buffer) if o is src else o for o in store.operands)
     new = (_copy(store, copied.buffer), replace(store, operands=operands))

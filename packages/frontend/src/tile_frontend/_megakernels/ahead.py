@@ -13,6 +13,7 @@ from tile_frontend._megakernels.calls import LoadAhead, Part, TaskCall
 from tile_frontend._megakernels.dependences import TaskUse
 from tile_frontend._tracing.faults import Fault
 from tile_ir import (
+    BLOCK_BYTES,
     OPS,
     Alloc,
     Automatic,
@@ -35,14 +36,13 @@ from tile_ir import (
     ceildiv,
     constant_value,
     minimum,
+    round_up,
     simplify,
 )
 from tile_ir.ranks import is_symmetric
 
 # Bytes of a piece, and its columns where calls decide how many there are.
 _BYTES, _COLUMNS = 32 * 1024, 1024
-# Rows in ub begin at multiples of so many bytes.
-_ALIGNED = 32
 
 
 def loading(ahead: LoadAhead, calls: Sequence[TaskCall], lanes: int) -> TaskCall:
@@ -82,9 +82,9 @@ class _Loads:
         self.ahead, self.tensor, self.lanes = ahead, tensor, lanes
         self.loc = ahead.loc
         self.sides = self._sides()
-        most, unit = map(tensor.dtype.elements_in, (_BYTES, _ALIGNED))
+        most, block = map(tensor.dtype.elements_in, (_BYTES, BLOCK_BYTES))
         self.columns = min(constant_value(self.sides[-1][1]) or _COLUMNS, most)
-        pitch = -(-self.columns // unit) * unit
+        pitch = round_up(self.columns, block)  # rows in ub begin at blocks
         self.rows = max(1, most // pitch) if tensor.rank > 1 else 1
         shape = (Const(self.rows), Const(pitch))
         self.tile = Buffer("tile", Memory.UB, tensor.dtype, shape, self.loc)

@@ -29,21 +29,22 @@ def listed(parts: Sequence[TaskCall | OrderedTasks | LoadAhead]) -> Listed:
     uses = uses_of(named)
     lanes = 1 if all(call.func.launch.threads == 1 for call in named) else 2
     calls: list[TaskCall] = []
-    numbers: dict[int, int] = {}
+    numbers: list[int] = []  # of the named calls, among all
     remarks: list[Diagnostic] = []
     for part in parts:
         match part:
             case TaskCall():
-                numbers[len(numbers)] = len(calls)
+                numbers.append(len(calls))
                 calls.append(part)
             case LoadAhead() if (why := needless(part, len(numbers), named, uses)) is not None:
                 remarks.append(why)
             case LoadAhead():
                 calls.append(loading(part, named, lanes))
     orders = [part for part in parts if isinstance(part, OrderedTasks)]
-    given = {tuple(numbers[_place(call, named)] for call in (o.first, o.then)) for o in orders}
-    pairs = frozenset((first, then) for first, then in given)
-    return Listed(_named_apart(calls), uses_of(calls), pairs, remarks)
+    given = frozenset(
+        (numbers[_place(o.first, named)], numbers[_place(o.then, named)]) for o in orders
+    )
+    return Listed(_named_apart(calls), uses_of(calls), given, remarks)
 
 
 def _place(call: TaskCall, named: Sequence[TaskCall]) -> int:

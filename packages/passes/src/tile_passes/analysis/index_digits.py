@@ -62,9 +62,10 @@ def _width(e: Expr, known: Ranges) -> float:
 
 def _is_steady(divisor: Expr, variant: Set[Var] | None) -> bool:
     """Whether a divisor is the same in all iterations."""
-    if variant is None or reads_memory(divisor):
-        return isinstance(divisor, Const)
-    return variant.isdisjoint(walk_expr(divisor))
+    if isinstance(divisor, Const):
+        return True
+    same = variant is not None and variant.isdisjoint(walk_expr(divisor))
+    return same and not reads_memory(divisor)
 
 
 def _number_of(

@@ -35,6 +35,7 @@ from tile_ir import (
 )
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.analysis.liveness import carried_by_loops
+from tile_passes.analysis.own_bytes import with_own_bytes
 from tile_passes.analysis.pipes_of_buffers import PipesOfBuffers
 from tile_passes.memory.side_by_side import fit_side_by_side
 from tile_passes.pipelining.dependence_graph import Iteration
@@ -65,10 +66,7 @@ def fresh_buffers(func: Func, loops: Set[For]) -> dict[For, set[Buffer]]:
     """For each of the loops the buffers that every iteration writes anew and nothing behind the
     loop needs. None at an address of the author's, and none that share bytes."""
     allocs = [a for a in func.launch.allocs if a.buffer.memory is not Memory.VAR]
-    fixed = {a.alias_of for a in allocs} | {
-        a.buffer for a in allocs if a.address is not None or a.alias_of or a.scratch
-    }
-    free = {a.buffer for a in allocs} - fixed
+    free = {a.buffer for a in with_own_bytes(allocs) if not a.scratch}
     needed = carried_by_loops(allocs, func.launch.body, loops)
     return {loop: free - carried for loop, carried in needed.items()}
 

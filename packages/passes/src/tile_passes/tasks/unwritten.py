@@ -27,10 +27,10 @@ from tile_ir import (
     Var,
     constant_value,
     simplify,
+    substitute,
     walk,
 )
 from tile_ir.analysis import regions_of
-from tile_ir.expr import substitute
 from tile_passes.tasks.instances import MOST_BLOCKS, TaskAccess, accesses_of
 from tile_passes.tasks.split import rooms
 
