@@ -166,8 +166,9 @@ def _alone(fused: Fused) -> list[Row]:
 
 def _host(examples: Examples) -> list[Row]:
     """Simulated all-gather and gemm of 1024^3 for each of eight ranks, in a process of its own."""
-    command = [sys.executable, "-m", "bench.fused", str(examples.folder)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    command = [sys.executable, "-m", "bench.fused", str(examples.folder.resolve())]
+    tests = Path(__file__).parents[1]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tests)
     seconds, memory = (float(word) for word in done.stdout.split())
     name = "all-gather and gemm 1024^3 on 8, simulated"
     return [
