@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -60,44 +60,69 @@ def load(stem: str) -> ModuleType:
     return module
 
 
+class Kernels(Mapping[str, Func]):
+    """Kernels by name, each traced when somebody first asks for it: names alone list the cases of
+    a test."""
+
+    def __init__(self, calls: Mapping[str, tuple[Any, ...]]) -> None:
+        """By name, the script, the factory in it, and what the factory is called with."""
+        self._calls = calls
+        self._made: dict[str, Func] = {}
+
+    def __getitem__(self, name: str) -> Func:
+        if name not in self._made:
+            script, factory, *arguments = self._calls[name]
+            self._made[name] = getattr(load(script), factory).__wrapped__(*arguments)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._calls)
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __or__(self, other: Kernels) -> Kernels:
+        return Kernels({**self._calls, **other._calls})
+
+
 @cache
-def traced() -> dict[str, Func]:
+def traced() -> Kernels:
     """Every kernel with flags of its own that the examples build, by a name of its own."""
-    add = load("01_vector_add").vector_add.__wrapped__
-    gemm = load("02_gemm").gemm.__wrapped__
-    intrinsic = load("03_gemm_intrinsic").gemm_intrinsic.__wrapped__
-    softmax = load("04_online_softmax").online_softmax.__wrapped__
-    attention = load("05_flash_attention").flash_attention.__wrapped__
-    return {
-        "vector_add": add(1024, 1024, 64),
-        "gemm": gemm(1024, 1024, 1024, 128, 256, 64),
-        "gemm_intrinsic_24": intrinsic(1024, 1024, 1024, 128, 256, 256, 64, 24),
-        "gemm_intrinsic_20": intrinsic(1024, 2048, 512, 128, 256, 256, 64, 20),
-        **{
-            f"softmax_{dtype}_{m}x{n}": softmax(m, n, rows, block, dtype)
-            for dtype in ("float32", "float16", "bfloat16")
-            for m, n, rows, block in ((34, 322, 16, 64), (1023, 4095, 2, 4096))
-        },
-        "flash_attention": attention(1, 2, 512, 128, 64, 128),
-    }
+    intrinsic = ("03_gemm_intrinsic", "gemm_intrinsic")
+    return Kernels(
+        {
+            "vector_add": ("01_vector_add", "vector_add", 1024, 1024, 64),
+            "gemm": ("02_gemm", "gemm", 1024, 1024, 1024, 128, 256, 64),
+            "gemm_intrinsic_24": (*intrinsic, 1024, 1024, 1024, 128, 256, 256, 64, 24),
+            "gemm_intrinsic_20": (*intrinsic, 1024, 2048, 512, 128, 256, 256, 64, 20),
+            **{
+                f"softmax_{dtype}_{m}x{n}": (
+                    "04_online_softmax", "online_softmax", m, n, rows, block, dtype,
+                )
+                for dtype in ("float32", "float16", "bfloat16")
+                for m, n, rows, block in ((34, 322, 16, 64), (1023, 4095, 2, 4096))
+            },
+            "flash_attention": ("05_flash_attention", "flash_attention", 1, 2, 512, 128, 64, 128),
+        }
+    )  # fmt: skip
 
 
 @cache
-def automatic() -> dict[str, Func]:
+def automatic() -> Kernels:
     """A kernel of every example without flags; AUTOMATIC_SYNC makes them complete."""
-    return {
-        "rms_norm": load("06_rms_norm").rms_norm.__wrapped__(333, 1001, 8, 7),
-        "gelu_mul": load("07_gelu_mul").gelu_mul.__wrapped__(301, 1400, 16, 256, 5),
-        "rope": load("08_rope").rope.__wrapped__(203, 3, 64, 4096, 8, 5),
-        "cross_entropy": load("09_cross_entropy").cross_entropy.__wrapped__(203, 5003, 16, 512, 5),
-        "gemm_ragged": load("10_gemm_ragged").gemm_ragged.__wrapped__(
-            517, 389, 611, 128, 128, 256, 64, 5
-        ),
-        "split_k_gemm": load("11_split_k_gemm").split_k_gemm.__wrapped__(
-            100, 200, 5000, 128, 128, 256, 7
-        ),
-        "top_k": load("12_top_k").top_k.__wrapped__(99, 1000, 8, 64, 5),
-    }
+    return Kernels(
+        {
+            "rms_norm": ("06_rms_norm", "rms_norm", 333, 1001, 8, 7),
+            "gelu_mul": ("07_gelu_mul", "gelu_mul", 301, 1400, 16, 256, 5),
+            "rope": ("08_rope", "rope", 203, 3, 64, 4096, 8, 5),
+            "cross_entropy": ("09_cross_entropy", "cross_entropy", 203, 5003, 16, 512, 5),
+            "gemm_ragged": ("10_gemm_ragged", "gemm_ragged", 517, 389, 611, 128, 128, 256, 64, 5),
+            "split_k_gemm": (
+                "11_split_k_gemm", "split_k_gemm", 100, 200, 5000, 128, 128, 256, 7,
+            ),
+            "top_k": ("12_top_k", "top_k", 99, 1000, 8, 64, 5),
+        }
+    )  # fmt: skip
 
 
 def unsynchronised(func: Func) -> Func:

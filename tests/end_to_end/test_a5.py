@@ -16,7 +16,7 @@ from tile_passes import PassOptions, run_pipeline
 
 A5 = TARGETS["Ascend950PR_9579"]
 AUTOMATIC = PassOptions(automatic=example_kernels.AUTOMATIC_SYNC)
-KERNELS = {**example_kernels.traced(), **example_kernels.automatic()}
+KERNELS = example_kernels.traced() | example_kernels.automatic()
 
 
 @pytest.mark.parametrize(

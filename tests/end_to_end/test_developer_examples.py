@@ -227,7 +227,7 @@ def _leaves_more(func: Func) -> bool:
 def test_expert_examples_under_every_subset_of_the_options() -> None:
     """Each is right, or an error that says what does not go together."""
     by_hand = example_kernels.traced()
-    for name, func in {**by_hand, **example_kernels.automatic()}.items():
+    for name, func in (by_hand | example_kernels.automatic()).items():
         finals: dict[str, Func] = {}
         for subset in SUBSETS:
             try:

@@ -39,7 +39,7 @@ def traced(folder: Path, replaced: dict[str, str], patch: pytest.MonkeyPatch) ->
         context.setattr(example_kernels, "EXAMPLES", folder)
         context.syspath_prepend(str(folder))
         # Each is traced once a process, and these are other sources.
-        return example_kernels.traced.__wrapped__() | example_kernels.automatic.__wrapped__()
+        return dict(example_kernels.traced.__wrapped__() | example_kernels.automatic.__wrapped__())
 
 
 def emitted(func: Func) -> str:

@@ -104,7 +104,7 @@ def test_opinion_on_a_small_kernel() -> None:
     assert {m: product.own_peaks[m] for m in product.peaks} == product.peaks
 
 
-EXAMPLES = {**example_kernels.traced(), **example_kernels.automatic()}
+EXAMPLES = example_kernels.traced() | example_kernels.automatic()
 
 
 @installed

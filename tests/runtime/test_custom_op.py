@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 from forked_python import run_python
-from torch._dynamo.testing import CompileCounter
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
 
@@ -143,6 +142,13 @@ def _fresh_compiler() -> Iterator[None]:
     yield
 
 
+def compile_counter() -> Any:
+    """A backend of torch.compile that counts graphs."""
+    from torch._dynamo.testing import CompileCounter  # a second, for who collects this
+
+    return CompileCounter()
+
+
 def rows(n: int, **options: Any) -> torch.Tensor:
     return torch.arange(n * N, dtype=torch.float32).reshape(n, N).sin().requires_grad_(**options)
 
@@ -197,7 +203,7 @@ def test_gradients_are_those_of_torch(multiply: Any) -> None:
 def test_two_operators_in_one_graph_and_one_compilation_for_all_sizes(
     multiply: Any, normalise: Any
 ) -> None:
-    counter = CompileCounter()
+    counter = compile_counter()
 
     @torch.compile(fullgraph=True, dynamic=True, backend=counter)
     def layer(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
@@ -378,7 +384,7 @@ def test_kernels_are_copied_and_pickled_by_what_they_are_made_of(
 def test_a_kernel_that_is_no_operator_runs_between_graphs() -> None:
     kernel = compile(product, out_idx=[2], pass_configs=AUTO)
     x, w = torch.randn(3, N), torch.randn(3, N)
-    counter = CompileCounter()
+    counter = compile_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         between = torch.compile(lambda a, b: kernel(a * 2, b) + 1, backend=counter)
