@@ -4,6 +4,7 @@ device within the bound of roundings, and proved from the text for any number of
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -56,33 +57,35 @@ def one_launch(
         return model(ranks).in_one_launch(world, x, angles, own), own
 
 
-def same_as_one_by_one(ranks: int, step: tuple[int, int, int], schedule: tuple[int, str]) -> None:
-    found, own = one_launch(ranks, step, *schedule)
+def same_as_one_by_one(
+    ranks: int, step: tuple[int, int, int], under: Iterable[tuple[int, str]]
+) -> None:
+    """One launch under each of some schedules."""
     x, angles, layers = given(step)
     again = model(ranks).stacked(layers)
     with Ranks(ranks) as world:
         separate, _ = model(ranks).one_by_one(world, x, angles, again)
-    for mine, other in zip(found, separate, strict=True):
-        assert torch.equal(mine, other) and torch.equal(mine, found[0])
-    for name in ("K", "V"):
-        assert all(map(torch.equal, own[name], again[name]))
     expected = x
     for layer in layers:
         expected = example().in_torch(expected, angles, layer)
-    assert (found[0] - expected).abs().max() <= 8e-3 * expected.abs().max()
+    for schedule in under:
+        found, own = one_launch(ranks, step, *schedule)
+        for mine, other in zip(found, separate, strict=True):
+            assert torch.equal(mine, other) and torch.equal(mine, found[0])
+        for name in ("K", "V"):
+            assert all(map(torch.equal, own[name], again[name]))
+        assert (found[0] - expected).abs().max() <= 8e-3 * expected.abs().max()
 
 
 def test_one_launch_equals_a_launch_for_each() -> None:
-    for schedule in schedules(6):
-        same_as_one_by_one(2, STEPS[1], schedule)
+    same_as_one_by_one(2, STEPS[1], schedules(6))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 @pytest.mark.parametrize("step", STEPS)
 def test_any_step_on_one_binary(ranks: int, step: tuple[int, int, int]) -> None:
-    for schedule in ((0, "prompt"), (1, "late")):
-        same_as_one_by_one(ranks, step, schedule)
+    same_as_one_by_one(ranks, step, ((0, "prompt"), (1, "late")))
 
 
 @pytest.mark.exhaustive
