@@ -165,4 +165,4 @@ def test_rounds_that_a_tensor_counts() -> None:
 def test_rounds_that_may_differ_are_refused() -> None:
     with pytest.raises(KernelError, match="may not run equally often") as raised:
         compile(counted(True), out_idx=[-1], pass_configs=AUTOMATIC)
-    assert raised.value.slug == "handover-rounds"
+    assert raised.value.slug == "handover-iterations"

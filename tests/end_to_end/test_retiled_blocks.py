@@ -18,8 +18,8 @@ from tile_passes.explain.explanations import explained
 from tile_passes.pass_options import leaving
 from tile_passes.retiling.choice import axes_of, plan_tiles, retiled
 from tile_passes.retiling.grid import grid_of
+from tile_passes.retiling.iterations import begun_elsewhere, joined_iterations
 from tile_passes.retiling.neighbours import plan_neighbours
-from tile_passes.retiling.rounds import begun_elsewhere, joined_rounds
 
 AFTER = ["check_written", "split_vector_lanes", "plan_workspace", "assign_cores", "merge_streams",
          "vectorize_parallel", "lower_tile_ops", "insert_cross_core_sync", "split_cube_vector"]  # fmt: skip
@@ -321,7 +321,7 @@ def test_what_stands_against_it_is_said(kernel: Any, why: str) -> None:
 @pytest.mark.parametrize(("m", "n", "k", "turned"), [(64, 64, 64, False), (32, 48, 96, True)])
 def test_rounds_that_are_one_and_begin_elsewhere(m: int, n: int, k: int, turned: bool) -> None:
     func = typed(product_and_relu(m, n, k, turned))
-    deep = joined_rounds(func)
+    deep = joined_iterations(func)
     assert deep is not func
     same(deep, results(func))
 
@@ -329,7 +329,7 @@ def test_rounds_that_are_one_and_begin_elsewhere(m: int, n: int, k: int, turned:
 @pytest.mark.parametrize("kernel", [product_and_relu, named_rounds])
 def test_sums_that_begin_elsewhere(kernel: Any) -> None:
     func = typed(kernel(64, 32, 2048))
-    for rounds in (func, joined_rounds(func)):
+    for rounds in (func, joined_iterations(func)):
         turned = begun_elsewhere(rounds, func.launch.block)
         assert turned is not rounds
         same(turned, results(func))

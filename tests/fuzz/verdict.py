@@ -169,7 +169,7 @@ def statement(func: Func, number: int) -> Stmt:
 
 def _interpreted(func: Func, arguments: Sequence[Any]) -> list[Any]:
     arrays = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
-    tile_ir.interpret(func, arrays, while_rounds=MOST_WHILE_ROUNDS)
+    tile_ir.interpret(func, arrays, while_iterations=MOST_WHILE_ROUNDS)
     return arrays
 
 

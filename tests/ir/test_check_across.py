@@ -18,7 +18,7 @@ from tile_checkers import block as across
 from tile_checkers import check_choices
 from tile_checkers.block import check_across
 from tile_checkers.block.choices import Path, normal_form
-from tile_checkers.block.rounds import LoopIterations
+from tile_checkers.block.iterations import LoopIterations
 from tile_checkers.block.values import Values
 from tile_checkers.loop_facts import CROSS
 from tile_ir import DEFAULT_TARGET, For, Func, Op, parse

@@ -154,7 +154,7 @@ def test_rounds_overlap_in_tasks_of_turns(slots: int) -> None:
         [T.Task(sum_of_keys)("k", "x"), T.Task(told(slots, ""))("x", "y", "words", "z", "step")],
         inputs=["k"], outputs=["z"], step="step", turns=TURNS, stacked=["k"],
     )  # fmt: skip
-    options = replace(OPTIONS, for_speed=(Automatic.ROUNDS,))
+    options = replace(OPTIONS, for_speed=(Automatic.ITERATIONS,))
     text = run_pipeline(func, DEFAULT_TARGET, options).func
     assert [len(a.buffer.shape) for a in text.launch.allocs] == [2, 1, 1]  # versions of a tile
     assert check_memory(text) == ()

@@ -41,7 +41,7 @@ def test_a_loop_is_drawn_by_statement_and_by_pipe() -> None:
         ("MTE2", "cube", 4), ("M", "", 4), ("V", "vector", 4)
     ]  # fmt: skip
     whole = 600 + 3 * 250
-    assert [round(x / PLOT * whole) for x in chart.rounds] == [0, 250, 500, 750]
+    assert [round(x / PLOT * whole) for x in chart.iterations] == [0, 250, 500, 750]
     assert all(
         bar.x >= 0 and bar.x + bar.width <= PLOT + 1e-6 for row in chart.pipes for bar in row.bars
     )

@@ -109,7 +109,7 @@ def with_workspaces(func: Func, arguments: Sequence[Any]) -> list[Any]:
 def interpreted(func: Func, arguments: Sequence[Any], in_text_order: bool) -> list[Any]:
     """The arguments after a run, without the compiler's workspaces."""
     arrays = with_workspaces(func, arguments)
-    tile_ir.interpret(func, arrays, in_text_order=in_text_order, while_rounds=MOST_WHILE_ROUNDS)
+    tile_ir.interpret(func, arrays, in_text_order=in_text_order, while_iterations=MOST_WHILE_ROUNDS)
     return arrays[: len(arguments)]
 
 

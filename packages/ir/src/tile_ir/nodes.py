@@ -215,7 +215,7 @@ class Automatic(Enum):
     BOUNDS = "bounds"
     STRIDES = "strides"
     GRID = "grid"
-    ROUNDS = "rounds"
+    ITERATIONS = "iterations"
     NEIGHBOURS = "neighbours"
 
 

@@ -1,4 +1,4 @@
-"""Lets a round of a product's loop load more of k at once where that loads faster."""
+"""Lets an iteration of a product's loop load more of k at once where that loads faster."""
 
 from __future__ import annotations
 
@@ -76,23 +76,24 @@ class _Deeper:
 
     def body(self) -> Body:
         """Whole rounds as a loop, and the rest behind it."""
-        loop, rounds = self.loop.loop, self.depth.rounds
-        whole, rest = divmod(self.loop.rounds, rounds)
-        first = loop.start + loop.var * rounds if rounds > 1 else loop.start + loop.var
-        body = self.on_core(self.round(simplify(first), rounds))
+        loop, iterations = self.loop.loop, self.depth.iterations
+        whole, rest = divmod(self.loop.iterations, iterations)
+        first = loop.start + loop.var * iterations if iterations > 1 else loop.start + loop.var
+        body = self.on_core(self.iteration(simplify(first), iterations))
         new: Body = (replace(loop, start=Const(0), stop=Const(whole), body=body),) if whole else ()
         if not rest:
             return new
-        return (*new, *self.on_core(self.round(simplify(loop.start + whole * rounds), rest)))
+        last = simplify(loop.start + whole * iterations)
+        return (*new, *self.on_core(self.iteration(last, rest)))
 
     def on_core(self, stmts: Iterator[Stmt]) -> Body:
-        """In the section that the round was in."""
+        """In the section that the iteration was in."""
         section = self.loop.section
         return (replace(section, body=tuple(stmts)),) if section else tuple(stmts)
 
-    def round(self, number: Expr, rounds: int) -> Iterator[Stmt]:
-        """The loads and products of `rounds` iterations from one number on."""
-        size = rounds * self.loop.depth
+    def iteration(self, number: Expr, iterations: int) -> Iterator[Stmt]:
+        """The loads and products of `iterations` iterations from one number on."""
+        size = iterations * self.loop.depth
         for operand in sorted(self.loop.operands, key=lambda o: o.k_dim, reverse=True):
             for start in range(0, size, step := self.rows(operand, size)):
                 yield self.load(operand, number, start, min(step, size - start))
@@ -106,14 +107,14 @@ class _Deeper:
         return self.depth.rows if self.in_parts(operand) else size
 
     def load(self, operand: Loaded, number: Expr, start: int, size: int) -> Op:
-        op = self.at_round(operand.load, number)
+        op = self.at_iteration(operand.load, number)
         moved = part_along(op.region("src"), operand.k_dim, Const(start), Const(size))
         return replace(op, operands=(moved, self.tile(operand, start, size)))
 
     def product(self, number: Expr, start: int, size: int) -> Op:
-        """Over `size` of k from `start` on; only the first of a round may overwrite."""
-        rounds, inside = divmod(start, self.loop.depth)
-        op = self.at_round(self.loop.product, simplify(number + rounds))
+        """Over `size` of k from `start` on; only the first of an iteration may overwrite."""
+        iterations, inside = divmod(start, self.loop.depth)
+        op = self.at_iteration(self.loop.product, simplify(number + iterations))
         init = op.operand("init") if inside == 0 else Const(False, BOOL)
         a, b = (self.tile(operand, start, size) for operand in self.loop.operands)
         return replace(op, operands=(a, b, op.region("C"), init, *op.operands[4:]))
@@ -126,7 +127,7 @@ class _Deeper:
             tile = slice_at(tile, 0, Const(part))
         return part_along(tile, operand.k_dim, Const(start), Const(size))
 
-    def at_round(self, op: Op, number: Expr) -> Op:
+    def at_iteration(self, op: Op, number: Expr) -> Op:
         new = map_own_expressions(
             op, lambda e: simplify(substitute(e, {self.loop.loop.var: number}))
         )

@@ -72,16 +72,16 @@ def _passings(s: Counter) -> Iterator[_Passing]:
 
 def _throttles(signals: Sequence[Counter], known: Ranges) -> list[Counter]:
     """Credits for loops in which the source of a signal never waits for its sink; such a credit may
-    need one of its own, where the signal is given in some rounds only."""
+    need one of its own, where the signal is given in some iterations only."""
     result: dict[tuple[Place, Place, Repeat], Counter] = {}
     passings = [p for s in signals for p in _passings(s)]
-    # Who sets most at a time may be the fewest rounds ahead, which holds for the others too.
+    # Who sets most at a time may be the fewest iterations ahead, which holds for the others too.
     waiting = sorted(passings, key=lambda p: -p.count)
     for p in waiting:
         loop = p.block.loop
-        if loop is None or _most_rounds(loop, known) * p.count <= AHEAD:
+        if loop is None or _most_iterations(loop, known) * p.count <= AHEAD:
             continue
-        # The blocks that run as often as the loop goes round, or more seldom.
+        # The blocks that run as often as the body of the loop, or more seldom.
         around = [b for b in p.block.outward() if b.depth >= loop.body.depth]
         more = (q for r in result.values() for q in _passings(r))
         if any(
@@ -114,8 +114,8 @@ def _runs_with(inner: Block, around: Sequence[Block], known: Ranges) -> bool:
 
 
 def _left_out(back: _Passing, passing: _Passing, loop: Repeat) -> bool:
-    """Whether a round of a loop that begins again and again may give a signal and break before the
-    signal back: no number of such rounds is held back."""
+    """Whether an iteration of a loop that begins again and again may give a signal and break before
+    the signal back: no number of such iterations is held back."""
     if loop.block.loop is None:
         return False
     block, places = loop.body, _breaking_places(loop.body)
@@ -138,11 +138,11 @@ def _breaking_places(block: Block) -> list[int]:
     return [item.position for item in block.items if breaks(item)]
 
 
-def _most_rounds(inner: Repeat, known: Ranges) -> float:
+def _most_iterations(inner: Repeat, known: Ranges) -> float:
     """The most iterations of a loop's body in the whole kernel."""
-    rounds = 1.0
+    iterations = 1.0
     for loop in inner.body.loops():
         if not isinstance(loop.stmt, For):
             return float("inf")
-        rounds *= max(0, interval(loop.stmt.stop - loop.stmt.start, known).high)
-    return rounds
+        iterations *= max(0, interval(loop.stmt.stop - loop.stmt.start, known).high)
+    return iterations

@@ -73,7 +73,7 @@ def place_all(flow: FlowGraph) -> Completion:
 def _before_all(tree: Tree) -> Iterator[Stage]:
     """The stages of the section that are worth a reduction of their own."""
     if not tree.flat:
-        yield Stage.WITHIN_ROUNDS
+        yield Stage.WITHIN_ITERATIONS
         if tree.seldom:
             yield Stage.LIKELY
 

@@ -70,8 +70,8 @@ def open_for_speed(func: Func) -> frozenset[Automatic]:
     if not automatic or _own_pipe_order(func) or own_cross_flag(func) is not None:
         return frozenset()
     if any(says_when(op) for op in walk_ops(func.launch.body)):
-        return frozenset({Automatic.ROUNDS})
-    free = frozenset({Automatic.ROUNDS, Automatic.GRID})
+        return frozenset({Automatic.ITERATIONS})
+    free = frozenset({Automatic.ITERATIONS, Automatic.GRID})
     return free | {Automatic.NEIGHBOURS} if _is_inferred(func) else free
 
 

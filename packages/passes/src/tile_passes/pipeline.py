@@ -29,7 +29,7 @@ from tile_passes.lower_tile_ops import lower_tile_ops
 from tile_passes.merge_rows import merge_rows
 from tile_passes.merge_streams import merge_streams
 from tile_passes.narrow_block_barriers import narrow_block_barriers
-from tile_passes.overlap_rounds import overlap_rounds
+from tile_passes.overlap_iterations import overlap_iterations
 from tile_passes.parallel.serial_forms import for_want_of_room
 from tile_passes.pass_options import FOR_SPEED, PassOptions, PassResult, leaving, left_by
 from tile_passes.passdef import Pass
@@ -69,7 +69,7 @@ PIPELINE: tuple[Pass, ...] = (
     plan_workspace,
     assign_cores,
     merge_streams,
-    overlap_rounds,
+    overlap_iterations,
     merge_rows,
     vectorize_parallel,
     guard_accesses,

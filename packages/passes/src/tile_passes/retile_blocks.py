@@ -29,6 +29,6 @@ def retile_blocks(func: Func, target: Target) -> Func:
         return plan_neighbours(func, target).func
     # Most kernels need none of it.
     from tile_passes.retiling.choice import plan_tiles
-    from tile_passes.retiling.rounds import open_stages
+    from tile_passes.retiling.iterations import open_stages
 
     return plan_tiles(open_stages(func), target).func

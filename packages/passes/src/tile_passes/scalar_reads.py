@@ -86,7 +86,7 @@ class _Reads:
         return (*found.values(), new)
 
     def condition(self, stmt: While) -> Body:
-        """The condition is read before the loop and at the end of every round."""
+        """The condition is read before the loop and at the end of every iteration."""
         buffer = Buffer(self.names.fresh("goes_on"), Memory.VAR, INT32, (), stmt.loc)
         self.allocs.append(Alloc(buffer, stmt.loc))
         read = Store(buffer, (), select(stmt.condition, Const(1), Const(0)), stmt.loc)

@@ -44,7 +44,7 @@ from tile_passes.passdef import ir_pass
 
 # What is put in for names: constant integers and truths, and the only values of loop variables.
 Values = Mapping[Var, Expr]
-# Loops whose rounds come one after another, whatever else they say.
+# Loops whose iterations come one after another, whatever else they say.
 _IN_TURN = (LoopKind.SERIAL, LoopKind.UNROLL, LoopKind.PIPELINED)
 
 
@@ -65,7 +65,8 @@ def simplify(func: Func, target: Target) -> Func:
 @dataclass(frozen=True, slots=True)
 class _Simplifier:
     """`twice` has the names that stand for more than one value, each in its own block. `dealt_out`:
-    stages belong to one core by now, so that a pipelined loop of one round says nothing more."""
+    stages belong to one core by now, so that a pipelined loop of one iteration says nothing
+    more."""
 
     twice: frozenset[str]
     dealt_out: bool
@@ -99,10 +100,10 @@ class _Simplifier:
                 if self.dealt_out or not any(breaks(taken)):
                     return self.body(taken, known, values)
             case For(var=var, start=start, kind=kind) if kind in _IN_TURN:
-                rounds = trips(stmt, known)
-                if rounds.high <= 0:
+                iterations = trips(stmt, known)
+                if iterations.high <= 0:
                     return ()
-                if rounds.value == 1 and self.has_place_around(stmt):
+                if iterations.value == 1 and self.has_place_around(stmt):
                     return self.body(stmt.body, known, {**values, var: start})
         inside = ranges_inside(stmt, known)
         new = tuple([self.body(b, inside, values) for b in inner])

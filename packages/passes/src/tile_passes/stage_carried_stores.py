@@ -57,7 +57,7 @@ def stage_carried_stores(func: Func, target: Target) -> Func:
     tiles of constant sizes, stored once in an iteration of a pipelined loop of the vector cores.
     The modelled wait must be longer than the copy, and two of the tiles must have room.
     """
-    if not {Automatic.SYNC, Automatic.MEMORY, Automatic.ROUNDS} <= func.automatic:
+    if not {Automatic.SYNC, Automatic.MEMORY, Automatic.ITERATIONS} <= func.automatic:
         return func
     without_room: set[Op] = set()
     while (store := next(_waiting(func, target, without_room), None)) is not None:

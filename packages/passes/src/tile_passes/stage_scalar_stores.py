@@ -209,7 +209,8 @@ def _is_to_gm(stmt: Stmt) -> TypeGuard[Store]:
 
 
 def _stores_in(loop: For) -> Iterator[tuple[tuple[For, ...], Store]]:
-    """The stores to gm that every round of a loop does, and of one inside it, with these loops."""
+    """The stores to gm that every iteration of a loop does, and of one inside it, with these
+    loops."""
     for stmt in loop.body:
         if _is_to_gm(stmt):
             yield (loop,), stmt

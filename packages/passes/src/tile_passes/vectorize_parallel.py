@@ -51,7 +51,7 @@ from tile_passes.parallel.by_element import stored_by_copies
 from tile_passes.parallel.dependence import check_independent
 from tile_passes.parallel.earlier_values import EarlierValues
 from tile_passes.parallel.element_conditions import as_choices
-from tile_passes.parallel.inner_loops import overlapping, rounds_outside
+from tile_passes.parallel.inner_loops import iterations_outside, overlapping
 from tile_passes.parallel.joined_loops import over_places
 from tile_passes.parallel.joined_stores import joined_stores
 from tile_passes.parallel.nest import Leaf, NoRoom, Unsuitable, domain_of, leaves
@@ -245,7 +245,7 @@ class _Vectorizer:
         stmt = leaf.stmt
         if isinstance(stmt, If):
             return self.branch(stmt, leaf, known, earlier)
-        turned = rounds_outside(leaf, leaf.ranges(known)) if isinstance(stmt, For) else None
+        turned = iterations_outside(leaf, leaf.ranges(known)) if isinstance(stmt, For) else None
         if turned is not None:
             with self.temporaries.apart():
                 return [*self.body((turned,), known)]

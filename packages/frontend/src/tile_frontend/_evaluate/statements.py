@@ -14,7 +14,7 @@ from tile_frontend._evaluate.loop_exits import (
     without_continue,
 )
 from tile_frontend._evaluate.scope import MISSING, BlockKind
-from tile_frontend._evaluate.static_iteration import MOST_ROUNDS, static_items, unrolled_range
+from tile_frontend._evaluate.static_iteration import MOST_ITERATIONS, static_items, unrolled_range
 from tile_frontend._evaluate.threads_in_text import ThreadEvaluator
 from tile_frontend._language.kernel_frames import Frame, IfFrame, KernelFrame
 from tile_frontend._language.loops import AnyLoop, Loop, loop_break
@@ -235,11 +235,11 @@ class StatementEvaluator(ThreadEvaluator):
             for node in ast.walk(stmt.test):  # every iteration reads what the condition names
                 if isinstance(node, ast.Name):
                     self.scope.read(node.id)
-            self.block(self._round(stmt))
+            self.block(self._iteration(stmt))
         self.trace.loop_depth -= 1
         self.guarded(stmt, self.trace.emit, While(check, tuple(body), self.source.loc(stmt)))
 
-    def _round(self, loop: ast.For | ast.While) -> list[ast.stmt]:
+    def _iteration(self, loop: ast.For | ast.While) -> list[ast.stmt]:
         """The body of a loop, with branches for `continue`."""
         body = without_continue(loop.body)
         if body is None:
@@ -268,7 +268,7 @@ class StatementEvaluator(ThreadEvaluator):
             hint = "loop with range, T.serial, T.unroll, T.grid, T.Parallel, T.Pipelined or "
             hint += "T.Persistent, or over a Python list"
             self.fail("not-a-loop", message, stmt.iter, hint)
-        names, body = self._target_names(stmt.target), self._round(stmt)
+        names, body = self._target_names(stmt.target), self._iteration(stmt)
         if len(names) != loop.rank:
             message = f"the loop has {loop.rank} {'variable' if loop.rank == 1 else 'variables'}"
             message += f", found {len(names)} {'name' if len(names) == 1 else 'names'}"
@@ -277,11 +277,11 @@ class StatementEvaluator(ThreadEvaluator):
 
         def run(variables: tuple[Scalar, ...]) -> None:
             bounds = loop.bounds if isinstance(loop, Loop) else ()
-            rounds = [
+            iterations = [
                 self.trace.most_iterations(v.expr, *b)
                 for v, b in zip(variables, bounds, strict=False)
             ]
-            with self.scope.block(BlockKind.NEVER if 0 in rounds else BlockKind.LOOP):
+            with self.scope.block(BlockKind.NEVER if 0 in iterations else BlockKind.LOOP):
                 for name, var in zip(names, variables, strict=True):
                     self.scope.bind(name, var, self.source.loc(stmt.target))
                 self.block(body)
@@ -295,13 +295,13 @@ class StatementEvaluator(ThreadEvaluator):
         """Evaluate the body once per element, now. Each iteration names buffers of its own, as an
         expansion of a macro does; leaving an outer loop from here would leave it for all
         iterations."""
-        if len(items) > MOST_ROUNDS:
-            message = f"a loop over a Python container has more than {MOST_ROUNDS} iterations, and "
-            message += "each is written out"
+        if len(items) > MOST_ITERATIONS:
+            message = f"a loop over a Python container has more than {MOST_ITERATIONS} iterations, "
+            message += "and each is written out"
             self.fail("loop-bound", message, stmt.iter, "loop with T.serial")
         expansion, depth = self.expansion, self.trace.loop_depth
         self.trace.loop_depth = 0
-        body = self._round(stmt)
+        body = self._iteration(stmt)
         for item in items:
             self.trace.expansions += 1
             self.expansion = self.trace.expansions

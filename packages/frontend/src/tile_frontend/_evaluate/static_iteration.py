@@ -19,17 +19,17 @@ from tile_frontend._tracing.scalars import Scalar, describe
 from tile_frontend._tracing.values import Tile, View
 from tile_ir import LoopKind, constant_value
 
-# More would be a mistake: the text of the kernel grows with every round.
-MOST_ROUNDS = 4096
+# More would be a mistake: the text of the kernel grows with every iteration.
+MOST_ITERATIONS = 4096
 
 
 def static_items(value: Any) -> list[Any] | None:
-    """The elements of a Python container or iterator, MOST_ROUNDS + 1 at most; None for anything
-    else, such as a string, a buffer or a loop of the language."""
+    """The elements of a Python container or iterator, MOST_ITERATIONS + 1 at most; None for
+    anything else, such as a string, a buffer or a loop of the language."""
     if isinstance(value, (str, bytes)):
         return None
     if isinstance(value, (Sequence, Set, Mapping, Iterator)) or type(value).__name__ in _VIEWS:
-        return list(islice(iter(value), MOST_ROUNDS + 1))
+        return list(islice(iter(value), MOST_ITERATIONS + 1))
     return None
 
 
@@ -111,7 +111,7 @@ class ComprehensionEvaluator(ExpressionEvaluator):
         first, *rest = generators
         found = self.evaluate(first.iter)
         items = known_items(found)
-        if items is None or len(items) > MOST_ROUNDS:
+        if items is None or len(items) > MOST_ITERATIONS:
             what = f"this T.{found.name}" if isinstance(found, Loop) else describe(found)
             hint = "it runs while the kernel is traced: over a Python list, or a range of known "
             hint += "size"

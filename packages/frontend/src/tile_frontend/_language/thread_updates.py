@@ -30,7 +30,7 @@ from tile_ir.traversal import replace_in
 # What stands for values that are not known: small and equal, small and different, large.
 _TRIALS = ((1,) * 16, (2, 3, 5, 7, 11, 13, 17, 19), tuple(range(1009, 1100, 2)))
 # Loops of a thread are tried with their first iterations.
-_ROUNDS, _DEEPEST = 2, 3
+_ITERATIONS, _DEEPEST = 2, 3
 
 Place = tuple[int | None, ...]
 
@@ -86,9 +86,9 @@ class _Update:
         used = [v for v in self.counters if any(v in walk_expr(i) for p in self.places for i in p)]
         found: list[tuple[int, list[Place]]] = []
         for number in range(count):
-            for rounds in product(range(_ROUNDS), repeat=min(len(used), _DEEPEST)):
+            for iterations in product(range(_ITERATIONS), repeat=min(len(used), _DEEPEST)):
                 zero = {v: Const(0) for v in self.counters}
-                here = values | zero | dict(zip(used, map(Const, rounds), strict=False))
+                here = values | zero | dict(zip(used, map(Const, iterations), strict=False))
                 here[thread] = Const(number)
                 if any(_known(c, here) == 0 for c in self.conditions):
                     continue

@@ -100,8 +100,8 @@ class _Loads:
         first = simplify(block * self.lanes + (lane if self.lanes > 1 else 0))
         stride = simplify(blocks * self.lanes)
         load = self._load(simplify(turn * stride + first))
-        rounds = simplify(ceildiv(pieces - first, stride))
-        loop = For(turn, Const(0), rounds, LoopKind.SERIAL, (load,), self.loc)
+        iterations = simplify(ceildiv(pieces - first, stride))
+        loop = For(turn, Const(0), iterations, LoopKind.SERIAL, (load,), self.loc)
         threads = None if self.lanes > 1 else 1
         section = Section(Core.VECTOR, (loop,), self.loc)
         allocs = (Alloc(self.tile, self.loc),)

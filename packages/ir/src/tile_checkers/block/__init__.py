@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from tile_checkers.block.accesses import Accesses
 from tile_checkers.block.choices import Again, Impossible, Path
-from tile_checkers.block.rounds import BlockLoops
+from tile_checkers.block.iterations import BlockLoops
 from tile_checkers.block.run import BlockFacts, BlockRun, Budget, TooLong
 from tile_checkers.block.samples import Samples
 from tile_checkers.block.streams import NAMES, Stream, streams_of

@@ -156,7 +156,7 @@ class Path:
             found["cores may decide differently"] = None
         return ", ".join(found)
 
-    def most_rounds(self) -> float:
+    def most_iterations(self) -> float:
         """The largest trip count chosen for a loop without one in the text."""
         return max((c.most for c in self.choices if c.counts), default=0)
 

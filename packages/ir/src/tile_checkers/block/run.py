@@ -16,7 +16,7 @@ from tile_checkers.block.choices import Path
 from tile_checkers.block.clocks import Clock, CoreClocks, joined
 from tile_checkers.block.counted_while import iterations_left
 from tile_checkers.block.counters import Counters
-from tile_checkers.block.rounds import MANY, BlockLoops, LoopIterations
+from tile_checkers.block.iterations import MANY, BlockLoops, LoopIterations
 from tile_checkers.block.samples import Guard
 from tile_checkers.block.streams import NAMES, Stream
 from tile_checkers.block.values import Values
@@ -50,8 +50,8 @@ from tile_ir.quick_dataclasses import dataclass
 
 # Gives way where the stream has to wait; says whether the loop is left.
 Steps = Generator[None, None, bool]
-# Rounds of a `while` of which nobody knows how often it runs.
-WHILE_ROUNDS = 2
+# Iterations of a `while` of which nobody knows how often it runs.
+WHILE_ITERATIONS = 2
 # A condition that has to be proven takes as long as so many statements.
 PROOF = 30
 
@@ -254,7 +254,7 @@ class CoreRun:
             return
         # Once is not enough: the first iterations may fill what is then kept full.
         rise = min(held[-1] - held[-1 - step], held[-1 - step] - held[-1 - 2 * step])
-        most = path.most_rounds() if chosen else count
+        most = path.most_iterations() if chosen else count
         reached = self.block.counters.peak() + rise * (most - len(held)) / step
         if rise > 0 and reached > self.block.counters.limit:
             self.block.growing.append(its.loop)
@@ -265,7 +265,7 @@ class CoreRun:
         if self.block.loops.signals(loop):
             yield from self.counted(loop)
             return
-        for _ in range(WHILE_ROUNDS):
+        for _ in range(WHILE_ITERATIONS):
             before, scalars = self.clocks.fork(), dict(self.values.scalars)
             for stmt in walk_statements(loop.body):
                 if isinstance(stmt, Store) and stmt.buffer.memory is Memory.VAR:

@@ -36,7 +36,8 @@ from tile_ir import walk as walk_statements
 from tile_ir.analysis.accesses import regions_of
 from tile_ir.ranks import is_symmetric
 
-# Rounds that run as they are at both ends; flags are mostly chosen by whether a round is even.
+# Iterations that run as they are at both ends; flags are mostly chosen by whether an iteration is
+# even.
 FIRST, LAST = 2, 2
 _WITH_OTHERS = CROSS | {
     Effect.SIGNAL, Effect.AWAIT_SIGNAL, Effect.ENGINE, Effect.AWAIT_ENGINE
@@ -48,7 +49,7 @@ Span = tuple[tuple[Figure, ...], tuple[Figure, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class MiddleRounds:
+class MiddleIterations:
     """The iterations of a loop from `first` to `last`, for which the first one stands, and their
     joint accesses where the text has a region."""
 
@@ -123,7 +124,7 @@ def _regions(loop: For) -> Mapping[Region, Region] | None:
     lets = {s.var: s.value for s in inside if isinstance(s, Let)}
     if any(map(reads_memory, lets.values())):
         return None
-    # What some rounds may leave out.
+    # What some iterations may leave out.
     guarded = {
         id(s)
         for i in inside
@@ -181,4 +182,4 @@ def _names(expr: Expr, var: Var) -> bool:
     return any(e == var for e in walk_expr(expr))
 
 
-__all__ = ["LongLoops", "MiddleRounds", "middle", "spans_of"]
+__all__ = ["LongLoops", "MiddleIterations", "middle", "spans_of"]

@@ -26,7 +26,7 @@ from tile_checkers.ranks.events import (
     Tell,
     Word,
 )
-from tile_checkers.ranks.long_loops import LongLoops, MiddleRounds, middle, spans_of
+from tile_checkers.ranks.long_loops import LongLoops, MiddleIterations, middle, spans_of
 from tile_checkers.ranks.not_told import NOT_FOR_SO_MANY, NotTold, OutOfPlace, StatementBudget
 from tile_checkers.ranks.own_loops import of_its_block
 from tile_checkers.touched import NUMBER, S
@@ -85,8 +85,8 @@ class Unrolling:
         self.words, self.lent = words, lent
         self.budget = budget
         self.long = long
-        # The rounds that this one stands for.
-        self.middle: MiddleRounds | None = None
+        # The iterations that this one stands for.
+        self.middle: MiddleIterations | None = None
         self.events: list[CoreEvent] = []
         self.certain = True
         # Loops that concern the block alone, where how often they run is not told.
@@ -140,7 +140,7 @@ class Unrolling:
                     return
                 if not _by_itself(loop):
                     raise open_loop(loop, count)
-                self.rounds_of_any_number(loop)
+                self.iterations_of_any_number(loop)
                 return
         else:
             count = int(stop) - int(start)
@@ -152,7 +152,7 @@ class Unrolling:
                 return
         self.middle = None
 
-    def rounds_of_any_number(self, loop: For | While) -> None:
+    def iterations_of_any_number(self, loop: For | While) -> None:
         """One iteration for all, each of which may be left out: its accesses are not certain, and
         what differs between iterations is unknown."""
         for stmt in walk_statements(loop.body):
@@ -165,7 +165,7 @@ class Unrolling:
         self.body(loop.body)
         self.certain, self.middle = around
 
-    def middle_of(self, loop: For, start: Figure, count: int) -> MiddleRounds | None:
+    def middle_of(self, loop: For, start: Figure, count: int) -> MiddleIterations | None:
         """The accesses of the middle iterations, if one span may stand for them; None if not."""
         first, last = middle(count)
         regions = self.long.regions(loop) if first < last else None
@@ -183,8 +183,8 @@ class Unrolling:
                     return None
                 found[region] = spans
         except (NotTold, OutOfPlace):
-            return None  # the rounds say it, if they come to it
-        return MiddleRounds(first, last, found)
+            return None  # the iterations say it, if they come to it
+        return MiddleIterations(first, last, found)
 
     def repeat(self, loop: While) -> None:
         while True:
@@ -192,7 +192,7 @@ class Unrolling:
             if isinstance(truth, Expr):
                 if not _by_itself(loop):
                     raise _open(loop, "how often this loop runs", truth)
-                self.rounds_of_any_number(loop)
+                self.iterations_of_any_number(loop)
                 return
             if not truth or self.body(loop.body):
                 return

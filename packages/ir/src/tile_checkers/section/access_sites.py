@@ -15,7 +15,7 @@ from tile_checkers.context import Context
 from tile_checkers.section.state import Moves
 from tile_checkers.touched import PIPES, Hazard, S, first_conflict
 from tile_ir import For, Let, Region, Stmt, Var, While, linear_form
-from tile_ir.analysis import Touch, apart, is_rounds, widened
+from tile_ir.analysis import Touch, apart, is_iterations, widened
 from tile_ir.analysis.branch_feasibility import at_least
 from tile_ir.analysis.regions import defined_region
 from tile_ir.quick_dataclasses import dataclass
@@ -190,7 +190,7 @@ class AccessSites:
         return cached[1], cached[2]
 
 
-def _rounds_between(earlier: AccessSite, later: AccessSite, var: Var) -> tuple[int, int]:
+def _iterations_between(earlier: AccessSite, later: AccessSite, var: Var) -> tuple[int, int]:
     """The number of residues, and the remainder of the distance of two iterations divided by it."""
     both = (earlier.context.values, later.context.values)
     forms = [linear_form(values[var]) for values in both if var in values]
@@ -225,15 +225,15 @@ def _hazard(earlier: AccessSite, relation: int, later: AccessSite) -> Hazard | N
         if moving is not None and _most(later, moving) <= -_most(earlier, moving, -1):
             return None  # what the branches around them say leaves no later iteration
         around = around[: loops[relation]]
-    by = (1, 0) if moving is None else _rounds_between(earlier, later, moving)
+    by = (1, 0) if moving is None else _iterations_between(earlier, later, moving)
     same = {s.var for s in around if isinstance(s, (For, Let))}
     local = {
         s.var for s in (*earlier.context.path, *later.context.path) if isinstance(s, (For, Let))
     }
     known = {**earlier.context.known, **later.context.known}
     everywhere = {v for v in known if v not in local}
-    # The rounds of all residues are any two.
-    fixed = {v for v in same | everywhere if not is_rounds(v)}
+    # The iterations of all residues are any two.
+    fixed = {v for v in same | everywhere if not is_iterations(v)}
 
     def meet(i: int, j: int) -> bool:
         x, y = earlier.region(i), later.region(j)

@@ -32,9 +32,9 @@ from tile_ir import (
 from tile_ir import walk as walk_statements
 from tile_ir.analysis import (
     MOST_RESIDUES,
+    iterations_in,
+    iterations_of,
     loop_range,
-    rounds_in,
-    rounds_of,
     trip_count,
     trips,
 )
@@ -148,8 +148,8 @@ def iteration(
     values = context.values
     known = {**context.known, loop.var: loop_range(loop, context.known, plan.most)}
     if plan.modulus > 1:
-        step = rounds_of(loop.var)
-        known[step] = rounds_in(known[loop.var], residue, plan.modulus)
+        step = iterations_of(loop.var)
+        known[step] = iterations_in(known[loop.var], residue, plan.modulus)
         values = {**values, loop.var: step * plan.modulus + residue}
     places = context.places if plan.peeled == 0 else (*context.places, (loop, place))
     facts = (*context.facts, *facts_in(loop, context.plain))

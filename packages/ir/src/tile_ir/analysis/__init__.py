@@ -41,11 +41,11 @@ from tile_ir.analysis.regions import (
 from tile_ir.analysis.residues import (
     MOST_RESIDUES,
     ORDERING,
-    is_rounds,
+    is_iterations,
+    iterations_in,
+    iterations_of,
     modulus_of,
     periods,
-    rounds_in,
-    rounds_of,
 )
 from tile_ir.analysis.shared_bytes import Sharing
 from tile_ir.analysis.steps_of_calls import steps_of_call
@@ -61,8 +61,9 @@ __all__ = [
     "EVERYTHING", "INF", "MOST_RESIDUES", "ORDERING", "Bounds", "Facts", "Interval", "Ranges",
     "Sharing", "Touch", "apart", "apart_by_numbers", "at_least", "at_least_by_cases", "common_path",
     "constant_trips", "decided", "defined", "element", "ever_meet_in", "executions", "facts_in",
-    "facts_of", "interval", "is_rounds", "is_settled", "launch_ranges", "loop_range", "meet_in_run",
-    "modulus_of", "narrow", "own_block_part", "own_lane_part", "periods", "ranges_inside",
-    "regions_of", "rounds_in", "rounds_of", "steps_of_call", "surely_runs", "touches_within",
-    "trip_count", "trips", "uses_block", "uses_lane", "walk_with_ranges", "widened", "with_ranges",
+    "facts_of", "interval", "is_iterations", "is_settled", "iterations_in", "iterations_of",
+    "launch_ranges", "loop_range", "meet_in_run", "modulus_of", "narrow", "own_block_part",
+    "own_lane_part", "periods", "ranges_inside", "regions_of", "steps_of_call", "surely_runs",
+    "touches_within", "trip_count", "trips", "uses_block", "uses_lane", "walk_with_ranges",
+    "widened", "with_ranges",
 ]  # fmt: skip

@@ -93,8 +93,8 @@ class _TwoExecutions:
             modulus, rest = by
             first_one = rest or modulus
             most = span.high - span.low
-            rounds = (most - first_one) // modulus if most < INF else INF
-            self.ranges[ahead] = Interval(0, max(0, rounds))
+            iterations = (most - first_one) // modulus if most < INF else INF
+            self.ranges[ahead] = Interval(0, max(0, iterations))
             self.distance = ahead * modulus + first_one
         self._others: dict[Expr, Expr] = {}
         self._forms: dict[Expr, _Form] = {}
@@ -341,20 +341,20 @@ def ever_meet_in(
 
 
 def meet_in_run(
-    a: Region, path_a: Path, b: Region, path_b: Path, known: Ranges, loop: For, same_round: bool
+    a: Region, path_a: Path, b: Region, path_b: Path, known: Ranges, loop: For, same_iteration: bool
 ) -> bool:
     """Whether some execution of one statement and a later one of the other may share an element,
     both in the same run of a loop around both.
 
-    `same_round` says that both may be in one iteration, and not only `b` in a later one. Paths and
-    `known` as for `ever_meet`.
+    `same_iteration` says that both may be in one iteration, and not only `b` in a later one. Paths
+    and `known` as for `ever_meet`.
     """
     common = common_path(path_a, path_b)
     if a.buffer is not b.buffer or loop not in common:
         return True
     ranges, values = visible(path_a, path_b, known)
     same = set(known) | defined(common)
-    if same_round and not apart(a, b, same, ranges, None, values):
+    if same_iteration and not apart(a, b, same, ranges, None, values):
         return True
     same = set(known) | defined(common[: common.index(loop)])
     return not apart(a, b, same, ranges, loop.var, values)

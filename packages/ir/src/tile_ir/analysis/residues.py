@@ -101,7 +101,7 @@ def modulus_of(loop: For, values: Values) -> int:
     modulus = joint_period(found)
     count = constant_trips(loop) if counted and isinstance(loop.start, Const) else None
     if count is not None:
-        # As many residues as rounds, where the flags of all slots are set one after another.
+        # As many residues as iterations, where the flags of all slots are set one after another.
         every = modulus * -(-max(1, count) // modulus)
         modulus = every if every <= MOST_RESIDUES else modulus
     return modulus
@@ -126,18 +126,18 @@ def events_chosen(op: Op) -> Iterator[Expr]:
     return (operand for operand in op.operands if isinstance(operand, Expr))
 
 
-def rounds_of(var: Var) -> Var:
+def iterations_of(var: Var) -> Var:
     """The variable k of `var = k * modulus + residue`, which counts iterations in one residue. No
     user's name has its mark."""
     return Var(f"{var.name}#", var.dtype)
 
 
-def is_rounds(var: Var) -> bool:
+def is_iterations(var: Var) -> bool:
     """Whether a variable is such a count."""
     return var.name.endswith("#")
 
 
-def rounds_in(span: Interval, residue: int, modulus: int) -> Interval:
+def iterations_in(span: Interval, residue: int, modulus: int) -> Interval:
     """The numbers k for which `k * modulus + residue` lies in a span."""
     low = -INF if span.low == -INF else -((residue - span.low) // modulus)
     high = INF if span.high == INF else (span.high - residue) // modulus

@@ -16,7 +16,7 @@ def interpret(
     arguments: Sequence[Any],
     *,
     target: Target = DEFAULT_TARGET,
-    while_rounds: int = MAX_WHILE_STEPS,
+    while_iterations: int = MAX_WHILE_STEPS,
     in_text_order: bool = False,
 ) -> str:
     """Run a kernel on NumPy arrays, which it changes in place; returns what it printed.
@@ -27,9 +27,9 @@ def interpret(
 
     `arguments` follow the parameters: an array in stored form for a tensor (bfloat16 as uint16), a
     number for a scalar. Symbolic dimensions are read off the arrays. A `while` with more than
-    `while_rounds` iterations counts as endless. Raises InterpretError.
+    `while_iterations` iterations counts as endless. Raises InterpretError.
     """
-    return Machine(func, [arguments], target, while_rounds, in_text_order).run()
+    return Machine(func, [arguments], target, while_iterations, in_text_order).run()
 
 
 def interpret_ranks(
@@ -37,9 +37,9 @@ def interpret_ranks(
     arguments: Sequence[Sequence[Any]],
     *,
     target: Target = DEFAULT_TARGET,
-    while_rounds: int = MAX_WHILE_STEPS,
+    while_iterations: int = MAX_WHILE_STEPS,
     in_text_order: bool = False,
 ) -> str:
     """Run a kernel on several ranks together: `arguments` has those of each rank, as `interpret`
     takes them. Returns the printed text of all. Raises InterpretError."""
-    return Machine(func, arguments, target, while_rounds, in_text_order).run()
+    return Machine(func, arguments, target, while_iterations, in_text_order).run()

@@ -64,10 +64,10 @@ class Machine:
         func: Func,
         arguments: Sequence[Sequence[Any]],
         target: Target,
-        while_rounds: int,
+        while_iterations: int,
         in_text_order: bool,
     ) -> None:
-        self.func, self.target, self.while_rounds = func, target, while_rounds
+        self.func, self.target, self.while_iterations = func, target, while_iterations
         self.alone = alone_in(func) if in_text_order else None
         self.text: list[str] = []
         self.given = LaunchArguments.of(func, arguments)
@@ -217,10 +217,10 @@ class Machine:
         own = () if alone and core.lane > 0 else loop.body[:-1]
         parts = ((True, own), (False, loop.body[-1:])) if alone else ((core.undivided, loop.body),)
         try:
-            rounds = range(self.value(loop.start, core), self.value(loop.stop, core))
+            iterations = range(self.value(loop.start, core), self.value(loop.stop, core))
         except Unavailable:
             return  # the other core's memory says how often: its work only
-        for i in rounds:
+        for i in iterations:
             core.variables[loop.var] = i
             try:
                 for core.undivided, body in parts:
@@ -246,7 +246,7 @@ class Machine:
             yield from self.meeting.leave_section(core)
 
     def while_(self, condition: Expr, body: Body, core: CoreState) -> Steps:
-        for _ in range(self.while_rounds):
+        for _ in range(self.while_iterations):
             try:
                 if not self.value(condition, core):
                     return

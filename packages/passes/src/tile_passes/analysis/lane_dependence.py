@@ -28,7 +28,7 @@ from tile_ir import (
 
 def done_by_lanes(body: Body, lane: Var) -> frozenset[Store | Op]:
     """Stores and operations whose place, value or execution depends on `lane`, also by way of
-    names, scalar variables, conditions and numbers of rounds."""
+    names, scalar variables, conditions and numbers of iterations."""
     return done_by_values(body, (lane,))
 
 

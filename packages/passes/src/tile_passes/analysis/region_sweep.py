@@ -34,7 +34,7 @@ def swept_exactly(region: Region, runs: Sequence[Run]) -> Region | None:
     for run in runs:
         depends = any(_mentions(s, run.var) for s in region.dims)
         if not depends and interval(run.count, {}).low < 1:
-            return None  # perhaps there is no round at all
+            return None  # perhaps there is no iteration at all
         if sum(_mentions(s, run.var) for s in region.dims) > 1:
             return None  # a diagonal
     dims = [_swept(s, runs) for s in region.dims]

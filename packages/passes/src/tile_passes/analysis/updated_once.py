@@ -13,7 +13,7 @@ from tile_passes.analysis.uses_in_text import ElementUse, used_in_parts, uses_in
 
 def updated_once(func: Func) -> frozenset[Buffer]:
     """The tensors of whose elements each is stored once at most, and read only before that, while
-    all blocks, vector cores and rounds of loops have elements of their own."""
+    all blocks, vector cores and iterations of loops have elements of their own."""
     found = uses_in_text(func)
     others = used_in_parts(func)
     return frozenset(
@@ -40,13 +40,13 @@ def _is_update(uses: Sequence[ElementUse], func: Func) -> bool:
 
 
 def _exclude(a: ElementUse, b: ElementUse) -> bool:
-    """Whether only one of two uses happens in a round: they stand in two sides of a branch."""
+    """Whether only one of two uses happens in an iteration: they stand in two sides of a branch."""
     sides = {id(stmt): number for stmt, number in a.around.sides}
     return any(sides.get(id(stmt), number) != number for stmt, number in b.around.sides)
 
 
 def _are_apart(store: ElementUse, loops: Sequence[For | While], func: Func) -> bool:
-    """Whether blocks, vector cores and rounds have elements of their own."""
+    """Whether blocks, vector cores and iterations have elements of their own."""
     apart = set(store.around.lanes)
     if constant_value(func.launch.blocks) != 1:
         apart.add(func.launch.block)

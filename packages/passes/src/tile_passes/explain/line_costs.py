@@ -84,9 +84,9 @@ def _costs(body: Body, target: Target, core: Core, times: int, assumed: bool) ->
             yield from _costs(stmt.body, target, stmt.core, times, assumed)
             continue
         yield from _cost(stmt, target, core, times, assumed)
-        rounds, guessed = _rounds(stmt)
+        iterations, guessed = _iterations(stmt)
         for inner in bodies(stmt):
-            yield from _costs(inner, target, core, times * rounds, assumed or guessed)
+            yield from _costs(inner, target, core, times * iterations, assumed or guessed)
 
 
 def _cost(stmt: Stmt, target: Target, core: Core, times: int, assumed: bool) -> Iterator[_One]:
@@ -100,7 +100,7 @@ def _cost(stmt: Stmt, target: Target, core: Core, times: int, assumed: bool) -> 
         yield _One(place, core, pipe, times, cycles * times, moved, assumed)
 
 
-def _rounds(stmt: Stmt) -> tuple[int, bool]:
+def _iterations(stmt: Stmt) -> tuple[int, bool]:
     """The trip count of a statement's body, and whether that is assumed."""
     if not isinstance(stmt, For):
         return 1, False

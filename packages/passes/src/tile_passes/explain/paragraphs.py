@@ -163,8 +163,8 @@ class _Words:
             yield f"and {len(groups) - MOST_TOLD} more"
 
     def dependences(self, op: SyncOp) -> list[list[PipeDependence]]:
-        """Those of the op's edges, one for each pair of statements and kind: within a round says
-        enough. Those of the same two statements together, what is read first."""
+        """Those of the op's edges, one for each pair of statements and kind: within an iteration
+        says enough. Those of the same two statements together, what is read first."""
         nearest: dict[tuple[Work, Work, Kind], PipeDependence] = {}
         for edge in op.reason.edges:
             for d in dependences_of(self.tree, edge.later, edge.needs):

@@ -103,8 +103,8 @@ def _ranked(gains: Mapping[int, int], classes: _Classes, found: Relations) -> li
 
 
 def _join_readers(classes: _Classes, found: Relations) -> None:
-    """A loop that reads a row of a buffer in each round goes with its rows, or the buffer is whole:
-    then it is no matter how many rounds a lane takes."""
+    """A loop that reads a row of a buffer in each iteration goes with its rows, or the buffer is
+    whole: then it is no matter how many iterations a lane takes."""
     changed = True
     while changed:
         changed = False

@@ -47,7 +47,7 @@ from tile_ir import (
 )
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lanes.choice import Choice
-from tile_passes.lanes.places import Names, Round, Touch, Whole, resolved, with_name
+from tile_passes.lanes.places import Iteration, Names, Touch, Whole, resolved, with_name
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site
 from tile_passes.lanes.shared_memory import SHARED
 
@@ -170,7 +170,7 @@ class _Writer:
             return If(equal(self.lane, 0), (new,), (), old.loc)
         if isinstance(node, For) and self.rows(node).odd:
             if node.kind is LoopKind.PARALLEL:
-                return new  # the loop itself only has the rounds that are owned
+                return new  # the loop itself only has the iterations that are owned
             return If(node.var < self.rows(node).owned, (new,), (), old.loc)
         return new
 
@@ -187,7 +187,7 @@ class _Writer:
     def element(
         self, buffer: Buffer, indices: tuple[Expr, ...], shift: Shift, names: Names
     ) -> Load:
-        """One element: of rows that are split by the number of the lane's own round."""
+        """One element: of rows that are split by the number of the lane's own iteration."""
         new = tuple(
             resolved(index, names)
             if Dim(buffer, n) in self.choice.sizes
@@ -238,7 +238,7 @@ class _Writer:
         s, place = touch.slices[n], touch.places[n]
         dim = Dim(touch.buffer, n)
         if dim in self.choice.sizes:
-            if isinstance(place, Round):
+            if isinstance(place, Iteration):
                 return Slice(place.loop.var, Const(1))
             assert isinstance(place, Whole), "anything else keeps the dimension whole"
             rows = self.rows(dim)

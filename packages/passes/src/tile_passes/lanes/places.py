@@ -1,5 +1,5 @@
 """Where a statement touches a buffer, dimension by dimension: whole, at the number of a loop's
-round, or elsewhere. Names that only stand for other scalars are looked through."""
+iteration, or elsewhere. Names that only stand for other scalars are looked through."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """The place with the number of the round of a loop that goes over all of them."""
+class Iteration:
+    """The place with the number of the iteration of a loop that goes over all of them."""
 
     loop: For
 
@@ -51,10 +51,10 @@ class Single:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Some places that have nothing to do with rounds, as written."""
+    """Some places that have nothing to do with iterations, as written."""
 
 
-Place = Whole | Round | Single | Elsewhere
+Place = Whole | Iteration | Single | Elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,5 +132,5 @@ def _index(index: Expr, size: Expr, loops: Sequence[For], names: Names) -> Place
     place = resolved(index, names)
     for loop in loops:
         if place == loop.var and count is not None and trips(loop) == count:
-            return Round(loop)
+            return Iteration(loop)
     return Elsewhere()

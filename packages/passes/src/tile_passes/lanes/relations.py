@@ -1,8 +1,8 @@
 """Collect the constraints of a kernel's statements on splitting: which dimensions of ub buffers and
 which loops go together, and which must stay whole, with the line that requires it.
 
-A dimension and a loop go together where the loop's rounds write the places of the dimension; two
-dimensions where an operation runs along them together (`OpDef.axes`).
+A dimension and a loop go together where the loop's iterations write the places of the dimension;
+two dimensions where an operation runs along them together (`OpDef.axes`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.liveness import carried_by_loops
 from tile_passes.lanes.places import (
     Elsewhere,
+    Iteration,
     Names,
-    Round,
     Touch,
     Whole,
     resolved,
@@ -52,7 +52,7 @@ from tile_passes.lanes.places import (
     with_name,
 )
 
-# How often a loop is taken to go round where nobody knows.
+# The trip count of a loop where nobody knows it.
 USUAL_TRIPS = 8
 SPLITTABLE = (LoopKind.SERIAL, LoopKind.UNROLL, LoopKind.PARALLEL, LoopKind.PIPELINED)
 
@@ -225,7 +225,7 @@ _COUNTED = (
 
 
 def _bound_to_one_core(stmt: Stmt) -> str | None:
-    """Why both lanes must go through all rounds of the loops around a statement."""
+    """Why both lanes must go through all iterations of the loops around a statement."""
     if isinstance(stmt, Op):
         effect = stmt.opdef.effect
         if effect in _COUNTED:
@@ -260,9 +260,9 @@ def _touch(
     for number, place in enumerate(touch.places):
         dim, label = Dim(touch.buffer, number), own[number] if own else None
         match place:
-            case Round(loop=loop) if touch.access.writes:
+            case Iteration(loop=loop) if touch.access.writes:
                 found.ties.append((loop, dim))
-            case Round(loop=loop):
+            case Iteration(loop=loop):
                 found.reads.append((loop, dim, stmt.loc))
             case Whole() if label is not None:
                 if label in along:
@@ -283,7 +283,7 @@ def _touch(
 
 
 def _part(places: Slice, loops: tuple[For, ...]) -> str:
-    """Places that are neither all of a dimension nor one for each round, in words."""
+    """Places that are neither all of a dimension nor one for each iteration, in words."""
     if not is_constant(places.extent, 1):
         return "a part"
     variables = {loop.var for loop in loops}
@@ -314,14 +314,14 @@ def _carried(func: Func, renamed: set[Buffer], found: Relations) -> None:
             buffer = touch.buffer
             if not touch.access.writes or buffer.memory not in (Memory.UB, Memory.VAR):
                 continue
-            rounds = [p.loop for p in touch.places if isinstance(p, Round)]
+            iterations = [p.loop for p in touch.places if isinstance(p, Iteration)]
             places = zip(touch.places, touch.slices, strict=True)
             offsets = [resolved(s.offset, site.names) for p, s in places if p == Elsewhere()]
-            # Of a buffer of slots rows are split, not the rounds that take the slots in turn.
+            # Of a buffer of slots rows are split, not the iterations that take the slots in turn.
             in_turn = {part for offset in offsets for part in walk_expr(offset)}
             for loop in site.loops:
                 carried = buffer in kept[loop] or buffer in renamed or loop.var in in_turn
-                if carried and loop not in rounds:
+                if carried and loop not in iterations:
                     found.keep_whole(
                         loop,
                         site.stmt.loc,

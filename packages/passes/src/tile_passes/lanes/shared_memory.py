@@ -40,8 +40,8 @@ SHARED = (Memory.GM, Memory.L1)
 @dataclass(frozen=True, slots=True)
 class Share:
     """The places of one lane along a dimension: `count` steps of `step`, half of them a lane's,
-    from `start` on. `exact` is whether other rounds of other loops reach the same places only in
-    the same lane."""
+    from `start` on. `exact` is whether other iterations of other loops reach the same places only
+    in the same lane."""
 
     dim: int
     count: int
@@ -103,7 +103,7 @@ def _accesses(site: Site, found: Relations, choice: Choice) -> Iterator[SharedAc
             if isinstance(node, Dim):
                 share = _by_label(site, touch, node, found, choice)
             elif node is not None:
-                share = _by_round(site, touch, node, found)
+                share = _by_iteration(site, touch, node, found)
             yield SharedAccess(site, touch, node, share)
 
 
@@ -129,8 +129,8 @@ def _by_label(
     return _share(site, dim, choice.sizes[node], s.stride, *form, found.unknown)
 
 
-def _by_round(site: Site, touch: Touch, node: For, found: Relations) -> Share | None:
-    """A dimension in which rounds are far enough apart for what each of them touches."""
+def _by_iteration(site: Site, touch: Touch, node: For, found: Relations) -> Share | None:
+    """A dimension in which iterations are far enough apart for what each of them touches."""
     for dim, s in enumerate(touch.slices):
         terms, constant = _split_form(s.offset, site)
         step = terms.pop(node.var, 0)

@@ -74,7 +74,7 @@ def starts_at_blocks(region: Region, target: Target) -> bool:
 
 
 def row_step(region: Region, row: Var) -> int:
-    """Elements from where the region starts in one round of a loop over `row` to the next; 0 if
+    """Elements from where the region starts in one iteration of a loop over `row` to the next; 0 if
     that is not known."""
     offset = element_offset(region)
     first, second = (substitute(offset, {row: n}) for n in (ZERO, ONE))

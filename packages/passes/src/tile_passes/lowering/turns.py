@@ -1,5 +1,5 @@
-"""Which operations of a loop take slots in turn, one after the other over all rounds: those whose
-turns the compiler orders phase by phase. How it finds the phases is in `tile_ir.analysis`."""
+"""Which operations of a loop take slots in turn, one after the other over all iterations: those
+whose turns the compiler orders phase by phase. How it finds the phases is in `tile_ir.analysis`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ SLOTS = 2
 
 def turns_in(loop: For, func: Func, turns_of: Callable[[Op], int]) -> Mapping[Op, Expr]:
     """The number of the first turn of each operation that stands in the loop, but not in another of
-    several rounds inside it, counted over its rounds; `turns_of` says how many an operation takes.
+    several iterations inside it, counted over its iterations; `turns_of` says how many an operation
+    takes.
 
     Nothing where slots `number % SLOTS` would not be ordered slot by slot: a break, or a period of
     the user's that would make too many residues, leave no slots."""
@@ -26,7 +27,7 @@ def turns_in(loop: For, func: Func, turns_of: Callable[[Op], int]) -> Mapping[Op
     if not taken or math.lcm(modulus_of(loop, {}), SLOTS) > MOST_RESIDUES:
         return {}
     each = sum(count for _, count in taken)
-    # Slots are the same in every round, unless the turns of a round are odd.
+    # Slots are the same in every iteration, unless the turns of an iteration are odd.
     before = loop.var * (each % SLOTS)
     found: dict[Op, Expr] = {}
     for op, count in taken:
@@ -37,7 +38,7 @@ def turns_in(loop: For, func: Func, turns_of: Callable[[Op], int]) -> Mapping[Op
 
 def has_turns(loop: For) -> bool:
     """Whether operations in it take turns of its own, and not those of a loop around: it has more
-    than one round."""
+    than one iteration."""
     return constant_trips(loop) != 1
 
 

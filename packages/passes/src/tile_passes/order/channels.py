@@ -103,8 +103,8 @@ class Flag:
 
     @property
     def set_first(self) -> bool:
-        """Whether a round sets it before it waits. Then `distance` is less than `slots`, but for a
-        counter: or the round would set the flag of a slot that is still set."""
+        """Whether an iteration sets it before it waits. Then `distance` is less than `slots`, but
+        for a counter: or the iteration would set the flag of a slot that is still set."""
         return self.set_after < self.wait_before
 
     @property
@@ -116,8 +116,8 @@ class Flag:
 
     @property
     def by_slot(self) -> bool:
-        """Whether each round takes and gives back the flag of its own slot, so that it does not
-        matter which rounds there are: such flags may be raised once for all loops around."""
+        """Whether each iteration takes and gives back the flag of its own slot, so that it does not
+        matter which iterations there are: such flags may be raised once for all loops around."""
         return self.distance == self.slots
 
     def can_join(self, other: Flag) -> bool:
@@ -137,8 +137,8 @@ class Flag:
         )
 
     def turns(self, do: Do, turn: int = 0) -> Sequence[int]:
-        """The turns of which flags are set or awaited in a round of this turn, or around a loop
-        whose first round has it: by slot, those that its rounds come to."""
+        """The turns of which flags are set or awaited in an iteration of this turn, or around a
+        loop whose first iteration has it: by slot, those that its iterations come to."""
         loop = self.block.loop
         if not do.around:
             return (turn + self.distance if do.sets else turn,)

@@ -13,7 +13,7 @@ from itertools import product
 from operator import eq
 
 from tile_ir import Buffer, For, Memory, Region, Stmt
-from tile_ir.analysis import Touch, ever_meet_in, is_rounds, meet_in_run
+from tile_ir.analysis import Touch, ever_meet_in, is_iterations, meet_in_run
 from tile_passes.order.tree import Instance, Repeat, Residues, Tree
 
 _Access = tuple[Instance, Touch]
@@ -129,7 +129,7 @@ def _path_beside(instance: Instance, other: Instance) -> tuple[Stmt, ...]:
     """The statements around and before `other`, but for those in a loop in whose residue it differs
     from `instance`: names that the loop defines have other values there."""
     path = other.item.sight.path
-    ends = (n + 1 for n, stmt in enumerate(path) if isinstance(stmt, For) and is_rounds(stmt.var))
+    ends = (n + 1 for n, s in enumerate(path) if isinstance(s, For) and is_iterations(s.var))
     loops = zip(instance.residues, other.residues, ends, strict=False)
     return path[: next((end for one, two, end in loops if one != two), None)]
 
@@ -140,7 +140,7 @@ def _look_back_only(tree: Tree, conflicts: list[int]) -> None:
     iterations if each uses a row of its own; residues distinguish slots already."""
     groups: dict[tuple[Repeat, Residues], list[Instance]] = defaultdict(list)
     for instance in tree.instances:
-        if (loop := instance.round_by_round) is not None:
+        if (loop := instance.varies_in) is not None:
             groups[loop, instance.residues].append(instance)
     before = {instance: 1 << bit for bit, instance, _ in tree.runs}
     for (loop, _), instances in groups.items():
@@ -154,11 +154,11 @@ def _look_back_only(tree: Tree, conflicts: list[int]) -> None:
 def _meet_in_run(tree: Tree, earlier: Instance, later: Instance, loop: Repeat) -> bool:
     """Whether two instances touch the same bytes in one run of the loop, one before the other."""
     assert isinstance(loop.stmt, For)
-    same_round = earlier.bit < later.bit
+    same_iteration = earlier.bit < later.bit
     return any(
         meet_in_run(
             earlier.reach(one), earlier.item.sight.path, later.reach(two), later.item.sight.path,
-            tree.ranges, loop.stmt, same_round,
+            tree.ranges, loop.stmt, same_iteration,
         )
         for one in earlier.touches
         for two in later.touches

@@ -1,5 +1,5 @@
 """Which accesses of gm by one core must come before which of another, in the order of the text, and
-how many rounds of which loop lie between them.
+how many iterations of which loop lie between them.
 
 The text of the kernel, run from top to bottom, defines the result of all cores together
 (`merge_streams` guarantees it). Each core orders its own accesses itself.
@@ -31,7 +31,7 @@ from tile_ir.ranks import is_far
 from tile_passes.order.dependence_graph import Dependence, dependence
 from tile_passes.order.tree import Leaf, LeafAccess, Repeat, Tree
 
-# Slots are told apart up to this many rounds; a credit for more would not fit the counters either.
+# Slots are told apart up to this many iterations; counters could not hold a credit for more.
 MOST_SLOTS = 8
 
 
@@ -129,8 +129,8 @@ class _Pair:
     def meet(
         self, one: _Access, two: _Access, loop: Repeat | None, by: tuple[int, int] = (1, 0)
     ) -> bool:
-        """Whether the two may touch one byte, the second in a later round of a loop than the first,
-        or in the same round of all loops around both."""
+        """Whether the two may touch one byte, the second in a later iteration of a loop than the
+        first, or in the same iteration of all loops around both."""
         around = loop.stmt if loop is not None else None
         shared = self.path
         if around is not None:
@@ -144,7 +144,7 @@ class _Pair:
         return any(not apart(x, y, same, self.ranges, later, self.values, by) for x, y in pairs)
 
     def distance(self, a: _Access, b: _Access, loop: Repeat) -> int:
-        """Rounds that surely lie between them at least: until both come to the same slot."""
+        """Iterations that surely lie between them at least: until both come to the same slot."""
         if not isinstance(loop.stmt, For):
             return 1
         offsets = (resolved(s.offset, self.values) for _, x in (a, b) for s in x.region.dims)

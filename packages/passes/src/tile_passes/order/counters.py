@@ -108,10 +108,10 @@ def allocate_counters(
 
 
 def _coloured(
-    signals: Sequence[Counter], root: Block, count: int, limit: int, rounds: int
+    signals: Sequence[Counter], root: Block, count: int, limit: int, iterations: int
 ) -> dict[Flag, int] | None:
     """Return a counter for each signal, those of one counter in a row; None if there are too few.
-    Loops are taken to go round at most `rounds` times without a wait for the other core.
+    Loops are taken to run at most `iterations` times without a wait for the other core.
 
     A signal interferes with all signals of a counter that it cannot share, which depends on all of
     them: the edges are added when the signal is coloured.
@@ -125,7 +125,7 @@ def _coloured(
         # Signals that no loop carries, and those by which the source waits for the sink.
         back = kind[1::-1]
         plan = Plan(s for s in signals if not s.carried and (s.kind == kind or s.pair == back))
-        events[kind] = [*_passed(plan, root, rounds)]
+        events[kind] = [*_passed(plan, root, iterations)]
 
     def can_share(members: Sequence[Counter]) -> bool:
         kind = members[-1].kind
@@ -166,23 +166,23 @@ def _joined(a: Counter, b: Counter) -> Counter:
 
 
 class Ways(NamedTuple):
-    """The events of each side of a branch, of which one is taken, or of a loop of at most `rounds`
-    iterations."""
+    """The events of each side of a branch, of which one is taken, or of a loop of at most
+    `iterations` iterations."""
 
     sides: Sequence[Sequence[Passed]]
-    rounds: int
+    iterations: int
 
 
 Passed: TypeAlias = "Action | Ways"
 
 
-def _passed(plan: Plan, block: Block, rounds: int) -> Iterator[Passed]:
-    """Every set and wait in the order of the text; loops go round at most `rounds` times."""
+def _passed(plan: Plan, block: Block, iterations: int) -> Iterator[Passed]:
+    """Every set and wait in the order of the text; loops run at most `iterations` times."""
     for item in block.items:
         yield from plan.gaps.get((block, item.position, False), ())
-        sides = [[*_passed(plan, inner, rounds)] for inner in item.blocks]
+        sides = [[*_passed(plan, inner, iterations)] for inner in item.blocks]
         if any(sides):
-            yield Ways(sides, int(min(item.most, rounds)) if isinstance(item, Repeat) else 1)
+            yield Ways(sides, int(min(item.most, iterations)) if isinstance(item, Repeat) else 1)
         yield from plan.gaps.get((block, item.position, True), ())
 
 
@@ -210,7 +210,7 @@ def _behind(
     leave no more than those before them are like all to come."""
     for event in events:
         if isinstance(event, Ways):
-            for number in range(event.rounds):
+            for number in range(event.iterations):
                 found = [_behind(count, side, members, limit) for side in event.sides]
                 ends = [end for end in found if end is not None]
                 if len(ends) < len(found):

@@ -41,8 +41,8 @@ B = TypeVar("B", Touch, LeafAccess)
 
 @dataclass(frozen=True, slots=True)
 class Dependence(Generic[N, A]):
-    """`later` must wait for `earlier`: of the same round, or of an earlier one of the `loop`, by
-    `distance` or more rounds. `before` and `after` are what the two touch; None for a signal."""
+    """`later` must wait for `earlier`: of the same iteration, or of one of the `loop` at least
+    `distance` before it. `before` and `after` are what the two touch; None for a signal."""
 
     earlier: N
     later: N
@@ -54,7 +54,7 @@ class Dependence(Generic[N, A]):
 
     @property
     def carried(self) -> Repeat | None:
-        """The loop, if one has to go round in between."""
+        """The loop, if one has to begin anew in between."""
         return self.loop if self.distance else None
 
 
@@ -70,7 +70,7 @@ def dependence(
 class Edge(NamedTuple):
     """How an instance stands to the last statement it has to come after, of those of the bits
     `needs`, which are of one pipe. In `block`, the nearest common dominator, the one stands at
-    `first` and the other at `then`; `distance` rounds of the loop there lie between them. For
+    `first` and the other at `then`; `distance` iterations of the loop there lie between them. For
     unlikely branches `block` is the branch, and both are where in it the order is due: before what
     is in it, or at its end."""
 
@@ -107,7 +107,7 @@ class Edge(NamedTuple):
 
     @property
     def within(self) -> bool:
-        """Whether the earlier one comes first in the same round of all loops around both."""
+        """Whether the earlier one comes first in the same iteration of all loops around both."""
         return self.distance == 0 and self.first < self.then
 
 
@@ -150,9 +150,9 @@ class Relations:
         self._tree = tree
         self._relation = cache(partial(_relation, tree))
         self.nearest = cache(self._nearest)
-        self.within_rounds = cache(self._within_rounds)
+        self.within_iterations = cache(self._within_iterations)
 
-    def _within_rounds(self, need: int, later: Instance) -> int:
+    def _within_iterations(self, need: int, later: Instance) -> int:
         """The needs before the instance in the same iteration of all loops around both."""
         facts = self._tree.facts_of(need)
         return sum(self._relation(a, run, later).within << bit for bit, a, run in facts)
@@ -175,7 +175,7 @@ class Relations:
                     within = found
                 continue
             # The last place and the smallest distance cover the others of the same block. In a
-            # branch that other rounds may not take, so do only flags of the very same slots.
+            # branch that other iterations may not take, so do only flags of the very same slots.
             key = (found.first < found.then, found.block)
             loop = found.block.loop
             distance = found.distance or (loop.modulus if loop is not None else 1)

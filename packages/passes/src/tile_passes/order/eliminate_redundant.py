@@ -34,7 +34,7 @@ class Stage(IntEnum):
     """The edges of one reduction; the rest counts as ordered. Order across iterations may follow
     from the order within them, and the needs of unlikely branches from the waits of likely work."""
 
-    WITHIN_ROUNDS = 0
+    WITHIN_ITERATIONS = 0
     LIKELY = 1
     ALL = 2
 
@@ -94,8 +94,8 @@ class Reduction(Completion):
     def edge(self, source: int, need: int, later: Instance) -> _Found:
         """The edge from the innermost place where one is needed, whatever else it covers."""
         relations, now = self.flow.relations, need
-        if self.stage is Stage.WITHIN_ROUNDS:
-            now = relations.within_rounds(need, later)
+        if self.stage is Stage.WITHIN_ITERATIONS:
+            now = relations.within_iterations(need, later)
         edge = relations.nearest(now, later) if now else None
         if edge is None or (self.stage < Stage.ALL and edge.before_branch):
             return None, need, need

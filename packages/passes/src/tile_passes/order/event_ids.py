@@ -32,8 +32,8 @@ _OF_ENGINE = (Effect.ENGINE, Effect.AWAIT_ENGINE)
 _Slot: TypeAlias = tuple[int | Pair, int]
 InterferenceGraph: TypeAlias = "nx.Graph[_Slot]"
 
-# Rounds of spills before a pair of pipes gets no more flags, and before giving up.
-PATIENCE, MOST_ROUNDS = 60, 200
+# Attempts at spills before a pair of pipes gets no more flags, and before giving up.
+PATIENCE, MOST_ATTEMPTS = 60, 200
 # Of more ops than this, none is tried without after the changes, and spills go by their order.
 MOST_TRIED = 200
 
@@ -55,7 +55,7 @@ def allocate_events(solved: Completion, target: Target) -> Allocation:
     def price(plan: Plan) -> float:
         return modelled_time(plan) if len(plan.ops) <= MOST_TRIED else 0
 
-    for count in range(MOST_ROUNDS):
+    for count in range(MOST_ATTEMPTS):
         live = live_flags(flow, plan, None if count else solved)
         if live.incomplete:
             plan = place(flow.tree, plan, reduced(flow, plan).edges())

@@ -66,7 +66,7 @@ class Halt(NamedTuple):
 
 class Enter(NamedTuple):
     """A loop begins, or goes on: by `shift` bits on, facts `moved` say the same of an earlier run
-    or round, and those `joined` of all earlier ones; those `complete` begin anew."""
+    or iteration, and those `joined` of all earlier ones; those `complete` begin anew."""
 
     loop: Repeat
     complete: int

@@ -52,7 +52,7 @@ def ops_for(tree: Tree, closed: frozenset[Pair], edge: Edge) -> tuple[SyncOp, ..
             block, position = behind_branch(edge)
         return (Barrier(source, block, position, reason),)
     if edge.distance:
-        block, first, position, distance, slots = across_rounds(edge)
+        block, first, position, distance, slots = across_iterations(edge)
     gap = block, position, False
     if _has_flags(tree, closed, source, target):
         if edge.unlikely:
@@ -78,21 +78,21 @@ def _has_flags(tree: Tree, closed: frozenset[Pair], source: Pipe, target: Pipe) 
     return (source, target) in tree.flag_pairs and (source, target) not in closed
 
 
-def across_rounds(edge: Edge) -> tuple[Block, int, int, int, int]:
+def across_iterations(edge: Edge) -> tuple[Block, int, int, int, int]:
     """Block, places, distance and slots of a flag that is raised before the loop (`Flag.home`), and
     of which each iteration takes one and gives one back, or breaks by way of `Plan.at`."""
     block, first, then, distance = edge.block, edge.first, edge.then, edge.distance
     loop = block.loop
     assert loop is not None, "only loops carry"
     if first < then:
-        # Set before it is waited for, in the same round but for a later one: which flag is
-        # meant depends on the round, so that it belongs to the body of the loop.
+        # Set before it is waited for, in the same iteration but for a later one: which flag is
+        # meant depends on the iteration, so that it belongs to the body of the loop.
         block = loop.body
         first, then = block.place(edge.earlier), block.place(edge.later.item)
     if first < then:
         slots = next(s for s in divisors(loop.modulus) if s > distance)
     elif block is loop.body:
-        # Each round takes and gives back the flag of its slot; a shorter distance orders more.
+        # Each iteration takes and gives back the flag of its slot; a shorter distance orders more.
         slots = distance = max(s for s in divisors(loop.modulus) if s <= distance)
     else:
         slots = distance = math.gcd(loop.modulus, distance)

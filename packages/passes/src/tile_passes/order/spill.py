@@ -57,7 +57,7 @@ def merge(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
 
 
 def fewer_ids(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
-    """Some of the slots share an id: fewer rounds are in flight, but more than one."""
+    """Some of the slots share an id: fewer iterations are in flight, but more than one."""
     loop = op.block.loop
     if loop is None:
         return None
@@ -132,7 +132,7 @@ def hold_back(tree: Tree, plan: Plan, early: Sequence[Flag]) -> Plan:
 
 
 def _more_turns(op: Flag) -> int | None:
-    """How many ids the rounds of the loop could take instead, if more."""
+    """How many ids the iterations of the loop could take instead, if more."""
     loop = op.block.loop
     if op.at_once or loop is None or (op.carried and op.block is not loop.body):
         return None
@@ -140,7 +140,7 @@ def _more_turns(op: Flag) -> int | None:
 
 
 def _answer(tree: Tree, plan: Plan, op: Flag) -> Plan | None:
-    """The source learns a round later that the target has waited, by a flag the other way."""
+    """The source learns an iteration later that the target has waited, by a flag the other way."""
     loop = op.block.loop
     if loop is None or op.block is not loop.body or op.pair[::-1] not in tree.flag_pairs:
         return None

@@ -24,22 +24,22 @@ CORES = (Core.CUBE, Core.VECTOR)
 @dataclass(eq=False, slots=True)
 class Instance:
     """A statement that may touch memory, in one combination of residues of the loops around it.
-    Signals to other cores touch nothing themselves. `round_by_round`: the loop around it, if it may
-    touch other bytes in each round of it."""
+    Signals to other cores touch nothing themselves. `varies_in`: the loop around it, if it may
+    touch other bytes in each iteration of it."""
 
     bit: int
     item: Work
     residues: Residues
     touches: tuple[Touch, ...]
     bounds: Bounds
-    round_by_round: Repeat | None = None
+    varies_in: Repeat | None = None
     # By the identity of a touch: to hash a region takes longer than to find it here.
     _reaches: dict[int, Region] = field(default_factory=dict)
 
     @property
     def looks_back(self) -> Repeat | None:
         """That loop, if it may be run more than once."""
-        loop = self.round_by_round
+        loop = self.varies_in
         return loop if loop is not None and loop.block.loop is not None else None
 
     def region(self, touch: Touch) -> Region:

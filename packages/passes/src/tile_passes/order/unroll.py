@@ -55,12 +55,12 @@ from tile_ir.analysis import (
     facts_in,
     facts_of,
     interval,
+    iterations_in,
+    iterations_of,
     launch_ranges,
     loop_range,
     modulus_of,
     regions_of,
-    rounds_in,
-    rounds_of,
     touches_within,
     trips,
 )
@@ -181,14 +181,14 @@ class _Builder:
         if start is not None and stop is not None:
             repeat.ends = ((stop - 1) % m,) if start < stop else ()
         if m > 1:
-            rounds = rounds_of(stmt.var)
-            # The loop as one over rounds of all residues.
+            iterations = iterations_of(stmt.var)
+            # The loop as one over iterations of all residues.
             first, last = (binary("//", e, m) for e in (stmt.start, stmt.stop - 1))
-            around = replace(stmt, var=rounds, start=first, stop=last + 1)
-            path, known = (*sight.path, around), {**known, rounds: loop_range(around, known)}
-            turns = [(j, rounds_in(span, j, m), rounds * m + j) for j in repeat.turns]
+            around = replace(stmt, var=iterations, start=first, stop=last + 1)
+            path, known = (*sight.path, around), {**known, iterations: loop_range(around, known)}
+            turns = [(j, iterations_in(span, j, m), iterations * m + j) for j in repeat.turns]
             chosen = [
-                ((*residues, j), {**ranges, rounds: among}, {**given, stmt.var: value})
+                ((*residues, j), {**ranges, iterations: among}, {**given, stmt.var: value})
                 for residues, ranges, given in chosen
                 for j, among, value in turns
             ]
@@ -269,7 +269,7 @@ class _PipeTree(_Builder):
         if loop is not None and loop.modulus == 1 and isinstance(loop.stmt, For):
             offsets = (s.offset for touch in touches for s in found.region(touch).dims)
             if any(loop.stmt.var in walk_expr(offset) for offset in offsets):
-                found.round_by_round = loop
+                found.varies_in = loop
         item.instances[residues] = found
         self.instances.append(found)
 

@@ -73,7 +73,7 @@ def _between(
 
 
 def _events(found: Allocation, op: Flag, do: Do) -> Iterator[Expr]:
-    """The events of this round, or of those that are raised before a loop or taken back after."""
+    """The events of this iteration, or those that are raised before a loop or taken back after."""
     first = found.events[op]
     if op.slots == 1 or (do.around and op.by_slot):
         yield from (Const(first + turn % op.slots) for turn in op.turns(do))

@@ -64,7 +64,7 @@ def _sides(leaf: Leaf, known: Ranges, written: frozenset[object], keep: Keep) ->
         same_for_all = () if rest is None else tuple(operands("and", rest))
         if any(_varies(part, leaf.loops) for part in same_for_all):
             return None
-        guards = (*leaf.guards, *same_for_all, *_have_rounds(loops, leaf.loops, known))
+        guards = (*leaf.guards, *same_for_all, *_have_iterations(loops, leaf.loops, known))
         for inner in _without_names(body, loops, keep):
             parts = _sides(Leaf(loops, guards, inner), known, written, keep)
             if parts is None:
@@ -165,7 +165,7 @@ def _bounded(bounds: _Bounds, condition: Expr) -> tuple[_Bounds, Expr | None]:
     return found, conjunction(left) if left else None
 
 
-def _have_rounds(new: Sequence[For], old: Sequence[For], known: Ranges) -> Iterator[Expr]:
+def _have_iterations(new: Sequence[For], old: Sequence[For], known: Ranges) -> Iterator[Expr]:
     """Conditions under which no narrower loop is empty."""
     for loop, before in zip(new, old, strict=True):
         if loop is not before and at_least(difference(loop.stop, loop.start), known, ()) < 1:

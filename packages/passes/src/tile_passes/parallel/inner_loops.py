@@ -1,8 +1,8 @@
-"""Serial loops inside a nest, turned inside out: each round becomes a nest of its own.
+"""Serial loops inside a nest, turned inside out: each iteration becomes a nest of its own.
 
-Iterations of the nest are independent, so all of them may do a round before the next one starts.
-Where their numbers of rounds differ, those that have no more are left alone by a condition.
-"""
+Iterations of the nest are independent, so all of them may do an iteration before the next one
+starts. Where their numbers of iterations differ, those that have no more are left alone by a
+condition."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from tile_ir.quick_dataclasses import replace
 from tile_passes.parallel.nest import Leaf
 from tile_passes.parallel.nest_form import is_loop_of_lines
 
-# Of more rounds than these, most of which may do nothing, each iteration runs its own.
-MOST_ROUNDS = 4096
+# Of more iterations than these, most of which may do nothing, each iteration runs its own.
+MOST_ITERATIONS = 4096
 
 
-def rounds_outside(leaf: Leaf, known: Ranges) -> For | None:
+def iterations_outside(leaf: Leaf, known: Ranges) -> For | None:
     """The serial loop that a leaf is, around a nest; `known` is what is known inside that. None
-    where the rounds have no bounds that are known before the nest."""
+    where the iterations have no bounds that are known before the nest."""
     loop = leaf.stmt
     if not isinstance(loop, For) or loop.kind not in (LoopKind.SERIAL, LoopKind.UNROLL):
         return None
@@ -53,7 +53,7 @@ def rounds_outside(leaf: Leaf, known: Ranges) -> For | None:
     if start is None or stop is None:
         return None
     first, last = constant_value(simplify(start)), constant_value(simplify(stop))
-    if first is None or last is None or last - first > MOST_ROUNDS:
+    if first is None or last is None or last - first > MOST_ITERATIONS:
         return None
     has_round: Expr | None = None
     if not low:
@@ -89,8 +89,8 @@ def _nest(leaf: Leaf, body: Body) -> Body:
 
 def overlapping(stmt: Stmt, automatic: Set[Automatic]) -> Stmt:
     """Leave a loop of lines that are no nest of two dimensions to the scheduler: while they wait
-    for those of the round before, the vector pipe can take those of another."""
-    free = {Automatic.SYNC, Automatic.ROUNDS} <= automatic
+    for those of the iteration before, the vector pipe can take those of another."""
+    free = {Automatic.SYNC, Automatic.ITERATIONS} <= automatic
     if not free or not is_loop_of_lines(stmt) or constant_trips(stmt) in (0, 1):
         return stmt
     return replace(stmt, kind=LoopKind.PIPELINED, stages=0)

@@ -135,9 +135,9 @@ def _joined(group: Sequence[Leaf], turns: _TakenTurns, room: Room) -> Iterator[L
     indices = tuple(
         simplify(wide + rest) if n == turns.dimension else i for n, i in enumerate(first.indices)
     )
-    number, round_ = wide % turns.step, wide // turns.step
+    number, iteration_ = wide % turns.step, wide // turns.step
     read = tuple(
-        simplify(round_ - along.start) if loop.var is turns.var else place
+        simplify(iteration_ - along.start) if loop.var is turns.var else place
         for loop, place in zip(loops, places, strict=True)
     )
     value = Load(tile, (number, *read))

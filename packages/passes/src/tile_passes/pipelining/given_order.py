@@ -22,10 +22,10 @@ def given_order(iteration: Iteration) -> Arrangement:
     if wrong is None:
         return found
     first, then, distance, buffer = wrong
-    rounds = "of an earlier iteration" if distance else "of an iteration"
+    iterations = "of an earlier iteration" if distance else "of an iteration"
     raise KernelError(
         "loop-schedule",
-        f"line {_loc(then).line} comes after line {_loc(first).line} {rounds}, as both use "
+        f"line {_loc(then).line} comes after line {_loc(first).line} {iterations}, as both use "
         f"`{buffer.name}` and one of them writes it; by these lists it comes first",
         _loc(then),
         _HINT,

@@ -27,11 +27,11 @@ LEAST_GAIN = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """`rounds` rounds of the loop become one; an operand whose rows are along k is loaded at once,
-    the other in `parts` of `rows` rows, one if that has versions. Products are over `piece` of
-    k."""
+    """`iterations` iterations of the loop become one; an operand whose rows are along k is loaded
+    at once, the other in `parts` of `rows` rows, one if that has versions. Products are over
+    `piece` of k."""
 
-    rounds: int
+    iterations: int
     parts: int
     rows: int
     piece: int
@@ -63,19 +63,19 @@ def _depths(loop: ProductLoop, tile: int) -> Iterator[Depth]:
     """All that may be, the loop as it is first."""
     longer = any(o.k_dim == -1 for o in loop.operands)
     deep = any(o.k_dim == -2 for o in loop.operands)
-    for rounds in range(1, loop.rounds + 1 if longer else 2):
-        if loop.group % rounds:
+    for iterations in range(1, loop.iterations + 1 if longer else 2):
+        if loop.group % iterations:
             continue
-        size = rounds * loop.depth
-        yield Depth(rounds, 1, size, loop.depth)
+        size = iterations * loop.depth
+        yield Depth(iterations, 1, size, loop.depth)
         for parts in PLACES if deep else ():
             rows = size // parts
             if size % parts:
                 continue
             if rows % loop.depth == 0:
-                yield Depth(rounds, parts, rows, loop.depth)
+                yield Depth(iterations, parts, rows, loop.depth)
             elif loop.depth % rows == 0 and rows % tile == 0:
-                yield Depth(rounds, parts, rows, rows)
+                yield Depth(iterations, parts, rows, rows)
 
 
 def bytes_of(loop: ProductLoop, depth: Depth) -> int:
@@ -101,8 +101,8 @@ def _cycles(loop: ProductLoop, depth: Depth, target: Target) -> float:
     """Cycles of all loads of the loop, and once more of those under which no product is done. These
     are those before the first product, unless a loop around goes on with its next iteration, and
     those before the first of iterations that are left over."""
-    whole, rest = divmod(loop.rounds, depth.rounds)
-    size = depth.rounds * loop.depth
+    whole, rest = divmod(loop.iterations, depth.iterations)
+    size = depth.iterations * loop.depth
     part = depth.rows if depth.parts > 1 else size
     total = whole * _load_cycles(loop, size, size, target)
     if rest:

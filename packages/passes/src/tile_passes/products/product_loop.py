@@ -1,4 +1,4 @@
-"""Loops whose rounds load a tile of each operand of a product into l1 and multiply them. Says
+"""Loops whose iterations load a tile of each operand of a product into l1 and multiply them. Says
 nothing about what becomes of such a loop."""
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class ProductLoop:
-    """A pipelined loop of `rounds` rounds, each over `depth` elements of k. The product and the
-    loads have definitions of the loop put in; they may stand in a `section` of their core.
-    `nested`: whether it is in another loop, so that its rounds follow those of its last run. The
-    loads of iterations follow on in groups of `group` iterations, the first of which begin the
+    """A pipelined loop of `iterations` iterations, each over `depth` elements of k. The product and
+    the loads have definitions of the loop put in; they may stand in a `section` of their core.
+    `nested`: whether it is in another loop, so that its iterations follow those of its last run.
+    The loads of iterations follow on in groups of `group` iterations, the first of which begin the
     loop; in all of them where that is 0."""
 
     loop: For
     section: Section | None
-    rounds: int
+    iterations: int
     depth: int
     product: Op
     operands: tuple[Loaded, ...]
@@ -110,11 +110,11 @@ def _definitions(body: Body) -> Values:
 
 
 def _product_loop(loop: For, nested: bool, definitions: Values) -> ProductLoop | None:
-    rounds = constant_trips(loop)
+    iterations = constant_trips(loop)
     lets, rest = loop.body[:-1], loop.body[-1:]
     section = next((s for s in rest if isinstance(s, Section)), None)
     ops = _operations((*lets, *section.body) if section else loop.body)
-    if rounds is None or rounds < 1 or ops is None or len(ops) != 3:
+    if iterations is None or iterations < 1 or ops is None or len(ops) != 3:
         return None
     *loads, product = ops
     if not is_tile_product(product) or not all(map(loads_l1, loads)):
@@ -133,7 +133,7 @@ def _product_loop(loop: For, nested: bool, definitions: Values) -> ProductLoop |
     if not all(t.is_whole() for t in tiles) or not all(map(_fills, operands)):
         return None
     group = gcd(*(_group(operand, loop, depth, definitions) for operand in operands))
-    return ProductLoop(loop, section, rounds, depth, product, operands, nested, group)
+    return ProductLoop(loop, section, iterations, depth, product, operands, nested, group)
 
 
 def _operations(body: Body) -> list[Op] | None:
@@ -172,8 +172,8 @@ def _fills(operand: Loaded) -> bool:
 
 
 def _group(operand: Loaded, loop: For, depth: int, definitions: Values) -> int:
-    """In groups of how many rounds what a round loads follows what the one before it did; 0: all of
-    them."""
+    """In groups of how many iterations what an iteration loads follows what the one before it did;
+    0: all of them."""
     dims = operand.load.region("src").dims
     offsets = [resolved(s.offset, definitions) for s in dims]
     # The loop writes only l1 and l0c: what its offsets read elsewhere stays as it is.
@@ -186,7 +186,7 @@ def _group(operand: Loaded, loop: For, depth: int, definitions: Values) -> int:
     turned = [e for e in walk_expr(along) if _is_remainder(e) and loop.var in walk_expr(e)]
     if not turned:
         return 0 if _step(along, loop.var) == depth else 1
-    # Rounds that begin elsewhere: (k + start) % rounds steps on but where it begins again.
+    # Iterations that begin elsewhere: (k + start) % iterations steps on but where it begins again.
     (number, *inner), at = turned, Var("number", INT32)
     straight = replace_in(along, lambda e: at if e == number else None)
     if inner or loop.var in walk_expr(straight) or _step(straight, at) != depth:

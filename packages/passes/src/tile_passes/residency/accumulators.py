@@ -254,7 +254,7 @@ class Accumulator:
         return [*before, replace(loop, body=body)], Parts(parts.tile, FALSE)
 
     def _starts_with_product(self, loop: For) -> bool:
-        """Whether every run of a loop does a product in its first iteration, and once a round."""
+        """Whether every run of a loop does a product in its first iteration, and once in each."""
         if not surely_runs(loop, {}) or any(breaks(loop.body)):
             return False
         first = next(s for s in loop.body if touches(s, self.buffer))

@@ -172,8 +172,8 @@ class _AxisReader:
     # Expressions ---------------------------------------------------------------------------------
 
     def depends(self, expr: Expr, seen: _Seen) -> bool:
-        """Whether a value differs between the blocks, or between the rounds that go along: so does
-        every element of a tile that goes along, also where its index is the same."""
+        """Whether a value differs between the blocks, or between the iterations that go along: so
+        does every element of a tile that goes along, also where its index is the same."""
         ours = {self.axis.place, *(loop.var for loop in self.axis.loops)}
         tiles = {buffer for buffer, _ in self.axis.dims}
         return any(
@@ -196,7 +196,7 @@ class _AxisReader:
                     self.value(part, seen)
 
     def sum(self, expr: Expr, seen: _Seen) -> None:
-        """A sum has the place and a round along it in the relation of a position."""
+        """A sum has the place and an iteration along it in the relation of a position."""
         terms, _ = linear_form(expr)
         times = terms.get(self.axis.place, 0)
         size = self.axis.size
@@ -221,7 +221,7 @@ class _AxisReader:
         self.axis.loops.add(loop)
 
     def element(self, buffer: Buffer, indices: tuple[Expr, ...], seen: _Seen) -> bool:
-        """An element that is read or written; whether it is another one in each round along."""
+        """An element that is read or written; whether it is another one in each iteration along."""
         along = False
         for number, index in enumerate(indices):
             index = resolved(index, seen.names)

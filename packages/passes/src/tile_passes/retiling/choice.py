@@ -43,7 +43,7 @@ from tile_passes.retiling.block_axis import (
     longer_region,
 )
 from tile_passes.retiling.grid import Grid, grid_of, merged_grid, with_places
-from tile_passes.retiling.rounds import begun_elsewhere, joined_rounds
+from tile_passes.retiling.iterations import begun_elsewhere, joined_iterations
 
 # The largest product of a block has so many of the smallest tiles that scripts have, of 16 by 16.
 MOST_TILES = 128
@@ -76,12 +76,12 @@ class Retiling:
 
 
 def plan_tiles(func: Func, target: Target) -> Retiling:
-    """The function with rounds and tiles as the chip likes them, or itself."""
+    """The function with iterations and tiles as the chip likes them, or itself."""
     func = with_places(func)
     grid = grid_of(func)
     if grid is None:
         return Retiling(func, {}, {})
-    new = joined_rounds(func)
+    new = joined_iterations(func)
     if new is not func and not has_room(new, target):
         new = func
     before = _cycles(new, grid.blocks, target)
@@ -121,7 +121,7 @@ def retiled(func: Func, grid: Grid, axes: Sequence[BlockAxis], factors: Factors)
     """The function whose blocks do the work of so many neighbours."""
     axes = [a for a in axes if factors[a.place] > 1]
     growth = {d: factors[a.place] for a in axes for d in a.dims}
-    rounds = {x.var: factors[a.place] for a in axes for x in a.loops}
+    iterations = {x.var: factors[a.place] for a in axes for x in a.loops}
     slices = {s: factors[a.place] for a in axes for s in a.slices}
     buffers: dict[Buffer, Buffer] = {}
     for (buffer, dim), times in growth.items():
@@ -129,8 +129,8 @@ def retiled(func: Func, grid: Grid, axes: Sequence[BlockAxis], factors: Factors)
 
     def longer(stmt: Stmt) -> Stmt:
         match stmt:
-            case For(var=var, stop=stop) if var in rounds:
-                return replace(stmt, stop=Const((constant_value(stop) or 1) * rounds[var]))
+            case For(var=var, stop=stop) if var in iterations:
+                return replace(stmt, stop=Const((constant_value(stop) or 1) * iterations[var]))
             case Op():
                 return _longer_op(stmt, slices, growth)
         return stmt
@@ -243,8 +243,8 @@ def has_room(func: Func, target: Target, own_share: float = OWN_SHARE) -> bool:
 
 def _cycles(func: Func, blocks: int, target: Target) -> float:
     """Of the busiest core, if all blocks take as long."""
-    rounds = math.ceil(blocks / target.cube_cores)
-    return rounds * BlockWork(func, target).cycles()
+    iterations = math.ceil(blocks / target.cube_cores)
+    return iterations * BlockWork(func, target).cycles()
 
 
 def _staged_bytes(nest: Stmt) -> int:

@@ -50,7 +50,7 @@ from tile_passes.analysis.liveness import carried_by_loops
 from tile_passes.lanes.places import Names, resolved, with_name
 from tile_passes.retiling.block_axis import Against, Dim
 
-ROUNDS = (LoopKind.PARALLEL, LoopKind.SERIAL, LoopKind.UNROLL)
+ITERATIONS = (LoopKind.PARALLEL, LoopKind.SERIAL, LoopKind.UNROLL)
 
 
 class NeededWhole(Against):
@@ -63,9 +63,9 @@ class NeededWhole(Against):
 
 @dataclass(slots=True)
 class RowsAlone:
-    """`size` rows in the dimensions `dims` of tiles, in the rounds of `loops` and in the slices of
-    tensors, each given by an operation, an operand and a dimension. `own` are the buffers that only
-    the run uses."""
+    """`size` rows in the dimensions `dims` of tiles, in the iterations of `loops` and in the slices
+    of tensors, each given by an operation, an operand and a dimension. `own` are the buffers that
+    only the run uses."""
 
     run: Body
     size: int
@@ -157,7 +157,7 @@ def _check_places(
 
 
 def _same_always(place: _RowPlace, size: int, alone: bool) -> bool:
-    """Whether rows of a tensor are only those of one round, or of rounds that never meet."""
+    """Whether rows of a tensor are those of one iteration, or of iterations that never meet."""
     if not place.around:
         return alone or not any(isinstance(part, Load) for part in walk_expr(place.first))
     terms, _ = linear_form(place.first)
@@ -215,7 +215,7 @@ class _RowReader:
             self.body(inner, seen)
 
     def joined(self, seen: _Walk) -> For | None:
-        """The loop around a statement whose rounds are the rows."""
+        """The loop around a statement whose iterations are the rows."""
         found = [loop for loop in seen.loops if loop in self.found.loops]
         if len(found) > 1:
             raise Against("rows meet all other rows in two loops")
@@ -240,10 +240,10 @@ class _RowReader:
             self.written_whole(buffer, seen)
 
     def rows_of(self, buffer: Buffer, dims: Sequence[Slice], seen: _Walk) -> bool:
-        """Whether a place in a tile is one of the round's own row."""
+        """Whether a place in a tile is one of the iteration's own row."""
         along = False
         for number, s in enumerate(dims):
-            loop = self.round_of(s, seen)
+            loop = self.iteration_of(s, seen)
             if (buffer, number) in self.found.dims:
                 others = self.found.loops.intersection(seen.loops) - {loop}
                 if loop is None or others:
@@ -255,13 +255,13 @@ class _RowReader:
                 along = True
         return along
 
-    def round_of(self, s: Slice, seen: _Walk) -> For | None:
-        """The loop over all rows whose round a place is."""
+    def iteration_of(self, s: Slice, seen: _Walk) -> For | None:
+        """The loop over all rows whose iteration a place is."""
         if not is_constant(s.extent, 1):
             return None
         place = resolved(s.offset, seen.names)
         for loop in seen.loops:
-            if loop.var == place and loop.kind in ROUNDS and is_constant(loop.start, 0):
+            if loop.var == place and loop.kind in ITERATIONS and is_constant(loop.start, 0):
                 return loop if is_constant(loop.stop, self.found.size) else None
         return None
 
@@ -322,7 +322,7 @@ class _RowReader:
         for expr in expressions(op):
             self.value(expr, seen)
         marks: dict[int, int] = {}
-        rounds: set[int] = set()
+        iterations: set[int] = set()
         for number, region in enumerate(op.operands):
             if not isinstance(region, Region) or region.memory is Memory.GM:
                 continue
@@ -332,19 +332,19 @@ class _RowReader:
             elif (dim is not None or self.joined(seen)) and self.rows_of(
                 region.buffer, region.dims, seen
             ):
-                rounds.add(number)
+                iterations.add(number)
             elif dim is not None:
                 raise NeededWhole(region.buffer, f"a part of `{region.buffer.name}` is used")
         if marks and self.joined(seen) is not None:
             raise Against(f"{op.opdef.called} stands in a loop over rows")
-        self.others(op, marks, rounds, seen)
+        self.others(op, marks, iterations, seen)
 
-    def others(self, op: Op, marks: Mapping[int, int], rounds: set[int], seen: _Walk) -> None:
+    def others(self, op: Op, marks: Mapping[int, int], iterations: set[int], seen: _Walk) -> None:
         """Mark the operands that go along in an operation, some dimensions of which do."""
         together = self.together(op, marks) if marks else {}
         written = {r for r, access in accesses(op) if access.writes}
         for number, region in enumerate(op.operands):
-            if not isinstance(region, Region) or number in rounds:
+            if not isinstance(region, Region) or number in iterations:
                 continue
             writes = region in written
             if writes and marks and number not in together:

@@ -209,7 +209,7 @@ class _SplitWriter:
         return self.part * self.count
 
     def expr(self, expr: Expr, names: Names) -> Expr:
-        """An expression in which rounds over rows have the numbers that they had."""
+        """An expression in which iterations over rows have the numbers that they had."""
         match expr:
             case Var() if any(loop.var == expr for loop in self.rows.loops):
                 return self.first + expr

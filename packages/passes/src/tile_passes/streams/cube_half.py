@@ -1,5 +1,5 @@
 """The cube core's part of a copy between the cores, once it has left the loops and branches that
-only the vector cores need: one operation for all their rounds, or these rounds again."""
+only the vector cores need: one operation for all their iterations, or these iterations again."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class CubeHalf:
         return tuple(s for number in (0, 1) for s in _of_lane(self.nest(), lane, number))
 
     def nest(self) -> Body:
-        """A loop in whose rounds all is the same becomes the question whether there is a round."""
+        """A loop whose iterations are all the same becomes the question whether there is one."""
         body: Body = (self.op,)
         for r in self.left:
             match r:

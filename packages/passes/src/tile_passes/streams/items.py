@@ -222,5 +222,5 @@ def definitions(body: Body) -> dict[Var, Expr]:
 
 
 def same_run(a: For, b: For) -> bool:
-    """Whether two loops surely take the same rounds."""
+    """Whether two loops surely take the same iterations."""
     return simplify(a.start) == simplify(b.start) and simplify(a.stop) == simplify(b.stop)

@@ -1,4 +1,4 @@
-"""Loops of the two cores that go in step: the n-th round of one with the n-th of the other."""
+"""Loops of the two cores that go in step: the n-th iteration of one with the n-th of the other."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def loops_in_step(
                     _same(x.start, y.start, names, meanings)
                     and _same(x.stop, y.stop, names, meanings)
                 )
-                if rounds_share(writer, x, meanings.values) and rounds_share(
+                if iterations_share(writer, x, meanings.values) and iterations_share(
                     reader, y, meanings.values
                 ):
                     return LoopsInStep(x, y, guarded, equal, _may_change(x, y, meanings))
@@ -108,8 +108,8 @@ def _may_change(x: For, y: For, meanings: Meanings) -> bool:
     return any(meanings.fixed(bound, {}) is None for bound in bounds)
 
 
-def rounds_share(access: GmAccess, loop: For, values: Mapping[Var, Expr]) -> bool:
-    """Whether an access touches the same bytes in every round of a loop around it."""
+def iterations_share(access: GmAccess, loop: For, values: Mapping[Var, Expr]) -> bool:
+    """Whether an access touches the same bytes in every iteration of a loop around it."""
     bounds = [part for s in access.region.dims for part in (s.offset, s.extent)]
     return not any(mentions(part, loop.var, values) for part in bounds)
 
@@ -117,8 +117,8 @@ def rounds_share(access: GmAccess, loop: For, values: Mapping[Var, Expr]) -> boo
 def comes_too_early(
     first: GmAccess, then: GmAccess, loops: tuple[For, For], meanings: Meanings
 ) -> bool:
-    """Whether `then`, which the text runs behind all rounds of the loop of `first`, would meet
-    places of its later rounds, were the two loops one.
+    """Whether `then`, which the text runs behind all iterations of the loop of `first`, would meet
+    places of its later iterations, were the two loops one.
 
     Places that are the same in every round are handed over from round to round, and nothing is
     known of those that differ by no constant: neither comes too early.
@@ -187,8 +187,8 @@ def _same_place(
     names: Mapping[Var, Expr],
     meanings: Meanings,
 ) -> bool:
-    """Whether the reader is at the writer's place in every round of their loops, in the dimensions
-    in which the place of either depends on the round."""
+    """Whether the reader is at the writer's place in every iteration of their loops, in the
+    dimensions in which the place of either depends on the iteration."""
     writer, reader = places
     for s, t in zip(writer.dims, reader.dims, strict=True):
         parts = ((s.offset, t.offset), (s.extent, t.extent))

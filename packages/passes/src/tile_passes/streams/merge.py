@@ -1,7 +1,7 @@
 """One order for the statements of both cores, in which every value is made before it is taken.
 
 Each core keeps the order of the text. Loops of the two cores that hand over the same bytes in every
-round become one. The result is the text itself wherever the text is such an order.
+iteration become one. The result is the text itself wherever the text is such an order.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ from tile_passes.streams.loops_in_step import (
     path_to,
 )
 from tile_passes.streams.merge_errors import (
-    later_round,
+    later_iteration,
     other_guards,
-    other_rounds,
+    other_iterations,
     several_loops,
 )
 
@@ -158,12 +158,12 @@ def _ordered(found: list[Item], streams: Streams) -> tuple[list[Item], Streams]:
                 graph.add_edge(a, b)
         for a, b in together:
             if any((a is x) != (b is y) for x, y in together):
-                graph.add_edge(a, b)  # several loops take, or leave, the last of all rounds
+                graph.add_edge(a, b)  # several loops take, or leave, the last of all iterations
             else:
                 cube, vector = (a, b) if Core.CUBE in a.cores() else (b, a)
                 _join(partner, cube, vector)
     for cube, vector in partner.items():
-        _check_rounds(cube, vector, streams)
+        _check_iterations(cube, vector, streams)
         fused, renaming = _fused(cube, vector, streams.meanings)
         graph = nx.relabel_nodes(graph, {cube: fused, vector: fused})
         streams = streams.renamed(renaming)
@@ -189,8 +189,8 @@ def _join(partner: dict[Item, Item], cube: Item, vector: Item) -> None:
         raise several_loops(vector, other, cube)
 
 
-def _check_rounds(cube: Item, vector: Item, streams: Streams) -> None:
-    """One loop for two must do in each round what the text says of all rounds."""
+def _check_iterations(cube: Item, vector: Item, streams: Streams) -> None:
+    """One loop for two must do in each iteration what the text says of all iterations."""
     one, other = (cube, vector) if cube.number < vector.number else (vector, cube)
     x, y = one.stmt, other.stmt
     if not (isinstance(x, For) and isinstance(y, For)):
@@ -203,7 +203,7 @@ def _check_rounds(cube: Item, vector: Item, streams: Streams) -> None:
         taken = b.writes and not a.writes and id(a.stmt) in readers
         order = ((b, a), (y, x)) if taken else ((a, b), (x, y))
         if comes_too_early(*order[0], order[1], streams.meanings):
-            raise later_round(*order[0])
+            raise later_iteration(*order[0])
 
 
 def _in_core_order(graph: nx.DiGraph, found: Sequence[Item]) -> None:
@@ -261,7 +261,7 @@ def _by_shared_memory(graph: nx.DiGraph, found: Sequence[Item], streams: Streams
 
 
 def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
-    """Whether two loops hand over the same bytes in every round, or two branches that are taken
+    """Whether two loops hand over the same bytes in every iteration, or two branches that are taken
     together have such loops in them."""
     if not isinstance(a.stmt, (For, If)) or not isinstance(b.stmt, (For, If)):
         return False
@@ -272,16 +272,16 @@ def _belong_together(a: Item, b: Item, pair: Pair, streams: Streams) -> bool:
         return False
     name = pair.writer.buffer.name
     if not loops.equally_often:
-        raise other_rounds(name, loops)
+        raise other_iterations(name, loops)
     if not loops.same_guards:
         raise other_guards(name, loops)
     return True
 
 
 def _fused(cube: Item, vector: Item, meanings: Meanings) -> tuple[Item, Renaming]:
-    """One loop for two that take the same rounds, one branch for two that are taken together: the
-    statements of the cube core, then the vector cores'; what order they need is found inside. And
-    the names these have now."""
+    """One loop for two that take the same iterations, one branch for two that are taken together:
+    the statements of the cube core, then the vector cores'; what order they need is found inside.
+    And the names these have now."""
     x, y = cube.stmt, vector.stmt
     taken = {v.name for s in walk((x,)) for v in _defined(s)}
     same = {y.var: x.var} if isinstance(x, For) and isinstance(y, For) else {}

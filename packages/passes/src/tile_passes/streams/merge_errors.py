@@ -24,14 +24,14 @@ def no_order(func: Func, found: Sequence[Handover]) -> KernelError:
     )
 
 
-def other_rounds(name: str, loops: LoopsInStep) -> KernelError:
+def other_iterations(name: str, loops: LoopsInStep) -> KernelError:
     x, y = loops.writer, loops.reader
     verb = "may not" if loops.unknown else "do not"
     return KernelError(
-        "handover-rounds",
+        "handover-iterations",
         f"`{name}` is written in every iteration of this loop and read in every iteration of the "
         f"loop in line {y.loc.line}, but they {verb} run equally often "
-        f"({_rounds(x)} and {_rounds(y)})",
+        f"({_iterations(x)} and {_iterations(y)})",
         x.loc,
         "give both loops the same bounds, or the workspace a place for every iteration",
     )
@@ -49,7 +49,7 @@ def other_guards(name: str, loops: LoopsInStep) -> KernelError:
     )
 
 
-def later_round(first: GmAccess, then: GmAccess) -> KernelError:
+def later_iteration(first: GmAccess, then: GmAccess) -> KernelError:
     return KernelError(
         "handover-unclear",
         "the loops of both cores hand values over in every iteration, so they run together, but "
@@ -60,7 +60,7 @@ def later_round(first: GmAccess, then: GmAccess) -> KernelError:
     )
 
 
-def _rounds(loop: For) -> str:
+def _iterations(loop: For) -> str:
     return print_expr(trip_count(loop))
 
 

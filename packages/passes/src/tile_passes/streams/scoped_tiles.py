@@ -16,7 +16,7 @@ from tile_passes.streams.loops_in_step import Meanings, loops_in_step
 
 def in_step(func: Func, copies: Sequence[Op]) -> Body:
     """The body, in which loops of different scopes that share the tile of such a copy in every
-    round are one.
+    iteration are one.
 
     Raises KernelError where the scopes do not fit each other.
     """

@@ -98,8 +98,8 @@ def _instructions(stmt: Stmt) -> int:
             return inside
         case For(kind=LoopKind.UNROLL, start=start, stop=stop):
             first, last = constant_value(start), constant_value(stop)
-            rounds = 8 if first is None or last is None else min(8, last - first)
-            return own + _LOOP + inside * max(1, rounds)
+            iterations = 8 if first is None or last is None else min(8, last - first)
+            return own + _LOOP + inside * max(1, iterations)
         case For():
             return own + _LOOP + inside
     return own + _BRANCH + inside

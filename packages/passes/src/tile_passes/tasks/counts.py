@@ -101,9 +101,9 @@ class TaskCounts:
         group = simplify(first + turn * cores + own)
         word = self._word((edge.first, window.size), group)
         told = simplify(window.count(group, tellers) * number)
-        rounds = simplify(ceildiv(behind - first - own, Const(cores)))
+        iterations = simplify(ceildiv(behind - first - own, Const(cores)))
         look = operation("wait_signal", self.loc, word, told, "ge")
-        return For(turn, Const(0), rounds, LoopKind.SERIAL, (look,), self.loc)
+        return For(turn, Const(0), iterations, LoopKind.SERIAL, (look,), self.loc)
 
     def _word(self, row: tuple[int, int], group: Expr) -> Region:
         places = (Const(list(self.rows).index(row)), group, Const(0))

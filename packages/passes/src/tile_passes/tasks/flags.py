@@ -43,13 +43,13 @@ class _Sets:
             self.waits or other.waits,
         )
 
-    def times(self, rounds: int) -> _Sets:
+    def times(self, iterations: int) -> _Sets:
         """The sets of a loop with so many iterations."""
-        if rounds < 2:
-            return self if rounds == 1 else _Sets()
+        if iterations < 2:
+            return self if iterations == 1 else _Sets()
         if self.waits:
             return self.then(self)
-        return _Sets(rounds * self.head, rounds * self.tail, rounds * self.most)
+        return _Sets(iterations * self.head, iterations * self.tail, iterations * self.most)
 
     def or_else(self, other: _Sets) -> _Sets:
         head, tail = max(self.head, other.head), max(self.tail, other.tail)

@@ -193,16 +193,16 @@ class _Joiner:
         if p.task.launch.threads == 1 and self.lanes is None and core is Core.VECTOR and work:
             work = rewrite(work, self._alone)
             work = (If(equal(self.lane, Const(0)), work, (), self.loc),)
-        waits, rounds = self._waits(core, number), self._rounds(p, work)
+        waits, iterations = self._waits(core, number), self._iterations(p, work)
         # What the author puts after another task begins there, its loads too.
         if waits and not any(then == number for _, then in self.given):
             known = {
                 self.block: Interval(0, self.blocks - 1),
                 self.lane: Interval(0, (self.lanes or 2) - 1),
             }
-            moved = prefetched(tuple(rounds), self.allocs, self.fixed, known)
-            waits, rounds = [*moved.early, *waits], [*moved.rest]
-        result: list[Stmt] = [*waits, *rounds]
+            moved = prefetched(tuple(iterations), self.allocs, self.fixed, known)
+            waits, iterations = [*moved.early, *waits], [*moved.rest]
+        result: list[Stmt] = [*waits, *iterations]
         if any(is_far(r) and a.writes for s in walk(work) for r, a, *_ in regions_of(s)):
             result.append(self._op("quiet"))
         awaited = any(e.first == number for e in self.edges)
@@ -240,7 +240,7 @@ class _Joiner:
             behind = [If(self.turn > 0, tuple(behind), (), self.loc)]
         return [*behind, *looks[False], self._op("sync_block")]
 
-    def _rounds(self, p: _Placed, work: Body) -> list[Stmt]:
+    def _iterations(self, p: _Placed, work: Body) -> list[Stmt]:
         """The instances of a block: every so many."""
         if not work and not p.mixed:
             return []
@@ -249,7 +249,7 @@ class _Joiner:
             return [Let(p.instance, self._turn(p), self.loc), *work]
         turn = Var(self.names.fresh("turn"))
         number: Expr = turn * blocks + self.block
-        rounds = ceildiv(count - self.block, blocks)
+        iterations = ceildiv(count - self.block, blocks)
         if p.most is not None:
             number = minimum(number, Const(p.most - 1))
         body = (
@@ -257,7 +257,7 @@ class _Joiner:
             *work,
             self._op("sync_block" if p.mixed else "barrier_all"),
         )
-        return [For(turn, Const(0), simplify(rounds), LoopKind.SERIAL, body, self.loc)]
+        return [For(turn, Const(0), simplify(iterations), LoopKind.SERIAL, body, self.loc)]
 
     def _wide(self, number: int) -> int:
         """The number of blocks of the launch that run a part of a task."""

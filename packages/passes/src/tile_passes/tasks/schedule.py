@@ -33,7 +33,7 @@ from tile_passes.tasks.instances import accesses_of
 from tile_passes.tasks.split import GivenOrder
 
 # The trip count of a loop without a known bound.
-_SOME_ROUNDS = 4
+_SOME_ITERATIONS = 4
 # Tasks whose author says nothing of their order.
 _AS_FOUND = GivenOrder()
 # Cycles from the end of a task until others go on with what it made: words are counted up and
@@ -76,16 +76,16 @@ def _works(
     for stmt in body:
         yield pipe_of(stmt) if isinstance(stmt, Op) else None, times * cost(stmt, target).busy
         inside = ranges_inside(stmt, known)
-        rounds = times * (_rounds(stmt, known) if isinstance(stmt, For) else 1)
+        iterations = times * (_iterations(stmt, known) if isinstance(stmt, For) else 1)
         parts = bodies(stmt)
         for part in parts[:1] if isinstance(stmt, If) else parts:
-            yield from _works(part, inside, target, rounds)
+            yield from _works(part, inside, target, iterations)
 
 
-def _rounds(loop: For, known: Ranges) -> float:
+def _iterations(loop: For, known: Ranges) -> float:
     start, stop = interval(loop.start, known), interval(loop.stop, known)
     most = stop.high - start.low
-    return max(0, most) if most < float("inf") else _SOME_ROUNDS
+    return max(0, most) if most < float("inf") else _SOME_ITERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,8 @@ class _TaskScheduler:
 
     def _own(self, task: int) -> float:
         count = self.counts[task]
-        rounds = 1 if count is None else -(-count // self.blocks)
-        return self.cycles[task] * rounds
+        iterations = 1 if count is None else -(-count // self.blocks)
+        return self.cycles[task] * iterations
 
     def _placed(self, task: int, free: list[float], done: Mapping[int, _Done]) -> _Done:
         """Choose the blocks of a task, and occupy them until it has finished."""

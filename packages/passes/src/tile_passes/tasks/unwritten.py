@@ -36,8 +36,8 @@ from tile_passes.tasks.split import rooms
 
 # Along each dimension, the first place and the one behind the last.
 Box = tuple[tuple[float, float], ...]
-# Rounds of a loop, statements of a task, and parts of a box that are looked at.
-_ROUNDS, _STATEMENTS, _PARTS = 32, 20_000, 200
+# Iterations of a loop, statements of a task, and parts of a box that are looked at.
+_ITERATIONS, _STATEMENTS, _PARTS = 32, 20_000, 200
 
 
 def refuse_unwritten(func: Func, tasks: Sequence[Func]) -> None:
@@ -143,8 +143,9 @@ def _reached(body: Body, values: Mapping[Var, Expr]) -> Iterator[tuple[Stmt, Map
                 ends = any(isinstance(s, Break) for s in walk(inside))
                 if first is None or last is None or ends:
                     continue
-                rounds = range(first, last)
-                for n in rounds if len(rounds) <= _ROUNDS else (rounds[0], rounds[-1]):
+                iterations = range(first, last)
+                few = len(iterations) <= _ITERATIONS
+                for n in iterations if few else (iterations[0], iterations[-1]):
                     yield from _reached(inside, {**here, var: Const(n, var.dtype)})
             case _:
                 yield stmt, here

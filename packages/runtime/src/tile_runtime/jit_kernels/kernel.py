@@ -263,7 +263,7 @@ class JITKernel(KernelSources, TimedKernel):
 
         func = left_by(self.prim_func, self.passes)
         pipelined = any(map(_is_pipelined, walk(func.launch.body)))
-        if not pipelined and Automatic.ROUNDS not in func.automatic:
+        if not pipelined and Automatic.ITERATIONS not in func.automatic:
             return ()
         return tuple(loop_schedules(func, self.target))
 

@@ -129,7 +129,7 @@ _AUTOMATIC_OF_KEY: dict[PassConfigKey, tuple[Automatic, ...]] = {
 # What a kernel leaves to the compiler where that is faster, unless the key is False.
 _LEFT_FOR_SPEED = {
     PassConfigKey.TL_ASCEND_PERSISTENT: Automatic.GRID,
-    PassConfigKey.TL_ASCEND_OVERLAP_LOOPS: Automatic.ROUNDS,
+    PassConfigKey.TL_ASCEND_OVERLAP_LOOPS: Automatic.ITERATIONS,
     PassConfigKey.TL_ASCEND_RETILE: Automatic.NEIGHBOURS,
 }
 # What a kernel of another chip's dialect leaves to the compiler unless its key is False.

@@ -9,8 +9,8 @@ from tile_runtime.tools.report.timed_run import TimedRun, place_text
 
 # Widths and heights in the units of the drawing.
 LABELS, PLOT, ROW = 400, 640, 20
-# Rounds of the second drawing, and letters of a line that are shown.
-ROUNDS = 4
+# Iterations of the second drawing, and letters of a line that are shown.
+ITERATIONS = 4
 _LONGEST_TEXT = 42
 # About how many numbers stand on an axis.
 _TICKS = 6
@@ -40,7 +40,8 @@ class ChartRow:
 @dataclass(frozen=True, slots=True)
 class ScheduleChart:
     """The schedule of a loop in words, one iteration by statement, and overlapping iterations by
-    pipe; `ticks` are places on the axis with their cycles, `rounds` where new iterations begin."""
+    pipe; `ticks` are places on the axis with their cycles, `iterations` where new iterations
+    begin."""
 
     title: str
     words: str
@@ -48,7 +49,7 @@ class ScheduleChart:
     statement_ticks: tuple[tuple[float, str], ...]
     pipes: tuple[ChartRow, ...]
     pipe_ticks: tuple[tuple[float, str], ...]
-    rounds: tuple[float, ...]
+    iterations: tuple[float, ...]
 
 
 def schedule_charts(run: TimedRun) -> list[ScheduleChart]:
@@ -74,7 +75,7 @@ def schedule_words(schedule: LoopSchedule) -> str:
 
 def _chart(run: TimedRun, schedule: LoopSchedule) -> ScheduleChart:
     whole = max((s.end for s in schedule.statements), default=0.0)
-    span = whole + (ROUNDS - 1) * schedule.interval
+    span = whole + (ITERATIONS - 1) * schedule.interval
     return ScheduleChart(
         f"Loop over {schedule.var} at {place_text((schedule.file, schedule.line))}",
         schedule_words(schedule),
@@ -82,7 +83,7 @@ def _chart(run: TimedRun, schedule: LoopSchedule) -> ScheduleChart:
         _ticks(whole),
         tuple(_pipes(run, schedule, PLOT / max(span, 1))),
         _ticks(span),
-        tuple(n * schedule.interval * PLOT / max(span, 1) for n in range(ROUNDS)),
+        tuple(n * schedule.interval * PLOT / max(span, 1) for n in range(ITERATIONS)),
     )
 
 
@@ -116,7 +117,7 @@ def _pipes(run: TimedRun, schedule: LoopSchedule, scale: float) -> list[ChartRow
                 f"iteration {number}, line {s.line}: {s.operation}",
                 1 - 0.22 * number,
             )
-            for number in range(ROUNDS)
+            for number in range(ITERATIONS)
             for s in schedule.statements
             if (s.core, _pipe(s.pipe)) == pipe
         )

@@ -75,7 +75,7 @@ class KernelText:
         ]
 
     @cached_property
-    def rounds_of_blocks(self) -> frozenset[str]:
+    def iterations_of_blocks(self) -> frozenset[str]:
         """Names that a loop in a block counts to and that say how many blocks there are."""
         loops = (node for body in self.bodies for node in ast.walk(body))
         counted = {

@@ -51,10 +51,10 @@ def next_values(value: int) -> list[int]:
 
 
 def _values(text: KernelText, name: str, value: int) -> list[int]:
-    """Numbers to try for a name. One round of a loop whose rounds could be blocks too leaves all of
-    them to the compiler, which joins blocks where that is faster."""
+    """Numbers to try for a name. One iteration of a loop whose iterations could be blocks too
+    leaves all of them to the compiler, which joins blocks where that is faster."""
     near = next_values(value)
-    return list(dict.fromkeys([*near, 1])) if name in text.rounds_of_blocks else near
+    return list(dict.fromkeys([*near, 1])) if name in text.iterations_of_blocks else near
 
 
 def _arguments(text: KernelText) -> Iterator[Change]:

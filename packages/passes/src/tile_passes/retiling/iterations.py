@@ -48,7 +48,7 @@ STRETCH = 512
 
 def open_stages(func: Func) -> Func:
     """The function whose pipelined loops, and others with products, leave to the compiler how far
-    their rounds overlap."""
+    their iterations overlap."""
     return func.with_body(_opened(func.launch.body))
 
 
@@ -67,13 +67,13 @@ def _with_open_stages(stmt: Stmt) -> Stmt:
     return with_bodies(stmt, tuple(map(_opened, bodies(stmt))))
 
 
-def joined_rounds(func: Func) -> Func:
-    """The function whose rounds are as deep in k as an instruction of their product takes."""
+def joined_iterations(func: Func) -> Func:
+    """The function whose iterations are as deep in k as an instruction of their product takes."""
     new: dict[Stmt, Stmt] = {}
     buffers: dict[Buffer, Buffer] = {}
     for loop in product_loops(func):
         most = LONGEST_TILE // loop.depth
-        times = next((n for n in range(most, 1, -1) if loop.rounds % n == 0), 1)
+        times = next((n for n in range(most, 1, -1) if loop.iterations % n == 0), 1)
         if times > 1 and _is_straight(loop):
             new[loop.loop] = _deeper(loop, times)
             buffers |= {
@@ -87,8 +87,8 @@ def joined_rounds(func: Func) -> Func:
 
 
 def _is_straight(loop: ProductLoop) -> bool:
-    """Whether rounds follow each other along k and add to one place, and only the first may begin
-    a sum."""
+    """Whether iterations follow each other along k and add to one place, and only the first may
+    begin a sum."""
     init, var = loop.product.operand("init"), loop.loop.var
     assert isinstance(init, Expr), "a product says whether it begins a sum"
     first = init == equal(var, loop.loop.start) or constant_value(init) is False
@@ -99,7 +99,7 @@ def _is_straight(loop: ProductLoop) -> bool:
 
 
 def _deeper(loop: ProductLoop, times: int) -> For:
-    """The loop with so many rounds in one."""
+    """The loop with so many iterations in one."""
     old = loop.loop
     dims = {o.buffer: o.k_dim for o in loop.operands}
 
@@ -113,7 +113,7 @@ def _deeper(loop: ProductLoop, times: int) -> For:
         )
         return replace(op, operands=operands)
 
-    stop = Const((constant_value(old.start) or 0) + loop.rounds // times)
+    stop = Const((constant_value(old.start) or 0) + loop.iterations // times)
     body = _with_loads_of(loop, old.start + (old.var - old.start) * times, deeper)
     return replace(old, stop=stop, body=body)
 
@@ -127,8 +127,8 @@ def _longer(region: Region, k_dim: int | None, times: int) -> Region:
 def _with_loads_of(
     loop: ProductLoop, number: Expr, change: Callable[[Op], Op] = lambda op: op
 ) -> Body:
-    """The body of a loop that loads what the round of another number does, whatever names that
-    goes by; its product stays that of its own round."""
+    """The body of a loop that loads what the iteration of another number does, whatever names that
+    goes by; its product stays that of its own iteration."""
 
     def stmt(s: Stmt) -> Stmt:
         if isinstance(s, Op) and is_tile_product(s):
@@ -146,11 +146,11 @@ def begun_elsewhere(func: Func, place: Expr) -> Func:
     for loop in product_loops(func):
         parts = max(
             (p for p in range(2, PLACES + 1)
-             if loop.rounds % p == 0 and loop.rounds // p * loop.depth >= STRETCH),
+             if loop.iterations % p == 0 and loop.iterations // p * loop.depth >= STRETCH),
             default=1,
         )  # fmt: skip
         if parts > 1 and _is_straight(loop) and constant_value(loop.loop.start) == 0:
-            turned = (loop.loop.var + place % parts * (loop.rounds // parts)) % loop.rounds
+            turned = (loop.loop.var + place % parts * (loop.iterations // parts)) % loop.iterations
             new[loop.loop] = replace(loop.loop, body=_with_loads_of(loop, turned))
     return _with_loops(func, new)
 

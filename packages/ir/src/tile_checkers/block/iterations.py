@@ -32,7 +32,7 @@ from tile_ir import (
     walk_expr,
 )
 from tile_ir import walk as walk_statements
-from tile_ir.analysis import Interval, Ranges, loop_range, rounds_of
+from tile_ir.analysis import Interval, Ranges, iterations_of, loop_range
 from tile_ir.analysis.residues import MOST_RESIDUES_OF_EVENTS, joint_period, periods
 
 # Iterations that overflow a counter which nothing holds back.
@@ -106,7 +106,7 @@ class LoopIterations(LoopFacts):
         if any(load.buffer in values.written for load in deciding):
             return False  # each iteration may find something else
         var, start = loop.var, values.value(loop.start)
-        turn = rounds_of(var)
+        turn = iterations_of(var)
         known = dict(known)
         for inner in self.inside:
             if isinstance(inner, For):

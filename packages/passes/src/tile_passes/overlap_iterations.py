@@ -1,4 +1,4 @@
-"""Leaves how far rounds of plain loops overlap to the model, where they load tiles."""
+"""Leaves how far iterations of plain loops overlap to the model, where they load tiles."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from tile_passes.own_order import says_when
 from tile_passes.parallel.nest_form import is_loop_of_lines
 from tile_passes.passdef import ir_pass
 
-# Loops whose rounds follow each other as the text has them.
+# Loops whose iterations follow each other as the text has them.
 PLAIN = (LoopKind.SERIAL, LoopKind.PERSISTENT)
 
 
 @ir_pass(needs=Phase.TYPED)
-def overlap_rounds(func: Func, target: Target) -> Func:
+def overlap_iterations(func: Func, target: Target) -> Func:
     """Turn plain loops that load tiles into pipelined loops, with the best number of stages.
 
     Needs, gives: TYPED. Idea: the next tile can load while this one is computed.
     `num_stages="auto"` gives loaded tiles versions if they fit and the loop is modelled faster. The
-    pass runs only if the kernel leaves it to the compiler (`Automatic.ROUNDS`). Limits: no manually
-    ordered kernels, no loops with `break`, no iterations that other cores wait for, and no loops
-    around loops with work for both kinds of core, which overlap themselves.
+    pass runs only if the kernel leaves it to the compiler (`Automatic.ITERATIONS`). Limits: no
+    manually ordered kernels, no loops with `break`, no iterations that other cores wait for, and no
+    loops around loops with work for both kinds of core, which overlap themselves.
     """
-    if not {Automatic.SYNC, Automatic.ROUNDS} <= func.automatic:
+    if not {Automatic.SYNC, Automatic.ITERATIONS} <= func.automatic:
         return func
     return func.with_body(_body(func.launch.body))
 
