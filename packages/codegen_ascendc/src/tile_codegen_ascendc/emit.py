@@ -366,11 +366,10 @@ def _names_in(expr: Expr) -> set[str]:
 def _names_used(body: Body) -> set[str]:
     """Names of scalars and buffers that a body mentions."""
     names = {var.name for var in variables_in(body)}
-    for stmt in walk(body):
-        names.update([buffer.name for buffer in buffers_of(stmt)])
-        if isinstance(stmt, Op):
-            for operand in stmt.operands:
-                if isinstance(operand, Region) and operand.buffer.static_shape() is None:
-                    for dim in operand.buffer.shape:
-                        names |= _names_in(dim)
+    names |= {buffer.name for stmt in walk(body) for buffer in buffers_of(stmt)}
+    operands = {o.buffer for op in walk_ops(body) for o in op.operands if isinstance(o, Region)}
+    for buffer in operands:
+        if buffer.static_shape() is None:
+            for dim in buffer.shape:
+                names |= _names_in(dim)
     return names

@@ -49,24 +49,26 @@ def uncertain_windows(stmt: Op | Store, known: Ranges) -> Iterator[Window]:
         if region.memory is Memory.VAR:
             continue
         for window in _inner(region):
-            if not _surely_inside(window, known) and window not in seen:
+            if window not in seen and not _surely_inside(window, known):
                 seen.add(window)
                 yield window
 
 
 def _inner(region: Region) -> Iterator[Window]:
-    """The slices of all dimensions but those that nothing lies before."""
+    """The slices of all dimensions but those that nothing lies before. The verifier has checked
+    those of constants."""
     shape, others = region.buffer.shape, False
     for dimension, (s, size) in enumerate(zip(region.dims, shape, strict=True)):
-        if others:
+        if not others:
+            others = constant_value(size) != 1
+        elif not (
+            isinstance(s.offset, Const) and isinstance(s.extent, Const) and isinstance(size, Const)
+        ):
             reach = s.extent if s.stride == 1 else simplify((s.extent - 1) * s.stride + 1)
             yield Window(region.buffer, dimension, s.offset, reach, size)
-        others = others or constant_value(size) != 1
 
 
 def _surely_inside(w: Window, known: Ranges) -> bool:
-    if isinstance(w.offset, Const) and isinstance(w.extent, Const) and isinstance(w.size, Const):
-        return True  # the verifier has seen it
     return interval(w.offset, known).low >= 0 and any(
         interval(simplify(w.offset + most - w.size), known).high <= 0 for most in _bounds(w.extent)
     )

@@ -284,6 +284,7 @@ def replace_in(expr: Expr, fn: Callable[[Expr], Expr | None]) -> Expr:
     return found if found is not None else rebuild(expr, lambda child: replace_in(child, fn))
 
 
+@lru_cache(maxsize=32768)
 def written_buffers(body: Body) -> frozenset[Buffer]:
     """The buffers that the statements and those inside them write, by elements or operations."""
     found = set[Buffer]()

@@ -31,9 +31,10 @@ def run_passes(
     chip does not have; IRError when a pass is not in the list, cannot be skipped, comes in the
     wrong phase or leaves broken IR behind.
 
-    The verifier checks the user's text, after the passes that only fold constants, and the result.
-    If one is broken, or a pass fails on broken IR, all passes run again with a check after each,
-    which finds the pass at fault. They do so at once with the switch `verify_each` or an observer.
+    The verifier checks the user's text, after the first passes, which only fold constants, and the
+    result. If one is broken, or a pass fails on broken IR, all passes run again with a check after
+    each, which finds the pass at fault. They do so at once with the switch `verify_each` or an
+    observer.
     """
     options = options or PassOptions()
     _check_names(passes, options)
@@ -49,7 +50,7 @@ def _run_quickly(
 ) -> PassResult | None:
     """None if what is verified is broken."""
     records: list[PassRecord] = []
-    right = None
+    right, only_folded = None, True
     for _, p in _wanted(passes, options):
         start = time.perf_counter()
         try:
@@ -58,7 +59,8 @@ def _run_quickly(
             if func is not right and _is_broken(func, target):
                 return None
             raise
-        if p.folds:
+        only_folded = only_folded and p.folds
+        if only_folded:
             if _is_broken(new, target):
                 return None
             right = new

@@ -1,8 +1,11 @@
-"""Import networkx at the first graph: kernels that need none do not pay for it."""
+"""Import networkx at the first graph: kernels that need none do not pay for it. Also a
+topological sort of small graphs, which take longer to build there than to sort."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -11,4 +14,31 @@ else:
 
     nx = LazyModule("networkx")
 
-__all__ = ["nx"]
+N = TypeVar("N")
+
+
+def topological(
+    nodes: Sequence[N], edges: Iterable[tuple[N, N]], key: Callable[[N], Any]
+) -> list[N] | None:
+    """Sort nodes by key, but each behind those that have edges to it; of equal keys the first node
+    comes first. None where edges form a cycle."""
+    behind: dict[N, list[N]] = {node: [] for node in nodes}
+    waits = dict.fromkeys(nodes, 0)
+    for a, b in edges:
+        behind[a].append(b)
+        waits[b] += 1
+    place = {node: n for n, node in enumerate(nodes)}
+    free = [(key(node), place[node], node) for node in nodes if not waits[node]]
+    heapify(free)
+    found: list[N] = []
+    while free:
+        *_, node = heappop(free)
+        found.append(node)
+        for other in behind[node]:
+            waits[other] -= 1
+            if not waits[other]:
+                heappush(free, (key(other), place[other], other))
+    return found if len(found) == len(waits) else None
+
+
+__all__ = ["nx", "topological"]

@@ -17,7 +17,7 @@ from typing import TypeVar
 from tile_ir import Buffer, Pipe
 from tile_ir.quick_dataclasses import dataclass
 from tile_passes.clock.occupancy import Occupancy, Resource, Times
-from tile_passes.graphs import nx
+from tile_passes.graphs import nx, topological
 from tile_passes.pipelining.dependence_graph import Iteration, Unit
 
 N = TypeVar("N")
@@ -222,14 +222,9 @@ def ordered(
 ) -> tuple[Unit, ...] | None:
     """Sort the units by key, but behind those of the same new iteration that they depend on; None
     where these form a cycle."""
-    graph: nx.DiGraph[Unit] = nx.DiGraph()
-    graph.add_nodes_from(iteration.units)
     same = ((a, b) for a, b, distance in iteration.edges if stage[b] + distance == stage[a])
-    graph.add_edges_from(same)
-    try:
-        return tuple(nx.lexicographical_topological_sort(graph, key.__getitem__))
-    except nx.NetworkXUnfeasible:
-        return None
+    found = topological(iteration.units, same, key.__getitem__)
+    return None if found is None else tuple(found)
 
 
 def broken(iteration: Iteration, arrangement: Arrangement) -> tuple[Unit, Unit, int, Buffer] | None:

@@ -230,9 +230,10 @@ class _CorePlanner:
 
     def most_stages(self) -> int:
         """As many as there are event ids for: each tile that one pipe hands to another takes one a
-        stage. A few in any case, for which tiles share them."""
+        stage. A few in any case, for which tiles share them. No more than iterations."""
         tiles = PipesOfBuffers.of(self.loop.body).most_between_two(self.given.handed)
-        return max(FEW_STAGES, self.target.events_per_pair // max(1, tiles))
+        most = max(FEW_STAGES, self.target.events_per_pair // max(1, tiles))
+        return most if self.trips is None else min(most, self.trips)
 
     def versions_in_text(self, stages: int) -> dict[Buffer, int]:
         """The versions of each buffer handed from pipe to pipe, as far as there is room."""
@@ -273,11 +274,23 @@ class _CorePlanner:
                     )
         faster.sort(key=lambda s: s.times.whole)
         for schedule in faster[:MOST_TRIED]:
-            written = skew_loops(self.func, (*self.inner, schedule), self.target)
-            if not overfull_memory(written, self.target):
+            if self.has_room(schedule):
                 return schedule
         why = "other orders need more memory" if faster else "no other order is faster"
         return replace(found, why=why)
+
+    def has_room(self, schedule: Schedule) -> bool:
+        """Whether what is written has room: nearly always side by side, which shows before that.
+        Each unit has copies of its scratch before and behind the loop."""
+        if not any(s.skewed for s in self.inner):
+            copies = len(self.iteration.units) * schedule.arrangement.last + 2
+            func, count = self.func, {**self.versions, **schedule.versions}
+            allocs = tuple(a for a in func.launch.allocs for _ in range(copies if a.scratch else 1))
+            func = func.with_body(func.launch.body, allocs=allocs)
+            if all(fits(func, count, memory, self.target) for memory in self.target.capacity):
+                return True
+        written = skew_loops(self.func, (*self.inner, schedule), self.target)
+        return not overfull_memory(written, self.target)
 
     def of_author(self) -> Schedule:
         """The order and stages that the loop gives, or an error."""
@@ -329,7 +342,7 @@ class _CorePlanner:
         found, least = {**self.versions, **versions}, versions_of(arrangement, self.fresh)
         grown = {b: count for b, count in least.items() if count > found.get(b, 1)}
         found |= grown
-        if not all(fits(self.func, found, b.memory, self.target) for b in grown):
+        if not all(fits(self.func, found, m, self.target) for m in {b.memory for b in grown}):
             return None
         return {b: found[b] for b in self.fresh if b in found}
 
