@@ -9,6 +9,8 @@ import pytest
 import torch
 
 import tile_frontend as T
+from tile_passes.explain.tiles import explain_tiles
+from tile_passes.pass_options import FOR_SPEED, PassOptions, left_by
 
 pytestmark = pytest.mark.usefixtures("strict")
 
@@ -81,3 +83,9 @@ def test_rows_of_a_norm_take_more_cores(tokens: int) -> None:
 def test_small_launches_stay() -> None:
     """What takes a microsecond or two waits for its start."""
     assert blocks_of(rms_norm(16, 64)) == 1
+
+
+def test_the_division_is_explained() -> None:
+    kernel = few_rows(60, 2048, 2048)
+    func = left_by(kernel.func, PassOptions(for_speed=tuple(FOR_SPEED)))
+    assert "rows of tiles make 16 blocks of 4" in explain_tiles(func, kernel.target)
