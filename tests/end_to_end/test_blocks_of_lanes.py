@@ -72,6 +72,39 @@ def bisected(blocks: int, **options: Any) -> Any:
     return kernel(blocks)
 
 
+def normed(blocks: int, **options: Any) -> Any:
+    """A total of a block that two loops over its tiles use: only the second one's tiles could be
+    shared."""
+
+    @T.jit(out_idx=[-1], **options)
+    def kernel(blocks):
+        @T.prim_func
+        def text(
+            X: T.Tensor((blocks, 4, 256), "float32"), Y: T.Tensor((blocks, 4, 256), "float32")
+        ):
+            with T.Kernel(blocks, threads=128) as cid:
+                x = T.alloc_shared((4, 64), "float32")
+                part = T.alloc_shared((4,), "float32")
+                rows = T.alloc_shared((4,), "float32")
+                whole = T.alloc_shared((1,), "float32")
+                T.clear(rows)
+                for k in T.serial(4):
+                    T.copy(X[cid, 0, k * 64], x)
+                    T.reduce_sum(x, part, dim=1)
+                    for i in T.Parallel(4):
+                        rows[i] += part[i]
+                T.reduce_sum(rows, whole, dim=0)
+                for k in T.serial(4):
+                    T.copy(X[cid, 0, k * 64], x)
+                    for i, j in T.Parallel(4, 64):
+                        x[i, j] = x[i, j] - whole[0]
+                    T.copy(x, Y[cid, 0, k * 64])
+
+        return text
+
+    return kernel(blocks)
+
+
 def totals_of(x: torch.Tensor) -> torch.Tensor:
     return x - x.sum(dim=(1, 2), keepdim=True)
 
@@ -88,8 +121,8 @@ def bounds_of(x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("blocks", GRIDS)
 @pytest.mark.parametrize(
     "make, shape, expected",
-    [(total, (4, 64), totals_of), (bisected, (2, 64), bounds_of)],
-    ids=["total", "bisected"],
+    [(total, (4, 64), totals_of), (bisected, (2, 64), bounds_of), (normed, (4, 256), totals_of)],
+    ids=["total", "bisected", "normed"],
 )
 def test_each_lane_runs_blocks(make: Any, shape: Any, expected: Any, blocks: int) -> None:
     torch.manual_seed(blocks)
@@ -106,10 +139,15 @@ def test_lanes_have_blocks_only_where_cores_have_several() -> None:
     assert "one vector core works" in _explained(24)
 
 
-def _explained(blocks: int) -> str:
+def test_lanes_have_blocks_rather_than_the_same_work() -> None:
+    assert "each vector core runs" in _explained(48, normed)
+    assert "each vector core runs" not in _explained(24, normed)
+
+
+def _explained(blocks: int, make: Any = total) -> str:
     from tile_passes.explain.lanes import explain_lanes
     from tile_passes.pipeline import PASSES, taken_to
 
-    kernel = total(blocks)
+    kernel = make(blocks)
     func = taken_to(kernel.func, PASSES["split_vector_lanes"], kernel.target)
     return explain_lanes(func, kernel.target)

@@ -18,9 +18,18 @@ def retile_blocks(func: Func, target: Target) -> Func:
     overlap of pipelined loops is left open, as by `num_stages="auto"`: a number for another chip is
     a hint. The pass does all this only if the kernel leaves tiles to the compiler
     (`Automatic.TILES`). For speed alone (`Automatic.NEIGHBOURS`) it merges only tiles of
-    neighbours, in a grid larger than the chip. Limits: grids and tiles of constant sizes, and
+    neighbours, in a grid larger than the chip, and divides the rows of tiles into more blocks
+    where most cores are idle. Limits: grids and tiles of constant sizes, and
     numbers of neighbours that divide the grid.
     """
+    if Automatic.NEIGHBOURS not in func.automatic:
+        return _retiled(func, target)
+    from tile_passes.retiling.idle_cores import with_more_blocks
+
+    return with_more_blocks(_retiled(func, target), target)
+
+
+def _retiled(func: Func, target: Target) -> Func:
     if Automatic.TILES not in func.automatic:
         if not {Automatic.SYNC, Automatic.NEIGHBOURS} <= func.automatic:
             return func

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tile_ir import Diagnostic, Func, Memory, Phase, Target
+from tile_ir import Diagnostic, Func, Phase, Target
 from tile_ir.quick_dataclasses import replace
 from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass
 
 if TYPE_CHECKING:
     from tile_passes.lanes.plan import LanePlan
-    from tile_passes.lanes.relations import Reason
 
 # A remark is worth it where at least this part of the work is done twice.
 WORTH = 8
@@ -30,7 +29,7 @@ def split_vector_lanes(func: Func, target: Target) -> Func:
     each lane. Both lanes do the rest, and lane 0 stores it. If lanes would access the same place of
     gm, or if no class can be split, the launch uses one lane, and a remark gives the reason. In a
     grid that is larger than the chip and left to the compiler, each lane then runs blocks of its
-    own instead.
+    own instead; so it does where both lanes would do much of the work, if no tile is split.
     Limits: rows are split into two runs of sizes known at compile time; loops with a runtime trip
     count are not split.
     """
@@ -42,7 +41,7 @@ def split_vector_lanes(func: Func, target: Target) -> Func:
 
     plan = plan_lanes(func, target)
     left = left_with(func)
-    dealt = with_blocks_of_lanes(func, target) if plan.alone is not None else None
+    dealt = with_blocks_of_lanes(func, plan, target)
     if dealt is not None:
         return replace(dealt, automatic=left)
     # With another launch the kernel would have to ask for the order that comes with two lanes.
@@ -52,6 +51,8 @@ def split_vector_lanes(func: Func, target: Target) -> Func:
 
 
 def _remarks(plan: LanePlan, asked: str) -> Iterator[Diagnostic]:
+    from tile_passes.lanes.plan import doubled_work
+
     if plan.alone is not None:
         yield Diagnostic(
             "one-lane",
@@ -62,7 +63,7 @@ def _remarks(plan: LanePlan, asked: str) -> Iterator[Diagnostic]:
             "warning",
         )
         return
-    for reason, work in _doubled(plan).items():
+    for reason, work in doubled_work(plan).items():
         if work * WORTH >= sum(site.work for site in plan.found.sites if site.is_lanes):
             yield Diagnostic(
                 "lanes-whole",
@@ -70,16 +71,3 @@ def _remarks(plan: LanePlan, asked: str) -> Iterator[Diagnostic]:
                 reason.loc,
                 severity="warning",
             )
-
-
-def _doubled(plan: LanePlan) -> dict[Reason, int]:
-    """The work that both lanes do, by the reason that keeps it whole."""
-    found: dict[Reason, int] = {}
-    for site in plan.found.sites:
-        touched = any(t.buffer.memory is Memory.UB for t in site.touches)
-        if not touched or not site.is_lanes or plan.choice.of(site) is not None:
-            continue
-        reasons = [plan.choice.whole[n] for n in site.nodes if n in plan.choice.whole]
-        for reason in reasons[-1:]:
-            found[reason] = found.get(reason, 0) + site.work
-    return found

@@ -43,9 +43,12 @@ class BlockWork:
     """The pipes of a block work side by side: it takes as long as the longest of them, and what it
     waits for before the first of its results and after the last."""
 
-    def __init__(self, func: Func, target: Target, lanes: int = 1) -> None:
-        """`lanes` share the elements of T.Parallel."""
+    def __init__(
+        self, func: Func, target: Target, lanes: int = 1, cores: int | None = None
+    ) -> None:
+        """`lanes` share the elements of T.Parallel, and so many `cores`, or all, the bandwidth."""
         self.func, self.target, self.lanes = func, target, lanes
+        self._assumed = Assumed(cores=target.cube_cores if cores is None else cores)
         self._costs: dict[Op, tuple[Resource, float]] = {}
         # Whether loops run once.
         self._once = False
@@ -103,7 +106,7 @@ class BlockWork:
 
     def _cost(self, op: Op) -> tuple[Resource, float]:
         if op not in self._costs:
-            one, pipe = cost(op, self.target, Assumed(cores=self.target.cube_cores)), pipe_of(op)
+            one, pipe = cost(op, self.target, self._assumed), pipe_of(op)
             cycles = one.done if pipe is Pipe.V else one.busy
             self._costs[op] = (core_of(op), pipe), cycles
         return self._costs[op]

@@ -21,7 +21,7 @@ def explain_lanes(func: Func, target: Target) -> str:
     from tile_passes.lanes.plan import plan_lanes
 
     plan = plan_lanes(func, target)
-    dealt = plan.alone is not None and with_blocks_of_lanes(func, target) is not None
+    dealt = with_blocks_of_lanes(func, plan, target) is not None
     return page(func, ["", *_lines(func, plan, dealt)], "")
 
 
@@ -45,9 +45,15 @@ def _decisions(func: Func, plan: LanePlan) -> Iterator[tuple[Buffer, str]]:
 
 
 def _lines(func: Func, plan: LanePlan, dealt: bool) -> Iterator[str]:
-    if plan.alone is not None:
+    from tile_passes.lanes.plan import doubled_work
+
+    reason = plan.alone
+    if dealt and reason is None:
+        work = doubled_work(plan)
+        reason = max(work, key=lambda r: work[r])
+    if reason is not None:
         who = "each vector core runs blocks of its own" if dealt else "one vector core works"
-        yield f"{who}, because {_why(plan.alone)}"
+        yield f"{who}, because {_why(reason)}"
     for buffer, decision in _decisions(func, plan):
         yield f"`{buffer.name}` at line {buffer.loc.line}: {decision}"
     for stmt in walk(func.launch.body):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_ir import Automatic, Func, Target
+from tile_ir import Automatic, Func, Target, constant_value
 from tile_passes.explain.wording import page
 from tile_passes.pipeline import taken_to
 from tile_passes.retile_blocks import retile_blocks
@@ -20,6 +20,7 @@ def explain_tiles(func: Func, target: Target) -> str:
 
 def _lines(func: Func, target: Target) -> Iterator[str]:
     from tile_passes.retiling.choice import plan_tiles
+    from tile_passes.retiling.idle_cores import with_more_blocks
     from tile_passes.retiling.neighbours import plan_neighbours
     from tile_passes.retiling.split_tiles import has_no_room, splits
 
@@ -35,6 +36,11 @@ def _lines(func: Func, target: Target) -> Iterator[str]:
     if plan.after < plan.before:
         share = plan.after / plan.before
         yield f"the launch is modelled to take {share:.0%} of the cycles it took"
+    if Automatic.NEIGHBOURS in func.automatic:
+        more = with_more_blocks(plan.func, target)
+        if more is not plan.func:
+            counts = (constant_value(f.launch.blocks) for f in (plan.func, more))
+            yield "cores are idle, so rows of tiles make {1} blocks of {0}".format(*counts)
     if has_no_room(plan.func, target):
         split = next(splits(func, target), None)
         if split is not None:

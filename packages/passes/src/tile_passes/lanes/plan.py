@@ -6,7 +6,7 @@ from tile_ir import Func, Memory, Target
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lanes.choice import Choice, choose
 from tile_passes.lanes.halves import Unfit, write_halves
-from tile_passes.lanes.relations import Node, Reason, Relations, relations_of
+from tile_passes.lanes.relations import Node, Reason, Relations, Site, relations_of
 from tile_passes.lanes.shared_memory import SHARED, find_conflict
 
 
@@ -46,6 +46,32 @@ def plan_lanes(func: Func, target: Target) -> LanePlan:
             nothing = conflict.reason if conflict is not None else nothing
         alone = replace(func, launch=replace(func.launch, threads=1))
         return LanePlan(alone, found, replace(choice, sizes={}), nothing)
+
+
+def doubled_work(plan: LanePlan) -> dict[Reason, int]:
+    """The work that both lanes do, by the reason that keeps it whole."""
+    found: dict[Reason, int] = {}
+    for site in _tile_work(plan):
+        if plan.choice.of(site) is not None:
+            continue
+        reasons = [plan.choice.whole[n] for n in site.nodes if n in plan.choice.whole]
+        for reason in reasons[-1:]:
+            found[reason] = found.get(reason, 0) + site.work
+    return found
+
+
+def work_of_lanes(plan: LanePlan) -> tuple[int, int]:
+    """The work on tiles that both lanes do, and the work that they share."""
+    whole = sum(s.work for s in _tile_work(plan) if plan.choice.of(s) is None)
+    return whole, sum(s.work for s in _tile_work(plan)) - whole
+
+
+def _tile_work(plan: LanePlan) -> list[Site]:
+    return [
+        site
+        for site in plan.found.sites
+        if site.is_lanes and any(t.buffer.memory is Memory.UB for t in site.touches)
+    ]
 
 
 def _has_work(found: Relations) -> bool:

@@ -10,10 +10,13 @@ from itertools import product
 
 from tile_ir import (
     OPS,
+    Body,
     Buffer,
     Const,
+    Expr,
     For,
     Func,
+    Let,
     Memory,
     Op,
     Region,
@@ -23,11 +26,15 @@ from tile_ir import (
     Var,
     buffer_bytes,
     constant_value,
+    expressions,
     loads,
+    map_expressions,
     replace_buffers,
     rewrite,
     simplify,
+    substitute,
     walk,
+    walk_expr,
     walk_ops,
 )
 from tile_ir.analysis import constant_trips
@@ -139,7 +146,23 @@ def retiled(func: Func, grid: Grid, axes: Sequence[BlockAxis], factors: Factors)
     allocs = tuple(replace(a, buffer=buffers.get(a.buffer, a.buffer)) for a in func.launch.allocs)
     # Slices are those of the operations as they were.
     body = replace_buffers(rewrite(body, longer), buffers)
+    # The only place along a dimension: edges of the tensor stand at known rows there.
+    only = [d.let.var for d in grid.dims if d.let and d.count == factors.get(d.let.var, 1)]
+    body = _with_known(body, {place: Const(0) for place in only})
     return func.with_body(body, allocs=allocs, blocks=blocks, block=block)
+
+
+def _with_known(body: Body, known: dict[Var, Expr]) -> Body:
+    """The statements with numbers that names stand for, and what is a number then."""
+    while known:
+        body = map_expressions(body, lambda e: simplify(substitute(e, known)))  # noqa: B023
+        lets = (s for s in walk(body) if isinstance(s, Let) and isinstance(s.value, Const))
+        known = {s.var: s.value for s in lets if s.var not in known and _is_named(body, s.var)}
+    return body
+
+
+def _is_named(body: Body, var: Var) -> bool:
+    return any(var in walk_expr(e) for s in walk(body) for e in expressions(s))
 
 
 def _longer_op(

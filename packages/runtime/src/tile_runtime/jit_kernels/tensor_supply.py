@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class TensorSupplyType(Enum):
-    """How inputs are filled; `Auto` is small random numbers that suit the type."""
+    """How inputs are filled; `Auto` is small random numbers that suit the type,
+    of a scale of its own in each row."""
 
     Integer = 1
     Uniform = 2
@@ -184,7 +185,11 @@ def filled(param: TensorParam, supply: TensorSupplyType, generator: Any) -> torc
         return torch.randint(low, high, shape, generator=generator).to(dtype)
     if supply is TensorSupplyType.Uniform:
         return (torch.rand(shape, generator=generator) * 2 - 1).to(dtype)
-    return torch.randn(shape, generator=generator).to(dtype)
+    values = torch.randn(shape, generator=generator)
+    if supply is TensorSupplyType.Auto and len(shape) > 1:
+        # Rows of other sizes: a kernel that takes other rows together gives other results.
+        values *= 2.0 ** torch.randint(-1, 2, (*shape[:-1], 1), generator=generator)
+    return values.to(dtype)
 
 
 def get_tensor_supply(
