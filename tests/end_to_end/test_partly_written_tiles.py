@@ -129,3 +129,40 @@ def test_blocks_that_do_the_same_work() -> None:
     with pytest.raises(SimulationError) as error:
         grid_of_copies(a, 2, True)
     assert error.value.slug == "race"
+
+
+@jit
+def greatest_before(A, B, lengths, block: int):
+    """The greatest product of a row with those up to its own; some blocks are left out."""
+    M, K = T.const("M, K")
+    A: T.Tensor((M, K), "float16")
+    B: T.Tensor((M, K), "float16")
+    lengths: T.Tensor((2,), "int32")
+    C = T.empty((M,), "float32")
+    with T.Kernel(T.ceildiv(M, block), threads=128) as bx:
+        a = T.alloc_shared((block, K), "float16")
+        b = T.alloc_shared((block, K), "float16")
+        c = T.alloc_fragment((block, block), "float32")
+        most = T.alloc_fragment((block,), "float32")
+        T.copy(A[bx * block, 0], a)
+        T.fill(most, -1000)
+        for k in T.Pipelined(T.ceildiv(M, block), num_stages=1):
+            if k * block < lengths[0]:
+                T.copy(B[k * block, 0], b)
+                for i, j in T.Parallel(block, block):
+                    c[i, j] = T.if_then_else(
+                        bx * block + i >= k * block + j, 0, -T.infinity("float32")
+                    )
+                T.gemm(a, b, c, transpose_B=True)
+                T.reduce_max(c, most, dim=1, clear=False)
+        T.copy(most, C[bx * block])
+    return C
+
+
+def test_a_mask_is_written_and_read_in_branches_of_one_condition() -> None:
+    """On the diagonal alone: nothing is read that is not written."""
+    a, b = torch.randn(64, 32).half(), torch.randn(64, 32).half()
+    found = told(lambda: greatest_before(a, b, torch.tensor([40, 0], dtype=torch.int32), 16))
+    products = a.float() @ b.float().T
+    seen = torch.ones(64, 64).tril().bool() & (torch.arange(64) < 48)
+    close(found, products.masked_fill(~seen, -1000).amax(1).clamp(min=-1000))
