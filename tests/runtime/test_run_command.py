@@ -13,6 +13,7 @@ import pytest
 from forked_python import run_python, tile_ascend
 from kept_cases import kept
 
+from tile_runtime.scripts.module import load_script
 from tile_runtime.tools.command_line import main
 from tile_runtime.tools.command_line.run import TIMED_OUT
 
@@ -156,6 +157,17 @@ def test_the_script_finds_what_python_would_give_it(tmp_path: Path) -> None:
         cwd=tmp_path / "elsewhere",
     )  # fmt: skip
     assert ours.stdout == theirs.stdout, ours.stderr
+
+
+def test_a_script_with_a_kernel_knows_its_whole_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one of the current folder, whose path is its name: scripts look for others near them."""
+    (tmp_path / "of_this_folder.py").write_text("NEAR = __file__\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    script = load_script(Path("of_this_folder.py"))
+    assert Path(script.NEAR) == tmp_path / "of_this_folder.py"
 
 
 def test_a_module_of_a_package_runs_as_python_would_run_it(tmp_path: Path) -> None:

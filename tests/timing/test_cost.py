@@ -230,6 +230,14 @@ def test_more_is_never_cheaper(name: str, rows: int) -> None:
     assert base.busy <= cost(copy_op(rows, 256, "%N", name), DEFAULT_TARGET).busy
 
 
+def test_fixpipe_writes_rows_one_by_one() -> None:
+    """Also those that touch: where a row fills no whole requests, rows further apart are faster."""
+    touching, apart = (copy_op(64, 192, pitch, "copy_l0c_gm") for pitch in ("192", "256"))
+    requests = 64 * 512 / DEFAULT_TIMING.l0c_gm_rate
+    assert cost(apart, DEFAULT_TARGET).busy == pytest.approx(requests)
+    assert cost(touching, DEFAULT_TARGET).busy > 1.2 * requests
+
+
 @pytest.mark.parametrize("op", ["set_flag(0)", "wait_flag(0)"])
 def test_a_flag_costs_what_the_clock_says(op: str) -> None:
     text = KERNEL.format(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from itertools import takewhile
+from itertools import count, takewhile
 
 from tile_ir import (
     Automatic,
@@ -30,16 +30,19 @@ from tile_ir import (
     Var,
     bodies,
     buffers_of,
+    constant_value,
     loads,
     map_own_expressions,
     resolved,
     rewrite,
+    round_up,
     walk,
     walk_expr,
     with_bodies,
     with_statements,
     written_buffers,
 )
+from tile_ir.costs.instruction_cost import REQUEST_BYTES, cost
 from tile_ir.ops.movement import goes_through_workspace
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.own_order import left_with, own_cross_flag
@@ -47,18 +50,22 @@ from tile_passes.passdef import ir_pass
 from tile_passes.streams.cube_half import CubeHalf, Guard
 from tile_passes.streams.scoped_tiles import in_step
 
+# The part of the time that rows apart have to leave to be worth it.
+WORTH = 0.95
+
 
 @ir_pass(needs=Phase.TYPED)
 def plan_workspace(func: Func, target: Target) -> Func:
     """Replace every copy l0c to ub and ub to l1 by one to a workspace in gm and one from it.
 
     Needs, gives: TYPED. Idea: each copy gets a workspace as large as the buffer of the cube core,
-    once per block, as a hidden parameter. The half of the vector cores stays in place. The half of
-    the cube core leaves the loops over rows and branches over lanes around it. It is one copy if
-    that covers the work of both vector cores, else it keeps them for each lane. Data are fetched
-    right before their first use. The compiler then orders the cores (`Automatic.CROSS`). If such a
-    copy stands in the scope of one core, the scopes of the kernel are removed. Limits: the buffer
-    of the cube core has a static shape; one workspace per copy.
+    once per block, as a hidden parameter. Rows of results are as far apart as makes their requests
+    whole. The half of the vector cores stays in place. The half of the cube core leaves the loops
+    over rows and branches over lanes around it. It is one copy if that covers the work of both
+    vector cores, else it keeps them for each lane. Data are fetched right before their first use.
+    The compiler then orders the cores (`Automatic.CROSS`). If such a copy stands in the scope of
+    one core, the scopes of the kernel are removed. Limits: the buffer of the cube core has a static
+    shape; one workspace per copy.
     """
     crossing = [s for s in walk(func.launch.body) if _crosses(s)]
     if not crossing:
@@ -77,7 +84,7 @@ def plan_workspace(func: Func, target: Target) -> Func:
         body = in_step(func, [s for s in crossing if isinstance(s, Op)])
         opened = func.with_body(rewrite(body, lambda s: s.body if isinstance(s, Section) else s))
         func = replace(opened, remarks=(*func.remarks, _scopes_left_out(scoped)))
-    planner = _Planner(func)
+    planner = _Planner(func, target)
     body = planner.body(func.launch.body)
     params = (*func.params, *planner.workspaces)
     left = left_with(func, Automatic.CROSS)
@@ -89,6 +96,7 @@ class _Planner:
     """Rewrites one function; `workspaces` are the tensors it has added."""
 
     func: Func
+    target: Target
     workspaces: list[Buffer] = field(default_factory=list)
     values: dict[Var, Expr] = field(default_factory=dict)
     written: set[Buffer] = field(default_factory=set)
@@ -188,29 +196,44 @@ class _Planner:
                 op.loc,
                 "allocate it with constant sizes",
             )
-        workspace = self.workspace(cube.buffer, vector, op)
-        block = Slice(self.func.launch.block, Const(1))
-        relu, transpose, pad = op.attrs
-        place = Region(workspace, (block, *cube.dims))
-        plain = (False, transpose, pad)
-        if sends:
-            near = replace(op, operands=(place, dst), attrs=plain)
-            far = replace(op, operands=(src, place), attrs=(relu, transpose, pad))
-        else:
-            near = replace(op, operands=(src, place), attrs=plain)
-            far = replace(op, operands=(place, dst), attrs=plain)
+        near, far = self.halves(op, cube, vector, sends)
         return near, [CubeHalf(self.with_values(far), cube.buffer, sends)]
 
-    def workspace(self, cube: Buffer, vector: Region, op: Op) -> Buffer:
+    def halves(self, op: Op, cube: Region, vector: Region, sends: bool) -> tuple[Op, Op]:
+        """The halves of both cores, through a workspace that is new. Results leave the cube core
+        row by row, and a row is written in whole requests: rows are as far apart as makes both
+        halves fastest."""
+        src, dst = op.region("src"), op.region("dst")
+        relu, transpose, pad = op.attrs
+        plain = (False, transpose, pad)
+        block = Slice(self.func.launch.block, Const(1))
+        name = self.fresh_name()
+
+        def through(columns: int) -> tuple[Op, Op]:
+            shape = (self.func.launch.blocks, *cube.buffer.shape[:-1], Const(columns))
+            workspace = Buffer(name, Memory.GM, vector.dtype, shape, op.loc)
+            place = Region(workspace, (block, *cube.dims))
+            into = replace(op, operands=(src, place), attrs=(relu and sends, transpose, pad))
+            out_of = replace(op, operands=(place, dst), attrs=plain)
+            return (out_of, into) if sends else (into, out_of)
+
+        def cycles(halves: tuple[Op, Op]) -> float:
+            either = WORTH if halves is touching else 1.0
+            return either * sum(cost(half, self.target).busy for half in halves)
+
+        columns = constant_value(cube.buffer.shape[-1])
+        assert columns is not None, "the shape is static"
+        touching = through(columns)
+        requests = map(vector.dtype.elements_in, REQUEST_BYTES if sends else ())
+        apart = (through(round_up(columns, request)) for request in requests)
+        near, far = min((touching, *apart), key=cycles)
+        self.workspaces += {b for b in buffers_of(far) if b.name == name}
+        return near, far
+
+    def fresh_name(self) -> str:
         taken = {p.name for p in (*self.func.params, *self.workspaces)}
         taken |= {a.buffer.name for a in self.func.launch.allocs}
-        number = 1
-        while f"workspace_{number}" in taken:
-            number += 1
-        shape = (self.func.launch.blocks, *cube.shape)
-        new = Buffer(f"workspace_{number}", Memory.GM, vector.dtype, shape, op.loc)
-        self.workspaces.append(new)
-        return new
+        return next(n for n in map("workspace_{}".format, count(1)) if n not in taken)
 
     def leaves(self, half: CubeHalf, around: Stmt, body: Body) -> bool:
         """Whether the cube core's half must stand outside a statement: a loop or a branch in which

@@ -30,7 +30,7 @@ from tile_ir.traversal import loads
 # Families whose lanes come together in fewer.
 _SUMS = ("reduce", "repeat_reduce")
 # Requests to L2 have one of these sizes (docs/hardware/time_model.md#how-a-launch-is-replayed).
-_REQUEST_BYTES = (128, 256, 512)
+REQUEST_BYTES = (128, 256, 512)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +156,9 @@ def _transfer(op: Op, target: Target, assumed: Assumed) -> float:
     # Of a region whose sizes are not known, as much is moved as the other side can hold.
     if gm.static_extents() is not None:
         shaped, (runs, length) = gm, _runs(gm)
+        if src.memory is Memory.L0C:  # Fixpipe writes rows one by one, also where they touch
+            length = min(length, _sizes(gm)[-1])
+            runs = _elements(gm) // length
     else:
         shaped, length = local, _sizes(local)[-1]
         runs = _elements(local) // length
@@ -198,7 +201,7 @@ def _in_part(gm: Region) -> bool:
 def _asked(gm: Region, row: int) -> int:
     """The bytes of all requests for a row, which start at multiples of their size; on average,
     where the row starts at any block."""
-    request = next((size for size in _REQUEST_BYTES if row <= size), _REQUEST_BYTES[-1])
+    request = next((size for size in REQUEST_BYTES if row <= size), REQUEST_BYTES[-1])
     pitch = constant_value(gm.buffer.shape[-1])
     if pitch is not None and gm.dtype.bits * pitch % (8 * request) == 0:
         return round_up(row, request)

@@ -69,7 +69,7 @@ def load_script(path: Path, stands_for: Path | None = None, package: bool = Fals
     assert spec is not None and spec.loader is not None, "a .py file has a loader"
     module = importlib.util.module_from_spec(spec)
     shown = path if stands_for is None else stands_for
-    module.__file__ = str(shown)
+    module.__file__ = str(shown.absolute())
     folder = str(shown.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
