@@ -100,6 +100,13 @@ def test_broken(phase: str, body: str, slug: str, message: str, line: int) -> No
     assert caught.value.loc is not None and caught.value.loc.line == line
 
 
+@pytest.mark.parametrize("size", ["nan", "1e400", "64.0:float32"])
+def test_sizes_of_tensors_are_integers(size: str) -> None:
+    text = TEXT.format("").replace("PHASE", "built").replace("[%M, 64]", f"[%M, {size}]")
+    (found,) = tile_ir.verification.verifier.problems(tile_ir.parse(text))
+    assert found.slug == "tensor-shape" and found.loc is not None
+
+
 def test_a_correct_function_passes() -> None:
     tile_ir.verify(tile_ir.parse(TEXT.format("exp($u, $u) @0:5:1").replace("PHASE", "built")))
 

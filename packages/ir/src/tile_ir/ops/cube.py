@@ -12,7 +12,7 @@ from tile_ir.lazy import np
 from tile_ir.machine import Core, Memory, Pipe
 from tile_ir.nodes import Op, Region
 from tile_ir.opdef import Access, ArgumentDef, AttrDef, Axes, Composite, OpDef, OperandDef, Problem
-from tile_ir.ops.axes import labelled, whole
+from tile_ir.ops.axes import all_dims, labelled, whole
 from tile_ir.ops.rules import (
     BT,
     L0A,
@@ -277,13 +277,13 @@ def _product_axes(op: Op) -> Axes:
         "C": (rows, columns),
     }
     ranks = {name: len(op.region(name).dims) for name in sides}
-    return labelled(
-        op,
-        {
-            name: {ranks[name] - 2: first, ranks[name] - 1: second}
-            for name, (first, second) in sides.items()
-        },
-    )
+    labels = {
+        name: {ranks[name] - 2: first, ranks[name] - 1: second}
+        for name, (first, second) in sides.items()
+    }
+    if op.opdef is GEMM_BIAS:
+        labels["bias"] = dict.fromkeys(all_dims(op.region("bias")), columns)
+    return labelled(op, labels)
 
 
 GEMM = OpDef(

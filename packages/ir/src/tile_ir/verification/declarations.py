@@ -39,6 +39,10 @@ def of_tensors(tensors: tuple[Buffer, ...], names: set[str]) -> Iterator[Diagnos
     """The errors of parameters; `names` takes in their names."""
     for tensor in tensors:
         yield from _name(tensor, names)
+        if any(not size.dtype.is_integer for size in tensor.shape):
+            message = f"the shape of `{tensor.name}` has a size that is not an integer"
+            yield Diagnostic("tensor-shape", message, tensor.loc)
+            continue
         yield from packed_rows(tensor)
         if tensor.memory is not Memory.GM:
             yield Diagnostic("tensor-memory", f"`{tensor.name}` must be in gm", tensor.loc)
