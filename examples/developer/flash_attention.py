@@ -24,6 +24,8 @@ import tile_frontend as T
 # are loaded at a time.
 FLOATS = 8192
 KEYS = 128
+# Tiles of keys that a core begins behind its neighbour, whose loads have arrived by then.
+APART = 3
 
 
 @T.macro
@@ -136,7 +138,7 @@ def flash_attention(
                 tile = T.if_then_else(second, B * H * tiles - 1 - mine, mine)
                 reach = T.if_then_else(second, turns - of_first, of_first)
                 turn = r % turns - T.if_then_else(second, of_first, 0)
-                n = (turn + cid) % reach
+                n = (turn + APART * cid) % reach
                 first = tile % tiles * block_M
                 head = tile // tiles % H
                 batch = tile // tiles // H

@@ -187,6 +187,11 @@ def test_single_instructions_are_exact(statements: list[Statement]) -> None:
             assert s.ratio == pytest.approx(1), s
 
 
+def test_columns_of_fractals_that_l1_holds_whole_are_one_load(statements: list[Statement]) -> None:
+    (whole,) = (s for s in statements if (s.name, s.line) == ("copy_l1_l0b", 6))
+    assert whole.ratio == pytest.approx(1)
+
+
 KERNEL = """file 0 "k.py"
 func "k" phase lowered @0:1:1 {{
   tensor $x: float16 [4096, {pitch}] @0:1:1

@@ -137,16 +137,17 @@ __aicore__ inline void copy_l1_l0b(const AscendC::LocalTensor<T>& dst, const Asc
 {
     SiteScope scope(site);
     constexpr uint32_t k0 = FractalRow<T>::elements;
-    constexpr uint32_t max_repeats = 255;
     if (transpose) {
         const uint32_t row_fractals = ceil_to(n, kFractalRows) / kFractalRows;
         const uint32_t pitch = tile.stored_rows / kFractalRows;
         const uint32_t k_fractals = ceil_to(k, maximum(k0, kFractalRows)) / k0;
-        for (uint32_t i = 0; i < k_fractals; ++i) {
+        // Columns of fractals that l1 holds whole follow each other there as in l0b, which has 128 fractals.
+        const uint32_t joined = row_fractals == pitch ? k_fractals : 1;
+        for (uint32_t i = 0; i < k_fractals; i += joined) {
             AscendC::LoadData2DParams params;
             params.startIndex =
                 static_cast<uint16_t>((tile.column / k0 + i) * pitch + tile.row / kFractalRows);
-            params.repeatTimes = static_cast<uint8_t>(minimum(row_fractals, max_repeats));
+            params.repeatTimes = static_cast<uint8_t>(joined * row_fractals);
             params.srcStride = 1;
             params.dstGap = 0;
             params.ifTranspose = false;
