@@ -52,6 +52,7 @@ def test_a_divisor_of_zero_is_told_at_its_line(name: str, loop: Any, dtype: str)
         run(kernel, [9] * 8, [1, 2, 3, 0, 5, 6, 7, 8], dtype)
     assert caught.value.fault.kind == "division-by-zero"
     assert caught.value.loc is not None and "z[i] = formula" in str(caught.value)
+    assert caught.value.hint is not None and "T.if_then_else(b == 0, 1, b)" in caught.value.hint
     assert run(kernel, [9] * 8, [1, 2, 3, 4, 5, 6, 7, 8], dtype)[:3] == [
         int(FORMULAS[name](9, d)) for d in (1, 2, 3)
     ]

@@ -317,3 +317,26 @@ def test_sizes_of_tiles(size: tuple[int, int, int], dtype: str) -> None:
     a, b = operand(m, depth, dtype=dtype), operand(depth, n, dtype=dtype)
     want = (a.double() @ b.double()).to(a.dtype)
     assert torch.equal(compile(k, out_idx=-1)(a, b), want)
+
+
+@pytest.mark.parametrize("turned", [0, 1])
+def test_zero_and_one_say_false_and_true(turned: int) -> None:
+    @T.prim_func
+    def k(
+        A: T.Tensor((16, 16), "float16"),
+        B: T.Tensor((16, 16), "float16"),
+        C: T.Tensor((16, 16), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((16, 16), "float16")
+            b = T.alloc_shared((16, 16), "float16")
+            c = T.alloc_fragment((16, 16), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, turned, 1 - turned, clear_accum=1)
+            T.copy(c, C)
+
+    a, b = operand(16, 16), operand(16, 16)
+    found = compile(k, out_idx=[2])(a, b)
+    a, b = (a.T, b) if turned else (a, b.T)
+    torch.testing.assert_close(found, a.float() @ b.float())

@@ -77,8 +77,8 @@ def test_errors_come_first_with_what_to_write(
         "21:17: error: T.ballot: there are no threads in a block; leave it out: the compiler "
         "divides T.Parallel",
         "22:51: error: tilelang.language.atomic_add(return_prev=): atomic operations return "
-        "nothing; leave it out; for places in a list write T.cumsum of a mask, or count with "
-        "T.alloc_var in one block",
+        "nothing; leave it out; in one block write `p = n[e]`, then `n[e] = p + 1` in T.serial, or "
+        "T.cumsum of a mask for places in a list",
         "23:21: error: T.tile.no_operation: it is not among the names here",
         "24:20: error: T.fil: it is not among the names here",
         "18:29: no effect: lang.Kernel(threads=): a hint for GPUs",

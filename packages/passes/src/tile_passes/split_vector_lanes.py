@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tile_ir import Diagnostic, Func, Phase, Target
+from tile_ir import Automatic, Diagnostic, Func, Phase, Target
 from tile_ir.quick_dataclasses import replace
 from tile_passes.own_order import left_with
 from tile_passes.passdef import ir_pass
@@ -44,13 +44,17 @@ def split_vector_lanes(func: Func, target: Target) -> Func:
     dealt = with_blocks_of_lanes(func, plan, target)
     if dealt is not None:
         return replace(dealt, automatic=left)
-    # With another launch the kernel would have to ask for the order that comes with two lanes.
-    asked = "" if func.automatic >= left else f" and pass_configs={{{ORDER_KEY}: True}}"
-    remarks = (*func.remarks, *_remarks(plan, asked))
+    # With another launch the kernel would have to ask for the order that comes with two lanes,
+    # unless its text is one program.
+    has_order = func.automatic >= left or Automatic.CORES in func.automatic
+    same = (
+        "threads=1 means" if has_order else f"threads=1 and pass_configs={{{ORDER_KEY}: True}} mean"
+    )
+    remarks = (*func.remarks, *_remarks(plan, same))
     return replace(plan.func, automatic=left, remarks=remarks)
 
 
-def _remarks(plan: LanePlan, asked: str) -> Iterator[Diagnostic]:
+def _remarks(plan: LanePlan, same: str) -> Iterator[Diagnostic]:
     from tile_passes.lanes.plan import doubled_work
 
     if plan.alone is not None:
@@ -58,7 +62,7 @@ def _remarks(plan: LanePlan, asked: str) -> Iterator[Diagnostic]:
             "one-lane",
             f"one vector core of each block does all the work: {plan.alone.text}",
             plan.alone.loc,
-            f"threads=1{asked} means the same; `tile-ascend opt -p split_vector_lanes --explain` "
+            f"{same} the same; `tile-ascend opt -p split_vector_lanes --explain` "
             "prints what prevents each split",
             "warning",
         )

@@ -278,4 +278,4 @@ def _attribute(opdef: OpDef, definition: AttrDef, value: Any) -> AttrValue:
         )  # fmt: skip
     if definition.type is float and not isinstance(number, bool):
         return float(number)
-    return number
+    return bool(number) if definition.type is bool and number in (0, 1) else number

@@ -173,6 +173,9 @@ class TileProductFunction(OpFunction):
 
     def build(self, given: dict[str, Any]) -> Pending:
         filled = self.filled(given)
+        number = python_number(filled["clear_accum"])
+        if number in (0, 1):
+            filled["clear_accum"] = bool(number)
         sides = [whole_region(filled[name]) for name in ("A", "B")]
         if not any(side is not None and side.memory in (Memory.L0A, Memory.L0B) for side in sides):
             shared = product_of_tensors(filled, filled["clear_accum"])

@@ -20,8 +20,8 @@ _A5 = "8-bit floats need A5; on A2/A3 quantise to int8"
 _SIMD = "vector values are per thread"
 # Instead of the value that an atomic operation finds.
 PLACES = (
-    "leave it out; for places in a list write T.cumsum of a mask, or count with T.alloc_var in "
-    "one block"
+    "leave it out; in one block write `p = n[e]`, then `n[e] = p + 1` in T.serial, or T.cumsum of "
+    "a mask for places in a list"
 )
 _ROLES = "the compiler assigns statements to cores"
 

@@ -21,6 +21,7 @@ from tile_ir import (
 from tile_ir.analysis import Interval, constant_trips
 from tile_passes.analysis.index_digits import fixed_by
 from tile_passes.parallel.accesses import step_of
+from tile_passes.parallel.accumulation import meets_at_an_element
 from tile_passes.parallel.element_uses import Use, uses_of
 from tile_passes.parallel.nest import Leaf, Unsuitable
 
@@ -47,10 +48,7 @@ def reason_of(write: Use, other: Use) -> str:
     missing = [v for v in write.leaf.vars if v not in used]
     name = write.buffer.name
     if missing:
-        return (
-            f"several iterations write one element of `{name}`; T.reduce_sum, T.reduce_max and the "
-            "like combine rows or columns in vectors"
-        )
+        return meets_at_an_element(name)
     return f"an iteration may use an element of `{name}` that another iteration writes"
 
 

@@ -33,7 +33,13 @@ from tile_ir import (
     unary,
 )
 from tile_ir.analysis import loop_range
-from tile_passes.parallel.accumulation import accumulates, same_for_all, same_where_they_meet
+from tile_passes.parallel.accumulation import (
+    accumulates,
+    added_along,
+    added_up,
+    same_for_all,
+    same_where_they_meet,
+)
 from tile_passes.parallel.dependence import independent, overlapping, reason_of
 from tile_passes.parallel.element_uses import Use, uses_of
 from tile_passes.parallel.iteration_order import meeting
@@ -67,6 +73,8 @@ def in_statement_order(
             else:
                 if _keeps_a_name(other, named) and other.number < write.number:
                     continue  # `a = x[i]` is the element as it was
+                if _adds_up(write, other):
+                    continue
                 problem = reason_of(write, other)
                 found = _order_matters(write, other, variant, changed)
             leaf = write.leaf
@@ -164,6 +172,20 @@ def _read_first(
                 yield from _read_first(orelse, leaf, otherwise, names, keep)
             case _:
                 raise Unsuitable("it holds more than stores to elements", stmt.loc)
+
+
+def _adds_up(write: Use, other: Use) -> bool:
+    """Whether both only add what iterations have to single elements, with one operator."""
+    stores = write.store, other.store
+    if None in stores or not other.is_target:
+        return False
+    found = {_adds(s, write.leaf.vars) for s in stores if s is not None}
+    return len(found) == 1 and None not in found
+
+
+def _adds(store: Store, variables: Sequence[Var]) -> str | None:
+    found = added_up(store)
+    return found[0] if found is not None and added_along(store, variables) else None
 
 
 def _order_matters(write: Use, other: Use, variant: set[Var], changed: Set[Buffer]) -> bool | None:

@@ -48,6 +48,7 @@ from tile_passes.parallel.among_others import among_others
 from tile_passes.parallel.apart_in_gm import in_blocks, lies_apart
 from tile_passes.parallel.by_element import gathered, reachable, scattered
 from tile_passes.parallel.choices import choice, leaves_a_side
+from tile_passes.parallel.combined_lines import combine_lines
 from tile_passes.parallel.index_vectors import divided, holds, is_progression, progression
 from tile_passes.parallel.narrow_integers import count_of_bits, done_narrow
 from tile_passes.parallel.nest import Domain, Unsuitable
@@ -76,12 +77,13 @@ class VectorStatement(VectorSteps):
             scattered(self)
             return self.steps
         target = access(store.buffer, store.indices, self.domain)
-        if set(target.used) != set(self.domain.vars):
-            raise Unsuitable(f"all iterations write the same element of `{store.buffer.name}`")
         dst = target.region
         check_inside(dst)
         if dst.memory in (Memory.UB, Memory.GM) and not isinstance(store.value, Load):
             self._load_first(store.value)
+        if set(target.used) != set(self.domain.vars):
+            combine_lines(self, dst)
+            return self.steps
         match dst.memory:
             case Memory.UB:
                 self._into_ub(dst)
@@ -276,7 +278,11 @@ class VectorStatement(VectorSteps):
             wide = Binary(e.op, cast(e.left, FLOAT32), cast(e.right, FLOAT32), FLOAT32)
             return self.convert(self.binary(wide, domain, None), BFLOAT16, domain, into)
         dtype, left, right = e.dtype, e.left, e.right
-        if form.counts_bits and self.is_scalar(right, domain):
+        if form.counts_bits:
+            if not self.is_scalar(right, domain):
+                raise Unsuitable(
+                    f"`{e.op}` by another count for each element is no vector operation"
+                )
             right = count_of_bits(right, dtype, self.known)
         if self.is_scalar(left, domain):
             if form.commutes:

@@ -165,6 +165,10 @@ _PIPES = re.compile(r"\b(SetFlag<HardEvent|PipeBarrier<)")
 _CORES = re.compile(r"CrossCoreSetFlag<2, ")
 # What begins in front of a tensor.
 _BEFORE = re.compile(r"bytes \[-\d+, .* of GM buffer")
+_OUTSIDE_A_TENSOR = (
+    "elements of a tile outside of its tensor are 0: divide by T.if_then_else(b == 0, 1, b), or "
+    "write T.annotate_safe_value({B: 1}) for the tensor B"
+)
 _BLOCKS = re.compile(r"^give each block its own bytes")
 # What is to be done on the core that has asked the engine, and then tells the other one.
 _ENGINE = re.compile(r"call aclshmemx_sdma_quiet after the transfer, then .*", re.DOTALL)
@@ -185,6 +189,8 @@ def _hint(fault: Fault, func: Func) -> str:
     hint = _in_the_language(fault.hint, func)
     if fault.kind == "out-of-bounds" and _BEFORE.search(fault.text):
         return hint or BEFORE_A_TENSOR
+    if fault.kind == "division-by-zero" and "the divisor is 0" in fault.text:
+        return hint or _OUTSIDE_A_TENSOR
     if fault.kind != "race":
         return hint
     if _PIPES.search(fault.hint) and Automatic.SYNC not in func.automatic:
