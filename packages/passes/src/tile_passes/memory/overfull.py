@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tile_ir import Automatic, Func, Memory, Target
 from tile_passes.analysis.liveness import liveness
 from tile_passes.analysis.memory_use import memory_max_live, peak
@@ -10,6 +12,8 @@ from tile_passes.memory.allocation_problem import AllocationProblem
 from tile_passes.memory.side_by_side import fit_side_by_side
 
 
+# Who plans several loops asks for each of them, and then for all.
+@lru_cache(maxsize=4)
 def overfull_memory(
     func: Func, target: Target, *, holes: bool = False
 ) -> tuple[Memory, int] | None:
