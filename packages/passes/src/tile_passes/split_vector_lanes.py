@@ -29,7 +29,7 @@ def split_vector_lanes(func: Func, target: Target) -> Func:
     each lane. Both lanes do the rest, and lane 0 stores it. If lanes would access the same place of
     gm, or if no class can be split, the launch uses one lane, and a remark gives the reason. In a
     grid that is larger than the chip and left to the compiler, each lane then runs blocks of its
-    own instead; so it does where both lanes would do much of the work, if no tile is split.
+    own instead. It also does so if no tile is split and both lanes would do much of the work.
     Limits: rows are split into two runs of sizes known at compile time; loops with a runtime trip
     count are not split.
     """

@@ -30,10 +30,9 @@ LEAST_GAIN = 0.85
 
 
 def with_blocks_of_lanes(func: Func, plan: LanePlan, target: Target) -> Func | None:
-    """The function whose vector cores run one block each; None where that is no better than the
-    plan of shared blocks, or where a block needs its core for itself: for its cube core, or for
-    room in gm that goes by the number of the block. Blocks of a grid wait for none of the others
-    (`Automatic.GRID`)."""
+    """The function whose vector cores run one block each; None where the plan of shared blocks is
+    as good. A block needs its core for itself if the cube core works, or if room in gm goes by the
+    number of the block. Blocks of a grid wait for none of the others (`Automatic.GRID`)."""
     launch, count = func.launch, constant_value(func.launch.blocks)
     left = not func.automatic.isdisjoint((Automatic.GRID, Automatic.BLOCKS))
     if not left or count is None or count <= target.cube_cores:
