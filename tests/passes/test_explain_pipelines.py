@@ -41,7 +41,7 @@ def test_every_statement_has_its_stage_and_cost() -> None:
     [
         ("there_only", "one stage, as nothing comes back"),
         (
-            "round_through_both",
+            "iteration_through_both",
             "one stage, because iterations hand on `o` through both kinds of core (line 14)",
         ),
         (

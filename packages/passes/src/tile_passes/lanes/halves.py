@@ -47,7 +47,7 @@ from tile_ir import (
 )
 from tile_ir.quick_dataclasses import dataclass, replace
 from tile_passes.lanes.choice import Choice
-from tile_passes.lanes.places import Iteration, Names, Touch, Whole, resolved, with_name
+from tile_passes.lanes.places import Names, OwnIteration, Touch, Whole, resolved, with_name
 from tile_passes.lanes.relations import Dim, Node, Reason, Relations, Site
 from tile_passes.lanes.shared_memory import SHARED
 
@@ -238,7 +238,7 @@ class _Writer:
         s, place = touch.slices[n], touch.places[n]
         dim = Dim(touch.buffer, n)
         if dim in self.choice.sizes:
-            if isinstance(place, Iteration):
+            if isinstance(place, OwnIteration):
                 return Slice(place.loop.var, Const(1))
             assert isinstance(place, Whole), "anything else keeps the dimension whole"
             rows = self.rows(dim)

