@@ -67,8 +67,8 @@ def hoist_invariants(func: Func, target: Target) -> Func:
     it. If the loop keeps other values in the same buffer, this one moves to a buffer of its own.
     Values that others are made of go first. Limits: kernels that leave order and memory to the
     compiler, and loops without `break` or an order of the author's that run at least once. A value
-    under a condition stays, and so does one whose buffer has no room beside two versions of the
-    tiles that the loop loads.
+    under a condition stays, and so does one whose buffer has no room beside the versions of the
+    tiles that the loop loads, as far as there is room for these.
     """
     if not {Automatic.SYNC, Automatic.MEMORY} <= func.automatic:
         return func
@@ -117,8 +117,10 @@ class _Hoist:
             if a.buffer.memory is Memory.UB and a.alias_of is None
         )
         loaded = {r.buffer for s in walk(launch.body) if _loads(s) for r in _written(s)}
-        again = sum(buffer_bytes(a) for a in launch.allocs if a.buffer in loaded)
-        self.room = target.capacity[Memory.UB] - SCRATCH_BYTES - used - again
+        self.room = target.capacity[Memory.UB] - SCRATCH_BYTES - used
+        for size in sorted((buffer_bytes(a) for a in launch.allocs if a.buffer in loaded)):
+            # A version that has no room takes none.
+            self.room -= size if size <= self.room else 0
 
     def body(self, body: Body, known: Ranges) -> Body:
         found: list[Stmt] = []
