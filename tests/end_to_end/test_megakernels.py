@@ -337,7 +337,7 @@ def test_blocks_that_nobody_waits_for_say_nothing() -> None:
 
 
 def test_a_task_without_room() -> None:
-    wide = T.Task(kernels.scaled(64, 16384, 2.0, 32))
+    wide = T.Task(kernels.scaled(64, 65536, 2.0, 32))
     func = T.megakernel([wide("x", "h"), wide("h", "y")])
     with refused("task-memory"):
         T.compile(func, pass_configs={"tl.ascend_auto_sync": True})

@@ -293,12 +293,13 @@ def columns_of(rows: int, columns: int) -> Any:
 
 
 def test_rows_that_have_no_room_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In as many blocks as leave no more than half of the cores idle, which would get rows."""
     monkeypatch.setenv("TILE_CHECK", "strict")
     torch.manual_seed(0)
-    x = torch.randn(150, 1000)
+    x = torch.randn(1600, 1000)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        kernel = jit(out_idx=[1])(lambda: softmax_of(150, 1000, 128))()
+        kernel = jit(out_idx=[1])(lambda: softmax_of(1600, 1000, 128))()
         found = kernel(x)
     assert any("of its 128 rows are done at a time" in str(w.message) for w in told)
     torch.testing.assert_close(found, torch.softmax(x, 1), rtol=1e-4, atol=1e-6)
