@@ -118,7 +118,7 @@ class _Hoist:
         )
         loaded = {r.buffer for s in walk(launch.body) if _loads(s) for r in _written(s)}
         self.room = target.capacity[Memory.UB] - SCRATCH_BYTES - used
-        for size in sorted((buffer_bytes(a) for a in launch.allocs if a.buffer in loaded)):
+        for size in sorted(buffer_bytes(a) for a in launch.allocs if a.buffer in loaded):
             # A version that has no room takes none.
             self.room -= size if size <= self.room else 0
 

@@ -1,4 +1,4 @@
-"""How many versions the buffers of a loop have, so that all of their slots are told apart."""
+"""Choose the number of versions of each buffer of a loop, with a period that has a flag a slot."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tile_ir.analysis import MOST_RESIDUES
 
 
 def in_step(versions: Mapping[Buffer, int]) -> dict[Buffer, int]:
-    """At least so many versions of each buffer, with a joint period that the order engine unrolls
-    loops to: with five and two versions slots were the same after ten iterations only, and one flag
-    stood for all. Of the periods the one that takes the fewest bytes. What has too many versions
-    for any period stays."""
+    """Return at least so many versions of each buffer, with a joint period that loops are unrolled
+    to. With five versions of one and two of another, slots are the same after ten iterations, and
+    one flag stands for all. Of the periods it takes the one with the fewest bytes. Counts that are
+    larger than any period stay."""
     most = max(versions.values(), default=1)
     if math.lcm(*versions.values()) <= MOST_RESIDUES or most > MOST_RESIDUES:
         return dict(versions)
